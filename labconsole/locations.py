@@ -1,0 +1,77 @@
+"""Where things lie: the user's data (runs, spools, identities) and the files that come with the console.
+
+The user's data is in the platform's directory for application data. `LABCONSOLE_HOME` names another one, and so does the
+`home` argument, which wins. Every directory made here is its owner's alone (0700), because identities lie in it.
+
+Profiles and resources lie at the root of a checkout (an editable installation) and in `labconsole/_data` of a wheel.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import platformdirs
+
+HOME_VARIABLE = "LABCONSOLE_HOME"
+_PACKAGE = Path(__file__).resolve().parent
+
+
+def data_dir(home: Path | None = None) -> Path:
+    """Return the directory of the user's data, made if it is not there.
+
+    Raises:
+        OSError: the directory cannot be made.
+    """
+    named = home or os.environ.get(HOME_VARIABLE)
+    chosen = Path(named).expanduser() if named else platformdirs.user_data_path("labconsole", appauthor=False)
+    return _private_directory(chosen.absolute())
+
+
+def database_path(home: Path | None = None) -> Path:
+    """Return the path of the default run database, which need not exist yet."""
+    return data_dir(home) / "runs.db"
+
+
+def spool_dir(home: Path | None = None) -> Path:
+    """Return the directory where roles leave their spool files, made if it is not there."""
+    return _private_directory(data_dir(home) / "spool")
+
+
+def identities_dir(home: Path | None = None) -> Path:
+    """Return the directory of lab CAs, certificates and encrypted keys, made if it is not there."""
+    return _private_directory(data_dir(home) / "identities")
+
+
+def profiles_dir() -> Path:
+    """Return the directory of the profiles that come with the console.
+
+    Raises:
+        FileNotFoundError: the installation is incomplete.
+    """
+    return _shipped("profiles")
+
+
+def resource(*parts: str) -> Path:
+    """Return the path of a file or directory under `resources/`, as in `resource("payloads", "fpl.txt")`.
+
+    Raises:
+        FileNotFoundError: there is no such resource.
+    """
+    return _shipped("resources", *parts)
+
+
+def _shipped(*parts: str) -> Path:
+    in_wheel = _PACKAGE / "_data"
+    path = (in_wheel if in_wheel.is_dir() else _PACKAGE.parent).joinpath(*parts)
+    if not path.exists():
+        raise FileNotFoundError(f"{path} is missing: the installation is incomplete, install the console again")
+    return path
+
+
+def _private_directory(path: Path) -> Path:
+    """Make `path` with mode 0700; the mode of a directory that is there already is its owner's choice and stays."""
+    if not path.is_dir():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.mkdir(mode=0o700, exist_ok=True)
+    return path

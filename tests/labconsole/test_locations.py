@@ -1,0 +1,58 @@
+"""Where the console keeps the user's data and finds its own files."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from labconsole import locations
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    chosen = tmp_path / "deep" / "home"
+    monkeypatch.setenv(locations.HOME_VARIABLE, str(chosen))
+    return chosen
+
+
+def test_the_variable_names_the_home(home: Path) -> None:
+    assert locations.data_dir() == home
+    assert locations.database_path() == home / "runs.db"
+    assert not locations.database_path().exists()
+    assert locations.spool_dir() == home / "spool"
+    assert locations.identities_dir() == home / "identities"
+
+
+def test_an_argument_wins_over_the_variable(home: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    assert locations.identities_dir(other) == other / "identities"
+    assert not home.exists()
+
+
+def test_without_either_it_is_the_platforms_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(locations.HOME_VARIABLE, raising=False)
+    monkeypatch.setattr("platformdirs.user_data_path", lambda name, **_: tmp_path / name)
+    assert locations.data_dir() == tmp_path / "labconsole"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no permission bits; the profile directory is private there")
+def test_new_directories_are_private_whatever_the_umask(home: Path) -> None:
+    before = os.umask(0o000)
+    try:
+        made = [locations.data_dir(), locations.spool_dir(), locations.identities_dir()]
+    finally:
+        os.umask(before)
+    assert [stat.S_IMODE(path.stat().st_mode) for path in made] == [0o700] * 3
+
+
+def test_profiles_and_resources_are_found() -> None:
+    assert locations.profiles_dir().name == "profiles"
+    assert locations.resource().is_dir()
+
+
+def test_a_missing_resource_is_named() -> None:
+    with pytest.raises(FileNotFoundError, match=r"nowhere\.txt is missing"):
+        locations.resource("payloads", "nowhere.txt")
