@@ -1,0 +1,1 @@
+"""The command line `labconsole`: the same engine without a window."""

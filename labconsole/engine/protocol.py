@@ -1,0 +1,105 @@
+"""The JSON lines between supervisor and worker, and between worker and role; live frames as records."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from labconsole.engine.histogram import LogHistogram
+from labconsole.trial import Event, Level
+
+
+@dataclass(frozen=True)
+class ChannelFrame:
+    """A live channel since T0: `count` of all, and for observations `minimum`/`maximum` in ns and their histogram."""
+
+    count: int = 0
+    minimum: int | None = None
+    maximum: int | None = None
+    histogram: LogHistogram = field(default_factory=LogHistogram)
+
+    def plus(self, other: ChannelFrame) -> ChannelFrame:
+        """Both channels together, as two roles that report the same channel."""
+        lows = [value for value in (self.minimum, other.minimum) if value is not None]
+        highs = [value for value in (self.maximum, other.maximum) if value is not None]
+        return ChannelFrame(
+            self.count + other.count,
+            min(lows, default=None),
+            max(highs, default=None),
+            self.histogram.plus(other.histogram),
+        )
+
+    def to_json(self) -> list[Any]:
+        """Compact form: [count, minimum, maximum, [bin, count, bin, count, ...]]."""
+        flat = [number for pair in sorted(self.histogram.bins.items()) for number in pair]
+        return [self.count, self.minimum, self.maximum, flat]
+
+    @classmethod
+    def from_json(cls, data: list[Any]) -> ChannelFrame:
+        """The inverse of `to_json`."""
+        count, minimum, maximum, flat = data
+        return cls(count, minimum, maximum, LogHistogram(dict(zip(flat[::2], flat[1::2], strict=True))))
+
+
+@dataclass(frozen=True)
+class Usage:
+    """Resources of one process: CPU in % of one core over the last interval, resident memory in bytes."""
+
+    cpu: float
+    rss: int
+
+
+@dataclass(frozen=True)
+class LiveFrame:
+    """The state of a run at `t_ns` (`clock.now_ns`): cumulative, so that any frame may be dropped.
+
+    `begin_ns` is T0 (None while roles prepare); `done` of `total` is the progress (total 0: unknown).
+    """
+
+    t_ns: int
+    begin_ns: int | None
+    done: int
+    total: int
+    channels: Mapping[str, ChannelFrame]
+    usage: Mapping[str, Usage]
+
+    def to_json(self) -> dict[str, Any]:
+        """The plain form of the protocol."""
+        return {
+            "t": "live",
+            "t_ns": self.t_ns,
+            "begin_ns": self.begin_ns,
+            "done": self.done,
+            "total": self.total,
+            "channels": {name: channel.to_json() for name, channel in self.channels.items()},
+            "usage": {name: [usage.cpu, usage.rss] for name, usage in self.usage.items()},
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> LiveFrame:
+        """The inverse of `to_json`."""
+        return cls(
+            data["t_ns"],
+            data["begin_ns"],
+            data["done"],
+            data["total"],
+            {name: ChannelFrame.from_json(channel) for name, channel in data["channels"].items()},
+            {name: Usage(*usage) for name, usage in data["usage"].items()},
+        )
+
+
+def event_to_json(event: Event) -> dict[str, Any]:
+    """The plain form of an event."""
+    return asdict(event)
+
+
+def event_from_json(data: Mapping[str, Any]) -> Event:
+    """The inverse of `event_to_json`."""
+    return Event(data["t_ns"], data["source"], Level(data["level"]), data["name"], data["message"], data["data"])
+
+
+def encode_line(message: Mapping[str, Any]) -> bytes:
+    """One message as one line of JSON."""
+    return json.dumps(message, separators=(",", ":"), ensure_ascii=False, default=str).encode() + b"\n"

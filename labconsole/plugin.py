@@ -1,0 +1,78 @@
+"""What a plugin is, and how plugins are found: static manifests behind the entry point group `labconsole.plugins`."""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from labconsole.trial import Trial
+
+GROUP = "labconsole.plugins"
+
+
+class Plugin(BaseModel):
+    """A plugin's manifest: names and dotted strings (`package.module:attribute`), imported only when needed."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str = Field(description="Short name, unique: `amqp`")
+    title: str = Field(description="What the navigation shows")
+    description: str = Field(description="One sentence for the first-start page and `labconsole trials`")
+    trials: dict[str, str] = Field(default={}, description="Trial kind -> Trial class")
+    panels: dict[str, str] = Field(default={}, description="Trial kind -> QWidget factory taking the shell's PanelContext")
+    doctor_checks: tuple[str, ...] = Field(default=(), description="Functions returning `doctor.Check` lists")
+    profiles: tuple[str, ...] = Field(default=(), description="Names of the profiles that belong to this plugin")
+
+
+@dataclass(frozen=True)
+class BrokenPlugin:
+    """A plugin whose manifest could not be loaded; shown with its error, never takes the console down."""
+
+    name: str
+    error: str
+
+
+def load_dotted(dotted: str) -> Any:
+    """Import `package.module:attribute`. Raises ImportError or AttributeError."""
+    module, _, attribute = dotted.partition(":")
+    return getattr(importlib.import_module(module), attribute)
+
+
+class Plugins:
+    """All plugins that are installed, found once."""
+
+    def __init__(self, found: tuple[Plugin, ...], broken: tuple[BrokenPlugin, ...] = ()) -> None:
+        self.found = found
+        self.broken = broken
+
+    @classmethod
+    def discover(cls) -> Plugins:
+        """Load every manifest of the entry point group; one that fails is kept as broken."""
+        found: list[Plugin] = []
+        broken: list[BrokenPlugin] = []
+        for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name):
+            try:
+                found.append(Plugin.model_validate(entry.load()))
+            except (Exception, ValidationError) as error:  # noqa: BLE001 - foreign code: anything may come
+                broken.append(BrokenPlugin(entry.name, f"{type(error).__name__}: {error}"))
+        return cls(tuple(found), tuple(broken))
+
+    def kinds(self) -> list[str]:
+        """All trial kinds, sorted."""
+        return sorted(kind for plugin in self.found for kind in plugin.trials)
+
+    def of_kind(self, kind: str) -> Plugin:
+        """The plugin that brings trial `kind`. Raises KeyError."""
+        for plugin in self.found:
+            if kind in plugin.trials:
+                return plugin
+        raise KeyError(kind)
+
+    def trial(self, kind: str) -> Trial[Any]:
+        """An instance of the trial `kind`. Raises KeyError, or what its import raises."""
+        trial: Trial[Any] = load_dotted(self.of_kind(kind).trials[kind])()
+        return trial

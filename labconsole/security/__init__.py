@@ -1,0 +1,1 @@
+"""Keys, secrets, identities and trust: what more than one plugin needs."""

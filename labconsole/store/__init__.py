@@ -1,0 +1,1 @@
+"""The store: every run in one SQLite database on a local disk."""

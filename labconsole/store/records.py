@@ -1,0 +1,123 @@
+"""What the store holds, as plain records: campaigns, scenarios, runs, notes, tags."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from labconsole.trial import Event, Metric, Verdict
+
+
+class RunStatus(StrEnum):
+    """Where a run stands. The last five are final."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    FINISHED = "finished"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    INTERRUPTED = "interrupted"
+
+    @property
+    def final(self) -> bool:
+        """Whether the run will not change any more."""
+        return self not in (RunStatus.QUEUED, RunStatus.RUNNING)
+
+
+@dataclass(frozen=True)
+class Owner:
+    """The process that owns a live run: it is dead once no process has this pid, start time and boot id."""
+
+    pid: int
+    started: float
+    boot_id: str
+
+
+@dataclass(frozen=True)
+class NewScenario:
+    """A scenario to be stored: trial kind and canonical parameters (plain JSON)."""
+
+    name: str
+    kind: str
+    parameters: Mapping[str, Any]
+    thresholds: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class NewCampaign:
+    """A campaign to be stored: its profile's text, its scenarios, and the order in which their repeats run.
+
+    `order` holds (index of scenario, repeat counted from 1) pairs; `sites` is the profile's resource table.
+    """
+
+    name: str
+    title: str
+    profile_text: str
+    order_seed: int
+    scenarios: tuple[NewScenario, ...]
+    order: tuple[tuple[int, int], ...]
+    sites: tuple[Mapping[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class RunRow:
+    """One run as the history shows it. Times are UTC; `metrics` holds unlabelled metrics by name."""
+
+    id: int
+    uuid: str
+    campaign_id: int
+    campaign: str
+    profile: str
+    scenario: str
+    kind: str
+    parameters: Mapping[str, Any]
+    repeat: int
+    position: int
+    status: RunStatus
+    reason: str
+    seed: int
+    created: datetime
+    started: datetime | None
+    ended: datetime | None
+    owner: Owner | None
+    tags: tuple[str, ...]
+    note: str
+    trashed: bool
+    metrics: Mapping[str, Metric]
+
+    @property
+    def duration_s(self) -> float | None:
+        """Seconds between start and end, if both are known."""
+        if self.started is None or self.ended is None:
+            return None
+        return (self.ended - self.started).total_seconds()
+
+
+@dataclass(frozen=True)
+class StoredSeries:
+    """A series of one role in one run: its columns' dtypes and units, rows, and where the figures come from."""
+
+    name: str
+    role: str
+    title: str
+    origin: str
+    rows: int
+    columns: tuple[tuple[str, str, str], ...]
+    """(name, dtype, unit) of each column."""
+
+
+@dataclass(frozen=True)
+class RunDetail:
+    """Everything of one run but its samples."""
+
+    row: RunRow
+    provenance: Mapping[str, Any]
+    thresholds: Mapping[str, Mapping[str, float]]
+    sites: tuple[Mapping[str, str], ...]
+    metrics: tuple[Metric, ...]
+    verdicts: tuple[Verdict, ...]
+    events: tuple[Event, ...]
+    series: tuple[StoredSeries, ...]

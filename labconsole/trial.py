@@ -1,0 +1,318 @@
+"""What a trial is: its parameters, series, metrics and roles, and the contexts in which they run."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from pydantic import BaseModel, ConfigDict
+
+
+class TrialError(Exception):
+    """A trial cannot start or go on; the message is one sentence for the operator: what is wrong, what to do."""
+
+
+class Origin(StrEnum):
+    """How a figure came about; never mixed up in one comparison without saying so."""
+
+    MEASURED = "measured"
+    EMULATED = "emulated"
+    SIMULATED = "simulated"
+    CALCULATED = "calculated"
+    PUBLISHED = "published"
+
+
+class Direction(StrEnum):
+    """Which way a metric is better."""
+
+    HIGHER = "higher"
+    LOWER = "lower"
+    NEUTRAL = "neutral"
+
+
+class Level(StrEnum):
+    """How much an event matters."""
+
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+class Parameters(BaseModel):
+    """Base of every trial's parameter model: unknown keys are refused, values cannot change.
+
+    Fields carry `title`, `description` and bounds; their unit, group, and what they depend on stand in
+    `json_schema_extra` (`{"unit": "msg/s", "group": "Load", "shown_if": {"loop": "open"}}`), from which the form is built.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of a series: numpy dtype string (`"i8"`, `"u4"`, `"u1"`, `"f8"`) and unit (`""` for plain numbers)."""
+
+    name: str
+    dtype: str
+    unit: str
+    title: str
+
+
+@dataclass(frozen=True)
+class Series:
+    """A table of samples that roles record, one row per message, request or reading."""
+
+    name: str
+    title: str
+    columns: tuple[Column, ...]
+    origin: Origin = Origin.MEASURED
+
+
+@dataclass(frozen=True)
+class MetricKind:
+    """A figure that a trial can report: its exact definition stands in `description` (shown as tooltip)."""
+
+    name: str
+    title: str
+    unit: str
+    direction: Direction
+    description: str
+
+
+@dataclass(frozen=True)
+class LiveChannel:
+    """What roles report while they run: a counted quantity (`counter`), or observations in ns (`latency`)."""
+
+    name: str
+    title: str
+    unit: str
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One figure of one run. `samples` is the number of samples that stand behind the value."""
+
+    name: str
+    value: float
+    unit: str
+    direction: Direction = Direction.NEUTRAL
+    samples: int = 0
+    labels: Mapping[str, str] = field(default_factory=dict)
+    origin: Origin = Origin.MEASURED
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A pass or fail drawn only from recorded evidence. `result` is `"pass"`, `"fail"` or `"unknown"`."""
+
+    name: str
+    result: str
+    reason: str
+    evidence: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that happened in a run at `t_ns` (`clock.now_ns`), said in one sentence."""
+
+    t_ns: int
+    source: str
+    level: Level
+    name: str
+    message: str
+    data: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What `Trial.evaluate` draws from samples and events."""
+
+    metrics: tuple[Metric, ...]
+    verdicts: tuple[Verdict, ...] = ()
+
+
+@dataclass(frozen=True)
+class RoleSpec:
+    """A role to start: `name` is unique in the run, `target` is `package.module:Class`, `settings` is plain JSON.
+
+    Settings carry references to secrets, never secrets.
+    """
+
+    name: str
+    target: str
+    settings: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class CommandKind:
+    """Something the window may send into a run (`RunContext.take_command` / `RoleContext.take_command`)."""
+
+    name: str
+    title: str
+    description: str
+
+
+class Samples(Protocol):
+    """The stored samples of one run."""
+
+    def roles(self, series: str) -> list[str]:
+        """Names of the roles that recorded `series`, sorted."""
+
+    def table(self, series: str, role: str) -> dict[str, NDArray[Any]]:
+        """All rows of one role's series: column name -> array of equal lengths (empty arrays without rows)."""
+
+
+class RoleHandle(Protocol):
+    """A started role, as the trial's `run` sees it."""
+
+    @property
+    def name(self) -> str:
+        """The role's name."""
+
+    @property
+    def running(self) -> bool:
+        """Whether the role's process is alive and has not reported its result."""
+
+    def ready(self, timeout_s: float = 30.0) -> dict[str, Any]:
+        """Wait until the role is prepared and return what it reported (ports, say). Raises TrialError."""
+
+    def begin(self, at_ns: int) -> None:
+        """Tell the role to start its work at `at_ns` (`clock.now_ns`)."""
+
+    def stop(self) -> None:
+        """Ask the role to stop soon and drain; returns at once."""
+
+    def finish(self, timeout_s: float = 30.0) -> dict[str, Any]:
+        """Wait for the end and return the role's result. Raises TrialError if it failed, died or is late."""
+
+
+class RunContext(Protocol):
+    """What a trial's `run` has at hand, inside the worker process."""
+
+    @property
+    def seed(self) -> int:
+        """Seed of all randomness in this run; recorded with it."""
+
+    @property
+    def stop_requested(self) -> bool:
+        """Whether the operator asked to cancel."""
+
+    def start(self, role: RoleSpec, host: str | None = None) -> RoleHandle:
+        """Start a role process; `host` None is this machine."""
+
+    def wait(self, roles: Sequence[RoleHandle], *, stall_s: float, reason: str) -> None:
+        """Wait until all `roles` ended. Returns early on cancel; raises TrialError when one of them fails, or when
+        nothing was counted for `stall_s` seconds (`reason` then says what was waited for)."""
+
+    def expect(self, total: int, channel: str) -> None:
+        """Announce the amount of work, for progress and ETA: `total` counts of live channel `channel`."""
+
+    def event(self, name: str, message: str, level: Level = Level.INFO, **data: Any) -> None:
+        """Record something that happened, in one sentence."""
+
+    def take_command(self) -> dict[str, Any] | None:
+        """The next command that the window sent into the run, if any."""
+
+
+class SeriesWriter(Protocol):
+    """Takes samples of one series into preallocated columns; full blocks go to the role's spool file."""
+
+    def extend(self, **columns: ArrayLike) -> None:
+        """Append rows: every column of the series, equal lengths."""
+
+
+class RoleContext(Protocol):
+    """What a role has at hand, inside its own process."""
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """The role's settings, as in its RoleSpec."""
+
+    @property
+    def stop_requested(self) -> bool:
+        """Whether the role shall stop soon. Cheap: may be read per message."""
+
+    @property
+    def start_ns(self) -> int:
+        """T0 (`clock.now_ns`), valid in `run`."""
+
+    def series(self, series: Series) -> SeriesWriter:
+        """Declare a series of this role and return its writer."""
+
+    def count(self, channel: str, amount: int) -> None:
+        """Add to a live counter."""
+
+    def observe(self, channel: str, values_ns: NDArray[np.int64]) -> None:
+        """Add observations in ns to a live histogram."""
+
+    def tick(self) -> None:
+        """Call at least every 100 ms: writes what is due (samples every 250 ms, live frames) and is cheap when nothing is."""
+
+    def event(self, name: str, message: str, level: Level = Level.INFO, **data: Any) -> None:
+        """Record something that happened, in one sentence."""
+
+    def take_command(self) -> dict[str, Any] | None:
+        """The next command sent to this role, if any."""
+
+
+class Role(ABC):
+    """Work in a process of its own: prepare -> (T0) run -> close. A fault is raised as TrialError."""
+
+    def __init__(self, context: RoleContext) -> None:
+        self.context = context
+
+    def prepare(self) -> dict[str, Any]:
+        """Get ready and report what others must know (ports, say). Runs before T0."""
+        return {}
+
+    @abstractmethod
+    def run(self) -> dict[str, Any]:
+        """Work from T0 until done, or soon after `context.stop_requested`; drain; return a small JSON result."""
+
+    def close(self) -> None:
+        """Release everything; called in any case."""
+        return
+
+
+P = TypeVar("P", bound=Parameters)
+
+
+class Trial(ABC, Generic[P]):
+    """A kind of trial: it describes itself, runs its roles, and evaluates what they recorded."""
+
+    kind: ClassVar[str]
+    title: ClassVar[str]
+    description: ClassVar[str]
+    parameters: ClassVar[type[Parameters]]
+    series: ClassVar[tuple[Series, ...]]
+    metrics: ClassVar[tuple[MetricKind, ...]]
+    live: ClassVar[tuple[LiveChannel, ...]]
+    commands: ClassVar[tuple[CommandKind, ...]] = ()
+
+    @abstractmethod
+    def roles(self, parameters: P) -> tuple[RoleSpec, ...]:
+        """The roles that a run with these parameters starts, in order."""
+
+    @abstractmethod
+    def run(self, parameters: P, context: RunContext) -> None:
+        """Conduct one run. Raises TrialError when it cannot start or go on; what was sampled stays."""
+
+    @abstractmethod
+    def evaluate(self, parameters: P, samples: Samples, events: Sequence[Event]) -> Evaluation:
+        """Metrics and verdicts from stored samples and events: pure and repeatable."""
+
+    def warnings(self, parameters: P) -> tuple[str, ...]:
+        """What a reader of the figures must know, one sentence each ("closed loop: latency includes queueing")."""
+        return ()
+
+    def metric_kind(self, name: str) -> MetricKind:
+        """The description of metric `name`. Raises KeyError."""
+        for kind in self.metrics:
+            if kind.name == name:
+                return kind
+        raise KeyError(name)
