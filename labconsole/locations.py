@@ -1,7 +1,7 @@
 """Where things lie: the user's data (runs, spools, identities) and the files that come with the console.
 
-The user's data is in the platform's directory for application data. `LABCONSOLE_HOME` names another one, and so does the
-`home` argument, which wins. Every directory made here is its owner's alone (0700), because identities lie in it.
+The user's data is in the platform's directory for application data. `LABCONSOLE_HOME` names another one, and so does
+the `home` argument, which wins. Every directory made here is its owner's alone (0700), because identities lie in it.
 
 Profiles and resources lie at the root of a checkout (an editable installation) and in `labconsole/_data` of a wheel.
 """
