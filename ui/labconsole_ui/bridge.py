@@ -1,0 +1,92 @@
+"""The bridge from the Qt-free run queue to the window: reports become Qt signals, and the queue is pumped."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from threading import Lock
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, Qt, QTimer, Signal, Slot
+
+from labconsole.engine.protocol import LiveFrame
+from labconsole.store.records import RunStatus
+from labconsole.trial import Event
+
+if TYPE_CHECKING:
+    from labconsole.engine.queue import RunQueue
+
+PUMP_INTERVAL_MS = 250
+
+
+class QueueBridge(QObject):
+    """Owns the run queue and emits what it reports; all signals come on the window's thread.
+
+    `live` and `event` carry a `LiveFrame` and an `Event`, `finished` a final `RunStatus`; the first argument of each
+    is the run's id.
+    """
+
+    items_changed = Signal()
+    live = Signal(int, object)
+    event_recorded = Signal(int, object)
+    log = Signal(int, str)
+    finished = Signal(int, object)
+    _woken = Signal()
+
+    def __init__(self, make_queue: Callable[[Callable[[], None]], RunQueue], parent: QObject | None = None) -> None:
+        """`make_queue` gets the function that wakes the window from any thread, and returns the queue."""
+        super().__init__(parent)
+        self._lock = Lock()
+        self._wake_pending = False
+        self._woken.connect(self._pump_woken, Qt.ConnectionType.QueuedConnection)
+        self.queue = make_queue(self._wake)
+        self.queue.listeners.append(_Forwarder(self))
+        self._timer = QTimer(self)
+        self._timer.setInterval(PUMP_INTERVAL_MS)
+        self._timer.timeout.connect(self._pump)
+        self._timer.start()
+
+    def close(self) -> None:
+        """Stop pumping and close the queue; blocks until a worker that still runs is gone."""
+        self._timer.stop()
+        self.queue.close()
+
+    def _wake(self) -> None:
+        """Called from any thread, often: many calls make one pump."""
+        with self._lock:
+            if self._wake_pending:
+                return
+            self._wake_pending = True
+        self._woken.emit()
+
+    @Slot()
+    def _pump_woken(self) -> None:
+        with self._lock:
+            self._wake_pending = False
+        self._pump()
+
+    @Slot()
+    def _pump(self) -> None:
+        if self._timer.isActive():
+            self.queue.pump()
+
+
+class _Forwarder:
+    """The queue's listener: turns each report into the bridge's signal."""
+
+    def __init__(self, bridge: QueueBridge) -> None:
+        self._bridge = bridge
+
+    def items_changed(self) -> None:
+        self._bridge.items_changed.emit()
+
+    def live(self, run_id: int, frame: LiveFrame) -> None:
+        self._bridge.live.emit(run_id, frame)
+
+    def event(self, run_id: int, event: Event) -> None:
+        self._bridge.event_recorded.emit(run_id, event)
+
+    def log(self, run_id: int, line: str) -> None:
+        self._bridge.log.emit(run_id, line)
+
+    def finished(self, run_id: int, status: RunStatus) -> None:
+        self._bridge.finished.emit(run_id, status)

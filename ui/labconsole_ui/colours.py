@@ -1,0 +1,106 @@
+"""The colours of both themes, named by what they mean; text pairs keep WCAG AA (4.5:1), plot lines 3:1."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Colours:
+    """One theme's colours as `#rrggbb`. Colours named for a meaning are fit for text on `window` and `base`."""
+
+    window: str
+    """Ground of the window."""
+    base: str
+    """Ground of tables, inputs and cards."""
+    alternate: str
+    """Every second row of a table."""
+    sunken: str
+    """Ground of tracks and inactive segments."""
+    border: str
+    """Lines between areas, frames of cards."""
+    control_border: str
+    """Frames of inputs (3:1 on `base`)."""
+    text: str
+    muted: str
+    """Captions, units, help."""
+    disabled: str
+    """Text of what cannot be used now."""
+    accent: str
+    """Ground of the primary button and of selections; `on_accent` is the text on it."""
+    on_accent: str
+    link: str
+    """Accent as text."""
+    good: str
+    warning: str
+    bad: str
+    good_ground: str
+    """Ground of a message; the meaning's own colour is readable on it."""
+    warning_ground: str
+    bad_ground: str
+    info_ground: str
+    grid: str
+    """Grid lines of plots."""
+    series: tuple[str, ...]
+    """Eight colours for measured series, distinguishable with colour vision deficiencies (after Okabe and Ito)."""
+
+
+LIGHT = Colours(
+    window="#f3f5f8",
+    base="#ffffff",
+    alternate="#f7f9fb",
+    sunken="#e6eaf0",
+    border="#d3dae3",
+    control_border="#828d9c",
+    text="#18212d",
+    muted="#515d6d",
+    disabled="#8b95a3",
+    accent="#1b5a9e",
+    on_accent="#ffffff",
+    link="#1b5a9e",
+    good="#17683f",
+    warning="#875000",
+    bad="#b3261e",
+    good_ground="#e3f3ea",
+    warning_ground="#fdf1dc",
+    bad_ground="#fcebe9",
+    info_ground="#e6eff9",
+    grid="#c9d1db",
+    series=("#0072b2", "#d55e00", "#008a65", "#b8558c", "#a87400", "#2b8fc9", "#6a4fa3", "#4b5563"),
+)
+
+DARK = Colours(
+    window="#151a21",
+    base="#1c232c",
+    alternate="#212934",
+    sunken="#2a333f",
+    border="#333e4b",
+    control_border="#75839a",
+    text="#e7ecf2",
+    muted="#a6b2c1",
+    disabled="#6b7889",
+    accent="#2b70c0",
+    on_accent="#ffffff",
+    link="#86bdf7",
+    good="#6fd19b",
+    warning="#f2bd63",
+    bad="#ff9a91",
+    good_ground="#17352a",
+    warning_ground="#3a2e17",
+    bad_ground="#44211f",
+    info_ground="#1b3049",
+    grid="#3d4856",
+    series=("#56b4e9", "#f0883e", "#2fc79b", "#e59ac4", "#e6b422", "#a8d4ff", "#b39ddb", "#d5dbe3"),
+)
+
+
+def contrast(first: str, second: str) -> float:
+    """Contrast ratio (1-21) of two `#rrggbb` colours, as WCAG 2.1 defines it."""
+    high, low = sorted((_luminance(first), _luminance(second)), reverse=True)
+    return (high + 0.05) / (low + 0.05)
+
+
+def _luminance(colour: str) -> float:
+    parts = [int(colour[start : start + 2], 16) / 255 for start in (1, 3, 5)]
+    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue

@@ -1,0 +1,211 @@
+"""The theme of the window: palette, fonts, icons and colours by meaning; light, dark, or as the system has it."""
+
+from __future__ import annotations
+
+import weakref
+from enum import StrEnum
+from typing import Any
+
+from PySide6.QtCore import QByteArray, QObject, QRectF, Qt, Signal
+from PySide6.QtGui import QColor, QFont, QFontDatabase, QGuiApplication, QIcon, QPainter, QPalette, QPixmap
+from PySide6.QtSvg import QSvgRenderer
+from PySide6.QtWidgets import QApplication
+from shiboken6 import isValid
+
+from labconsole import locations
+from labconsole_ui.colours import DARK, LIGHT, Colours
+from labconsole_ui.style import style_sheet
+
+FONT_FILES = ("Inter-Regular.otf", "Inter-Medium.otf", "Inter-SemiBold.otf")
+ICON_SIZES = (16, 20, 24, 32, 48, 64, 96)
+
+
+class ThemeMode(StrEnum):
+    """What the operator chose in the View menu."""
+
+    SYSTEM = "system"
+    LIGHT = "light"
+    DARK = "dark"
+
+
+class FontRole(StrEnum):
+    """What a text is for; its size follows from the application's font."""
+
+    DISPLAY = "display"
+    TITLE = "title"
+    HEADING = "heading"
+    BODY = "body"
+    STRONG = "strong"
+    CAPTION = "caption"
+    TABLE = "table"
+
+
+_FONT_SCALE: dict[FontRole, tuple[float, QFont.Weight]] = {
+    FontRole.DISPLAY: (2.0, QFont.Weight.DemiBold),
+    FontRole.TITLE: (1.5, QFont.Weight.DemiBold),
+    FontRole.HEADING: (1.15, QFont.Weight.DemiBold),
+    FontRole.BODY: (1.0, QFont.Weight.Normal),
+    FontRole.STRONG: (1.0, QFont.Weight.DemiBold),
+    FontRole.CAPTION: (0.9, QFont.Weight.Normal),
+    FontRole.TABLE: (1.0, QFont.Weight.Normal),
+}
+BODY_POINTS = 10.0
+
+
+class Theme(QObject):
+    """The window's look. Views read `colours` when they paint and repaint on `changed`."""
+
+    changed = Signal()
+
+    def __init__(self, app: QApplication, mode: ThemeMode = ThemeMode.SYSTEM) -> None:
+        super().__init__(app)
+        self._app = app
+        self._mode = mode
+        self._icons: dict[tuple[str, str], QIcon] = {}
+        self._bound: list[tuple[weakref.ref[Any], str, str]] = []
+        app.setStyle("Fusion")
+        app.setFont(_application_font())
+        QGuiApplication.styleHints().colorSchemeChanged.connect(self._system_changed)
+        self._apply()
+
+    @property
+    def mode(self) -> ThemeMode:
+        """What the operator chose."""
+        return self._mode
+
+    @property
+    def dark(self) -> bool:
+        """Whether the dark colours are shown now."""
+        if self._mode is ThemeMode.SYSTEM:
+            return QGuiApplication.styleHints().colorScheme() == Qt.ColorScheme.Dark
+        return self._mode is ThemeMode.DARK
+
+    @property
+    def colours(self) -> Colours:
+        """The colours shown now."""
+        return DARK if self.dark else LIGHT
+
+    def set_mode(self, mode: ThemeMode) -> None:
+        """Show the light or dark colours, or those of the system."""
+        self._mode = mode
+        self._apply()
+
+    def series_colour(self, index: int) -> QColor:
+        """The colour of the measured series `index`, counted from 0; repeats after eight."""
+        series = self.colours.series
+        return QColor(series[index % len(series)])
+
+    def colour(self, meaning: str) -> QColor:
+        """The colour named `meaning`, a field of `Colours` such as `"good"`. Raises AttributeError."""
+        return QColor(getattr(self.colours, meaning))
+
+    def font(self, role: FontRole) -> QFont:
+        """The font for texts of this role; tables get figures of equal width."""
+        scale, weight = _FONT_SCALE[role]
+        font = QFont(self._app.font())
+        font.setPointSizeF(BODY_POINTS * scale)
+        font.setWeight(weight)
+        if role in (FontRole.TABLE, FontRole.DISPLAY):
+            font.setFeature(QFont.Tag("tnum"), 1)
+        return font
+
+    def icon(self, name: str, meaning: str = "text") -> QIcon:
+        """The icon `resources/icons/<name>.svg` in the colour of `meaning`. Raises FileNotFoundError.
+
+        It keeps its colours when the theme changes: use `bind_icon` for what stays visible.
+        """
+        key = (name, meaning)
+        if key not in self._icons:
+            self._icons[key] = self._draw_icon(name, meaning)
+        return self._icons[key]
+
+    def pixmap(self, name: str, size: int, meaning: str = "text") -> QPixmap:
+        """The icon as a pixmap of `size` logical pixels, sharp on the screen's scale."""
+        return self.icon(name, meaning).pixmap(size, size)
+
+    def bind_icon(self, target: Any, name: str, meaning: str = "text") -> None:
+        """Set the icon of `target` (anything with `setIcon`: action, button) now and on every change of the theme."""
+        target.setIcon(self.icon(name, meaning))
+        self._bound = [entry for entry in self._bound if entry[0]() not in (None, target)]
+        self._bound.append((weakref.ref(target), name, meaning))
+
+    def _draw_icon(self, name: str, meaning: str) -> QIcon:
+        source = locations.resource("icons", f"{name}.svg").read_text(encoding="utf-8")
+        icon = QIcon()
+        for mode, colour in (
+            (QIcon.Mode.Normal, getattr(self.colours, meaning)),
+            (QIcon.Mode.Disabled, self.colours.disabled),
+        ):
+            renderer = QSvgRenderer(QByteArray(source.replace("currentColor", colour).encode()))
+            for size in ICON_SIZES:
+                pixmap = QPixmap(size, size)
+                pixmap.fill(Qt.GlobalColor.transparent)
+                painter = QPainter(pixmap)
+                renderer.render(painter, QRectF(0, 0, size, size))
+                painter.end()
+                icon.addPixmap(pixmap, mode)
+        return icon
+
+    def _system_changed(self) -> None:
+        if self._mode is ThemeMode.SYSTEM:
+            self._apply()
+
+    def _apply(self) -> None:
+        self._icons.clear()
+        self._app.setPalette(_palette(self.colours))
+        self._app.setStyleSheet(style_sheet(self.colours))
+        alive = []
+        for reference, name, meaning in self._bound:
+            target = reference()
+            if target is not None and isValid(target):
+                target.setIcon(self.icon(name, meaning))
+                alive.append((reference, name, meaning))
+        self._bound = alive
+        self.changed.emit()
+
+
+def _application_font() -> QFont:
+    """Inter in body size; the system's font where the bundled files cannot be read."""
+    families: list[str] = []
+    for name in FONT_FILES:
+        number = QFontDatabase.addApplicationFont(str(locations.resource("fonts", name)))
+        families += QFontDatabase.applicationFontFamilies(number)
+    font = QFont(families[0]) if families else QFont()
+    font.setPointSizeF(BODY_POINTS)
+    font.setHintingPreference(QFont.HintingPreference.PreferNoHinting)
+    return font
+
+
+def _palette(colours: Colours) -> QPalette:
+    roles = QPalette.ColorRole
+    palette = QPalette(QColor(colours.base), QColor(colours.window))
+    for role, colour in (
+        (roles.Window, colours.window),
+        (roles.WindowText, colours.text),
+        (roles.Base, colours.base),
+        (roles.AlternateBase, colours.alternate),
+        (roles.Text, colours.text),
+        (roles.Button, colours.base),
+        (roles.ButtonText, colours.text),
+        (roles.BrightText, colours.on_accent),
+        (roles.ToolTipBase, colours.base),
+        (roles.ToolTipText, colours.text),
+        (roles.PlaceholderText, colours.muted),
+        (roles.Highlight, colours.accent),
+        (roles.HighlightedText, colours.on_accent),
+        (roles.Accent, colours.accent),
+        (roles.Link, colours.link),
+        (roles.LinkVisited, colours.link),
+        (roles.Light, colours.base),
+        (roles.Midlight, colours.sunken),
+        (roles.Mid, colours.border),
+        (roles.Dark, colours.control_border),
+        (roles.Shadow, colours.border),
+    ):
+        palette.setColor(role, QColor(colour))
+    for role in (roles.WindowText, roles.Text, roles.ButtonText, roles.PlaceholderText):
+        palette.setColor(QPalette.ColorGroup.Disabled, role, QColor(colours.disabled))
+    palette.setColor(QPalette.ColorGroup.Disabled, roles.Base, QColor(colours.window))
+    palette.setColor(QPalette.ColorGroup.Disabled, roles.Highlight, QColor(colours.sunken))
+    palette.setColor(QPalette.ColorGroup.Disabled, roles.HighlightedText, QColor(colours.disabled))
+    return palette
