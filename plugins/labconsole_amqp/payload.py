@@ -1,0 +1,56 @@
+"""Payloads: the three files that come with the console, and any file of the operator's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from labconsole.locations import resource
+from labconsole.trial import TrialError
+
+BUILT_IN = {"small": "small.txt", "fpl-tac": "fpl-tac.txt", "fpl-fixm": "fpl-fixm.xml"}
+"""The source's payloads by name: 11 bytes of dummy data, a flight plan in TAC format (237 bytes), in FIXM (42,708)."""
+
+
+@dataclass(frozen=True)
+class Payload:
+    """What is sent in every message of a run; `name` is the built-in name or the path of the file."""
+
+    name: str
+    data: bytes
+
+    @property
+    def size(self) -> int:
+        """Length in bytes."""
+        return len(self.data)
+
+
+def load_payload(choice: str, *, as_string: bool = True) -> Payload:
+    """Load a built-in payload by name, or the file at path `choice`.
+
+    With `as_string` (Tests 1-3, whose body is an AMQP string) the payload must be UTF-8 text.
+
+    Raises:
+        TrialError: missing, unreadable, empty, or not UTF-8 where it must be.
+    """
+    path = resource("payloads", BUILT_IN[choice]) if choice in BUILT_IN else Path(choice).expanduser()
+    if not path.exists():
+        names = ", ".join(BUILT_IN)
+        raise TrialError(f"There is no payload {choice}: name an existing file or one of {names}.")
+    if not path.is_file():
+        raise TrialError(f"The payload {path} is not a regular file: name a file.")
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise TrialError(f"The payload {path} cannot be read ({error.strerror}): check its permissions.") from error
+    if not data:
+        raise TrialError(f"The payload {path} is empty: name a file with something in it.")
+    if as_string:
+        try:
+            data.decode()
+        except UnicodeDecodeError as error:
+            raise TrialError(
+                f"The payload {path} is not UTF-8 text (byte {error.start}), which the body of Tests 1 to 3 must be: "
+                "convert it or use Test 4."
+            ) from error
+    return Payload(choice, data)
