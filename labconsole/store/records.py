@@ -121,3 +121,5 @@ class RunDetail:
     verdicts: tuple[Verdict, ...]
     events: tuple[Event, ...]
     series: tuple[StoredSeries, ...]
+    warnings: tuple[str, ...] = ()
+    """What a reader of the figures must know, one sentence each."""

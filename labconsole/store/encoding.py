@@ -1,0 +1,31 @@
+"""How plain values stand in text columns: canonical JSON, its SHA-256, and UTC times as ISO 8601."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+
+def to_json(value: Any) -> str:
+    """Canonical JSON: sorted keys, no spaces, no NaN. Raises ValueError or TypeError for what JSON cannot say."""
+    if isinstance(value, Mapping):
+        value = dict(value)
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
+def sha256_hex(text: str) -> str:
+    """SHA-256 of a text's UTF-8 bytes, in hexadecimal."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def time_to_text(moment: datetime) -> str:
+    """An aware time as UTC text of one length, `2026-11-20T15:23:41.000000Z`, so that texts sort as times do."""
+    return moment.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+def time_from_text(text: str) -> datetime:
+    """The inverse of `time_to_text`."""
+    return datetime.fromisoformat(text)

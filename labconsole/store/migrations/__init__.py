@@ -1,0 +1,9 @@
+"""Steps from one version of the database to the next; step N brings a database of version N-1 to version N."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from sqlalchemy import Connection
+
+MIGRATIONS: Mapping[int, Callable[[Connection], None]] = {}

@@ -1,0 +1,189 @@
+"""The reading side of the store: runs, their details and samples, without ever holding a transaction between calls."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from sqlalchemy import Connection, Row, Select, select
+
+from labconsole.store import schema
+from labconsole.store.encoding import time_from_text
+from labconsole.store.errors import StoreError, explained
+from labconsole.store.opening import checked_version, connect, core_connection
+from labconsole.store.records import Owner, RunDetail, RunRow, RunStatus, StoredSeries
+from labconsole.store.samples import StoredSamples, series_columns
+from labconsole.trial import Direction, Event, Level, Metric, Origin, Verdict
+
+
+class Reader:
+    """A read-only connection; threads may use it one at a time. Every method raises StoreError."""
+
+    def __init__(self, path: Path) -> None:
+        """Open `path`, which must be a database of this version. Raises StoreError."""
+        self.path = path
+        with explained(path):
+            if not path.exists():
+                raise StoreError(f"There is no database {path}: run a trial first, or name another file.")
+            self._raw = connect(path, "ro")
+            try:
+                version = checked_version(self._raw, path)
+                if version != schema.VERSION:
+                    raise StoreError(
+                        f"{path} is of an older version ({version}): open it in the lab console to update it."
+                    )
+            except BaseException:
+                self._raw.close()
+                raise
+            self._connection = core_connection(self._raw, "BEGIN")
+
+    def close(self) -> None:
+        """Release the database; a second call does nothing."""
+        self._connection.close()
+        self._raw.close()
+
+    def __enter__(self) -> Reader:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def data_version(self) -> int:
+        """A number that changes whenever another connection has written: cheap enough to poll."""
+        with explained(self.path):
+            return int(self._raw.execute("PRAGMA data_version").fetchone()[0])
+
+    def runs(self, *, include_trashed: bool = False, campaign_id: int | None = None) -> list[RunRow]:
+        """All runs, or those of one campaign, newest first."""
+        wanted = _run_rows().order_by(schema.run.c.id.desc())
+        if campaign_id is not None:
+            wanted = wanted.where(schema.scenario.c.campaign_id == campaign_id)
+        if not include_trashed:
+            wanted = wanted.where(schema.trash.c.run_id.is_(None))
+        with self._snapshot() as connection:
+            return _records(connection, wanted)
+
+    def run(self, run_id: int) -> RunDetail:
+        """Everything of one run but its samples. Raises StoreError if there is no such run."""
+        with self._snapshot() as connection:
+            rows = _records(connection, _run_rows().where(schema.run.c.id == run_id))
+            if not rows:
+                raise StoreError(f"There is no run {run_id} in {self.path}.")
+            run, scenario, campaign = schema.run, schema.scenario, schema.campaign
+            extra = connection.execute(
+                select(run.c.provenance, scenario.c.thresholds, campaign.c.sites)
+                .select_from(run.join(scenario).join(campaign))
+                .where(run.c.id == run_id)
+            ).one()
+            metrics = _of_run(connection, schema.metric, run_id, "position")
+            verdicts = _of_run(connection, schema.verdict, run_id, "position")
+            events = _of_run(connection, schema.event, run_id, "t_ns", "role", "seq")
+            series = _of_run(connection, schema.series, run_id, "name", "role")
+        provenance = json.loads(extra.provenance)
+        warnings = provenance.pop("warnings", [])
+        return RunDetail(
+            rows[0],
+            provenance,
+            json.loads(extra.thresholds),
+            tuple(json.loads(extra.sites)),
+            tuple(_metric(row) for row in metrics),
+            tuple(Verdict(row.name, row.result, row.reason, json.loads(row.evidence)) for row in verdicts),
+            tuple(
+                Event(row.t_ns, row.source, Level(row.level), row.name, row.message, json.loads(row.data))
+                for row in events
+            ),
+            tuple(_series(row) for row in series),
+            tuple(warnings),
+        )
+
+    def samples(self, run_id: int) -> StoredSamples:
+        """The samples of a run. Raises StoreError if there is no such run."""
+        with self._snapshot() as connection:
+            uuid = connection.execute(select(schema.run.c.uuid).where(schema.run.c.id == run_id)).scalar()
+        if uuid is None:
+            raise StoreError(f"There is no run {run_id} in {self.path}.")
+        return StoredSamples(self._connection, run_id, uuid)
+
+    @contextmanager
+    def _snapshot(self) -> Iterator[Connection]:
+        with explained(self.path), self._connection.begin():
+            yield self._connection
+
+
+def _run_rows() -> Select[Any]:
+    run, scenario, campaign = schema.run, schema.scenario, schema.campaign
+    return select(
+        run,
+        scenario.c.campaign_id,
+        scenario.c.name.label("scenario"),
+        scenario.c.kind,
+        scenario.c.parameters,
+        campaign.c.name.label("profile"),
+        campaign.c.title.label("campaign"),
+        schema.note.c.text.label("note"),
+        schema.trash.c.run_id.is_not(None).label("trashed"),
+    ).select_from(run.join(scenario).join(campaign).outerjoin(schema.note).outerjoin(schema.trash))
+
+
+def _records(connection: Connection, wanted: Select[Any]) -> list[RunRow]:
+    """Runs with their tags and unlabelled metrics, in three statements however many there are."""
+    rows = connection.execute(wanted).all()
+    ids = wanted.with_only_columns(schema.run.c.id, maintain_column_froms=True).order_by(None)
+    tags: dict[int, list[str]] = defaultdict(list)
+    tag, metric = schema.tag.c, schema.metric.c
+    for row in connection.execute(select(schema.tag).where(tag.run_id.in_(ids)).order_by(tag.run_id, tag.name)):
+        tags[row.run_id].append(row.name)
+    metrics: dict[int, dict[str, Metric]] = defaultdict(dict)
+    unlabelled = select(schema.metric).where(metric.run_id.in_(ids), metric.labels == "{}")
+    for row in connection.execute(unlabelled.order_by(metric.run_id, metric.position)):
+        metrics[row.run_id][row.name] = _metric(row)
+    return [_record(row, tuple(tags[row.id]), metrics[row.id]) for row in rows]
+
+
+def _record(row: Row[Any], tags: tuple[str, ...], metrics: dict[str, Metric]) -> RunRow:
+    return RunRow(
+        id=row.id,
+        uuid=row.uuid,
+        campaign_id=row.campaign_id,
+        campaign=row.campaign,
+        profile=row.profile,
+        scenario=row.scenario,
+        kind=row.kind,
+        parameters=json.loads(row.parameters),
+        repeat=row.repeat,
+        position=row.position,
+        status=RunStatus(row.status),
+        reason=row.reason,
+        seed=row.seed,
+        created=time_from_text(row.created),
+        started=time_from_text(row.started) if row.started else None,
+        ended=time_from_text(row.ended) if row.ended else None,
+        owner=Owner(row.owner_pid, row.owner_started, row.owner_boot) if row.owner_pid is not None else None,
+        tags=tags,
+        note=row.note or "",
+        trashed=bool(row.trashed),
+        metrics=metrics,
+    )
+
+
+def _of_run(connection: Connection, table: Any, run_id: int, *order: str) -> list[Row[Any]]:
+    statement = select(table).where(table.c.run_id == run_id).order_by(*(table.c[name] for name in order))
+    return list(connection.execute(statement).all())
+
+
+def _metric(row: Row[Any]) -> Metric:
+    return Metric(
+        row.name, row.value, row.unit, Direction(row.direction), row.samples, json.loads(row.labels), Origin(row.origin)
+    )
+
+
+def _series(row: Row[Any]) -> StoredSeries:
+    columns = tuple((column.name, column.dtype, column.unit) for column in series_columns(row.columns))
+    return StoredSeries(row.name, row.role, row.title, row.origin, row.rows, columns)

@@ -1,0 +1,100 @@
+"""The stored samples of one run, verified against their hash chain while they are read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import Connection, Row, select
+
+from labconsole.store import chunks, schema
+from labconsole.store.errors import StoreError
+from labconsole.trial import Column
+
+_BATCH = 64
+
+
+class StoredSamples:
+    """`labconsole.trial.Samples` of one run; what is appended after the call of a method is not in its result."""
+
+    def __init__(self, connection: Connection, run_id: int, run_uuid: str) -> None:
+        self._connection = connection
+        self._run_id = run_id
+        self._run_uuid = run_uuid
+
+    def roles(self, series: str) -> list[str]:
+        """Names of the roles that recorded `series`, sorted."""
+        columns = schema.series.c
+        statement = select(columns.role).where(columns.run_id == self._run_id, columns.name == series)
+        with self._connection.begin():
+            return sorted(self._connection.execute(statement).scalars())
+
+    def table(self, series: str, role: str) -> dict[str, NDArray[Any]]:
+        """All rows: column name -> array of equal lengths, empty without rows. Raises StoreError."""
+        row = self._row(series, role)
+        columns = series_columns(row.columns)
+        table = {column.name: np.empty(row.rows, chunks.storage_type(column)) for column in columns}
+        position = 0
+        for part in self._parts(row, columns):
+            rows = len(part[columns[0].name])
+            for name, values in part.items():
+                table[name][position : position + rows] = values
+            position += rows
+        return table
+
+    def parts(self, series: str, role: str) -> Iterator[dict[str, NDArray[Any]]]:
+        """The same rows as `table`, chunk by chunk, in flat memory. Raises StoreError."""
+        row = self._row(series, role)
+        return self._parts(row, series_columns(row.columns))
+
+    def _row(self, series: str, role: str) -> Row[Any]:
+        columns = schema.series.c
+        statement = select(schema.series).where(
+            columns.run_id == self._run_id, columns.name == series, columns.role == role
+        )
+        with self._connection.begin():
+            row = self._connection.execute(statement).first()
+        if row is None:
+            raise StoreError(f"Run {self._run_id} has no series {series} of role {role}.")
+        return row
+
+    def _parts(self, row: Row[Any], columns: tuple[Column, ...]) -> Iterator[dict[str, NDArray[Any]]]:
+        stored = schema.chunk.c
+        link = chunks.first_link(self._run_uuid, row.role, row.name, columns)
+        rows = 0
+        for first in range(0, row.chunks, _BATCH):
+            last = min(first + _BATCH, row.chunks)
+            statement = (
+                select(stored.seq, stored.rows, stored.sha256, stored.payload)
+                .where(stored.series_id == row.id, stored.seq >= first, stored.seq < last)
+                .order_by(stored.seq)
+            )
+            with self._connection.begin():
+                batch = self._connection.execute(statement).all()
+            if len(batch) != last - first:
+                raise self._damage(row, first + len(batch), "it is missing")
+            for seq, count, sha256, payload in batch:
+                link = chunks.next_link(link, seq, count, payload)
+                if link != sha256:
+                    raise self._damage(row, seq, "its hash is wrong")
+                try:
+                    yield chunks.decode(columns, count, payload)
+                except chunks.ChunkError as error:
+                    raise self._damage(row, seq, str(error)) from error
+                rows += count
+        if rows != row.rows:
+            raise self._damage(row, row.chunks - 1, f"{row.rows} rows are declared, {rows} are there")
+
+    def _damage(self, row: Row[Any], seq: int, what: str) -> StoreError:
+        return StoreError(
+            f"Samples of run {self._run_id} are damaged in chunk {seq} of series {row.name} from {row.role} ({what}): "
+            "do not use its figures."
+        )
+
+
+def series_columns(text: str) -> tuple[Column, ...]:
+    """The columns as the `series` table describes them."""
+    return tuple(Column(*fields) for fields in json.loads(text))

@@ -1,0 +1,362 @@
+"""The writing side of the store: what launchers and workers put into the run database."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from numpy.typing import NDArray
+from sqlalchemy import Connection, Row, delete, func, insert, select, update
+from sqlalchemy.dialects.sqlite import insert as upsert
+
+from labconsole.store import chunks as column_chunks
+from labconsole.store import schema
+from labconsole.store.encoding import sha256_hex, time_to_text, to_json
+from labconsole.store.errors import StoreError
+from labconsole.store.records import NewCampaign, Owner, RunStatus
+from labconsole.store.writing import Writer
+from labconsole.trial import Evaluation, Event, Series
+
+_LIVE = (RunStatus.QUEUED, RunStatus.RUNNING)
+
+
+@dataclass(frozen=True)
+class SampleChunk:
+    """`rows` rows that `role` recorded of `series`; `seq` counts the chunks of that series from 0."""
+
+    role: str
+    series: Series
+    seq: int
+    rows: int
+    columns: Mapping[str, NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class EventRecord:
+    """An event as it came in: `seq` counts the events of `role` from 0."""
+
+    role: str
+    seq: int
+    event: Event
+
+
+@dataclass(frozen=True)
+class LiveRun:
+    """A run that is queued or running, and the process that owns it."""
+
+    id: int
+    uuid: str
+    status: RunStatus
+    owner: Owner
+
+
+class Store:
+    """Writes runs. Every method is one transaction and raises StoreError, with nothing written."""
+
+    def __init__(self, writer: Writer) -> None:
+        self.writer = writer
+
+    @classmethod
+    def open(cls, path: Path, *, lock_timeout_s: float = 30.0) -> Store:
+        """Open the database, made or migrated (with a backup beside it) where needed. Raises StoreError."""
+        return cls(Writer(path, lock_timeout_s))
+
+    @property
+    def path(self) -> Path:
+        """The database file."""
+        return self.writer.path
+
+    def close(self) -> None:
+        """Release the database; a second call does nothing."""
+        self.writer.close()
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def add_campaign(self, campaign: NewCampaign, owner: Owner, created: datetime) -> list[int]:
+        """Store a campaign, its scenarios, and a queued run for each entry of its order; returns the runs' ids."""
+        with self.writer.transaction(durable=True) as connection:
+            campaign_id = _inserted(
+                connection.execute(
+                    insert(schema.campaign).values(
+                        name=campaign.name,
+                        title=campaign.title,
+                        profile_text=campaign.profile_text,
+                        profile_sha256=sha256_hex(campaign.profile_text),
+                        order_seed=campaign.order_seed,
+                        sites=to_json([dict(site) for site in campaign.sites]),
+                        created=time_to_text(created),
+                    )
+                )
+            )
+            scenarios = []
+            for position, scenario in enumerate(campaign.scenarios):
+                parameters = to_json(scenario.parameters)
+                values = {
+                    "campaign_id": campaign_id,
+                    "position": position,
+                    "name": scenario.name,
+                    "kind": scenario.kind,
+                    "parameters": parameters,
+                    "parameters_sha256": sha256_hex(parameters),
+                    "thresholds": to_json({name: dict(limits) for name, limits in scenario.thresholds.items()}),
+                }
+                scenarios.append(_inserted(connection.execute(insert(schema.scenario).values(values))))
+            return [
+                _add_run(connection, scenarios[index], repeat, position, campaign.order_seed, owner, created)
+                for position, (index, repeat) in enumerate(campaign.order)
+            ]
+
+    def add_repeat(self, run_id: int, owner: Owner, created: datetime) -> int:
+        """Store another queued run of the same scenario, last in its campaign; returns its id."""
+        run, scenario, campaign = schema.run.c, schema.scenario.c, schema.campaign.c
+        siblings = schema.run.alias().c
+        with self.writer.transaction(durable=True) as connection:
+            self._existing(connection, run_id)
+            row = connection.execute(
+                select(scenario.id, scenario.campaign_id, campaign.order_seed)
+                .select_from(schema.run.join(schema.scenario).join(schema.campaign))
+                .where(run.id == run_id)
+            ).one()
+            repeat = connection.execute(select(func.max(run.repeat)).where(run.scenario_id == row.id)).scalar_one()
+            position = connection.execute(
+                select(func.max(siblings.position)).where(
+                    siblings.scenario_id.in_(select(scenario.id).where(scenario.campaign_id == row.campaign_id))
+                )
+            ).scalar_one()
+            return _add_run(connection, row.id, repeat + 1, position + 1, row.order_seed, owner, created)
+
+    def run_started(
+        self, run_id: int, owner: Owner, provenance: Mapping[str, Any], warnings: Sequence[str], started: datetime
+    ) -> None:
+        """A queued run goes on in the process `owner`, which alone writes it from now on."""
+        with self.writer.transaction(durable=True) as connection:
+            self._change_status(
+                connection,
+                run_id,
+                (RunStatus.QUEUED,),
+                status=RunStatus.RUNNING,
+                started=time_to_text(started),
+                provenance=to_json({**provenance, "warnings": list(warnings)}),
+                **_owner_columns(owner),
+            )
+
+    def run_ended(self, run_id: int, status: RunStatus, reason: str, ended: datetime) -> None:
+        """A queued or running run has come to its end; `reason` is one sentence unless it finished."""
+        with self.writer.transaction(durable=True) as connection:
+            self._change_status(connection, run_id, _LIVE, status=status, reason=reason, ended=time_to_text(ended))
+
+    def mark_ended(self, run: LiveRun, status: RunStatus, reason: str, ended: datetime) -> bool:
+        """End a run whose owner is proven dead, unless somebody was faster; says whether this call did it."""
+        columns = schema.run.c
+        with self.writer.transaction(durable=True) as connection:
+            statement = (
+                update(schema.run)
+                .where(columns.id == run.id, columns.status == run.status, columns.owner_pid == run.owner.pid)
+                .where(columns.owner_started == run.owner.started, columns.owner_boot == run.owner.boot_id)
+                .values(status=status, reason=reason, ended=time_to_text(ended))
+            )
+            return connection.execute(statement).rowcount == 1
+
+    def live_runs(self) -> list[LiveRun]:
+        """The runs that are queued or running, in the order of their ids."""
+        columns = schema.run.c
+        with self.writer.transaction() as connection:
+            rows = connection.execute(select(schema.run).where(columns.status.in_(_LIVE)).order_by(columns.id)).all()
+        return [
+            LiveRun(row.id, row.uuid, RunStatus(row.status), Owner(row.owner_pid, row.owner_started, row.owner_boot))
+            for row in rows
+        ]
+
+    def add_series(self, run_id: int, role: str, series: Series) -> int:
+        """Declare a series of a role and return its id; the same one again changes nothing."""
+        with self.writer.transaction() as connection:
+            run = self._existing(connection, run_id)
+            return int(self._series(connection, run, role, series).id)
+
+    def append(self, run_id: int, chunks: Sequence[SampleChunk], events: Sequence[EventRecord] = ()) -> None:
+        """Store chunks and events in one transaction; those already there are skipped, a gap is refused."""
+        try:
+            payloads = [column_chunks.encode(chunk.series.columns, chunk.rows, chunk.columns) for chunk in chunks]
+        except column_chunks.ChunkError as error:
+            raise StoreError(f"Samples of run {run_id} do not fit their series: {error}.") from error
+        with self.writer.transaction() as connection:
+            run = self._existing(connection, run_id)
+            for chunk, payload in zip(chunks, payloads, strict=True):
+                self._append_chunk(connection, run, chunk, payload)
+            if events:
+                key = [schema.event.c.run_id, schema.event.c.role, schema.event.c.seq]
+                statement = upsert(schema.event).on_conflict_do_nothing(index_elements=key)
+                connection.execute(statement, [_event_columns(run_id, record) for record in events])
+
+    def last_seq(self, run_id: int, role: str, name: str) -> int:
+        """The number of the last chunk stored of a series, -1 if there is none."""
+        columns = schema.series.c
+        with self.writer.transaction() as connection:
+            chunks = connection.execute(
+                select(columns.chunks).where(columns.run_id == run_id, columns.role == role, columns.name == name)
+            ).scalar()
+        return int(chunks or 0) - 1
+
+    def replace_evaluation(self, run_id: int, evaluation: Evaluation) -> None:
+        """Store metrics and verdicts of a run in place of those it had."""
+        metrics = [
+            {
+                "run_id": run_id,
+                "position": position,
+                "name": metric.name,
+                "value": float(metric.value),
+                "unit": metric.unit,
+                "direction": metric.direction,
+                "origin": metric.origin,
+                "labels": to_json(metric.labels),
+                "samples": metric.samples,
+            }
+            for position, metric in enumerate(evaluation.metrics)
+        ]
+        for row in metrics:
+            if not math.isfinite(float(str(row["value"]))):
+                raise StoreError(
+                    f"Metric {row['name']} of run {run_id} is {row['value']}: the trial must leave it out."
+                )
+        verdicts = [
+            {
+                "run_id": run_id,
+                "position": position,
+                "name": verdict.name,
+                "result": verdict.result,
+                "reason": verdict.reason,
+                "evidence": to_json(verdict.evidence),
+            }
+            for position, verdict in enumerate(evaluation.verdicts)
+        ]
+        with self.writer.transaction() as connection:
+            self._existing(connection, run_id)
+            for table, rows in ((schema.metric, metrics), (schema.verdict, verdicts)):
+                connection.execute(delete(table).where(table.c.run_id == run_id))
+                if rows:
+                    connection.execute(insert(table), rows)
+
+    def require_runs(self, connection: Connection, run_ids: Sequence[int]) -> dict[int, RunStatus]:
+        """The status of each of these runs, inside a transaction. Raises StoreError if one is not there."""
+        return {run_id: RunStatus(self._existing(connection, run_id).status) for run_id in run_ids}
+
+    def _existing(self, connection: Connection, run_id: int) -> Row[Any]:
+        row = connection.execute(select(schema.run).where(schema.run.c.id == run_id)).first()
+        if row is None:
+            raise StoreError(f"There is no run {run_id} in {self.path}.")
+        return row
+
+    def _change_status(self, connection: Connection, run_id: int, before: Sequence[RunStatus], **values: Any) -> None:
+        row = self._existing(connection, run_id)
+        if row.status not in before:
+            raise StoreError(f"Run {run_id} is {row.status} already and cannot become {values['status']}.")
+        connection.execute(update(schema.run).where(schema.run.c.id == run_id).values(**values))
+
+    def _series(self, connection: Connection, run: Row[Any], role: str, series: Series) -> Row[Any]:
+        """The row of a series, made if it is not there. Its columns are the same in every role of the run."""
+        columns = schema.series.c
+        described = to_json([[column.name, column.dtype, column.unit, column.title] for column in series.columns])
+        of_run = select(schema.series).where(columns.run_id == run.id, columns.name == series.name)
+        stored = connection.execute(of_run).all()
+        if any(row.columns != described for row in stored):
+            raise StoreError(f"Series {series.name} of run {run.id} has other columns in role {role} than before.")
+        for row in stored:
+            if row.role == role:
+                return row
+        values = {
+            "run_id": run.id,
+            "role": role,
+            "name": series.name,
+            "title": series.title,
+            "origin": series.origin,
+            "columns": described,
+            "chunks": 0,
+            "rows": 0,
+            "link": column_chunks.first_link(run.uuid, role, series.name, series.columns),
+        }
+        connection.execute(insert(schema.series).values(values))
+        return connection.execute(of_run.where(columns.role == role)).one()
+
+    def _append_chunk(self, connection: Connection, run: Row[Any], chunk: SampleChunk, payload: bytes) -> None:
+        series = self._series(connection, run, chunk.role, chunk.series)
+        if chunk.seq < series.chunks:
+            return
+        if chunk.seq > series.chunks:
+            raise StoreError(
+                f"Samples of run {run.id} are missing: chunk {chunk.seq} of {chunk.series.name} from {chunk.role} came "
+                f"after {series.chunks} chunks."
+            )
+        link = column_chunks.next_link(series.link, chunk.seq, chunk.rows, payload)
+        connection.execute(
+            insert(schema.chunk).values(
+                series_id=series.id, seq=chunk.seq, rows=chunk.rows, sha256=link, payload=payload
+            )
+        )
+        connection.execute(
+            update(schema.series)
+            .where(schema.series.c.id == series.id)
+            .values(chunks=series.chunks + 1, rows=series.rows + chunk.rows, link=link)
+        )
+
+
+def run_seed(order_seed: int, position: int) -> int:
+    """The seed of the run at `position` of a campaign, 32 bits: repeats differ, a campaign's are reproducible."""
+    return int.from_bytes(hashlib.sha256(f"{order_seed}:{position}".encode()).digest()[:4], "big")
+
+
+def _add_run(
+    connection: Connection,
+    scenario_id: int,
+    repeat: int,
+    position: int,
+    order_seed: int,
+    owner: Owner,
+    created: datetime,
+) -> int:
+    values = {
+        "uuid": str(uuid.uuid4()),
+        "scenario_id": scenario_id,
+        "repeat": repeat,
+        "position": position,
+        "status": RunStatus.QUEUED,
+        "seed": run_seed(order_seed, position),
+        "created": time_to_text(created),
+        **_owner_columns(owner),
+    }
+    return _inserted(connection.execute(insert(schema.run).values(values)))
+
+
+def _owner_columns(owner: Owner) -> dict[str, Any]:
+    return {"owner_pid": owner.pid, "owner_started": owner.started, "owner_boot": owner.boot_id}
+
+
+def _event_columns(run_id: int, record: EventRecord) -> dict[str, Any]:
+    event = record.event
+    return {
+        "run_id": run_id,
+        "role": record.role,
+        "seq": record.seq,
+        "t_ns": event.t_ns,
+        "source": event.source,
+        "level": event.level,
+        "name": event.name,
+        "message": event.message,
+        "data": to_json(event.data),
+    }
+
+
+def _inserted(result: Any) -> int:
+    return int(result.inserted_primary_key[0])

@@ -1,0 +1,84 @@
+"""The one way to write: every transaction, checkpoint and close holds the exclusive lock `<database>.lock`.
+
+SQLite before 3.51.3 can lose a checkpoint when two connections reset the write-ahead log at the same time; hence no
+automatic checkpoints, and no checkpoint or close without the lock.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+from sqlalchemy import Connection
+
+from labconsole.store.errors import StoreError, explained
+from labconsole.store.opening import bring_up_to_date, connect, core_connection
+
+_WAL_LIMIT = 4 * 1024 * 1024
+_LOCK_POLL_S = 0.01
+_CHECKPOINT_WAIT_MS = 100
+
+
+class Writer:
+    """A writing connection. Threads take turns; processes take turns by the lock file."""
+
+    def __init__(self, path: Path, lock_timeout_s: float) -> None:
+        self.path = path
+        self._turn = threading.Lock()
+        self._lock = FileLock(
+            path.with_name(path.name + ".lock"), timeout=lock_timeout_s, thread_local=False, poll_interval=_LOCK_POLL_S
+        )
+        with self._exclusive(), explained(path):
+            bring_up_to_date(path)
+            self._raw = connect(path, "rw")
+            self._raw.execute(f"PRAGMA journal_size_limit = {_WAL_LIMIT}")
+            self._connection = core_connection(self._raw, "BEGIN IMMEDIATE")
+        self._open = True
+
+    @contextmanager
+    def transaction(self, *, durable: bool = False) -> Iterator[Connection]:
+        """A transaction: committed at the end of the block, rolled back if the block raises.
+
+        What was committed survives a kill of this process; with `durable` it also survives a power cut. The
+        checkpoint comes before it, so that an error always means: nothing was written. Raises StoreError.
+        """
+        with self._exclusive(), explained(self.path):
+            self._checkpoint_when_long()
+            self._raw.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
+            with self._connection.begin():
+                yield self._connection
+
+    def close(self) -> None:
+        """Close the connection; the last one to close empties the write-ahead log. A second call does nothing."""
+        with self._exclusive(), explained(self.path):
+            if self._open:
+                self._open = False
+                self._connection.close()
+                self._raw.close()
+
+    @contextmanager
+    def _exclusive(self) -> Iterator[None]:
+        with self._turn:
+            with explained(self.path):
+                try:
+                    self._lock.acquire()
+                except Timeout as error:
+                    raise StoreError(
+                        f"{self.path} has been locked by another lab console for over {self._lock.timeout:.0f} s: "
+                        "close that console or choose another database."
+                    ) from error
+            try:
+                yield
+            finally:
+                self._lock.release()
+
+    def _checkpoint_when_long(self) -> None:
+        log = self.path.with_name(self.path.name + "-wal")
+        if log.exists() and log.stat().st_size > _WAL_LIMIT:
+            patience = self._raw.execute("PRAGMA busy_timeout").fetchone()[0]
+            self._raw.execute(f"PRAGMA busy_timeout = {_CHECKPOINT_WAIT_MS}")  # a reader's turn: next time, then
+            self._raw.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            self._raw.execute(f"PRAGMA busy_timeout = {patience}")
