@@ -1,0 +1,124 @@
+"""An identity: certificate with chain, private key, and where its passphrase comes from, loaded from files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
+from pydantic import BaseModel, ConfigDict, Field
+
+from labconsole.security.keyfile import is_encrypted, load_private_key
+from labconsole.security.secrets import Prompt, Secret, SecretSource
+from labconsole.trial import TrialError
+
+
+class IdentityFiles(BaseModel):
+    """The files of an identity; holds no secret, so it may be handed to any process as JSON."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    certificate: Path = Field(title="Certificate", description="PEM file: the certificate, then its intermediates.")
+    key: Path = Field(title="Private key", description="PEM file, best encrypted; readable by its owner alone (0600).")
+    trust: Path | None = Field(
+        default=None,
+        title="Trusted CAs",
+        description="PEM file with the CA certificates against which peers are checked.",
+    )
+    passphrase_file: Path | None = Field(
+        default=None,
+        title="Passphrase file",
+        description="File with the key's passphrase, readable by its owner alone (0600); the OS keyring comes first.",
+    )
+    keyring_entry: str | None = Field(
+        default=None,
+        title="Keyring entry",
+        description="Entry of the OS keyring; not given: the path of the key file; empty: the keyring is not asked.",
+    )
+
+    @property
+    def secret_source(self) -> SecretSource:
+        """Where the passphrase of the key comes from."""
+        entry = str(self.key.absolute()) if self.keyring_entry is None else self.keyring_entry
+        return SecretSource(keyring_entry=entry or None, passphrase_file=self.passphrase_file)
+
+
+@dataclass(frozen=True)
+class Identity:
+    """A loaded identity. `chain` are the intermediates after `certificate`; `secret` is None for an open key file.
+
+    `notes` are sentences that the operator must see (expired certificate, key not encrypted).
+    """
+
+    name: str
+    files: IdentityFiles
+    certificate: x509.Certificate
+    chain: tuple[x509.Certificate, ...]
+    secret: Secret | None
+    notes: tuple[str, ...]
+
+    @property
+    def certificate_file(self) -> Path:
+        """PEM file with certificate and intermediates."""
+        return self.files.certificate
+
+    @property
+    def key_file(self) -> Path:
+        """PEM file with the private key."""
+        return self.files.key
+
+    def load_private_key(self) -> PrivateKeyTypes:
+        """Decrypt the private key: once per process, it takes about 10 ms. Raises TrialError."""
+        return load_private_key(self.files.key, self.secret)
+
+
+def load_identity(files: IdentityFiles, name: str, prompt: Prompt | None = None) -> Identity:
+    """Load and check the identity called `name` in messages. An expired certificate is loaded, and noted.
+
+    Raises:
+        TrialError: a file is missing, unreadable or not what it should be, the key file is open to others, the
+            passphrase is wrong or nowhere to be had, or key and certificate do not belong together.
+    """
+    certificate, *chain = load_certificates(files.certificate)
+    if files.trust is not None:
+        load_certificates(files.trust)
+    secret = files.secret_source.resolve(f"the key of {name}, {files.key}", prompt) if is_encrypted(files.key) else None
+    key = load_private_key(files.key, secret)
+    if key.public_key() != certificate.public_key():
+        raise TrialError(f"The key {files.key} does not belong to the certificate {files.certificate}: name a pair.")
+    return Identity(name, files, certificate, tuple(chain), secret, _notes(name, files, certificate, secret))
+
+
+def load_certificates(path: Path) -> list[x509.Certificate]:
+    """The certificates in a PEM file, at least one, in the file's order. Raises TrialError."""
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError as error:
+        raise TrialError(f"The certificate file {path} does not exist: check the path.") from error
+    except OSError as error:
+        raise TrialError(f"The certificate file {path} cannot be read ({error.strerror}): check the path.") from error
+    try:
+        return x509.load_pem_x509_certificates(data)
+    except ValueError as error:
+        raise TrialError(f"The file {path} holds no certificate in PEM form: name the certificate file.") from error
+
+
+def validity_problem(certificate: x509.Certificate, at: datetime) -> str | None:
+    """Why `certificate` is not valid at time `at` (aware), as in "expired on 2025-05-23", or None if it is."""
+    if at > certificate.not_valid_after_utc:
+        return f"expired on {certificate.not_valid_after_utc:%Y-%m-%d %H:%M} UTC"
+    if at < certificate.not_valid_before_utc:
+        return f"is not valid before {certificate.not_valid_before_utc:%Y-%m-%d %H:%M} UTC"
+    return None
+
+
+def _notes(name: str, files: IdentityFiles, certificate: x509.Certificate, secret: Secret | None) -> tuple[str, ...]:
+    notes = []
+    problem = validity_problem(certificate, datetime.now(UTC))
+    if problem is not None:
+        notes.append(f"The certificate of {name} {problem}: peers will refuse it.")
+    if secret is None:
+        notes.append(f"The key file {files.key} is not encrypted.")
+    return tuple(notes)

@@ -1,0 +1,49 @@
+"""Files that only their owner may read: written whole or not at all, refused when others can read them."""
+
+from __future__ import annotations
+
+import os
+import stat
+import uuid
+from pathlib import Path
+
+from labconsole.trial import TrialError
+
+
+def write_private(path: Path, data: bytes) -> None:
+    """Write `data` to `path` with mode 0600, on disk before it appears under its name.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
+    partial = path.with_name(f".{path.name}-{uuid.uuid4().hex}")
+    descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(path)
+    except OSError:
+        partial.unlink(missing_ok=True)
+        raise
+
+
+def read_private(path: Path, what: str) -> bytes:
+    """Read the file `path`, called `what` in messages; on POSIX it must be readable by its owner alone.
+
+    Raises:
+        TrialError: missing, unreadable, or open to others.
+    """
+    try:
+        with path.open("rb") as file:
+            mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
+            if os.name == "posix" and mode & 0o077:
+                raise TrialError(
+                    f"The {what} {path} can be read by others (mode {mode:04o}): make it yours alone with chmod 600."
+                )
+            return file.read()
+    except FileNotFoundError as error:
+        raise TrialError(f"The {what} {path} does not exist: check the path.") from error
+    except OSError as error:
+        raise TrialError(f"The {what} {path} cannot be read ({error.strerror}): check the path.") from error

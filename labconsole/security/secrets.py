@@ -1,0 +1,95 @@
+"""Where a secret comes from: the OS keyring, else a passphrase file of the operator's, else a prompt."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import NoReturn
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from labconsole.security import os_keyring
+from labconsole.security.private_files import read_private
+from labconsole.trial import TrialError
+
+Prompt = Callable[[str], str | None]
+"""Asks the operator for a secret, given what it is for; None if the operator gives none."""
+
+
+class Secret:
+    """A passphrase or PIN that shows itself only when asked: not in repr, str, logs, tracebacks or pickles."""
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: str) -> None:
+        self._value = value
+
+    def reveal(self) -> str:
+        """The secret itself, for the library that needs it."""
+        return self._value
+
+    def __repr__(self) -> str:
+        return "Secret(hidden)"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a secret does not leave its process: hand on its SecretSource")
+
+
+class SecretSource(BaseModel):
+    """A reference to a secret: holds none itself, so it may stand in settings and go between processes as JSON."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    keyring_entry: str | None = Field(
+        default=None,
+        title="Keyring entry",
+        description=f"Name of the entry in the OS keyring, service {os_keyring.SERVICE}.",
+    )
+    passphrase_file: Path | None = Field(
+        default=None,
+        title="Passphrase file",
+        description="File with the passphrase, readable by its owner alone (0600).",
+    )
+
+    def resolve(self, purpose: str, prompt: Prompt | None = None) -> Secret:
+        """Fetch the secret, asking `prompt` last. `purpose` completes "the passphrase for ...".
+
+        Raises:
+            TrialError: it is nowhere to be had, or the passphrase file is missing, empty or open to others.
+        """
+        if self.keyring_entry is not None:
+            stored = os_keyring.read(self.keyring_entry)
+            if stored is not None:
+                return Secret(stored)
+        if self.passphrase_file is not None:
+            return Secret(_first_line(self.passphrase_file))
+        entered = prompt(purpose) if prompt is not None else None
+        if entered:
+            return Secret(entered)
+        keyring_hint = (
+            f"store it in the OS keyring (keyring set {os_keyring.SERVICE} {self.keyring_entry}) or "
+            if self.keyring_entry is not None
+            else ""
+        )
+        raise TrialError(
+            f"There is no passphrase for {purpose}: {keyring_hint}name a passphrase file that only you can read."
+        )
+
+    def describe(self) -> str:
+        """Where the secret lies, to complete "The passphrase lies ..."."""
+        places = []
+        if self.keyring_entry is not None:
+            places.append(f"in the OS keyring as {os_keyring.SERVICE}/{self.keyring_entry}")
+        if self.passphrase_file is not None:
+            places.append(f"in the file {self.passphrase_file}, readable by its owner alone")
+        return " or ".join(places) or "with the operator, who is asked for it"
+
+
+def _first_line(path: Path) -> str:
+    try:
+        lines = read_private(path, "passphrase file").decode().splitlines()
+    except UnicodeDecodeError as error:
+        raise TrialError(f"The passphrase file {path} is not UTF-8 text: write the passphrase as text.") from error
+    if not lines or not lines[0]:
+        raise TrialError(f"The passphrase file {path} is empty: put the passphrase on its first line.")
+    return lines[0]
