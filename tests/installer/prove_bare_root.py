@@ -1,0 +1,142 @@
+"""Prove by hand that the two commands work on a bare Debian: `sudo python3 tests/installer/prove_bare_root.py`.
+
+No part of the suite: it takes minutes, root, `debootstrap`, and the network. It makes a minimal root with python3 in a
+temporary directory, from the mirror and with the pip and proxy settings of this machine, clones the committed state of
+this checkout into it, and there lets `installer/bootstrap.py` start without rights, run, start again, and test. Mounts
+and processes live in a namespace of their own and end with it; the directory is removed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+PLACE = Path("srv", "console")
+BOOTSTRAP = f"cd /{PLACE} && exec python3 installer/bootstrap.py"
+HANDED_IN = re.compile(r"(PIP_\w+|SSL_CERT_FILE|(https?|no)_proxy)$", re.IGNORECASE)
+HANDED_FILES = Path("etc", "handed-in")
+NOBODY = "65534:65534"
+
+
+def mirror(suite: str) -> str:
+    """Return the address of this machine's own package source for `suite`."""
+    for source in [Path("/etc/apt/sources.list"), *sorted(Path("/etc/apt/sources.list.d").glob("*"))]:
+        text = source.read_text("utf-8") if source.is_file() else ""
+        for stanza in re.split(r"\n\s*\n", text):
+            address = re.search(r"^URIs:\s*(\S+)", stanza, re.MULTILINE)
+            if address and re.search(rf"^Suites:.*\b{suite}(\s|$)", stanza, re.MULTILINE):
+                return address[1]
+        line = re.search(rf"^deb\s+(?:\[[^]]*\]\s+)?(\S+)\s+{suite}\s", text, re.MULTILINE)
+        if line:
+            return line[1]
+    sys.exit(f"This machine's apt sources have no {suite}: name one with --suite.")
+
+
+def settings_files() -> list[Path]:
+    """Return the files of this machine's own network settings: pip's, apt's proxy, the resolver."""
+    apt = [path for path in Path("/etc/apt/apt.conf.d").glob("*") if "proxy" in path.read_text("utf-8").lower()]
+    wanted = [Path("/etc/pip.conf"), Path("/etc/resolv.conf"), Path("/etc/hosts"), *apt]
+    return [path for path in wanted if path.is_file()]
+
+
+def handed_in() -> dict[str, str]:
+    """Return this machine's settings of pip and of its proxies, as environment variables."""
+    return {name: value for name, value in os.environ.items() if HANDED_IN.match(name)}
+
+
+def make_root(root: Path, suite: str) -> None:
+    """Make the bare root, this machine's network settings and the clone in it."""
+    subprocess.run(["debootstrap", "--variant=minbase", "--include=python3", suite, root, mirror(suite)], check=True)
+    for path in settings_files():
+        target = root / path.relative_to("/")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, target)
+    for path in filter(Path.is_file, map(Path, handed_in().values())):
+        (root / HANDED_FILES).mkdir(exist_ok=True)
+        shutil.copy(path, root / HANDED_FILES / path.name)
+    subprocess.run(["git", "clone", "--quiet", "--no-hardlinks", CHECKOUT, root / PLACE], check=True)
+
+
+def inside(root: Path, command: str, user: str = "0:0") -> tuple[int, str, float]:
+    """Run a shell command in the root, in namespaces that end with it; return exit code, stdout and seconds."""
+    outer = f'mount -t proc proc "{root}/proc" && mount --rbind /dev "{root}/dev" && exec chroot --userspec={user} "$@"'
+    # Certificates lie where no package of the root overwrites them.
+    settings = [
+        f"{name}=/{HANDED_FILES / Path(value).name}" if Path(value).is_file() else f"{name}={value}"
+        for name, value in handed_in().items()
+    ]
+    path = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+    inner = [str(root), "/usr/bin/env", "-i", path, "HOME=/root", "LANG=C.UTF-8", *settings, "/bin/sh", "-c", command]
+    namespaces = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--propagation", "private"]
+    print(f"--- {command}", flush=True)
+    began = time.monotonic()
+    done = subprocess.run(
+        [*namespaces, "/bin/sh", "-c", outer, "sh", *inner],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    seconds = time.monotonic() - began
+    print(f"{done.stdout}--- exit code {done.returncode} after {seconds:.1f} s", flush=True)
+    return done.returncode, done.stdout, seconds
+
+
+def prove(root: Path, pytest_arguments: list[str]) -> list[str]:
+    """Go through the two commands; return what was not as it must be."""
+    faults: list[str] = []
+
+    def expect(what: str, as_expected: bool) -> None:
+        print(f"{'ok   ' if as_expected else 'FAULT'} {what}", flush=True)
+        if not as_expected:
+            faults.append(what)
+
+    code, _, _ = inside(root, f"{BOOTSTRAP} run", NOBODY)
+    expect("without rights it ends with 1", code == 1)
+    expect("without rights nothing is made", not (root / PLACE / ".venv").exists())
+
+    code, output, seconds = inside(root, f"{BOOTSTRAP} run")
+    expect(f"the first `run` works ({seconds:.0f} s)", code == 0)
+    expect("it says where the database is", "runs.db" in output)
+
+    _, _, direct = inside(root, f"cd /{PLACE} && exec .venv/bin/labconsole --help")
+    code, _, again = inside(root, f"{BOOTSTRAP} run -- --help")
+    expect(f"a second start takes {again - direct:.2f} s before the application", code == 0 and again - direct < 1)
+    code, _, _ = inside(root, f"{BOOTSTRAP} run -- no-such-command")
+    expect("the exit code is the application's", code == 2)
+
+    code, _, seconds = inside(root, f"{BOOTSTRAP} test" + "".join(f" {word}" for word in ["--", *pytest_arguments]))
+    expect(f"`test` passes ({seconds:.0f} s)", code == 0)
+
+    expect("no policy for services is left behind", not (root / "usr/sbin/policy-rc.d").exists())
+    enabled = [link.name for link in (root / "etc/systemd/system").glob("*.wants/*")]
+    expect(f"no broker starts with the machine ({enabled})", not re.search("rabbit|epmd", " ".join(enabled)))
+    started = [link.name for link in root.glob("etc/rc[2345].d/S*rabbit*")]
+    expect(f"nor under another init ({started})", not started)
+    return faults
+
+
+def main() -> int:
+    """Make the root, prove, clean up; return 1 when something was not as it must be."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--suite", default="bookworm", help="release of Debian, from this machine's own mirror")
+    parser.add_argument("pytest", nargs="*", help="arguments for pytest, after --")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="bare-root-") as directory:
+        root = Path(directory, "root")
+        make_root(root, options.suite)
+        faults = prove(root, options.pytest)
+    print("proven" if not faults else "NOT proven: " + "; ".join(faults))
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

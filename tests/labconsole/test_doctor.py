@@ -1,0 +1,97 @@
+"""The doctor's checks: each says what was found, what it is needed for, and what to do when it is missing."""
+
+from __future__ import annotations
+
+import ssl
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from labconsole import doctor, qt_libraries
+
+
+@pytest.fixture
+def checks(tmp_path: Path) -> dict[str, doctor.Check]:
+    return {check.name: check for check in doctor.checks(tmp_path / "home")}
+
+
+def test_everything_asked_for_is_looked_at(checks: dict[str, doctor.Check]) -> None:
+    expected = {"Python", "SQLite", "OpenSSL (Python)", "OpenSSL (cryptography)", "SoftHSM2", "tshark", "Qt", "display"}
+    assert expected | {"data directory"} <= set(checks)
+    assert ("Qt's libraries" in checks) == (sys.platform == "linux")
+
+
+def test_what_is_not_there_has_a_remedy_and_what_is_there_has_none(checks: dict[str, doctor.Check]) -> None:
+    for check in checks.values():
+        assert check.found
+        assert check.needed_for
+        assert bool(check.remedy) != check.ok, check
+
+
+def test_openssl_of_python_is_named(checks: dict[str, doctor.Check]) -> None:
+    assert checks["OpenSSL (Python)"].found == ssl.OPENSSL_VERSION
+    assert checks["OpenSSL (cryptography)"].found.startswith("OpenSSL ")
+
+
+@pytest.mark.parametrize(("number", "noted"), [((3, 40, 1), True), ((3, 51, 2), True), ((3, 51, 3), False)])
+def test_an_older_sqlite_is_noted_with_the_reason(
+    monkeypatch: pytest.MonkeyPatch, number: tuple[int, int, int], noted: bool
+) -> None:
+    monkeypatch.setattr("sqlite3.sqlite_version_info", number)
+    check = doctor.sqlite()
+    assert check.ok
+    assert ("WAL-reset" in check.found) == noted
+
+
+def test_tools_off_the_search_path_are_missed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert not doctor.tshark().ok
+    tool = tmp_path / ("tshark.exe" if sys.platform == "win32" else "tshark")
+    tool.write_text("#!/bin/sh\n")
+    tool.chmod(0o755)
+    assert doctor.tshark() == doctor.Check("tshark", True, str(tool), "a second reader of captured messages", "")
+
+
+def test_softhsm_is_found_by_its_library(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    library = tmp_path / "libsofthsm2.so"
+    monkeypatch.setattr(doctor, "SOFTHSM_PLACES", (str(tmp_path / "nowhere"), str(tmp_path)))
+    library.touch()
+    assert doctor.softhsm_library() == library
+    assert doctor.softhsm().ok
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux asks for a display server")
+def test_a_display_is_one_of_x11_or_wayland(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("DISPLAY", raising=False)
+    monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
+    assert not doctor.display().ok
+    monkeypatch.setenv("WAYLAND_DISPLAY", "wayland-0")
+    assert doctor.display().found == "WAYLAND_DISPLAY=wayland-0"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="shared objects are looked for by name on Linux only")
+def test_a_missing_library_is_named_with_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(qt_libraries, "PACKAGES", {"libc.so.6": "libc6", "libnowhere.so.7": "libnowhere7"})
+    check = doctor.qt_system_libraries()
+    assert (check.ok, check.found, check.remedy) == (False, "missing: libnowhere.so.7", "install libnowhere7")
+
+
+def test_a_data_directory_that_cannot_be_made_is_said(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    check = doctor.data(tmp_path / "file" / "home")
+    assert not check.ok
+    assert "LABCONSOLE_HOME" in check.remedy
+
+
+def test_a_full_disk_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(doctor, "LEAST_SPACE", 10**18)
+    check = doctor.data(tmp_path)
+    assert not check.ok
+    assert "GB free" in check.found
+
+
+def test_looking_at_qt_does_not_load_it() -> None:
+    code = "import sys; from labconsole import doctor; doctor.qt(); sys.exit('PySide6' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
