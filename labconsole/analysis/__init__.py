@@ -1,0 +1,1 @@
+"""What stored figures say: how they are written, and runs side by side."""

@@ -1,0 +1,1 @@
+"""Plots of measured series: pyqtgraph, reduced to what the screen can show."""

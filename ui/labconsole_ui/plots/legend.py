@@ -1,0 +1,85 @@
+"""The legend of a plot: one button a curve, which shows and hides it, by mouse and keyboard."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtGui import QColor, QIcon, QPainter, QPixmap
+from PySide6.QtWidgets import QSizePolicy, QToolButton, QWidget
+
+from labconsole_ui.plots.flow import FlowLayout
+from labconsole_ui.theme import Theme
+
+SWATCH = QSize(16, 12)
+
+
+class Legend(QWidget):
+    """Buttons in the order and colours of the curves; `toggled(title, shown)` tells of a click."""
+
+    toggled = Signal(str, bool)
+
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self._layout = FlowLayout(self)
+        self._buttons: dict[str, QToolButton] = {}
+        policy = QSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
+        policy.setHeightForWidth(True)
+        self.setSizePolicy(policy)
+        theme.changed.connect(self._paint)
+
+    def set_titles(self, titles: Sequence[str], hidden: set[str]) -> None:
+        """Show these curves; those in `hidden` are switched off."""
+        if list(self._buttons) != list(titles):
+            for button in self._buttons.values():
+                self._layout.removeWidget(button)
+                button.deleteLater()
+            self._buttons = {title: self._button(title) for title in titles}
+        for title, button in self._buttons.items():
+            button.setChecked(title not in hidden)
+        self._paint()
+
+    def button(self, title: str) -> QToolButton:
+        """The button of curve `title`. Raises KeyError."""
+        return self._buttons[title]
+
+    def _button(self, title: str) -> QToolButton:
+        button = QToolButton(self)
+        button.setCheckable(True)
+        button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        button.setIconSize(SWATCH)
+        button.setText(title)
+        button.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        button.setAccessibleName(self.tr("Show curve {0}").format(title))
+        button.setToolTip(self.tr("Show or hide {0}").format(title))
+        button.clicked.connect(lambda checked, title=title: self.toggled.emit(title, checked))
+        button.toggled.connect(self._paint)
+        self._layout.addWidget(button)
+        return button
+
+    def _paint(self) -> None:
+        colours = self._theme.colours
+        for index, button in enumerate(self._buttons.values()):
+            shown = button.isChecked()
+            button.setIcon(QIcon(self._swatch(self._theme.series_colour(index), shown)))
+            sheet = f"""QToolButton {{ color: {colours.text if shown else colours.disabled}; padding: 2px 4px; }}
+                QToolButton:checked {{ background: transparent; border-color: transparent; }}
+                QToolButton:hover {{ background: {colours.sunken}; }}
+                QToolButton:focus {{ border-color: {colours.link}; }}"""
+            if button.styleSheet() != sheet:
+                button.setStyleSheet(sheet)
+
+    def _swatch(self, colour: QColor, shown: bool) -> QPixmap:
+        scale = self.devicePixelRatioF()
+        pixmap = QPixmap(SWATCH * scale)
+        pixmap.setDevicePixelRatio(scale)
+        pixmap.fill(Qt.GlobalColor.transparent)
+        painter = QPainter(pixmap)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        middle = SWATCH.height() / 2
+        painter.setPen(colour if shown else self._theme.colour("disabled"))
+        painter.setBrush(colour if shown else Qt.BrushStyle.NoBrush)
+        painter.drawRoundedRect(1, int(middle - 2), SWATCH.width() - 3, 4, 2, 2)
+        painter.end()
+        return pixmap

@@ -1,0 +1,61 @@
+"""Curves reduced to the smallest and largest value of every pixel, so that drawing costs what the screen is wide."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+class CurveData:
+    """A curve whose x never falls, prepared for reduction; y may hold NaN for gaps.
+
+    Raises ValueError when x and y differ in length.
+    """
+
+    def __init__(self, x: Array, y: Array) -> None:
+        if len(x) != len(y):
+            raise ValueError(f"x has {len(x)} values, y has {len(y)}")
+        self.x = np.ascontiguousarray(x, dtype=np.float64)
+        self.y = np.ascontiguousarray(y, dtype=np.float64)
+        self.gaps = bool(np.isnan(self.y).any())
+
+    def __len__(self) -> int:
+        return len(self.x)
+
+    def reduced(self, low: float, high: float, bins: int) -> tuple[Array, Array]:
+        """What to draw between x `low` and `high` on `bins` pixels: at most about two points a pixel.
+
+        One point beyond each border is kept, so that lines run out of the picture instead of ending in it.
+        """
+        first = max(0, int(np.searchsorted(self.x, low, "left")) - 1)
+        last = min(len(self.x), int(np.searchsorted(self.x, high, "right")) + 1)
+        x, y = self.x[first:last], self.y[first:last]
+        if len(x) <= 2 * bins or bins < 1:
+            return x, y
+        edges = np.searchsorted(x, np.linspace(low, high, bins + 1)[1:-1], "left")
+        starts = np.concatenate(([0], edges[edges < len(x)]))
+        starts = starts[np.diff(starts, append=len(x)) > 0]
+        lower, upper = (np.fmin, np.fmax) if self.gaps else (np.minimum, np.maximum)
+        drawn = np.empty(2 * len(starts))
+        drawn[0::2] = lower.reduceat(y, starts)
+        drawn[1::2] = upper.reduceat(y, starts)
+        return np.repeat(x[starts], 2), drawn
+
+    def value_at(self, x: float) -> float | None:
+        """The value of the point nearest to `x`, None without points or in a gap."""
+        if not len(self.x):
+            return None
+        right = int(np.searchsorted(self.x, x))
+        near = [index for index in (right - 1, right) if 0 <= index < len(self.x)]
+        value = float(self.y[min(near, key=lambda index: abs(self.x[index] - x))])
+        return None if np.isnan(value) else value
+
+    def y_range(self, low: float, high: float) -> tuple[float, float] | None:
+        """Smallest and largest value between x `low` and `high`, None where there is none."""
+        first, last = np.searchsorted(self.x, low, "left"), np.searchsorted(self.x, high, "right")
+        y = self.y[first:last]
+        if self.gaps:
+            y = y[~np.isnan(y)]
+        return (float(y.min()), float(y.max())) if len(y) else None

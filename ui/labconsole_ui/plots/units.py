@@ -1,0 +1,38 @@
+"""Axis units: what is plotted in SI base units and gets prefixes (ms, MB), and what keeps its unit as it is (msg/s)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from labconsole.analysis.figures import format_figure, format_number
+
+_PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n"))
+
+
+@dataclass(frozen=True)
+class AxisUnit:
+    """How values stored in `stored` are drawn: times `factor`, in `unit`, with SI prefixes if `prefixed`."""
+
+    stored: str
+    unit: str
+    factor: float
+    prefixed: bool
+
+    def text(self, drawn: float) -> str:
+        """A drawn value as a person reads it: `1.235 ms`, `60,123 msg/s`."""
+        if not self.prefixed:
+            return format_figure(drawn, self.unit)
+        for size, prefix in _PREFIXES:
+            if abs(drawn) >= size:
+                return f"{format_number(drawn / size)} {prefix}{self.unit}"
+        return f"{format_number(drawn)} {self.unit}"
+
+
+def axis_unit(stored: str) -> AxisUnit:
+    """The axis for values stored in unit `stored`: times become seconds, seconds and bytes get SI prefixes."""
+    seconds = {"ns": 1e-9, "µs": 1e-6, "us": 1e-6, "ms": 1e-3, "s": 1.0}
+    if stored in seconds:
+        return AxisUnit(stored, "s", seconds[stored], True)
+    if stored in ("B", "B/s", "bit/s", "Hz", "W"):
+        return AxisUnit(stored, stored, 1.0, True)
+    return AxisUnit(stored, stored, 1.0, False)
