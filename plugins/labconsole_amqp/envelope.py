@@ -74,10 +74,10 @@ _MAP_PREFIX_BYTES = 8  # size and count, four bytes each
 _SYMBOL_KEY, _STRING_KEY = b"\xa3", b"\xa1"
 
 # The application properties of a plain message up to the stamp, and where they begin in the encoder's own layouts:
-# (what comes first, up to the message id if there is one; start of the application properties).
+# (what comes first, up to the message id if there is one; start of the application properties; whether there is one).
 _PLAIN_STAMP = _APPLICATION_PROPERTIES + b"\0\0\0\x18\0\0\0\x02" + _STAMP_KEY
 _LAYOUTS = tuple(
-    (header + properties, len(header) + len(properties) + id_bytes)
+    (header + properties, len(header) + len(properties) + id_bytes, id_bytes > 0)
     for header in (_HEADER, _HEADER_DURABLE)
     for properties, id_bytes in ((_PROPERTIES, 0), (_PROPERTIES_ID, 8))
 )
@@ -254,9 +254,9 @@ def find_stamp(message: Buffer) -> int:
     Raises:
         EnvelopeError: there is no stamp of 8 bytes, or what comes before it is malformed.
     """
-    for prefix, start in _LAYOUTS:
-        if message.startswith(_PLAIN_STAMP, start) and message.startswith(prefix):
-            return start + len(_PLAIN_STAMP)
+    layout = _own_layout(message)
+    if layout is not None:
+        return layout[0]
     for code, content in sections(message):
         if code == APPLICATION_PROPERTIES:
             stamp = _collect(message, content, {})
@@ -272,17 +272,23 @@ def stamp_and_id(message: Buffer) -> tuple[int, int | None]:
     Raises:
         EnvelopeError: as `decode`, but the rest of a message in the encoder's own layout is not looked at.
     """
-    for prefix, start in _LAYOUTS:
-        if message.startswith(_PLAIN_STAMP, start) and message.startswith(prefix):
-            at = start + len(_PLAIN_STAMP)
-            number_at = at - NUMBER_BEFORE_STAMP
-            numbered = start - len(prefix) == _STAMP_BYTES
-            return (
-                int.from_bytes(message[at : at + _STAMP_BYTES], "big", signed=True),
-                int.from_bytes(message[number_at : number_at + _STAMP_BYTES], "big") if numbered else None,
-            )
+    layout = _own_layout(message)
+    if layout is not None:
+        at, numbered = layout
+        stamp = int.from_bytes(message[at : at + _STAMP_BYTES], "big", signed=True)
+        at -= NUMBER_BEFORE_STAMP
+        return stamp, int.from_bytes(message[at : at + _STAMP_BYTES], "big") if numbered else None
     envelope = decode(message)
     return envelope.stamp_ms, envelope.message_id
+
+
+def _own_layout(message: Buffer) -> tuple[int, bool] | None:
+    """Offset of the stamp and whether there is a message id, if this is a plain message as `encode` makes it."""
+    for prefix, start, numbered in _LAYOUTS:
+        if message.startswith(_PLAIN_STAMP, start) and message.startswith(prefix):
+            stamp_at = start + len(_PLAIN_STAMP)
+            return (stamp_at, numbered) if len(message) >= stamp_at + _STAMP_BYTES else None
+    return None
 
 
 def _fields(parts: Parts) -> list[tuple[bytes, bytes]]:
