@@ -1,0 +1,128 @@
+"""The server's side of SASL in AMQP 1.0 (part 5, 5.3): EXTERNAL, PLAIN and ANONYMOUS, before the engine takes over.
+
+Proton itself offers a server PLAIN only with Cyrus SASL, and EXTERNAL only with its own TLS; we have neither.
+"""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from proton import UNDESCRIBED, Array, Data, Described, ProtonException, symbol, ubyte, ulong
+
+_AMQP_HEADER = b"AMQP\x00\x01\x00\x00"
+_SASL_HEADER = b"AMQP\x03\x01\x00\x00"
+_MECHANISMS, _INIT, _OUTCOME = 0x40, 0x41, 0x44
+_OK, _AUTH_FAILED = 0, 1
+_MAX_FRAME_BYTES = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """Who is let in: anybody (`anonymous`), or the `users` (name -> password). A TLS client certificate that was
+    verified always is."""
+
+    anonymous: bool = True
+    users: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
+class SaslServer:
+    """Negotiates with one client. Feed it what is read; write what it answers; then read `user` or `failure`.
+
+    Args:
+        access: who is let in.
+        subject: the verified subject of the client's certificate, None without one.
+    """
+
+    def __init__(self, access: Access, subject: str | None) -> None:
+        self.user: str | None = None
+        self.failure: str | None = None
+        self.rest = b""
+        self._access = access
+        self._subject = subject
+        self._received = b""
+        self._header_seen = False
+
+    @property
+    def done(self) -> bool:
+        """Whether the client is in (`user` is set, `rest` is what it sent after) or out (`failure` is set)."""
+        return self.user is not None or self.failure is not None
+
+    def feed(self, data: bytes) -> bytes:
+        """Take what the client sent; returns what is to be sent to it."""
+        self._received += data
+        answer = b""
+        if not self._header_seen and len(self._received) >= len(_SASL_HEADER):
+            answer = self._take_header()
+        if self._header_seen and not self.done and (frame := self._take_frame()) is not None:
+            answer += self._judge(frame)
+        return answer
+
+    def _take_header(self) -> bytes:
+        header, self._received = self._received[:8], self._received[8:]
+        if header == _SASL_HEADER:
+            self._header_seen = True
+            return _SASL_HEADER + _frame(_MECHANISMS, Array(UNDESCRIBED, Data.SYMBOL, *self._mechanisms()))
+        if header == _AMQP_HEADER and self._access.anonymous:
+            self.user, self.rest = "anonymous", header + self._received
+            return b""
+        self.failure = "client spoke AMQP without SASL" if header == _AMQP_HEADER else "client does not speak AMQP 1.0"
+        return _SASL_HEADER
+
+    def _mechanisms(self) -> list[symbol]:
+        offered = {
+            "EXTERNAL": self._subject is not None,
+            "PLAIN": bool(self._access.users),
+            "ANONYMOUS": self._access.anonymous,
+        }
+        return [symbol(name) for name, on in offered.items() if on]
+
+    def _take_frame(self) -> bytes | None:
+        """The body of the next frame, None while it is not complete."""
+        size = int.from_bytes(self._received[:4], "big") if len(self._received) >= 4 else 8
+        if not 8 <= size <= _MAX_FRAME_BYTES:
+            self.failure = "client sent a malformed SASL frame"
+            return None
+        if len(self._received) < size or size == 8:
+            return None
+        frame, self._received = self._received[:size], self._received[size:]
+        return frame[frame[4] * 4 :]
+
+    def _judge(self, body: bytes) -> bytes:
+        data = Data()
+        try:
+            data.decode(body)
+            init = data.get_object()
+        except ProtonException:
+            init = None
+        if not (isinstance(init, Described) and init.descriptor == _INIT and init.value):
+            self.failure = "client sent a malformed SASL frame"
+            return b""
+        mechanism, response = str(init.value[0]), bytes(init.value[1] or b"") if len(init.value) > 1 else b""
+        self.user, self.failure = self._authenticate(mechanism, response)
+        if self.user is not None:
+            self.rest = self._received
+        return _frame(_OUTCOME, ubyte(_AUTH_FAILED if self.user is None else _OK))
+
+    def _authenticate(self, mechanism: str, response: bytes) -> tuple[str | None, str | None]:
+        """(user, None) or (None, why not)."""
+        if mechanism not in self._mechanisms():
+            return None, f"SASL {mechanism} not offered"
+        if mechanism == "EXTERNAL":
+            return self._subject, None
+        if mechanism == "ANONYMOUS":
+            return "anonymous", None
+        _, name, password = [*response.split(b"\0", 2), b"", b""][:3]
+        user = name.decode("utf-8", "replace")
+        expected = self._access.users.get(user)
+        if expected is None or not hmac.compare_digest(expected.encode(), password):
+            return None, "wrong user name or password"
+        return user, None
+
+
+def _frame(code: int, field_value: object) -> bytes:
+    data = Data()
+    data.put_object(Described(ulong(code), [field_value]))
+    body = bytes(data.encode())
+    return (len(body) + 8).to_bytes(4, "big") + b"\x02\x01\x00\x00" + body

@@ -1,0 +1,85 @@
+"""Moves bytes between a wire and its socket, and waits: the only place where a client of a broker blocks."""
+
+from __future__ import annotations
+
+import selectors
+import socket
+
+from labconsole.trial import TrialError
+from labconsole_amqp.fastlink_wire import Wire
+
+
+class Pump:
+    """Pumps one `wire`; `peer` (`host:port`) names the broker in messages. All but `wake` belongs to one thread."""
+
+    def __init__(self, wire: Wire, peer: str) -> None:
+        self._wire = wire
+        self._peer = peer
+        self._wake_in, self._wake_out = socket.socketpair()
+        self._wake_in.setblocking(False)
+        self._wake_out.setblocking(False)
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(wire.sock, selectors.EVENT_READ)
+        self._selector.register(self._wake_out, selectors.EVENT_READ)
+        self._awaits_room = False
+
+    def turn(self, timeout_s: float) -> None:
+        """Tick, write, read; wait up to `timeout_s` if there is nothing to read. Raises TrialError if it is lost."""
+        wire = self._wire
+        due_s = wire.tick()
+        self.write()
+        if wire.eof:
+            return
+        if wire.blocked != self._awaits_room:
+            self._awaits_room = wire.blocked
+            writing = selectors.EVENT_WRITE if wire.blocked else 0
+            self._selector.modify(wire.sock, selectors.EVENT_READ | writing)
+        for key, events in self._selector.select(max(0.0, min(timeout_s, due_s))):
+            if key.fileobj is self._wake_out:
+                self._wake_out.recv(4096)
+            elif events & selectors.EVENT_READ:
+                self._read()
+        self.write()
+
+    def write(self) -> None:
+        """Write what the socket takes. Raises TrialError if the connection is lost."""
+        try:
+            self._wire.write()
+        except OSError as error:
+            self._read_last_words()
+            raise TrialError(self._lost(error)) from error
+
+    def _read(self) -> None:
+        try:
+            self._wire.read()
+        except OSError as error:
+            raise TrialError(self._lost(error)) from error
+
+    def _read_last_words(self) -> None:
+        """The peer is gone, but may have said why: take in what still lies in the socket."""
+        try:
+            while not self._wire.eof and self._wire.read():
+                pass
+        except OSError:
+            # Nothing more to learn: the caller reports its own error.
+            return
+
+    def _lost(self, error: OSError) -> str:
+        wire = self._wire
+        if wire.remote_closed:
+            return f"{self._peer} closed the connection: {wire.condition or 'no reason given'}"
+        return f"the connection to {self._peer} was lost ({error.strerror or error})"
+
+    def wake(self) -> None:
+        """Let `turn` return now; any thread may call this."""
+        try:
+            self._wake_in.send(b"\0")
+        except BlockingIOError:
+            # The pair is full of unread wakes: one more changes nothing.
+            return
+
+    def close(self) -> None:
+        """Release what waiting needs; the wire stays."""
+        self._selector.close()
+        self._wake_in.close()
+        self._wake_out.close()

@@ -1,0 +1,169 @@
+"""Proton's protocol engine at its C level, on one socket: the ground under links and broker.
+
+The engine turns AMQP frames into deliveries and back; it does no I/O. Here its bytes meet a non-blocking socket, plain
+or TLS, without the reactor, event collector and wrapper objects of the Python package, each of which costs more per
+message than the protocol itself. All calls on one wire come from one thread.
+"""
+
+from __future__ import annotations
+
+import itertools
+import socket
+import ssl
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from cproton_ffi import ffi as ffi  # type: ignore[import-not-found]
+from cproton_ffi import lib as lib
+
+from labconsole.clock import now_ns
+
+MAX_FRAME_BYTES = 128 * 1024
+"""Largest AMQP frame that we take: a FIXM flight plan of 43 KB fits into one."""
+
+_BUFFER_BYTES = 256 * 1024
+_TAGS = 65536
+_WOULD_BLOCK = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
+
+
+class Wire:
+    """One `pn_connection_t` and `pn_transport_t` on a non-blocking `sock`; the wire owns and closes the socket.
+
+    `connection` and `transport` are the engine's objects, valid until `free`. `eof` tells that the peer sends nothing
+    more, `blocked` that the socket took no more when output was last written; `dirty` is the owner's mark that there is
+    something to write.
+    """
+
+    def __init__(self, sock: socket.socket, *, server: bool, idle_timeout_s: float) -> None:
+        self.sock = sock
+        self.eof = False
+        self.blocked = False
+        self.dirty = False
+        self.connection: Any = lib.pn_connection()
+        self.transport: Any = lib.pn_transport()
+        if server:
+            lib.pn_transport_set_server(self.transport)
+        lib.pn_transport_set_max_frame(self.transport, MAX_FRAME_BYTES)
+        lib.pn_transport_set_idle_timeout(self.transport, int(idle_timeout_s * 1000))
+        # TLS hands out a record of at most 16 KB a time; a plain socket all it has at once.
+        self._enough_bytes = _BUFFER_BYTES * 3 // 4 if isinstance(sock, ssl.SSLSocket) else 1
+        self._input = memoryview(bytearray(_BUFFER_BYTES))
+        self._input_start = ffi.from_buffer("char[]", self._input)
+        self._output = memoryview(bytearray(_BUFFER_BYTES))
+        self._output_start = ffi.from_buffer("char[]", self._output)
+
+    def bind(self) -> None:
+        """Join connection and transport, once container, user and SASL are set."""
+        lib.pn_transport_bind(self.transport, self.connection)
+
+    def read(self) -> bool:
+        """Hand the engine what the socket holds, at most one buffer; False if there was nothing. Raises OSError."""
+        count = 0
+        while count < self._enough_bytes:
+            try:
+                got = self.sock.recv_into(self._input[count:])
+            except _WOULD_BLOCK:
+                break
+            if got == 0:
+                self.eof = True
+                break
+            count += got
+        if count:
+            self._push(self._input_start, count)
+        if self.eof:
+            lib.pn_transport_close_tail(self.transport)
+        return count > 0 or self.eof
+
+    def push(self, data: bytes) -> None:
+        """Hand the engine bytes that were read from the socket before it was there."""
+        self._push(ffi.from_buffer("char[]", data), len(data))
+
+    def _push(self, start: Any, count: int) -> None:
+        done = 0
+        while done < count:
+            taken = lib.pn_transport_push(self.transport, start + done, count - done)
+            if taken <= 0:
+                # The engine has closed its input: AMQP close received, or a framing error (see `condition`).
+                self.eof = True
+                return
+            done += taken
+
+    def write(self) -> bool:
+        """Hand the socket what the engine has to say; True when all of it is away. Raises OSError."""
+        transport = self.transport
+        while (pending := lib.pn_transport_pending(transport)) > 0:
+            # Asked again, the engine doubles a full output buffer, up to the peer's largest frame.
+            pending = min(lib.pn_transport_pending(transport), _BUFFER_BYTES)
+            count = lib.pn_transport_peek(transport, self._output_start, pending)
+            try:
+                sent = self.sock.send(self._output[:count])
+            except _WOULD_BLOCK:
+                self.blocked = True
+                return False
+            lib.pn_transport_pop(transport, sent)
+        self.blocked = False
+        return True
+
+    def tick(self) -> float:
+        """Send a heartbeat and notice a silent peer when due; returns the seconds until the next call is due."""
+        now_ms = now_ns() // 1_000_000 + 1
+        deadline = lib.pn_transport_tick(self.transport, now_ms)
+        return max(deadline - now_ms, 0) / 1000 if deadline else 3600.0
+
+    @property
+    def remote_open(self) -> bool:
+        """Whether the peer has opened the connection and not closed it."""
+        return bool(lib.pn_connection_state(self.connection) & lib.PN_REMOTE_ACTIVE)
+
+    @property
+    def remote_closed(self) -> bool:
+        """Whether the peer has closed the connection with an AMQP close."""
+        return bool(lib.pn_connection_state(self.connection) & lib.PN_REMOTE_CLOSED)
+
+    @property
+    def condition(self) -> str | None:
+        """Why the peer closed, or what the engine found wrong: `amqp:name (description)`, None if all is well."""
+        return condition_text(lib.pn_connection_remote_condition(self.connection)) or condition_text(
+            lib.pn_transport_condition(self.transport)
+        )
+
+    def free(self) -> None:
+        """Close the socket and free the engine's objects with all sessions, links and deliveries. Once only."""
+        self.sock.close()
+        lib.pn_transport_unbind(self.transport)
+        lib.pn_decref(self.transport)
+        lib.pn_connection_release(self.connection)
+        lib.pn_decref(self.connection)
+        self.transport = self.connection = None
+
+
+class TagRing:
+    """Delivery tags, four bytes each, made once and used in turn: `tags` never ends. Keep the ring while in use."""
+
+    def __init__(self) -> None:
+        self._bytes = ffi.new("char[]", np.arange(_TAGS, dtype=">u4").tobytes())
+        self._structs = ffi.new("pn_bytes_t[]", _TAGS)
+        fields = np.frombuffer(ffi.buffer(self._structs), np.uintp).reshape(_TAGS, 2)  # size_t size; char *start
+        fields[:, 0] = 4
+        fields[:, 1] = int(ffi.cast("uintptr_t", self._bytes)) + 4 * np.arange(_TAGS, dtype=np.uintp)
+        self.tags: Iterator[Any] = itertools.cycle(list(self._structs))
+
+
+def condition_text(condition: Any) -> str | None:
+    """An AMQP error condition as `amqp:name (description)`; None if it is not set."""
+    if not lib.pn_condition_is_set(condition):
+        return None
+    name, description = text(lib.pn_condition_get_name(condition)), text(lib.pn_condition_get_description(condition))
+    return f"{name} ({description})" if description else name
+
+
+def set_condition(condition: Any, name: str, description: str) -> None:
+    """Set an AMQP error condition before closing a link, session or connection."""
+    lib.pn_condition_set_name(condition, name.encode())
+    lib.pn_condition_set_description(condition, description.encode())
+
+
+def text(chars: Any) -> str | None:
+    """A C string of the engine, None for NULL."""
+    return None if chars == ffi.NULL else ffi.string(chars).decode("utf-8", "replace")
