@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cached_property
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -19,6 +21,32 @@ from labconsole.store.opening import checked_version, connect, core_connection
 from labconsole.store.records import Owner, RunDetail, RunRow, RunStatus, StoredSeries
 from labconsole.store.samples import StoredSamples, series_columns
 from labconsole.trial import Direction, Event, Level, Metric, Origin, Verdict
+
+
+class UnlabelledMetrics(Mapping[str, Metric]):
+    """The unlabelled metrics of one run by name, made when first asked for: a long list of runs shows few of them."""
+
+    def __init__(self, rows: Sequence[Sequence[Any]]) -> None:
+        self._rows = rows
+
+    @cached_property
+    def _by_name(self) -> dict[str, Metric]:
+        return {
+            name: Metric(name, value, unit, Direction(direction), count, {}, Origin(origin))
+            for _, name, value, unit, direction, count, origin in self._rows
+        }
+
+    def __getitem__(self, name: str) -> Metric:
+        return self._by_name[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._by_name)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __repr__(self) -> str:
+        return repr(self._by_name)
 
 
 class Reader:
@@ -68,17 +96,17 @@ class Reader:
         if not include_trashed:
             wanted = wanted.where(schema.trash.c.run_id.is_(None))
         with self._snapshot() as connection:
-            return _records(connection, wanted)
+            return _records(connection, wanted, narrow=campaign_id is not None)
 
     def run(self, run_id: int) -> RunDetail:
         """Everything of one run but its samples. Raises StoreError if there is no such run."""
         with self._snapshot() as connection:
-            rows = _records(connection, _run_rows().where(schema.run.c.id == run_id))
+            rows = _records(connection, _run_rows().where(schema.run.c.id == run_id), narrow=True)
             if not rows:
                 raise StoreError(f"There is no run {run_id} in {self.path}.")
             run, scenario, campaign = schema.run, schema.scenario, schema.campaign
             extra = connection.execute(
-                select(run.c.provenance, scenario.c.thresholds, campaign.c.sites)
+                select(run.c.provenance, run.c.warnings, scenario.c.thresholds, campaign.c.sites)
                 .select_from(run.join(scenario).join(campaign))
                 .where(run.c.id == run_id)
             ).one()
@@ -86,11 +114,9 @@ class Reader:
             verdicts = _of_run(connection, schema.verdict, run_id, "position")
             events = _of_run(connection, schema.event, run_id, "t_ns", "role", "seq")
             series = _of_run(connection, schema.series, run_id, "name", "role")
-        provenance = json.loads(extra.provenance)
-        warnings = provenance.pop("warnings", [])
         return RunDetail(
             rows[0],
-            provenance,
+            json.loads(extra.provenance),
             json.loads(extra.thresholds),
             tuple(json.loads(extra.sites)),
             tuple(_metric(row) for row in metrics),
@@ -100,7 +126,7 @@ class Reader:
                 for row in events
             ),
             tuple(_series(row) for row in series),
-            tuple(warnings),
+            tuple(json.loads(extra.warnings)),
         )
 
     def samples(self, run_id: int) -> StoredSamples:
@@ -109,7 +135,7 @@ class Reader:
             uuid = connection.execute(select(schema.run.c.uuid).where(schema.run.c.id == run_id)).scalar()
         if uuid is None:
             raise StoreError(f"There is no run {run_id} in {self.path}.")
-        return StoredSamples(self._connection, run_id, uuid)
+        return StoredSamples(self._snapshot, run_id, uuid)
 
     @contextmanager
     def _snapshot(self) -> Iterator[Connection]:
@@ -132,22 +158,33 @@ def _run_rows() -> Select[Any]:
     ).select_from(run.join(scenario).join(campaign).outerjoin(schema.note).outerjoin(schema.trash))
 
 
-def _records(connection: Connection, wanted: Select[Any]) -> list[RunRow]:
-    """Runs with their tags and unlabelled metrics, in three statements however many there are."""
+def _records(connection: Connection, wanted: Select[Any], *, narrow: bool) -> list[RunRow]:
+    """Runs with their tags and unlabelled metrics, in three statements; `narrow` reads only theirs, not all of the table."""
     rows = connection.execute(wanted).all()
-    ids = wanted.with_only_columns(schema.run.c.id, maintain_column_froms=True).order_by(None)
-    tags: dict[int, list[str]] = defaultdict(list)
     tag, metric = schema.tag.c, schema.metric.c
-    for row in connection.execute(select(schema.tag).where(tag.run_id.in_(ids)).order_by(tag.run_id, tag.name)):
-        tags[row.run_id].append(row.name)
-    metrics: dict[int, dict[str, Metric]] = defaultdict(dict)
-    unlabelled = select(schema.metric).where(metric.run_id.in_(ids), metric.labels == "{}")
-    for row in connection.execute(unlabelled.order_by(metric.run_id, metric.position)):
-        metrics[row.run_id][row.name] = _metric(row)
-    return [_record(row, tuple(tags[row.id]), metrics[row.id]) for row in rows]
+    tagged = select(tag.run_id, tag.name).order_by(tag.run_id, tag.name)
+    figures = (
+        select(metric.run_id, metric.name, metric.value, metric.unit, metric.direction, metric.samples, metric.origin)
+        .where(metric.labels == "{}")
+        .order_by(metric.run_id, metric.position)
+    )
+    if narrow:
+        ids = wanted.with_only_columns(schema.run.c.id, maintain_column_froms=True).order_by(None)
+        tagged, figures = tagged.where(tag.run_id.in_(ids)), figures.where(metric.run_id.in_(ids))
+    tags = _by_run(connection.execute(tagged).all())
+    metrics = _by_run(connection.execute(figures).all())
+    return [
+        _record(row, tuple(name for _, name in tags.get(row.id, ())), UnlabelledMetrics(metrics.get(row.id, ())))
+        for row in rows
+    ]
 
 
-def _record(row: Row[Any], tags: tuple[str, ...], metrics: dict[str, Metric]) -> RunRow:
+def _by_run(rows: Sequence[Sequence[Any]]) -> dict[int, list[Sequence[Any]]]:
+    """Rows sorted by their first column, the run's id, as one list for each run."""
+    return {run_id: list(group) for run_id, group in groupby(rows, itemgetter(0))}
+
+
+def _record(row: Row[Any], tags: tuple[str, ...], metrics: Mapping[str, Metric]) -> RunRow:
     return RunRow(
         id=row.id,
         uuid=row.uuid,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
@@ -20,8 +21,8 @@ _BATCH = 64
 class StoredSamples:
     """`labconsole.trial.Samples` of one run; what is appended after the call of a method is not in its result."""
 
-    def __init__(self, connection: Connection, run_id: int, run_uuid: str) -> None:
-        self._connection = connection
+    def __init__(self, snapshot: Callable[[], AbstractContextManager[Connection]], run_id: int, run_uuid: str) -> None:
+        self._snapshot = snapshot
         self._run_id = run_id
         self._run_uuid = run_uuid
 
@@ -29,8 +30,8 @@ class StoredSamples:
         """Names of the roles that recorded `series`, sorted."""
         columns = schema.series.c
         statement = select(columns.role).where(columns.run_id == self._run_id, columns.name == series)
-        with self._connection.begin():
-            return sorted(self._connection.execute(statement).scalars())
+        with self._snapshot() as connection:
+            return sorted(connection.execute(statement).scalars())
 
     def table(self, series: str, role: str) -> dict[str, NDArray[Any]]:
         """All rows: column name -> array of equal lengths, empty without rows. Raises StoreError."""
@@ -55,8 +56,8 @@ class StoredSamples:
         statement = select(schema.series).where(
             columns.run_id == self._run_id, columns.name == series, columns.role == role
         )
-        with self._connection.begin():
-            row = self._connection.execute(statement).first()
+        with self._snapshot() as connection:
+            row = connection.execute(statement).first()
         if row is None:
             raise StoreError(f"Run {self._run_id} has no series {series} of role {role}.")
         return row
@@ -72,8 +73,8 @@ class StoredSamples:
                 .where(stored.series_id == row.id, stored.seq >= first, stored.seq < last)
                 .order_by(stored.seq)
             )
-            with self._connection.begin():
-                batch = self._connection.execute(statement).all()
+            with self._snapshot() as connection:
+                batch = connection.execute(statement).all()
             if len(batch) != last - first:
                 raise self._damage(row, first + len(batch), "it is missing")
             for seq, count, sha256, payload in batch:

@@ -1,4 +1,4 @@
-"""The tables of the run database, version 1."""
+"""The tables of the run database, as of `VERSION`; older ones are brought here by `labconsole.store.migrations`."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from sqlalchemy import (
 APPLICATION_ID = 0x4C434F4E
 """`PRAGMA application_id` of a run database ("LCON")."""
 
-VERSION = 1
-"""`PRAGMA user_version` of this schema; see `labconsole.store.migrations`."""
+VERSION = 2
+"""`PRAGMA user_version` of this schema."""
 
 metadata = MetaData()
 
@@ -77,6 +77,7 @@ run = Table(
     Column("owner_started", REAL),
     Column("owner_boot", Text),
     Column("provenance", Text, nullable=False, server_default="{}", comment="JSON"),
+    Column("warnings", Text, nullable=False, server_default="[]", comment="JSON list of sentences"),
     UniqueConstraint("scenario_id", "repeat"),
     CheckConstraint(
         "status IN ('queued','running','finished','failed','cancelled','interrupted')", name="status_known"

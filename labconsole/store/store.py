@@ -149,7 +149,8 @@ class Store:
                 (RunStatus.QUEUED,),
                 status=RunStatus.RUNNING,
                 started=time_to_text(started),
-                provenance=to_json({**provenance, "warnings": list(warnings)}),
+                provenance=to_json(provenance),
+                warnings=to_json(list(warnings)),
                 **_owner_columns(owner),
             )
 

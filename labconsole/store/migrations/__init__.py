@@ -6,4 +6,6 @@ from collections.abc import Callable, Mapping
 
 from sqlalchemy import Connection
 
-MIGRATIONS: Mapping[int, Callable[[Connection], None]] = {}
+from labconsole.store.migrations import v2
+
+MIGRATIONS: Mapping[int, Callable[[Connection], None]] = {2: v2.migrate}

@@ -1,0 +1,1 @@
+"""Results leave the console: CSV."""

@@ -1,0 +1,129 @@
+"""Runs as CSV files (RFC 4180, UTF-8): parameters, metrics, events, and the samples of each series."""
+
+from __future__ import annotations
+
+import csv
+import errno
+import re
+import secrets
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from labconsole.store.encoding import time_to_text, to_json
+from labconsole.store.reader import Reader
+from labconsole.store.records import RunDetail, StoredSeries
+from labconsole.store.samples import StoredSamples
+from labconsole.trial import TrialError
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_NUMBER = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?")
+_METRIC_COLUMNS = (
+    *("run", "uuid", "campaign", "profile", "scenario", "kind", "repeat", "status", "started", "ended"),
+    *("metric", "value", "unit", "direction", "origin", "labels", "samples"),
+)
+
+
+class ExportError(TrialError):
+    """A file cannot be written; nothing half-written is left under its name."""
+
+
+def export_run(reader: Reader, run_id: int, directory: Path) -> list[Path]:
+    """Write one run to `directory` (made if needed) and return the files.
+
+    `parameters.csv`, `metrics.csv`, `events.csv` and, for each series, `samples-<series>.csv` with a row per sample of
+    every role. Files of the same name are replaced, each at once. Raises StoreError and ExportError.
+    """
+    detail = reader.run(run_id)
+    files = [
+        _write(directory / "parameters.csv", ("parameter", "value"), _flat(detail.row.parameters)),
+        export_metrics(reader, [run_id], directory / "metrics.csv"),
+        _write(
+            directory / "events.csv", ("time", "t [ns]", "source", "level", "event", "message", "data"), _events(detail)
+        ),
+    ]
+    samples = reader.samples(run_id)
+    for name in dict.fromkeys(series.name for series in detail.series):
+        of_name = [series for series in detail.series if series.name == name]
+        header = ["role", *(f"{column} [{unit}]" if unit else column for column, _, unit in of_name[0].columns)]
+        path = directory / f"samples-{quote(name, safe=' ')}.csv"
+        files.append(_write(path, header, _samples(samples, of_name)))
+    return files
+
+
+def export_metrics(reader: Reader, run_ids: Iterable[int], path: Path) -> Path:
+    """Write one row per run and metric to `path`. Raises StoreError and ExportError."""
+    return _write(path, _METRIC_COLUMNS, (row for run_id in run_ids for row in _metrics(reader.run(run_id))))
+
+
+def _metrics(detail: RunDetail) -> Iterator[Sequence[Any]]:
+    row = detail.row
+    times = [time_to_text(moment) if moment else "" for moment in (row.started, row.ended)]
+    of_run = (row.id, row.uuid, row.campaign, row.profile, row.scenario, row.kind, row.repeat, str(row.status), *times)
+    for metric in detail.metrics:
+        labels = ";".join(f"{name}={value}" for name, value in sorted(metric.labels.items()))
+        figures = (metric.value, metric.unit, str(metric.direction), str(metric.origin), labels, metric.samples)
+        yield *of_run, metric.name, *figures
+
+
+def _events(detail: RunDetail) -> Iterator[Sequence[Any]]:
+    """Events with their wall time, as far as the run knows the offset of its clock to it."""
+    offset = detail.provenance.get("wall_offset_ns")
+    for event in detail.events:
+        wall = "" if offset is None else time_to_text(_wall_time(event.t_ns + int(offset)))
+        data = to_json(event.data) if event.data else ""
+        yield wall, event.t_ns, event.source, str(event.level), event.name, event.message, data
+
+
+def _wall_time(unix_ns: int) -> datetime:
+    return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=unix_ns // 1000)
+
+
+def _samples(samples: StoredSamples, of_name: Sequence[StoredSeries]) -> Iterator[Sequence[Any]]:
+    for series in of_name:
+        for part in samples.parts(series.name, series.role):
+            columns = [part[name].tolist() for name, _, _ in series.columns]
+            for values in zip(*columns, strict=True):
+                yield series.role, *values
+
+
+def _flat(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
+    """Nested parameters as dotted names with plain values; lists as JSON."""
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from _flat(inner, f"{name}.{key}" if name else str(key))
+    elif isinstance(value, bool) or value is None or isinstance(value, list | tuple):
+        yield name, to_json(value)
+    else:
+        yield name, value
+
+
+def _safe(cell: Any) -> Any:
+    """A text that a spreadsheet would run as a formula, marked as text; numbers stay numbers."""
+    if isinstance(cell, str) and cell.startswith(_FORMULA) and not _NUMBER.fullmatch(cell):
+        return f"'{cell}"
+    return cell
+
+
+def _write(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> Path:
+    """Write a table under a temporary name and rename it, so that `path` is the old file or the complete new one."""
+    partial = path.with_name(f".{path.name}.{secrets.token_hex(4)}.partial")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with partial.open("x", encoding="utf-8", newline="") as file:
+                table = csv.writer(file)
+                table.writerow([_safe(cell) for cell in header])
+                table.writerows([_safe(cell) for cell in row] for row in rows)
+            partial.replace(path)
+        finally:
+            partial.unlink(missing_ok=True)
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            raise ExportError(
+                f"{path} cannot be written, the disk is full: free some space or choose another one."
+            ) from error
+        raise ExportError(f"{path} cannot be written ({error.strerror}): choose another directory.") from error
+    return path
