@@ -17,7 +17,9 @@ if [ ! -e "$policy" ] || grep -q "$mark" "$policy"; then
 fi
 enabled_before=$(ls -d $wanted 2> /dev/null)
 
-# Old package lists may be good enough: when they are not, the installation says so.
+# What an interrupted installation has left half done is finished first. Old package lists may be good enough: when they
+# are not, the installation says so.
+dpkg --configure -a
 apt-get -q update || echo "apt-get update failed: going on with the package lists that are here"
 apt-get -q -o DPkg::Lock::Timeout=60 -o Dpkg::Use-Pty=0 install --yes --no-install-recommends "$@" || exit $?
 

@@ -47,9 +47,10 @@ def set_up(command: str) -> bool:
 
     environment = Environment(ROOT)
     try:
-        step = environment.step()
-        system_packages.ensure(system_packages.needs(command, building=step is not Step.NOTHING))
-        environment.ensure(step)
+        building = environment.step() is not Step.NOTHING
+        system_packages.ensure(system_packages.needs(command, building))
+        if building:
+            environment.ensure()
     except SetupError as error:
         say(str(error))
         return False

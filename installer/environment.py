@@ -16,6 +16,7 @@ from dataclasses import asdict, dataclass
 from enum import Enum
 from pathlib import Path
 
+from alone import alone
 from processes import SetupError, run_shown, say
 from system_packages import build_environment
 
@@ -70,21 +71,21 @@ class Environment:
             return Step.MAKE
         return decide(recorded, wanted_state(self.root, self.path))
 
-    def ensure(self, step: Step) -> None:
-        """Carry out `step`.
+    def ensure(self) -> None:
+        """Make or complete the environment.
 
         Raises:
-            SetupError: the environment cannot be made or filled; the message says why.
+            SetupError: it cannot be made or filled, or another start is about to; the message says why.
         """
-        if step is Step.UPDATE and not self._has_pip():
-            step = Step.MAKE
-        if step is Step.NOTHING:
-            return
-        if step is Step.MAKE:
-            self._make()
-        self._record(INSTALLING)
-        self._fill()
-        self._record(asdict(wanted_state(self.root, self.path)))
+        with alone(self.root / CONSOLE_LOCK):
+            step = self.step()
+            if step is Step.NOTHING:
+                return
+            if step is Step.MAKE or not self._has_pip():
+                self._make()
+            self._record(INSTALLING)
+            self._fill()
+            self._record(asdict(wanted_state(self.root, self.path)))
         say("the environment is complete.")
 
     def _has_pip(self) -> bool:

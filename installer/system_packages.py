@@ -190,6 +190,8 @@ def install_through_apt(packages: list[str]) -> None:
 
 def elevation() -> list[str] | None:
     """Return what goes before a command to run it as root, or None when there is no way without asking in vain."""
+    if sys.platform == "win32":
+        return None
     if os.geteuid() == 0:
         return []
     if shutil.which("sudo") is None:

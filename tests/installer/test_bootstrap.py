@@ -1,0 +1,123 @@
+"""The two commands: usage, refusals, and what they hand over to, with the real script in processes of its own."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+
+import bootstrap
+import environment
+import system_packages
+
+ROOT = Path(__file__).resolve().parents[2]
+SCRIPT = ROOT / "installer" / "bootstrap.py"
+ALL_PRESENT = all(need.present() for need in system_packages.needs("test", building=False))
+
+
+@pytest.fixture
+def finished_checkout(tmp_path: Path) -> Path:
+    """A checkout whose environment is complete, with an application that says how it was called and ends with 7."""
+    root = tmp_path / "checkout"
+    for folder in ("installer", "requirements", "labconsole"):
+        (root / folder).mkdir(parents=True)
+    for path in [*SCRIPT.parent.glob("*.py"), *map(ROOT.joinpath, environment.DEFINING_FILES)]:
+        shutil.copy(path, root / path.relative_to(ROOT))
+    shutil.copy(ROOT / "labconsole" / "qt_libraries.py", root / "labconsole")
+    made = environment.Environment(root)
+    made.scripts.mkdir(parents=True)
+    for name in ("python", "labconsole"):
+        (made.scripts / name).write_text('#!/bin/sh\necho "$0" "$@" "$QT_QPA_PLATFORM" "$PWD"\nexit 7\n')
+        (made.scripts / name).chmod(0o755)
+    state = asdict(environment.wanted_state(root, made.path))
+    (made.path / "labconsole-state.json").write_text(json.dumps(state))
+    return root
+
+
+def start(script: Path, *arguments: str, **changes: str) -> subprocess.CompletedProcess[str]:
+    """Start the script as a user does, without a display and with no apt to reach by mistake."""
+    inherited = {name: value for name, value in os.environ.items() if name not in ("DISPLAY", "WAYLAND_DISPLAY")}
+    variables = {**inherited, "QT_QPA_PLATFORM": "", **changes}
+    command = [sys.executable, str(script), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, env=variables, stdin=subprocess.DEVNULL, check=False)
+
+
+@pytest.mark.parametrize("arguments", [[], ["walk"], ["run", "gui"], ["test", "-x"]])
+def test_bad_usage_ends_with_2_and_shows_the_usage(arguments: list[str]) -> None:
+    done = start(SCRIPT, *arguments)
+    assert done.returncode == 2
+    assert "bootstrap.py run" in done.stderr
+    assert done.stdout == ""
+
+
+@pytest.mark.parametrize("minor", range(6, 11))
+def test_an_older_python_is_refused_in_one_sentence(minor: int) -> None:
+    ast.parse(SCRIPT.read_text("utf-8"), feature_version=(3, minor))
+    older = shutil.which(f"python3.{minor}")
+    if older is None or subprocess.run([older, "-c", ""], capture_output=True, check=False).returncode:
+        pytest.skip(f"Python 3.{minor} is not installed here; its syntax was checked")
+    done = subprocess.run([older, SCRIPT, "run"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    assert done.returncode == 1
+    assert done.stdout.decode().startswith(f"labconsole: Python 3.11 or newer is needed, and this is 3.{minor}.")
+    assert done.stdout.count(b"\n") == 1
+
+
+def test_the_refusal_names_a_newer_python_that_is_there() -> None:
+    assert bootstrap.python_refusal("3.9.2", "python3.12").endswith("start again with python3.12.")
+    assert bootstrap.python_refusal("3.9.2", None).endswith("install one and start again with it.")
+
+
+def test_only_what_follows_the_first_dashes_is_handed_on() -> None:
+    assert bootstrap.split_arguments(["run", "--", "export", "--", "x"]) == (["run"], ["export", "--", "x"])
+    assert bootstrap.split_arguments(["test"]) == (["test"], [])
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux asks for a display server")
+@pytest.mark.parametrize(
+    ("display", "wayland", "expected"),
+    [
+        ("", "", ["run", "demo", "--summary"]),
+        (":0", "", ["gui"]),
+        ("", "wayland-0", ["gui"]),
+    ],
+)
+def test_the_window_opens_where_there_is_a_display(
+    monkeypatch: pytest.MonkeyPatch, display: str, wayland: str, expected: list[str]
+) -> None:
+    monkeypatch.setenv("DISPLAY", display)
+    monkeypatch.setenv("WAYLAND_DISPLAY", wayland)
+    assert bootstrap.start_arguments(bootstrap.has_display()) == expected
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the stand-in application is a shell script")
+@pytest.mark.skipif(not ALL_PRESENT, reason="system packages are missing here: they would be installed")
+class TestASecondStart:
+    """What happens when everything is there already."""
+
+    def test_run_hands_over_and_ends_as_the_application(self, finished_checkout: Path) -> None:
+        done = start(finished_checkout / "installer" / "bootstrap.py", "run", "--", "runs", "--json")
+        application = finished_checkout / ".venv" / "bin" / "labconsole"
+        assert (done.returncode, done.stderr) == (7, "")
+        assert done.stdout.split()[:3] == [str(application), "runs", "--json"]
+
+    def test_run_without_a_display_runs_the_demo(self, finished_checkout: Path) -> None:
+        done = start(finished_checkout / "installer" / "bootstrap.py", "run")
+        assert done.stdout.split()[1:4] == ["run", "demo", "--summary"]
+
+    def test_test_runs_pytest_offscreen_at_the_root(self, finished_checkout: Path) -> None:
+        done = start(finished_checkout / "installer" / "bootstrap.py", "test", "--", "-k", "x", QT_QPA_PLATFORM="xcb")
+        assert done.returncode == 7
+        assert done.stdout.split()[1:] == ["-m", "pytest", "-k", "x", "offscreen", str(finished_checkout)]
+
+    def test_it_takes_under_a_second(self, finished_checkout: Path) -> None:
+        began = time.perf_counter()
+        start(finished_checkout / "installer" / "bootstrap.py", "test")
+        assert time.perf_counter() - began < 1
