@@ -68,3 +68,10 @@ def test_every_entry_has_a_hash_and_no_registry_is_named(lock: Path) -> None:
         assert entry.startswith("#") or "--hash=sha256:" in entry, entry.splitlines()[0]
     assert "://" not in text
     assert not re.search(r"--(extra-)?index-url|--find-links|--trusted-host", text)
+
+
+@pytest.mark.parametrize("lock", [environment.BUILD_LOCK, environment.CONSOLE_LOCK])
+def test_every_locked_package_is_in_the_notices(lock: Path) -> None:
+    notices = (ROOT / "THIRD-PARTY-NOTICES.md").read_text("utf-8")
+    named = {canonicalize_name(word) for word in re.findall(r"[\w.-]+", notices)}
+    assert pinned(lock).keys() <= named

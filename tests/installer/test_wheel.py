@@ -47,9 +47,10 @@ def test_nothing_of_them_is_left_out(site: Path, name: str) -> None:
 
 
 def test_all_three_floors_and_the_plugins_come_from_the_wheel(site: Path) -> None:
+    names = ("labconsole", "labconsole_ui", "labconsole_amqp")
     code = (
-        "from importlib.util import find_spec; from labconsole.plugin import Plugins; found = Plugins.discover();"
-        "print(found.broken, *[find_spec(n).origin for n in ('labconsole', 'labconsole_ui', 'labconsole_amqp')], sep='\\n')"
+        "from importlib.util import find_spec; from labconsole.plugin import Plugins\n"
+        f"print(Plugins.discover().broken, *[find_spec(name).origin for name in {names}], sep='\\n')"
     )
     broken, *origins = in_the_wheel(site, code).splitlines()
     assert broken == "()"
