@@ -16,6 +16,8 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 RSA_BITS = 2048
 """As in the source's tool; the paper itself names no algorithm."""
 
+_LAB_DOMAIN = "lab.test"  # reserved for tests by RFC 6761
+_LOOPBACK = (ipaddress.ip_address("127.0.0.1"), ipaddress.ip_address("::1"))
 _CLOCK_SKEW = timedelta(hours=1)
 
 
@@ -66,7 +68,7 @@ class LabAuthority:
     def issue(
         self, common_name: str, public_key: rsa.RSAPublicKey, purpose: Purpose, validity: Validity
     ) -> x509.Certificate:
-        """Sign an end certificate for `public_key`."""
+        """Sign an end certificate for `public_key`; `common_name` must be a DNS label, as in state-a."""
         issuer_key_id = self.certificate.extensions.get_extension_for_class(x509.SubjectKeyIdentifier).value
         builder = (
             _builder(_name(common_name), self.certificate.subject, public_key, validity)
@@ -75,18 +77,19 @@ class LabAuthority:
             )
             .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         )
+        names: list[x509.GeneralName]
         match purpose:
             case Purpose.STATE:
                 usage = _key_usage(digital_signature=True, content_commitment=True, key_encipherment=True)
-                extended = [ExtendedKeyUsageOID.CLIENT_AUTH]
+                extended = ExtendedKeyUsageOID.CLIENT_AUTH
+                names = [x509.DNSName(f"{common_name}.{_LAB_DOMAIN}")]
             case Purpose.SERVER:
                 usage = _key_usage(digital_signature=True, key_encipherment=True)
-                extended = [ExtendedKeyUsageOID.SERVER_AUTH]
-                addresses = [x509.IPAddress(ipaddress.ip_address(address)) for address in ("127.0.0.1", "::1")]
-                names = x509.SubjectAlternativeName([x509.DNSName("localhost"), *addresses])
-                builder = builder.add_extension(names, critical=False)
+                extended = ExtendedKeyUsageOID.SERVER_AUTH
+                names = [x509.DNSName("localhost"), *map(x509.IPAddress, _LOOPBACK)]
+        builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
         builder = builder.add_extension(usage, critical=True)
-        builder = builder.add_extension(x509.ExtendedKeyUsage(extended), critical=False)
+        builder = builder.add_extension(x509.ExtendedKeyUsage([extended]), critical=False)
         return builder.sign(self.key, hashes.SHA256())
 
 
