@@ -137,6 +137,17 @@ class Evaluation:
 
 
 @dataclass(frozen=True)
+class Curve:
+    """A line for the run view: `t_s` seconds since T0 and `values` in `unit`, arrays of equal length; one plot per `group`."""
+
+    title: str
+    group: str
+    unit: str
+    t_s: NDArray[np.float64]
+    values: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
 class RoleSpec:
     """A role to start: `name` is unique in the run, `target` is `package.module:Class`, `settings` is plain JSON.
 
@@ -305,6 +316,10 @@ class Trial(ABC, Generic[P]):
     @abstractmethod
     def evaluate(self, parameters: P, samples: Samples, events: Sequence[Event]) -> Evaluation:
         """Metrics and verdicts from stored samples and events: pure and repeatable."""
+
+    def curves(self, parameters: P, samples: Samples, events: Sequence[Event]) -> tuple[Curve, ...]:
+        """Lines over time that explain the figures, from stored samples."""
+        return ()
 
     def warnings(self, parameters: P) -> tuple[str, ...]:
         """What a reader of the figures must know, one sentence each ("closed loop: latency includes queueing")."""

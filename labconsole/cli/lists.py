@@ -1,0 +1,71 @@
+"""`labconsole profiles`, `trials` and `doctor`: what there is to run, and whether this machine can."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from rich.console import Console
+from rich.table import Table
+
+from labconsole import doctor as doctor_checks
+from labconsole.analysis.parameters import describe_parameters
+from labconsole.cli.exit_codes import BAD_USAGE, FAILED, FINISHED
+from labconsole.plugin import Plugins, load_dotted
+from labconsole.profile import list_profiles
+
+
+def profiles(arguments: argparse.Namespace) -> int:
+    """List the profiles."""
+    table = Table("Profile", "Title", "Trial", "Where", box=None, pad_edge=False)
+    for profile in list_profiles():
+        where = "built-in" if profile.builtin else str(profile.path)
+        table.add_row(profile.name, profile.error or profile.title, profile.kind, where)
+    Console().print(table)
+    return FINISHED
+
+
+def trials(arguments: argparse.Namespace) -> int:
+    """List the trials, or show one with parameters and metrics."""
+    console, plugins = Console(), Plugins.discover()
+    if arguments.kind is None:
+        table = Table("Trial", "Title", "Plugin", box=None, pad_edge=False)
+        for kind in plugins.kinds():
+            table.add_row(kind, plugins.trial(kind).title, plugins.of_kind(kind).title)
+        console.print(table)
+        for broken in plugins.broken:
+            console.print(f"Plugin {broken.name} is broken: {broken.error}", style="red", markup=False)
+        return FINISHED
+    if arguments.kind not in plugins.kinds():
+        known = ", ".join(plugins.kinds())
+        print(f"labconsole: no trial is called {arguments.kind}; there are: {known}.", file=sys.stderr)
+        return BAD_USAGE
+    trial = plugins.trial(arguments.kind)
+    console.print(f"[bold]{trial.title}[/bold]\n{trial.description}\n")
+    table = Table("Parameter", "Default", "Unit", "Meaning", title="Parameters", title_justify="left", box=None)
+    fields = trial.parameters.model_fields
+    for value in describe_parameters(trial.parameters().model_dump(mode="json"), trial.parameters):
+        table.add_row(value.name, value.text, value.unit, fields[value.name].description)
+    console.print(table)
+    table = Table("Metric", "Unit", "Better", "Definition", title="Metrics", title_justify="left", box=None)
+    for kind in trial.metrics:
+        table.add_row(kind.name, kind.unit, kind.direction, kind.description)
+    console.print(table)
+    return FINISHED
+
+
+def doctor(arguments: argparse.Namespace) -> int:
+    """Check this machine; exit code 1 if something is missing."""
+    checks = doctor_checks.checks()
+    plugins = Plugins.discover()
+    for plugin in plugins.found:
+        for dotted in plugin.doctor_checks:
+            checks += load_dotted(dotted)()
+    table = Table("", "What", "Found", "Needed for", "To do", box=None, pad_edge=False)
+    for check in checks:
+        mark = "[green]ok[/green]" if check.ok else "[red]missing[/red]"
+        table.add_row(mark, check.name, check.found, check.needed_for, check.remedy)
+    for broken in plugins.broken:
+        table.add_row("[red]broken[/red]", f"plugin {broken.name}", broken.error, "its trials", "repair or remove it")
+    Console().print(table)
+    return FINISHED if all(check.ok for check in checks) and not plugins.broken else FAILED

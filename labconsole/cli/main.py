@@ -1,0 +1,88 @@
+"""Entry of `labconsole`: the arguments, and which command they mean."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from labconsole import __version__
+from labconsole.cli import gui, lists, run, runs
+from labconsole.cli.exit_codes import BAD_USAGE, FAILED
+from labconsole.profile import ProfileError
+from labconsole.trial import TrialError
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code (`labconsole.cli.exit_codes`)."""
+    arguments = _parser().parse_args(argv)
+    try:
+        code: int = arguments.command(arguments)
+    except ProfileError as error:
+        print(f"labconsole: {error}", file=sys.stderr)
+        return BAD_USAGE
+    except TrialError as error:
+        print(f"labconsole: {error}", file=sys.stderr)
+        return FAILED
+    except BrokenPipeError:
+        sys.stderr.close()  # who read our output has left; so that the interpreter does not complain about it at exit
+        return FAILED
+    return code
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="labconsole", description="Secure messaging trials: run, watch, compare.")
+    parser.add_argument("--version", action="version", version=f"labconsole {__version__}")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    database = argparse.ArgumentParser(add_help=False)
+    database.add_argument("--db", type=Path, metavar="FILE", help="run database (default: in your data directory)")
+
+    window = commands.add_parser("gui", parents=[database], help="open the window")
+    window.set_defaults(command=gui.gui)
+
+    profiles = commands.add_parser("profiles", help="list the profiles that can be run")
+    profiles.set_defaults(command=lists.profiles)
+
+    trials = commands.add_parser("trials", help="list the kinds of trials, their parameters and metrics")
+    trials.add_argument("kind", nargs="?", help="show one kind in full")
+    trials.set_defaults(command=lists.trials)
+
+    start = commands.add_parser("run", parents=[database], help="run a profile: one scenario or a whole campaign")
+    start.add_argument("profile", metavar="PROFILE", help="name of a profile, or path of a TOML file")
+    start.add_argument(
+        "--set", action="append", default=[], metavar="KEY=VALUE", dest="settings", help="set a parameter"
+    )
+    start.add_argument("--repeat", type=int, metavar="N", help="number of repeats of each scenario")
+    output = start.add_mutually_exclusive_group()
+    output.add_argument("--json", action="store_true", help="one JSON object per run and line on standard output")
+    output.add_argument(
+        "--csv",
+        nargs="?",
+        type=Path,
+        const=Path(),
+        metavar="DIR",
+        help="also export CSV (default: your data directory)",
+    )
+    start.set_defaults(command=run.run)
+
+    history = commands.add_parser("runs", parents=[database], help="list the runs in the database")
+    history.set_defaults(command=runs.runs)
+
+    show = commands.add_parser("show", parents=[database], help="show one run")
+    show.add_argument("run", type=int, metavar="RUN", help="number of the run")
+    show.add_argument("--json", action="store_true", help="everything but the samples, as one JSON object")
+    show.set_defaults(command=runs.show)
+
+    export = commands.add_parser("export", parents=[database], help="export one run")
+    export.add_argument("run", type=int, metavar="RUN", help="number of the run")
+    export.add_argument("--csv", type=Path, metavar="DIR", required=True, help="directory for the CSV files")
+    export.set_defaults(command=runs.export)
+
+    doctor = commands.add_parser("doctor", help="check this machine, and say what is missing for what")
+    doctor.set_defaults(command=lists.doctor)
+    return parser
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,228 @@
+"""`labconsole run`: runs a profile in the terminal, with progress on stderr and results on stdout."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+
+from labconsole.cli.comparison import print_comparison
+from labconsole.cli.exit_codes import BAD_USAGE, CANCELLED, FAILED, FINISHED, THRESHOLD_MISSED
+from labconsole.engine.protocol import LiveFrame
+from labconsole.engine.queue import QueueState, RunQueue
+from labconsole.engine.thresholds import PREFIX
+from labconsole.locations import data_dir, database_path
+from labconsole.plugin import Plugins
+from labconsole.profile import campaign_of, load_profile
+from labconsole.report.csv_export import export_metrics, export_run
+from labconsole.store.reader import Reader
+from labconsole.store.records import RunDetail, RunStatus
+from labconsole.trial import Event, Level
+
+_LIVE_HZ = 4.0
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run a whole profile; the exit code says how it ended."""
+    overrides = {}
+    for setting in arguments.settings:
+        key, equals, value = setting.partition("=")
+        if not equals or not key:
+            print(f"labconsole: --set {setting} is not of the form KEY=VALUE.", file=sys.stderr)
+            return BAD_USAGE
+        overrides[key.strip()] = value.strip()
+    plugins = Plugins.discover()
+    campaign = campaign_of(load_profile(arguments.profile, plugins, overrides, arguments.repeat))
+    database: Path = arguments.db or database_path()
+    wakeup = threading.Event()
+    queue = RunQueue(database, live_hz=_LIVE_HZ, wake=wakeup.set)
+    reader = Reader(database)
+    try:
+        queue.recover()
+        with _Progress(queue, quiet=arguments.json) as progress, _cancel_on_interrupt(queue, wakeup) as cancelled:
+            run_ids = queue.submit(campaign)
+            reported = 0
+            while queue.busy:
+                queue.pump()
+                while reported < len(run_ids) and _done(queue, run_ids[reported]):
+                    progress.report(reader.run(run_ids[reported]), as_json=arguments.json)
+                    reported += 1
+                wakeup.wait(0.25)
+                wakeup.clear()
+        details = [reader.run(run_id) for run_id in run_ids]
+        if not arguments.json:
+            _summary(details, plugins, database, arguments.csv, reader)
+    finally:
+        reader.close()
+        queue.close()
+    return CANCELLED if cancelled else _exit_code(details)
+
+
+def _done(queue: RunQueue, run_id: int) -> bool:
+    item = next((item for item in queue.items if item.run_id == run_id), None)
+    return item is None or item.state is QueueState.DONE
+
+
+def _exit_code(details: list[RunDetail]) -> int:
+    statuses = {detail.row.status for detail in details}
+    if statuses - {RunStatus.FINISHED, RunStatus.CANCELLED}:
+        return FAILED
+    if RunStatus.CANCELLED in statuses:
+        return CANCELLED
+    missed = any(
+        verdict.name.startswith(PREFIX) and verdict.result != "pass"
+        for detail in details
+        for verdict in detail.verdicts
+    )
+    return THRESHOLD_MISSED if missed else FINISHED
+
+
+def run_as_json(detail: RunDetail) -> dict[str, Any]:
+    """One run as `run --json` prints it. Metrics without labels stand under their name, labelled ones in a list."""
+    row = detail.row
+    plain = {
+        metric.name: {"value": metric.value, "unit": metric.unit} for metric in detail.metrics if not metric.labels
+    }
+    labelled = [
+        {"name": metric.name, "value": metric.value, "unit": metric.unit, "labels": dict(metric.labels)}
+        for metric in detail.metrics
+        if metric.labels
+    ]
+    verdicts = [
+        {"name": verdict.name, "result": verdict.result, "reason": verdict.reason} for verdict in detail.verdicts
+    ]
+    return {
+        "run": row.id,
+        "status": row.status,
+        "reason": row.reason,
+        "profile": row.profile,
+        "scenario": row.scenario,
+        "repeat": row.repeat,
+        "parameters": dict(row.parameters),
+        "metrics": plain,
+        "labelled_metrics": labelled,
+        "verdicts": verdicts,
+    }
+
+
+class _Progress:
+    """`QueueListener` that shows progress on stderr, and results as they come."""
+
+    def __init__(self, queue: RunQueue, *, quiet: bool) -> None:
+        self._queue = queue
+        self._quiet = quiet
+        self._console = Console(stderr=True)
+        self._progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TextColumn("{task.percentage:>3.0f} %"),
+            TextColumn("{task.fields[rate]}"),
+            TimeElapsedColumn(),
+            console=self._console,
+            redirect_stdout=False,
+            redirect_stderr=False,
+            disable=not self._console.is_terminal,
+        )
+        self._tasks: dict[int, TaskID] = {}
+
+    def __enter__(self) -> _Progress:
+        self._queue.listeners.append(self)
+        self._progress.start()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._progress.stop()
+        self._queue.listeners.remove(self)
+
+    def report(self, detail: RunDetail, *, as_json: bool) -> None:
+        """Tell the end of one run."""
+        if as_json:
+            print(json.dumps(run_as_json(detail), ensure_ascii=False), flush=True)
+        row = detail.row
+        if row.status is not RunStatus.FINISHED:
+            self._progress.print(f"Run {row.id} ({row.scenario}) {row.status}: {row.reason}", style="red", markup=False)
+        elif not self._console.is_terminal and not self._quiet:
+            self._console.print(f"Run {row.id} ({row.scenario}, repeat {row.repeat}) finished.", markup=False)
+
+    def items_changed(self) -> None:
+        for item in self._queue.items:
+            if item.state is QueueState.WAITING:
+                continue
+            if item.run_id not in self._tasks:
+                title = item.scenario if item.repeats == 1 else f"{item.scenario} ({item.repeat}/{item.repeats})"
+                self._tasks[item.run_id] = self._progress.add_task(title, total=None, rate="")
+            if item.state is QueueState.DONE:
+                total = max(item.total, 1)
+                done = total if item.status is RunStatus.FINISHED else item.done
+                self._progress.update(self._tasks[item.run_id], completed=done, total=total, rate=item.status.value)
+
+    def live(self, run_id: int, frame: LiveFrame) -> None:
+        item = next(item for item in self._queue.items if item.run_id == run_id)
+        rate = f"{item.rate:,.0f}/s" if item.rate else ""
+        self._progress.update(self._tasks[run_id], completed=frame.done, total=frame.total or None, rate=rate)
+
+    def event(self, run_id: int, event: Event) -> None:
+        if event.level is not Level.INFO:
+            self._progress.print(f"Run {run_id}: {event.message}", style="yellow", markup=False)
+
+    def log(self, run_id: int, line: str) -> None:
+        self._progress.print(f"Run {run_id}: {line}", style="dim", markup=False)
+
+    def finished(self, run_id: int, status: RunStatus) -> None:
+        return
+
+
+@contextmanager
+def _cancel_on_interrupt(queue: RunQueue, wakeup: threading.Event) -> Iterator[list[int]]:
+    """Ctrl-C and SIGTERM cancel what runs and what waits; yields a list that then is not empty."""
+    received: list[int] = []
+
+    def cancel(number: int, frame: object) -> None:
+        received.append(number)
+        queue.pause()
+        for item in queue.items:
+            if item.state is not QueueState.DONE:
+                queue.cancel(item.run_id)
+        wakeup.set()
+
+    before = {number: signal.signal(number, cancel) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield received
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _summary(details: list[RunDetail], plugins: Plugins, database: Path, csv: Path | None, reader: Reader) -> None:
+    """The comparison table, and where everything lies."""
+    console = Console()
+    rows = [detail.row for detail in details if detail.metrics]
+    if rows:
+        print_comparison(console, rows, plugins)
+    console.print(
+        f"Runs {_span([detail.row.id for detail in details])} are in {database}", markup=False, soft_wrap=True
+    )
+    if csv is not None:
+        directory = (
+            csv
+            if csv != Path()
+            else data_dir() / "exports" / f"{details[0].row.profile}-{datetime.now():%Y%m%d-%H%M%S}"
+        )
+        for detail in details:
+            export_run(reader, detail.row.id, directory / f"run-{detail.row.id}")
+        export_metrics(reader, [detail.row.id for detail in details], directory / "metrics.csv")
+        console.print(f"CSV files are in {directory}", markup=False, soft_wrap=True)
+
+
+def _span(run_ids: list[int]) -> str:
+    return str(run_ids[0]) if len(run_ids) == 1 else f"{run_ids[0]}-{run_ids[-1]}"

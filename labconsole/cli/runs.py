@@ -1,0 +1,122 @@
+"""`labconsole runs`, `show` and `export`: what lies in the database."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import threading
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from labconsole.analysis.figures import figure_text
+from labconsole.cli.exit_codes import FINISHED
+from labconsole.cli.run import run_as_json
+from labconsole.engine.queue import RunQueue
+from labconsole.locations import database_path
+from labconsole.report.csv_export import export_run
+from labconsole.store.reader import Reader
+from labconsole.store.records import RunDetail
+
+_KEY_METRICS = ("throughput", "latency_mean", "lost")
+
+
+def _reader(arguments: argparse.Namespace) -> Reader:
+    """Open the database, after runs that died were taken in."""
+    database: Path = arguments.db or database_path()
+    wakeup = threading.Event()
+    queue = RunQueue(database, wake=wakeup.set)
+    try:
+        queue.recover()
+        while queue.busy:
+            queue.pump()
+            wakeup.wait(0.25)
+            wakeup.clear()
+    finally:
+        queue.close()
+    return Reader(database)
+
+
+def runs(arguments: argparse.Namespace) -> int:
+    """List all runs, newest first."""
+    reader = _reader(arguments)
+    table = Table("Run", "Status", "Profile", "Scenario", "Repeat", "Started (UTC)", "Seconds", *_KEY_METRICS, box=None)
+    try:
+        for row in reader.runs():
+            started = f"{row.started:%Y-%m-%d %H:%M:%S}" if row.started else "–"
+            seconds = "–" if row.duration_s is None else f"{row.duration_s:.1f}"
+            figures = [
+                f"{figure_text(row.metrics[name].value)} {row.metrics[name].unit}" if name in row.metrics else "–"
+                for name in _KEY_METRICS
+            ]
+            table.add_row(
+                str(row.id), row.status, row.profile, row.scenario, str(row.repeat), started, seconds, *figures
+            )
+    finally:
+        reader.close()
+    Console().print(table)
+    return FINISHED
+
+
+def show(arguments: argparse.Namespace) -> int:
+    """Show everything of one run but its samples."""
+    reader = _reader(arguments)
+    try:
+        detail = reader.run(arguments.run)
+    finally:
+        reader.close()
+    if arguments.json:
+        print(json.dumps(_as_json(detail), ensure_ascii=False, default=str))
+    else:
+        _print(detail)
+    return FINISHED
+
+
+def export(arguments: argparse.Namespace) -> int:
+    """Export one run as CSV."""
+    reader = _reader(arguments)
+    try:
+        for path in export_run(reader, arguments.run, arguments.csv):
+            print(path)
+    finally:
+        reader.close()
+    return FINISHED
+
+
+def _as_json(detail: RunDetail) -> dict[str, Any]:
+    row = detail.row
+    return run_as_json(detail) | {
+        "uuid": row.uuid,
+        "kind": row.kind,
+        "created": row.created,
+        "started": row.started,
+        "ended": row.ended,
+        "seed": row.seed,
+        "tags": row.tags,
+        "note": row.note,
+        "provenance": dict(detail.provenance),
+        "sites": [dict(site) for site in detail.sites],
+        "events": [asdict(event) for event in detail.events],
+        "series": [asdict(series) for series in detail.series],
+    }
+
+
+def _print(detail: RunDetail) -> None:
+    console, row = Console(), detail.row
+    console.print(f"[bold]Run {row.id}[/bold]: {row.scenario}, repeat {row.repeat}, of {row.campaign}")
+    console.print(f"{row.kind}, {row.status}{f': {row.reason}' if row.reason else ''}", markup=False)
+    for warning in detail.provenance.get("warnings", ()):
+        console.print(f"Note: {warning}", markup=False)
+    table = Table("Metric", "Value", "Unit", "Samples", "Origin", box=None)
+    for metric in detail.metrics:
+        labels = ", ".join(f"{name} {value}" for name, value in metric.labels.items())
+        name = f"{metric.name} ({labels})" if labels else metric.name
+        table.add_row(name, figure_text(metric.value), metric.unit, f"{metric.samples:,}", metric.origin)
+    console.print(table)
+    for verdict in detail.verdicts:
+        console.print(f"{verdict.result}: {verdict.name}: {verdict.reason}", markup=False)
+    changed = ", ".join(f"{name}={value}" for name, value in row.parameters.items() if value != "")
+    console.print(f"Parameters: {changed}", markup=False)

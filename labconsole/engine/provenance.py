@@ -1,0 +1,81 @@
+"""What a run was measured with: versions, machine, operating system, revision of the console, clock."""
+
+from __future__ import annotations
+
+import os
+import platform
+import ssl
+import subprocess
+import sys
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import psutil
+from cryptography.hazmat.backends.openssl import backend
+
+from labconsole import __version__
+from labconsole.clock import wall_offset_ns
+
+_PACKAGES = ("cryptography", "numpy", "pydantic", "python-qpid-proton", "sqlalchemy", "zstandard", "PySide6-Essentials")
+
+
+def provenance(seed: int, live_hz: float) -> dict[str, Any]:
+    """The surroundings of a run, plain JSON. `live_hz` is the refresh rate of the live view in Hz (0: none)."""
+    return {
+        "console": __version__,
+        "revision": _revision(),
+        "python": platform.python_version(),
+        "implementation": platform.python_implementation(),
+        "packages": {name: found for name in _PACKAGES if (found := _version(name))},
+        "openssl": {"python": ssl.OPENSSL_VERSION, "cryptography": backend.openssl_version_text()},
+        "host": platform.node(),
+        "os": _os_name(),
+        "kernel": platform.release(),
+        "machine": platform.machine(),
+        "cpu": _cpu_name(),
+        "cores": psutil.cpu_count(logical=True),
+        "memory_bytes": psutil.virtual_memory().total,
+        "load_average_before": [round(load, 2) for load in psutil.getloadavg()],
+        "clock": "time.perf_counter_ns, shared by all processes of this host",
+        "wall_offset_ns": wall_offset_ns(),
+        "seed": seed,
+        "live_view_hz": live_hz,
+    }
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def _revision() -> str:
+    """The git revision of a checkout, with `+` when files were changed; "release" outside of a checkout."""
+    root = Path(__file__).resolve().parents[2]
+    if not (root / ".git").exists():
+        return "release"
+    command = ["git", "-C", str(root), "describe", "--always", "--abbrev=12", "--dirty=+", "--exclude=*"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=5, stdin=subprocess.DEVNULL, check=True)
+    except (OSError, subprocess.SubprocessError) as error:
+        return f"unknown ({type(error).__name__})"
+    return done.stdout.strip()
+
+
+def _os_name() -> str:
+    if sys.platform == "linux":
+        try:
+            return platform.freedesktop_os_release()["PRETTY_NAME"]
+        except OSError:
+            return platform.platform()
+    return platform.platform()
+
+
+def _cpu_name() -> str:
+    if sys.platform == "linux":
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or os.environ.get("PROCESSOR_IDENTIFIER", "unknown")

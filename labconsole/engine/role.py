@@ -1,0 +1,192 @@
+"""The process of one role: `python -m labconsole.engine.role`, told over standard input what to be."""
+
+from __future__ import annotations
+
+import threading
+import time
+import traceback
+from collections import deque
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labconsole.clock import now_ns
+from labconsole.engine.channel import ChildChannel
+from labconsole.engine.containment import die_with_parent
+from labconsole.engine.histogram import LogHistogram
+from labconsole.engine.protocol import ChannelFrame
+from labconsole.engine.spool import SpoolSeriesWriter, SpoolWriter
+from labconsole.plugin import load_dotted
+from labconsole.trial import Event, Level, Role, Series, TrialError
+
+SPOOL_INTERVAL_NS = 250_000_000
+
+
+class _Live:
+    """What a role reported on one channel since T0."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.minimum: int | None = None
+        self.maximum: int | None = None
+        self.histogram = LogHistogram()
+
+    def observe(self, values: NDArray[np.int64]) -> None:
+        low, high = int(values.min()), int(values.max())
+        self.minimum = low if self.minimum is None else min(self.minimum, low)
+        self.maximum = high if self.maximum is None else max(self.maximum, high)
+        self.histogram.add(values)
+        self.count += len(values)
+
+    def frame(self) -> ChannelFrame:
+        return ChannelFrame(self.count, self.minimum, self.maximum, self.histogram)
+
+
+class RoleProcess:
+    """`RoleContext` of this process: spool, live channels and commands."""
+
+    def __init__(self, channel: ChildChannel, task: Mapping[str, Any]) -> None:
+        self._channel = channel
+        self._name: str = task["name"]
+        self._settings: Mapping[str, Any] = task["settings"]
+        self._spool = SpoolWriter(Path(task["spool"]))
+        self._writers: list[SpoolSeriesWriter] = []
+        self._live: dict[str, _Live] = {}
+        self._live_interval_ns = _interval_ns(task["live_hz"])
+        self._next_live_ns = 0
+        self._next_spool_ns = 0
+        self._commands: deque[dict[str, Any]] = deque()
+        self._stop = False
+        self._begin = threading.Event()
+        self._start_ns = 0
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        return self._settings
+
+    @property
+    def stop_requested(self) -> bool:
+        return self._stop
+
+    @property
+    def start_ns(self) -> int:
+        return self._start_ns
+
+    def series(self, series: Series) -> SpoolSeriesWriter:
+        writer = SpoolSeriesWriter(self._spool, self._name, series)
+        self._writers.append(writer)
+        return writer
+
+    def count(self, channel: str, amount: int) -> None:
+        self._channel_of(channel).count += amount
+
+    def observe(self, channel: str, values_ns: NDArray[np.int64]) -> None:
+        if len(values_ns):
+            self._channel_of(channel).observe(values_ns)
+
+    def tick(self) -> None:
+        now = now_ns()
+        if now >= self._next_spool_ns:
+            self._next_spool_ns = now + SPOOL_INTERVAL_NS
+            for writer in self._writers:
+                writer.flush()
+        if self._live_interval_ns and now >= self._next_live_ns:
+            self._next_live_ns = now + self._live_interval_ns
+            self.send_live()
+
+    def event(self, name: str, message: str, level: Level = Level.INFO, **data: Any) -> None:
+        self._spool.event(Event(now_ns(), self._name, level, name, message, data))
+
+    def take_command(self) -> dict[str, Any] | None:
+        return self._commands.popleft() if self._commands else None
+
+    def send_live(self) -> None:
+        """Send the state of all channels."""
+        channels = {name: live.frame().to_json() for name, live in self._live.items()}
+        self._channel.send({"t": "live", "channels": channels})
+
+    def on_message(self, message: dict[str, Any]) -> None:
+        """Take a message of the worker (on the reader thread)."""
+        match message["t"]:
+            case "begin":
+                self._start_ns = message["at_ns"]
+                self._begin.set()
+            case "stop":
+                self._stop = True
+                self._begin.set()
+            case "command":
+                self._commands.append(message["command"])
+            case "live_hz":
+                self._live_interval_ns = _interval_ns(message["hz"])
+
+    def wait_for_begin(self) -> None:
+        """Wait for T0; returns at once when the role is stopped before."""
+        self._begin.wait()
+        if not self._stop:
+            time.sleep(max(0, self._start_ns - now_ns()) / 1e9)
+
+    def close(self) -> None:
+        """Write all samples and close the spool."""
+        for writer in self._writers:
+            writer.flush()
+        self._spool.close()
+
+    def _channel_of(self, name: str) -> _Live:
+        live = self._live.get(name)
+        if live is None:
+            live = self._live[name] = _Live()
+        return live
+
+
+def _interval_ns(hz: float) -> int:
+    return int(1e9 / hz) if hz > 0 else 0
+
+
+def _conduct(channel: ChildChannel, context: RoleProcess, target: str) -> bool:
+    """Run the role through its phases. True if it ended well."""
+    role: Role | None = None
+    try:
+        role = load_dotted(target)(context)
+        assert isinstance(role, Role)
+        channel.send({"t": "ready", "info": role.prepare()})
+        context.wait_for_begin()
+        result = role.run()
+        context.send_live()
+    except TrialError as error:
+        context.send_live()
+        channel.send({"t": "error", "sentence": str(error)})
+        return False
+    except Exception as error:  # noqa: BLE001 - the role is foreign code: whatever it raises ends the run with its reason
+        traceback.print_exc()
+        channel.send({"t": "error", "sentence": f"A fault in {target}: {type(error).__name__}: {error}"})
+        return False
+    finally:
+        if role is not None:
+            role.close()
+        context.close()
+    channel.send({"t": "done", "result": result})
+    return True
+
+
+def main() -> int:
+    """Entry of the role process: 0 when the role ended well, 1 otherwise."""
+    channel = ChildChannel()
+    task = channel.first()
+    die_with_parent(task["parent_pid"])
+    try:
+        context = RoleProcess(channel, task)
+    except TrialError as error:
+        channel.send({"t": "error", "sentence": str(error)})
+        channel.close()
+        return 1
+    channel.listen(context.on_message)
+    ended_well = _conduct(channel, context, task["target"])
+    channel.close()
+    return 0 if ended_well else 1
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,148 @@
+"""The worker's side of a role: starts its process, waits for its phases, and hears its messages."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from labconsole.engine.protocol import ChannelFrame, encode_line
+from labconsole.trial import RoleSpec, TrialError
+
+
+class RoleChild:
+    """`RoleHandle` of a role that runs as a child process on this machine."""
+
+    def __init__(self, spec: RoleSpec, spool: Path, live_hz: float, on_change: Callable[[], None]) -> None:
+        self._spec = spec
+        self._on_change = on_change
+        self._info: dict[str, Any] | None = None
+        self._result: dict[str, Any] | None = None
+        self._sentence: str | None = None
+        self.channels: dict[str, ChannelFrame] = {}
+        self._changed = threading.Condition()
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "labconsole.engine.role"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+        self._reader = threading.Thread(target=self._read, name=f"role-{spec.name}", daemon=True)
+        self._reader.start()
+        task = {
+            "name": spec.name,
+            "target": spec.target,
+            "settings": dict(spec.settings),
+            "spool": str(spool),
+            "parent_pid": os.getpid(),
+            "live_hz": live_hz,
+        }
+        self._send(task)
+
+    @property
+    def name(self) -> str:
+        return self._spec.name
+
+    @property
+    def pid(self) -> int:
+        """Process id of the role."""
+        return self._process.pid
+
+    @property
+    def running(self) -> bool:
+        return self._result is None and self._sentence is None
+
+    @property
+    def failure(self) -> str | None:
+        """The sentence with which the role failed, if it did."""
+        return self._sentence
+
+    def ready(self, timeout_s: float = 30.0) -> dict[str, Any]:
+        self._wait(lambda: self._info is not None or not self.running, timeout_s, "get ready")
+        if self._sentence is not None:
+            raise TrialError(self._sentence)
+        assert self._info is not None
+        return self._info
+
+    def begin(self, at_ns: int) -> None:
+        self._send({"t": "begin", "at_ns": at_ns})
+
+    def stop(self) -> None:
+        self._send({"t": "stop"})
+
+    def command(self, command: Mapping[str, Any]) -> None:
+        """Send a command into the role."""
+        self._send({"t": "command", "command": command})
+
+    def set_live(self, hz: float) -> None:
+        """Change how often the role reports live figures; 0 is never."""
+        self._send({"t": "live_hz", "hz": hz})
+
+    def finish(self, timeout_s: float = 30.0) -> dict[str, Any]:
+        self._wait(lambda: not self.running, timeout_s, "end")
+        if self._sentence is not None:
+            raise TrialError(self._sentence)
+        assert self._result is not None
+        return self._result
+
+    def end(self, grace_s: float) -> None:
+        """Stop the process: politely, and after `grace_s` seconds by force. The last message has been read then."""
+        if self.running:
+            self.stop()
+        try:
+            self._process.wait(grace_s)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._reader.join()
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.close()
+        except BrokenPipeError:
+            return  # it ended before it read its last message
+
+    def _send(self, message: Mapping[str, Any]) -> None:
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(encode_line(message))
+            self._process.stdin.flush()
+        except (BrokenPipeError, ValueError):
+            return  # it has ended; its end is heard by the reader
+
+    def _wait(self, condition: Callable[[], bool], timeout_s: float, what: str) -> None:
+        with self._changed:
+            if not self._changed.wait_for(condition, timeout_s):
+                raise TrialError(f"Role {self.name} did not {what} within {timeout_s:g} s.")
+
+    def _read(self) -> None:
+        assert self._process.stdout is not None
+        with self._process.stdout as stream:
+            for line in stream:
+                self._take(json.loads(line))
+        code = self._process.wait()
+        if self.running:
+            how = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
+            self._change(sentence=f"Role {self.name} {how} in mid-run.")
+
+    def _take(self, message: dict[str, Any]) -> None:
+        match message["t"]:
+            case "live":
+                self.channels = {name: ChannelFrame.from_json(data) for name, data in message["channels"].items()}
+            case "ready":
+                self._change(info=message["info"])
+            case "error":
+                self._change(sentence=message["sentence"])
+            case "done":
+                self._change(result=message["result"])
+
+    def _change(
+        self, info: dict[str, Any] | None = None, result: dict[str, Any] | None = None, sentence: str | None = None
+    ) -> None:
+        with self._changed:
+            self._info = info if info is not None else self._info
+            self._result = result if result is not None else self._result
+            self._sentence = sentence or self._sentence
+            self._changed.notify_all()
+        self._on_change()

@@ -1,0 +1,132 @@
+"""`RunContext` in the worker: starts roles, waits for them, hears the operator, and reports live frames."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Sequence
+from functools import reduce
+from pathlib import Path
+from typing import Any
+
+from labconsole.clock import now_ns
+from labconsole.engine.channel import ChildChannel
+from labconsole.engine.protocol import ChannelFrame, LiveFrame, event_to_json
+from labconsole.engine.roles import RoleChild
+from labconsole.engine.spool import SpoolWriter
+from labconsole.engine.usage import UsageMeter
+from labconsole.trial import Event, Level, RoleHandle, RoleSpec, TrialError
+
+ROLE_GRACE_S = 3.0
+
+
+class WorkerContext:
+    """What the trial's `run` has at hand."""
+
+    def __init__(self, channel: ChildChannel, directory: Path, seed: int, live_hz: float) -> None:
+        self._channel = channel
+        self._directory = directory
+        self._seed = seed
+        self._live_hz = live_hz
+        self._spool = SpoolWriter(directory / "worker.spool")
+        self._usage_spool = SpoolWriter(directory / "usage.spool")
+        self.usage = UsageMeter(self._usage_spool)
+        self._roles: list[RoleChild] = []
+        self._changed = threading.Event()
+        self._commands: deque[dict[str, Any]] = deque()
+        self._stop = False
+        self._begin_ns: int | None = None
+        self._total = 0
+        self._progress_channel = ""
+
+    @property
+    def seed(self) -> int:
+        return self._seed
+
+    @property
+    def stop_requested(self) -> bool:
+        return self._stop
+
+    @property
+    def live_hz(self) -> float:
+        """Frames per second that the live view asked for; 0 is none."""
+        return self._live_hz
+
+    def start(self, role: RoleSpec, host: str | None = None) -> RoleHandle:
+        if host is not None:
+            raise TrialError(f"Role {role.name} cannot be started on {host}: this console knows only its own machine.")
+        child = RoleChild(role, self._directory / f"{role.name}.spool", self._live_hz, self._changed.set)
+        self._roles.append(child)
+        self.usage.watch(role.name, child.pid)
+        return child
+
+    def wait(self, roles: Sequence[RoleHandle], *, stall_s: float, reason: str) -> None:
+        last, last_change = self._counted(), time.monotonic()
+        while not self._stop and any(role.running for role in roles):
+            self._raise_failure()
+            self._changed.wait(0.25)
+            self._changed.clear()
+            counted = self._counted()
+            if counted != last:
+                last, last_change = counted, time.monotonic()
+            elif time.monotonic() - last_change > stall_s:
+                raise TrialError(reason)
+        self._raise_failure()
+
+    def expect(self, total: int, channel: str) -> None:
+        self._total = total
+        self._progress_channel = channel
+        self._begin_ns = now_ns()
+
+    def event(self, name: str, message: str, level: Level = Level.INFO, **data: Any) -> None:
+        event = Event(now_ns(), "worker", level, name, message, data)
+        self._spool.event(event)
+        self._channel.send({"t": "event", "event": event_to_json(event)})
+
+    def take_command(self) -> dict[str, Any] | None:
+        return self._commands.popleft() if self._commands else None
+
+    def on_message(self, message: dict[str, Any]) -> None:
+        """Take a message of the supervisor (on the reader thread)."""
+        match message["t"]:
+            case "cancel":
+                self._stop = True
+                self._changed.set()
+            case "command":
+                self._commands.append(message["command"])
+                self._changed.set()
+            case "live_hz":
+                self._live_hz = message["hz"]
+                for role in self._roles:
+                    role.set_live(self._live_hz)
+
+    def frame(self) -> LiveFrame:
+        """The state of all roles now."""
+        channels: dict[str, ChannelFrame] = {}
+        for role in self._roles:
+            for name, frame in role.channels.items():
+                channels[name] = channels[name].plus(frame) if name in channels else frame
+        done = channels[self._progress_channel].count if self._progress_channel in channels else 0
+        return LiveFrame(now_ns(), self._begin_ns, done, self._total, channels, self.usage.latest)
+
+    def end_roles(self) -> None:
+        """End every role that still runs, and write the last samples."""
+        for role in self._roles:
+            if role.running:
+                role.stop()
+        for role in self._roles:
+            role.end(ROLE_GRACE_S)
+
+    def close(self) -> None:
+        """Close the worker's own spool files."""
+        self._spool.close()
+        self._usage_spool.close()
+
+    def _raise_failure(self) -> None:
+        for role in self._roles:
+            if role.failure is not None:
+                raise TrialError(role.failure)
+
+    def _counted(self) -> int:
+        return reduce(lambda total, role: total + sum(c.count for c in role.channels.values()), self._roles, 0)

@@ -1,0 +1,201 @@
+"""Spool files: what a role recorded, as hashed blocks that survive a kill of the role and of the worker.
+
+A file is a magic line and blocks. A block is a header (kind, stream, sequence, rows, payload length), its payload, and
+the SHA-256 over the digest before it, header and payload. Kinds: `D` declares a stream (JSON: series and role), `S`
+holds samples (columns one after the other, little-endian), `E` holds one event (JSON).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import struct
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from labconsole.engine.protocol import event_from_json, event_to_json
+from labconsole.trial import Column, Event, Origin, Series, TrialError
+
+MAGIC = b"labconsole spool 1\n"
+BLOCK_ROWS = 4096
+_HEADER = struct.Struct("<4sHHIII")
+_DIGEST = 32
+
+
+class SpoolError(TrialError):
+    """A spool file is damaged; what stands before the damage is intact."""
+
+
+@dataclass(frozen=True)
+class SampleBlock:
+    """Rows of one stream; `seq` counts the blocks of this stream from 0."""
+
+    role: str
+    series: Series
+    seq: int
+    rows: int
+    columns: dict[str, NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class EventBlock:
+    """One event; `seq` counts the events of this file from 0."""
+
+    seq: int
+    event: Event
+
+
+def _numpy_type(column: Column) -> np.dtype[Any]:
+    return np.dtype(column.dtype).newbyteorder("<")
+
+
+class SpoolWriter:
+    """Appends blocks to a new spool file. Raises TrialError when the disk is full."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._file = path.open("xb", buffering=0)
+        self._digest = hashlib.sha256(MAGIC).digest()
+        self._streams = 0
+        self._events = 0
+        self._write(MAGIC)
+
+    def declare(self, role: str, series: Series) -> int:
+        """Announce a stream and return its number."""
+        stream = self._streams
+        self._streams += 1
+        self._block(b"D", stream, 0, 0, json.dumps({"role": role, "series": asdict(series)}).encode())
+        return stream
+
+    def samples(self, stream: int, seq: int, rows: int, payload: bytes) -> None:
+        """Append one block of samples."""
+        self._block(b"S", stream, seq, rows, payload)
+
+    def event(self, event: Event) -> None:
+        """Append one event."""
+        self._block(b"E", 0, self._events, 1, json.dumps(event_to_json(event), default=str).encode())
+        self._events += 1
+
+    def close(self) -> None:
+        """Close the file; a second call does nothing."""
+        self._file.close()
+
+    def _block(self, kind: bytes, stream: int, seq: int, rows: int, payload: bytes) -> None:
+        header = _HEADER.pack(kind, stream, 0, seq, rows, len(payload))
+        self._digest = hashlib.sha256(self._digest + header + payload).digest()
+        self._write(header + payload + self._digest)
+
+    def _write(self, data: bytes) -> None:
+        view = memoryview(data)
+        try:
+            while view:
+                written = self._file.write(view)
+                view = view[written:]
+        except OSError as error:
+            raise TrialError(
+                f"Samples cannot be written to {self.path.parent}: {error.strerror}. "
+                "Free space on that disk, or choose another database with --db."
+            ) from error
+
+
+class SpoolSeriesWriter:
+    """`SeriesWriter` on a spool: preallocated columns of BLOCK_ROWS rows; a full block goes to the file."""
+
+    def __init__(self, spool: SpoolWriter, role: str, series: Series) -> None:
+        self._spool = spool
+        self._stream = spool.declare(role, series)
+        self._columns = {column.name: np.empty(BLOCK_ROWS, _numpy_type(column)) for column in series.columns}
+        self._fill = 0
+        self._seq = 0
+
+    def extend(self, **columns: ArrayLike) -> None:
+        """Append rows: every column of the series, equal lengths. Raises ValueError otherwise."""
+        arrays = {name: np.asarray(values) for name, values in columns.items()}
+        lengths = {len(array) for array in arrays.values()}
+        if arrays.keys() != self._columns.keys() or len(lengths) != 1:
+            raise ValueError(
+                f"columns {sorted(self._columns)} of one length are needed, not {sorted(arrays)} {lengths}"
+            )
+        total = lengths.pop()
+        taken = 0
+        while taken < total:
+            step = min(total - taken, BLOCK_ROWS - self._fill)
+            for name, array in arrays.items():
+                self._columns[name][self._fill : self._fill + step] = array[taken : taken + step]
+            self._fill += step
+            taken += step
+            if self._fill == BLOCK_ROWS:
+                self.flush()
+
+    def flush(self) -> None:
+        """Write what there is as a block."""
+        if not self._fill:
+            return
+        payload = b"".join(column[: self._fill].tobytes() for column in self._columns.values())
+        self._spool.samples(self._stream, self._seq, self._fill, payload)
+        self._seq += 1
+        self._fill = 0
+
+
+class SpoolReader:
+    """Reads a spool file while it grows: complete blocks only, each checked against the digest chain."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._offset = 0
+        self._digest = hashlib.sha256(MAGIC).digest()
+        self._streams: dict[int, tuple[str, Series]] = {}
+
+    def read_new(self) -> list[SampleBlock | EventBlock]:
+        """The blocks that were completed since the last call. Raises SpoolError on damage."""
+        with self.path.open("rb") as file:
+            file.seek(self._offset)
+            data = file.read()
+        blocks: list[SampleBlock | EventBlock] = []
+        position = 0
+        if self._offset == 0:
+            if len(data) < len(MAGIC):
+                return blocks
+            if not data.startswith(MAGIC):
+                raise SpoolError(f"{self.path} is not a spool file of this console.")
+            position = len(MAGIC)
+        while position + _HEADER.size <= len(data):
+            kind, stream, _, seq, rows, length = _HEADER.unpack_from(data, position)
+            end = position + _HEADER.size + length
+            if end + _DIGEST > len(data):
+                break
+            digest = hashlib.sha256(self._digest + data[position:end]).digest()
+            if digest != data[end : end + _DIGEST]:
+                self._offset += position
+                raise SpoolError(f"{self.path} is damaged after byte {self._offset}; the samples before it were kept.")
+            payload = data[position + _HEADER.size : end]
+            block = self._decode(kind.rstrip(b"\0"), stream, seq, rows, payload)
+            if block is not None:
+                blocks.append(block)
+            self._digest = digest
+            position = end + _DIGEST
+        self._offset += position
+        return blocks
+
+    def _decode(self, kind: bytes, stream: int, seq: int, rows: int, payload: bytes) -> SampleBlock | EventBlock | None:
+        if kind == b"D":
+            declared = json.loads(payload)
+            fields = declared["series"]
+            columns = tuple(Column(**column) for column in fields["columns"])
+            series = Series(fields["name"], fields["title"], columns, Origin(fields["origin"]))
+            self._streams[stream] = (declared["role"], series)
+            return None
+        if kind == b"E":
+            return EventBlock(seq, event_from_json(json.loads(payload)))
+        role, series = self._streams[stream]
+        arrays: dict[str, NDArray[Any]] = {}
+        position = 0
+        for column in series.columns:
+            dtype = _numpy_type(column)
+            arrays[column.name] = np.frombuffer(payload, dtype, rows, position)
+            position += rows * dtype.itemsize
+        return SampleBlock(role, series, seq, rows, arrays)

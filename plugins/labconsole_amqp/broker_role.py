@@ -1,0 +1,56 @@
+"""The broker role: the embedded broker in a process of its own, with one queue and one port."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from labconsole.trial import Level, Role, RoleContext
+from labconsole_amqp.broker import Broker, BrokerSettings
+from labconsole_amqp.broker_queue import QueueLimits
+from labconsole_amqp.role_settings import RoleIdentity, RoleSettings
+from labconsole_amqp.samples import WORK_DONE
+
+
+class BrokerRole(Role):
+    """Serves until it is stopped."""
+
+    def __init__(self, context: RoleContext) -> None:
+        super().__init__(context)
+        self._settings = RoleSettings.model_validate(context.settings)
+        self._broker: Broker | None = None
+
+    def prepare(self) -> dict[str, Any]:
+        """Listen on a free port of the loopback interface and report it. Raises TrialError."""
+        parameters = self._settings.parameters
+        self._broker = Broker(
+            BrokerSettings(
+                queues=(parameters.address,),
+                plain_port=None if parameters.tls else 0,
+                tls_port=0 if parameters.tls else None,
+                tls=RoleIdentity(self._settings, "the broker").tls(),
+                limits=QueueLimits(messages=parameters.queue_depth, max_message_size=parameters.max_message_size),
+            ),
+            on_refused=lambda reason: self.context.event("refused client", f"Client refused: {reason}.", Level.WARNING),
+        )
+        ports = self._broker.listen()
+        return {"host": "127.0.0.1", "port": ports.tls if parameters.tls else ports.plain}
+
+    def run(self) -> dict[str, Any]:
+        """Relay messages."""
+        assert self._broker is not None
+        cpu_before = time.process_time_ns()
+        self._broker.serve(lambda: self.context.stop_requested, self.context.tick)
+        relayed = sum(counts.taken_in for counts in self._broker.counts().values())
+        self.context.event(
+            WORK_DONE,
+            f"{relayed} messages relayed.",
+            cpu_ns=time.process_time_ns() - cpu_before,
+            messages=relayed,
+        )
+        return {"left": sum(self._broker.depths().values())}
+
+    def close(self) -> None:
+        """Close all connections."""
+        if self._broker is not None:
+            self._broker.close()

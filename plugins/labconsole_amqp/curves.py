@@ -1,0 +1,56 @@
+"""Lines over time that explain a run's figures: throughput at both ends, and latency percentiles."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labconsole.trial import Curve, Event, Samples
+from labconsole_amqp import evaluation
+from labconsole_amqp.parameters import AmqpParameters
+
+_INTERVALS = 200
+_SHORTEST_S = 0.1
+
+
+def curves(parameters: AmqpParameters, samples: Samples, events: Sequence[Event]) -> tuple[Curve, ...]:
+    """Throughput per interval at sender and receiver, and latency p50 and p99 per interval; t = 0 is T0."""
+    joined = evaluation.load(parameters, samples)
+    sent_ns, received_ns = joined.sent["sent_ns"], joined.received["received_ns"]
+    begins = [event.data["begin_ns"] for event in events if event.name == "T0"]
+    present = [times for times in (sent_ns, received_ns) if len(times)]
+    if not present:
+        return ()
+    zero_ns = begins[0] if begins else int(min(times[0] for times in present))
+    end_s = (max(int(times[-1]) for times in present) - zero_ns) / 1e9
+    width_s = max(_SHORTEST_S, end_s / _INTERVALS)
+    edges = np.arange(0.0, end_s + width_s, width_s)
+    middles = edges[:-1] + width_s / 2
+    lines = []
+    for title, times in (("Sent", sent_ns), ("Received", received_ns)):
+        if len(times):
+            counts, _ = np.histogram((times - zero_ns) / 1e9, edges)
+            lines.append(Curve(title, "Throughput", "msg/s", middles, counts / width_s))
+    times, latencies = evaluation.latencies_ns(parameters, joined, events)
+    for title, fraction in (("p50", 0.5), ("p99", 0.99)):
+        t_s, values = _quantiles((times - zero_ns) / 1e9, latencies / 1e6, edges, fraction)
+        if len(values):
+            lines.append(Curve(title, "Latency", "ms", t_s, values))
+    return tuple(lines)
+
+
+def _quantiles(
+    t_s: NDArray[Any], values: NDArray[Any], edges: NDArray[np.float64], fraction: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The quantile of `values` in each interval that has any; `t_s` is ascending."""
+    cuts = np.searchsorted(t_s, edges)
+    rows = [
+        ((edges[index] + edges[index + 1]) / 2, float(np.quantile(values[cuts[index] : cuts[index + 1]], fraction)))
+        for index in range(len(edges) - 1)
+        if cuts[index + 1] > cuts[index]
+    ]
+    table = np.array(rows, np.float64).reshape(-1, 2)
+    return table[:, 0], table[:, 1]

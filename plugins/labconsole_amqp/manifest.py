@@ -1,0 +1,15 @@
+"""The manifest of the AMQP plugin: SWIM's Tests 1-4 between brokers."""
+
+from __future__ import annotations
+
+from labconsole.plugin import Plugin
+
+plugin = Plugin(
+    name="amqp",
+    title="AMQP 1.0 (SWIM)",
+    description="What do TLS, message signing and body encryption cost between States' brokers?",
+    trials={"amqp.messaging": "labconsole_amqp.trial:AmqpTrial"},
+    panels={"amqp.messaging": "labconsole_amqp.panel:make_panel"},
+    doctor_checks=("labconsole_amqp.doctor:checks",),
+    profiles=("demo", "swim-within-malaysia", "swim-my-sg"),
+)

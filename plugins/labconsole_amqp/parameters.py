@@ -1,0 +1,395 @@
+"""The parameters of the AMQP trial: what the form shows and a profile sets."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Field, model_validator
+
+from labconsole.trial import Parameters
+from labconsole_amqp.envelope import FieldsIn, Protection
+
+
+class Mode(StrEnum):
+    """Which ends this console plays."""
+
+    BOTH = "both"
+    SENDER = "sender"
+    RECEIVER = "receiver"
+
+
+class BrokerChoice(StrEnum):
+    """Whose broker carries the messages."""
+
+    EMBEDDED = "embedded"
+    EXTERNAL = "external"
+
+
+class Loop(StrEnum):
+    """Closed: as fast as credit allows. Open: at a given rate, whatever the broker does."""
+
+    CLOSED = "closed"
+    OPEN = "open"
+
+
+class Settlement(StrEnum):
+    """Acknowledged: at least once. Pre-settled: at most once."""
+
+    ACKNOWLEDGED = "acknowledged"
+    PRE_SETTLED = "pre-settled"
+
+
+class Leftover(StrEnum):
+    """What to do with messages that lie in the queue already."""
+
+    REFUSE = "refuse"
+    DRAIN = "drain"
+
+
+class TlsVersion(StrEnum):
+    """The lowest TLS version that is accepted."""
+
+    V1_2 = "1.2"
+    V1_3 = "1.3"
+
+
+TEST_TITLES = {
+    1: "Test 1: plain TCP",
+    2: "Test 2: TLS with client certificate",
+    3: "Test 3: TLS and message signing",
+    4: "Test 4: TLS, signing and body encryption",
+}
+
+TEST_DESCRIPTIONS = {
+    1: "No TLS, no signature: the benchmark of the other three.",
+    2: "TLS on the connection; the client proves itself by its certificate (SASL EXTERNAL).",
+    3: "As Test 2, and every message carries the sender's signature (RSA, SHA-256): non-repudiation.",
+    4: "As Test 3, and every body is encrypted for the receiver (AES-256-CBC, key wrapped by RSA-OAEP).",
+}
+
+
+def _extra(group: str, **extra: Any) -> dict[str, Any]:
+    return {"group": group, **extra}
+
+
+_EXTERNAL = {"broker": "external"}
+_EMBEDDED = {"broker": "embedded"}
+_TLS = {"test": [2, 3, 4]}
+_SEALED = {"test": [3, 4]}
+
+
+class AmqpParameters(Parameters):
+    """One scenario of the AMQP trial (`swim-wp16.txt`, "Testing Scenarios")."""
+
+    test: Annotated[
+        Literal[1, 2, 3, 4],
+        Field(
+            title="Test",
+            description="1 plain TCP, 2 TLS with client certificate, 3 TLS and signing, 4 TLS, signing and encryption",
+            json_schema_extra=_extra("Test"),
+        ),
+    ] = 1
+    payload: Annotated[
+        str,
+        Field(
+            title="Payload",
+            description="small (11 B), fpl-tac (237 B), fpl-fixm (41.7 KB), or the path of any file",
+            min_length=1,
+            json_schema_extra=_extra("Test", kind="payload", choices=["small", "fpl-tac", "fpl-fixm"]),
+        ),
+    ] = "fpl-tac"
+    count: Annotated[
+        int,
+        Field(
+            title="Messages",
+            description="Messages that each sender sends and that count for the figures",
+            ge=1,
+            le=100_000_000,
+            json_schema_extra=_extra("Test"),
+        ),
+    ] = 10_000
+    warm_up: Annotated[
+        int,
+        Field(
+            title="Warm-up",
+            description="Messages that each sender sends first and that are left out of throughput and latency",
+            ge=0,
+            le=1_000_000,
+            json_schema_extra=_extra("Test", unit="messages"),
+        ),
+    ] = 0
+
+    mode: Annotated[
+        Mode,
+        Field(
+            title="This console plays",
+            description="Both ends, or one of them while a second operator plays the other",
+            json_schema_extra=_extra("Broker"),
+        ),
+    ] = Mode.BOTH
+    broker: Annotated[
+        BrokerChoice,
+        Field(
+            title="Broker",
+            description="The broker that comes with the console, or any AMQP 1.0 broker",
+            json_schema_extra=_extra("Broker"),
+        ),
+    ] = BrokerChoice.EMBEDDED
+    host: Annotated[
+        str,
+        Field(
+            title="Host",
+            description="Host name or address of the broker",
+            min_length=1,
+            json_schema_extra=_extra("Broker", kind="host", shown_if=_EXTERNAL),
+        ),
+    ] = "127.0.0.1"
+    port: Annotated[
+        int,
+        Field(
+            title="Port",
+            description="TCP port of the broker: usually 5672 for Test 1 and 5671 with TLS",
+            ge=1,
+            le=65535,
+            json_schema_extra=_extra("Broker", shown_if=_EXTERNAL),
+        ),
+    ] = 5672
+    address: Annotated[
+        str,
+        Field(
+            title="Queue",
+            description="Address of the queue, as the broker spells it (RabbitMQ: /amq/queue/NAME)",
+            min_length=1,
+            json_schema_extra=_extra("Broker"),
+        ),
+    ] = "labconsole"
+    username: Annotated[
+        str,
+        Field(
+            title="User name",
+            description="For SASL PLAIN; empty: the client certificate (EXTERNAL) or nobody (ANONYMOUS)",
+            json_schema_extra=_extra("Broker", shown_if=_EXTERNAL),
+        ),
+    ] = ""
+    password_file: Annotated[
+        str,
+        Field(
+            title="Password file",
+            description="File with the password, readable by you alone (0600); empty: the keyring of this computer",
+            json_schema_extra=_extra("Broker", kind="secret-file", shown_if=_EXTERNAL),
+        ),
+    ] = ""
+    leftover: Annotated[
+        Leftover,
+        Field(
+            title="Queue not empty",
+            description="Refuse to start, or throw away what lies in the queue",
+            json_schema_extra=_extra("Broker", shown_if=_EXTERNAL),
+        ),
+    ] = Leftover.REFUSE
+    queue_depth: Annotated[
+        int,
+        Field(
+            title="Queue depth",
+            description="Messages that the embedded broker holds before it stops giving credit",
+            ge=1,
+            le=10_000_000,
+            json_schema_extra=_extra("Broker", unit="messages", shown_if=_EMBEDDED),
+        ),
+    ] = 20_000
+    max_message_size: Annotated[
+        int,
+        Field(
+            title="Largest message",
+            description="Largest message that the embedded broker takes; 0: no limit",
+            ge=0,
+            json_schema_extra=_extra("Broker", unit="B", shown_if=_EMBEDDED),
+        ),
+    ] = 0
+
+    loop: Annotated[
+        Loop,
+        Field(
+            title="Loop",
+            description="Closed: as fast as credit allows, as in the source. Open: at a rate; latency from intended times",
+            json_schema_extra=_extra("Load"),
+        ),
+    ] = Loop.CLOSED
+    rate: Annotated[
+        float,
+        Field(
+            title="Rate",
+            description="Messages per second of each sender",
+            gt=0,
+            le=1_000_000,
+            json_schema_extra=_extra("Load", unit="msg/s", shown_if={"loop": "open"}),
+        ),
+    ] = 1000.0
+    senders: Annotated[
+        int,
+        Field(title="Senders", description="Sender processes", ge=1, le=16, json_schema_extra=_extra("Load")),
+    ] = 1
+    receivers: Annotated[
+        int,
+        Field(title="Receivers", description="Receiver processes", ge=1, le=16, json_schema_extra=_extra("Load")),
+    ] = 1
+    credit: Annotated[
+        int,
+        Field(
+            title="Credit window",
+            description="Messages that a receiver lets the broker send ahead",
+            ge=1,
+            le=100_000,
+            json_schema_extra=_extra("Load", unit="messages"),
+        ),
+    ] = 1000
+    settlement: Annotated[
+        Settlement,
+        Field(
+            title="Settlement",
+            description="Acknowledged (at least once) or pre-settled (at most once)",
+            json_schema_extra=_extra("Load"),
+        ),
+    ] = Settlement.ACKNOWLEDGED
+    crypto_threads: Annotated[
+        int,
+        Field(
+            title="Crypto threads",
+            description="Threads that sign and encrypt in a sender, and verify and decrypt in a receiver",
+            ge=1,
+            le=64,
+            json_schema_extra=_extra("Load", shown_if=_SEALED),
+        ),
+    ] = 2
+    patience: Annotated[
+        float,
+        Field(
+            title="Patience",
+            description="A run that moves no message for this long is ended as failed",
+            ge=1,
+            le=3600,
+            json_schema_extra=_extra("Load", unit="s"),
+        ),
+    ] = 30.0
+
+    durable: Annotated[
+        bool,
+        Field(
+            title="Durable",
+            description="Ask the broker to keep messages over a restart (3 bytes more in the header)",
+            json_schema_extra=_extra("Envelope"),
+        ),
+    ] = False
+    fields_in: Annotated[
+        FieldsIn,
+        Field(
+            title="Signature fields in",
+            description="Application properties (as MY to SG in the source) or message annotations (Within Malaysia)",
+            json_schema_extra=_extra("Envelope", shown_if=_SEALED),
+        ),
+    ] = FieldsIn.APPLICATION_PROPERTIES
+    numbered: Annotated[
+        bool,
+        Field(
+            title="Number messages",
+            description="Add a message id: tells messages of several senders apart; the source's tool has none",
+            json_schema_extra=_extra("Envelope"),
+        ),
+    ] = False
+
+    tls_minimum: Annotated[
+        TlsVersion,
+        Field(
+            title="TLS from", description="Lowest TLS version", json_schema_extra=_extra("Identities", shown_if=_TLS)
+        ),
+    ] = TlsVersion.V1_2
+    server_name: Annotated[
+        str,
+        Field(
+            title="Server name",
+            description="Name that the broker's certificate must carry; empty: the host",
+            json_schema_extra=_extra("Identities", shown_if={**_TLS, **_EXTERNAL}),
+        ),
+    ] = ""
+    trust: Annotated[
+        str,
+        Field(
+            title="Trusted authority",
+            description="PEM file of the authority that the peers' certificates come from; empty: the console's lab CA",
+            json_schema_extra=_extra("Identities", kind="file", shown_if=_TLS),
+        ),
+    ] = ""
+    sender_certificate: Annotated[
+        str,
+        Field(
+            title="Sender's certificate",
+            description="PEM file, with chain; empty: the lab identity of State A",
+            json_schema_extra=_extra("Identities", kind="file", shown_if=_TLS),
+        ),
+    ] = ""
+    sender_key: Annotated[
+        str,
+        Field(
+            title="Sender's key",
+            description="Encrypted PKCS#8 file (0600); not needed by a console that only receives",
+            json_schema_extra=_extra("Identities", kind="file", shown_if=_TLS),
+        ),
+    ] = ""
+    sender_passphrase_file: Annotated[
+        str,
+        Field(
+            title="Sender's passphrase file",
+            description="File with the passphrase of the key (0600); empty: the keyring of this computer",
+            json_schema_extra=_extra("Identities", kind="secret-file", shown_if=_TLS),
+        ),
+    ] = ""
+    receiver_certificate: Annotated[
+        str,
+        Field(
+            title="Receiver's certificate",
+            description="PEM file, with chain; empty: the lab identity of State B",
+            json_schema_extra=_extra("Identities", kind="file", shown_if=_TLS),
+        ),
+    ] = ""
+    receiver_key: Annotated[
+        str,
+        Field(
+            title="Receiver's key",
+            description="Encrypted PKCS#8 file (0600); not needed by a console that only sends",
+            json_schema_extra=_extra("Identities", kind="file", shown_if=_TLS),
+        ),
+    ] = ""
+    receiver_passphrase_file: Annotated[
+        str,
+        Field(
+            title="Receiver's passphrase file",
+            description="File with the passphrase of the key (0600); empty: the keyring of this computer",
+            json_schema_extra=_extra("Identities", kind="secret-file", shown_if=_TLS),
+        ),
+    ] = ""
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if self.mode is not Mode.BOTH and self.broker is BrokerChoice.EMBEDDED:
+            raise ValueError("a console that plays one end needs an external broker: set `broker` to external")
+        if (self.senders > 1 or self.receivers > 1) and not self.numbered:
+            raise ValueError(
+                "with several senders or receivers messages must be numbered to be told apart: set `numbered` to true"
+            )
+        return self
+
+    @property
+    def tls(self) -> bool:
+        """Whether the connections use TLS (Tests 2-4)."""
+        return self.test >= 2
+
+    @property
+    def protection(self) -> Protection:
+        """What is done to each payload."""
+        return {3: Protection.SIGNED, 4: Protection.SIGNED_ENCRYPTED}.get(self.test, Protection.NONE)
+
+    @property
+    def per_sender(self) -> int:
+        """Messages that each sender sends, warm-up included."""
+        return self.warm_up + self.count

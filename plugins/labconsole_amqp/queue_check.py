@@ -1,0 +1,26 @@
+"""Before a run: is the queue empty? Say so, or drain it, as the operator chose."""
+
+from __future__ import annotations
+
+from labconsole.trial import Level, RoleContext, TrialError
+from labconsole_amqp.connection import Connection
+from labconsole_amqp.fastlink import drain_queue, probe_queue_depth
+from labconsole_amqp.parameters import AmqpParameters, Leftover
+
+_COUNTED = 1000
+
+
+def require_empty(connection: Connection, parameters: AmqpParameters, context: RoleContext) -> None:
+    """Raises TrialError if messages lie in the queue and are not to be drained."""
+    if parameters.leftover is Leftover.DRAIN:
+        drained = drain_queue(connection, parameters.address)
+        if drained:
+            context.event("drained", f"{drained} messages lay in the queue and were thrown away.", Level.WARNING)
+        return
+    depth = probe_queue_depth(connection, parameters.address, _COUNTED)
+    if depth:
+        number = f"{depth} messages" if depth < _COUNTED else f"{_COUNTED} messages or more"
+        raise TrialError(
+            f"The queue {parameters.address} at {connection.endpoint.name} is not empty, {number} lie in it and would "
+            "spoil the figures: empty it there, or set `leftover` to drain to throw them away."
+        )

@@ -1,0 +1,57 @@
+"""The series that senders and receivers record, one row per message, and the live channels."""
+
+from __future__ import annotations
+
+from labconsole.trial import Column, LiveChannel, Series
+from labconsole_amqp.sealing import Outcome
+
+SENT = Series(
+    "sent",
+    "Messages sent",
+    (
+        Column("seq", "i8", "", "Sequence, from 0"),
+        Column("intended_ns", "i8", "ns", "Intended send time"),
+        Column("sent_ns", "i8", "ns", "Handed to the link"),
+        Column("stamp_ms", "i8", "ms", "sent_time in the message, since the Unix epoch"),
+        Column("size", "i4", "B", "Encoded size"),
+        Column("sign_ns", "i4", "ns", "Time to sign"),
+        Column("encrypt_ns", "i4", "ns", "Time to encrypt"),
+    ),
+)
+
+ACKNOWLEDGED = Series(
+    "acknowledged",
+    "Acknowledgements, in the order of sending",
+    (Column("acknowledged_ns", "i8", "ns", "Acknowledged by the broker"),),
+)
+
+RECEIVED = Series(
+    "received",
+    "Messages received",
+    (
+        Column("number", "i8", "", "Message id, -1 without one"),
+        Column("received_ns", "i8", "ns", "Read out of the link"),
+        Column("stamp_ms", "i8", "ms", "sent_time in the message, since the Unix epoch; -1 if unreadable"),
+        Column("size", "i4", "B", "Encoded size"),
+        Column("verify_ns", "i4", "ns", "Time to verify"),
+        Column("decrypt_ns", "i4", "ns", "Time to decrypt"),
+        Column("outcome", "u1", "", "0 is good, otherwise the place in OUTCOMES"),
+    ),
+)
+
+OUTCOMES: tuple[Outcome, ...] = tuple(Outcome)
+"""Outcome by the number that stands in the series; 0 is OK."""
+
+SENT_CHANNEL = LiveChannel("sent", "Sent", "msg")
+RECEIVED_CHANNEL = LiveChannel("received", "Received", "msg")
+FAILED_CHANNEL = LiveChannel("failed", "Failed verifications", "msg")
+LATENCY_CHANNEL = LiveChannel("latency", "Latency (from the 1 ms stamp in the message)", "ns")
+
+CONNECTED = "connected"
+"""Event: a sender or receiver is connected; data: connect_ns, attach_ns, tls, cipher, container."""
+
+WORK_DONE = "work done"
+"""Event: a sender, receiver or broker is done; data: cpu_ns since T0, messages, and a sender's begin_ns and end_ns."""
+
+WALL_OFFSET = "wall clock"
+"""Event: data offset_ns, to add to `clock.now_ns` for Unix time on that host."""
