@@ -131,7 +131,7 @@ def handshake(server: ssl.SSLContext, client: ssl.SSLContext, host: str) -> str:
                 continue
     assert open_sides == []
     peer: Any = server_side.getpeercert()
-    return dict(entry[0] for entry in peer["subject"])["commonName"]
+    return str(dict(entry[0] for entry in peer["subject"])["commonName"])
 
 
 def context(lab: LabIdentities, name: str, protocol: int) -> ssl.SSLContext:

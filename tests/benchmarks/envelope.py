@@ -1,0 +1,81 @@
+"""Time per message of envelope and cryptography, one thread: `python tests/benchmarks/envelope.py [SECONDS]`."""
+
+from __future__ import annotations
+
+import platform
+import sys
+from collections.abc import Callable
+from functools import partial
+from importlib.metadata import version
+
+import cryptography
+from cryptography.hazmat.backends.openssl import backend
+from cryptography.hazmat.primitives.asymmetric import rsa
+
+from labconsole.clock import now_ns
+from labconsole_amqp.envelope import Protection, decode, encode, find_stamp, message_number, stamp_and_id
+from labconsole_amqp.payload import BUILT_IN, load_payload
+from labconsole_amqp.sealing import Outcome, open_sealed, seal
+
+_ROUNDS = 5
+
+
+def microseconds(call: Callable[[], object], seconds: float) -> float:
+    """Best mean of some rounds, in microseconds per call."""
+    best = float("inf")
+    for _ in range(_ROUNDS):
+        calls, began = 0, now_ns()
+        while now_ns() - began < seconds / _ROUNDS * 1e9:
+            for _ in range(20):
+                call()
+            calls += 20
+        best = min(best, (now_ns() - began) / calls / 1_000)
+    return best
+
+
+def median_us(times: list[int]) -> float:
+    """Median in microseconds, which a busy machine moves least."""
+    return sorted(times)[len(times) // 2] / 1_000
+
+
+def main(seconds: float = 0.5) -> None:
+    """Print one row per payload."""
+    print(f"{platform.machine()}, {platform.system()} {platform.release()}, Python {platform.python_version()}")
+    print(
+        f"cryptography {cryptography.__version__}, {backend.openssl_version_text()}, labconsole {version('labconsole')}"
+    )
+    key = rsa.generate_private_key(65537, 2048)
+    public_key = key.public_key()
+    timed = ("encode", "encode signed", "find stamp", "stamp and id", "decode", "decode sealed")
+    columns = (*timed, "sign", "encrypt", "verify", "decrypt")
+    print("us per message".ljust(16) + "".join(column.rjust(15) for column in columns))
+    for name in BUILT_IN:
+        payload = load_payload(name).data
+        plain, signed, sealed = (seal(payload, protection, key, public_key) for protection in Protection)
+        message, _ = encode(plain, 1_747_728_000_000, message_id=message_number(0, 1))
+        sealed_message, _ = encode(sealed, 1_747_728_000_000)
+        calls: tuple[Callable[[], object], ...] = (
+            partial(encode, plain, 1_747_728_000_000),
+            partial(encode, signed, 1_747_728_000_000),
+            partial(find_stamp, message),
+            partial(stamp_and_id, message),
+            partial(decode, message),
+            partial(decode, sealed_message),
+        )
+        figures = [microseconds(call, seconds) for call in calls]
+        parts = [seal(payload, Protection.SIGNED_ENCRYPTED, key, public_key) for _ in range(int(400 * seconds))]
+        opened = [
+            open_sealed(encode(part)[0], Protection.SIGNED_ENCRYPTED, public_key, key, expected=payload)
+            for part in parts
+        ]
+        assert {result.outcome for result in opened} == {Outcome.OK}
+        figures += [median_us([part.sign_ns for part in parts]), median_us([part.encrypt_ns for part in parts])]
+        figures += [
+            median_us([result.verify_ns for result in opened]),
+            median_us([result.decrypt_ns for result in opened]),
+        ]
+        print(f"{name} ({len(payload)} B)".ljust(16) + "".join(f"{figure:15.2f}" for figure in figures))
+
+
+if __name__ == "__main__":
+    main(*map(float, sys.argv[1:]))
