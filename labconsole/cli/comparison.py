@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.table import Table
 
-from labconsole.analysis.figures import figure_text
+from labconsole.analysis.figures import format_number
 from labconsole.analysis.side_by_side import side_by_side
 from labconsole.plugin import Plugins
 from labconsole.store.records import RunRow
@@ -29,7 +29,7 @@ def print_comparison(console: Console, runs: Sequence[RunRow], plugins: Plugins)
     for line in comparison.metrics:
         cells = []
         for cell in line.cells:
-            text = "–" if cell.value is None else figure_text(cell.value)
+            text = "–" if cell.value is None else format_number(cell.value)
             cells.append(text if cell.difference is None else f"{text} ({cell.difference:+.0f} %)")
         table.add_row(f"{line.kind.title} {_ARROWS[line.kind.direction]}".strip(), line.kind.unit, *cells)
     console.print(table)

@@ -48,8 +48,8 @@ def trials(arguments: argparse.Namespace) -> int:
         table.add_row(value.name, value.text, value.unit, fields[value.name].description)
     console.print(table)
     table = Table("Metric", "Unit", "Better", "Definition", title="Metrics", title_justify="left", box=None)
-    for kind in trial.metrics:
-        table.add_row(kind.name, kind.unit, kind.direction, kind.description)
+    for metric in trial.metrics:
+        table.add_row(metric.name, metric.unit, metric.direction, metric.description)
     console.print(table)
     return FINISHED
 

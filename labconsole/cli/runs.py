@@ -12,7 +12,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from labconsole.analysis.figures import figure_text
+from labconsole.analysis.figures import format_number
 from labconsole.cli.exit_codes import FINISHED
 from labconsole.cli.run import run_as_json
 from labconsole.engine.queue import RunQueue
@@ -49,7 +49,7 @@ def runs(arguments: argparse.Namespace) -> int:
             started = f"{row.started:%Y-%m-%d %H:%M:%S}" if row.started else "–"
             seconds = "–" if row.duration_s is None else f"{row.duration_s:.1f}"
             figures = [
-                f"{figure_text(row.metrics[name].value)} {row.metrics[name].unit}" if name in row.metrics else "–"
+                f"{format_number(row.metrics[name].value)} {row.metrics[name].unit}" if name in row.metrics else "–"
                 for name in _KEY_METRICS
             ]
             table.add_row(
@@ -114,7 +114,7 @@ def _print(detail: RunDetail) -> None:
     for metric in detail.metrics:
         labels = ", ".join(f"{name} {value}" for name, value in metric.labels.items())
         name = f"{metric.name} ({labels})" if labels else metric.name
-        table.add_row(name, figure_text(metric.value), metric.unit, f"{metric.samples:,}", metric.origin)
+        table.add_row(name, format_number(metric.value), metric.unit, f"{metric.samples:,}", metric.origin)
     console.print(table)
     for verdict in detail.verdicts:
         console.print(f"{verdict.result}: {verdict.name}: {verdict.reason}", markup=False)

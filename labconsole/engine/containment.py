@@ -50,11 +50,11 @@ def kill_group(leader: subprocess.Popen[bytes]) -> None:
 
 def hold_children() -> object | None:
     """On Windows put this process into a job that kills all its children with it; keep the result alive."""
-    if sys.platform != "win32":
-        return None
-    from labconsole.engine.windows_job import KillOnCloseJob
+    if sys.platform == "win32":
+        from labconsole.engine.windows_job import KillOnCloseJob
 
-    return KillOnCloseJob()
+        return KillOnCloseJob()
+    return None
 
 
 def boot_id() -> str:
