@@ -78,7 +78,7 @@ def has_display() -> bool:
 
 def start_arguments(display: bool) -> "list[str]":
     """Return the arguments of labconsole when the user gave none."""
-    return ["gui"] if display else ["run", "demo", "--summary"]
+    return ["gui"] if display else ["run", "demo", "--csv"]
 
 
 def python_refusal(version: str, newer: "str | None") -> str:

@@ -2,8 +2,9 @@
 
 No part of the suite: it takes minutes, root, `debootstrap`, and the network. It makes a minimal root with python3 in a
 temporary directory, from the mirror and with the pip and proxy settings of this machine, clones the committed state of
-this checkout into it, and there lets `installer/bootstrap.py` start without rights, run, start again, and test. Mounts
-and processes live in a namespace of their own and end with it; the directory is removed.
+this checkout into it, and there starts `installer/bootstrap.py` without rights, without a network, killed half-way,
+whole, a second time, and for the tests: as root or, with --sudo, as a user who has sudo. Mounts and processes live in
+namespaces of their own and end with them; the directory is removed.
 """
 
 from __future__ import annotations
@@ -20,10 +21,13 @@ from pathlib import Path
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 PLACE = Path("srv", "console")
-BOOTSTRAP = f"cd /{PLACE} && exec python3 installer/bootstrap.py"
+BOOTSTRAP = "python3 installer/bootstrap.py"
 HANDED_IN = re.compile(r"(PIP_\w+|SSL_CERT_FILE|(https?|no)_proxy)$", re.IGNORECASE)
 HANDED_FILES = Path("etc", "handed-in")
 NOBODY = "65534:65534"
+USER = "1000:1000"
+KILLED_AFTER = (8, 30)  # seconds: in the midst of apt, and of pip
+LINKED = "ldd .venv/lib/python3*/site-packages/PySide6/Qt/plugins/platforms/libq{xcb,wayland,offscreen}.so"
 
 
 def mirror(suite: str) -> str:
@@ -52,9 +56,12 @@ def handed_in() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if HANDED_IN.match(name)}
 
 
-def make_root(root: Path, suite: str) -> None:
-    """Make the bare root, this machine's network settings and the clone in it."""
-    subprocess.run(["debootstrap", "--variant=minbase", "--include=python3", suite, root, mirror(suite)], check=True)
+def make_root(root: Path, suite: str, sudo: bool) -> None:
+    """Make the bare root, this machine's network settings and the clone in it; with a user who has sudo if asked."""
+    packages = "python3,sudo" if sudo else "python3"
+    subprocess.run(
+        ["debootstrap", "--variant=minbase", f"--include={packages}", suite, root, mirror(suite)], check=True
+    )
     for path in settings_files():
         target = root / path.relative_to("/")
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -63,10 +70,14 @@ def make_root(root: Path, suite: str) -> None:
         (root / HANDED_FILES).mkdir(exist_ok=True)
         shutil.copy(path, root / HANDED_FILES / path.name)
     subprocess.run(["git", "clone", "--quiet", "--no-hardlinks", CHECKOUT, root / PLACE], check=True)
+    if sudo:
+        subprocess.run(["chroot", root, "useradd", "--create-home", "--uid", "1000", "trial"], check=True)
+        (root / "etc/sudoers.d/trial").write_text("trial ALL=(ALL) NOPASSWD: ALL\n", "utf-8")
+        subprocess.run(["chroot", root, "chown", "-R", "trial:", f"/{PLACE}"], check=True)
 
 
-def inside(root: Path, command: str, user: str = "0:0") -> tuple[int, str, float]:
-    """Run a shell command in the root, in namespaces that end with it; return exit code, stdout and seconds."""
+def inside(root: Path, command: str, user: str, network: bool = True) -> tuple[int, str, float]:
+    """Run a shell command in the clone, in namespaces that end with it; return exit code, stdout and seconds."""
     outer = f'mount -t proc proc "{root}/proc" && mount --rbind /dev "{root}/dev" && exec chroot --userspec={user} "$@"'
     # Certificates lie where no package of the root overwrites them.
     settings = [
@@ -74,8 +85,11 @@ def inside(root: Path, command: str, user: str = "0:0") -> tuple[int, str, float
         for name, value in handed_in().items()
     ]
     path = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-    inner = [str(root), "/usr/bin/env", "-i", path, "HOME=/root", "LANG=C.UTF-8", *settings, "/bin/sh", "-c", command]
+    home = "HOME=/home/trial" if user == USER else "HOME=/root"
+    in_clone = f"cd /{PLACE} && {command}"
+    inner = [str(root), "/usr/bin/env", "-i", path, home, "LANG=C.UTF-8", *settings, "/bin/bash", "-c", in_clone]
     namespaces = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--propagation", "private"]
+    namespaces += [] if network else ["--net"]
     print(f"--- {command}", flush=True)
     began = time.monotonic()
     done = subprocess.run(
@@ -90,7 +104,7 @@ def inside(root: Path, command: str, user: str = "0:0") -> tuple[int, str, float
     return done.returncode, done.stdout, seconds
 
 
-def prove(root: Path, pytest_arguments: list[str]) -> list[str]:
+def prove(root: Path, user: str, pytest_arguments: list[str]) -> list[str]:
     """Go through the two commands; return what was not as it must be."""
     faults: list[str] = []
 
@@ -101,19 +115,28 @@ def prove(root: Path, pytest_arguments: list[str]) -> list[str]:
 
     code, _, _ = inside(root, f"{BOOTSTRAP} run", NOBODY)
     expect("without rights it ends with 1", code == 1)
-    expect("without rights nothing is made", not (root / PLACE / ".venv").exists())
+    code, _, _ = inside(root, f"{BOOTSTRAP} run", user, network=False)
+    expect("without a network it ends with 1", code == 1)
+    expect("neither has made anything", not (root / PLACE / ".venv").exists())
+    for seconds in KILLED_AFTER:
+        code, _, _ = inside(root, f"timeout --signal KILL {seconds} {BOOTSTRAP} run", user)
+        expect(f"killed after {seconds} s", code == 137)
 
-    code, output, seconds = inside(root, f"{BOOTSTRAP} run")
-    expect(f"the first `run` works ({seconds:.0f} s)", code == 0)
+    code, output, seconds = inside(root, f"{BOOTSTRAP} run", user)
+    expect(f"the first whole `run` works ({seconds:.0f} s)", code == 0)
     expect("it says where the database is", "runs.db" in output)
+    code, output, _ = inside(root, LINKED, user)
+    expect("every library that Qt's platforms link is there", code == 0 and "not found" not in output)
+    code, _, _ = inside(root, ".venv/bin/python -c 'import proton; raise SystemExit(not proton.SSL.present())'", user)
+    expect("python-qpid-proton has TLS", code == 0)
 
-    _, _, direct = inside(root, f"cd /{PLACE} && exec .venv/bin/labconsole --help")
-    code, _, again = inside(root, f"{BOOTSTRAP} run -- --help")
+    _, _, direct = inside(root, ".venv/bin/labconsole --help", user)
+    code, _, again = inside(root, f"{BOOTSTRAP} run -- --help", user)
     expect(f"a second start takes {again - direct:.2f} s before the application", code == 0 and again - direct < 1)
-    code, _, _ = inside(root, f"{BOOTSTRAP} run -- no-such-command")
+    code, _, _ = inside(root, f"{BOOTSTRAP} run -- no-such-command", user)
     expect("the exit code is the application's", code == 2)
 
-    code, _, seconds = inside(root, f"{BOOTSTRAP} test" + "".join(f" {word}" for word in ["--", *pytest_arguments]))
+    code, _, seconds = inside(root, " ".join([BOOTSTRAP, "test", "--", *pytest_arguments]), user)
     expect(f"`test` passes ({seconds:.0f} s)", code == 0)
 
     expect("no policy for services is left behind", not (root / "usr/sbin/policy-rc.d").exists())
@@ -128,12 +151,13 @@ def main() -> int:
     """Make the root, prove, clean up; return 1 when something was not as it must be."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--suite", default="bookworm", help="release of Debian, from this machine's own mirror")
+    parser.add_argument("--sudo", action="store_true", help="as a user who has sudo, not as root")
     parser.add_argument("pytest", nargs="*", help="arguments for pytest, after --")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="bare-root-") as directory:
         root = Path(directory, "root")
-        make_root(root, options.suite)
-        faults = prove(root, options.pytest)
+        make_root(root, options.suite, options.sudo)
+        faults = prove(root, USER if options.sudo else "0:0", options.pytest)
     print("proven" if not faults else "NOT proven: " + "; ".join(faults))
     return 1 if faults else 0
 

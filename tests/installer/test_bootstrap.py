@@ -84,7 +84,7 @@ def test_only_what_follows_the_first_dashes_is_handed_on() -> None:
 @pytest.mark.parametrize(
     ("display", "wayland", "expected"),
     [
-        ("", "", ["run", "demo", "--summary"]),
+        ("", "", ["run", "demo", "--csv"]),
         (":0", "", ["gui"]),
         ("", "wayland-0", ["gui"]),
     ],
@@ -110,7 +110,7 @@ class TestASecondStart:
 
     def test_run_without_a_display_runs_the_demo(self, finished_checkout: Path) -> None:
         done = start(finished_checkout / "installer" / "bootstrap.py", "run")
-        assert done.stdout.split()[1:4] == ["run", "demo", "--summary"]
+        assert done.stdout.split()[1:4] == ["run", "demo", "--csv"]
 
     def test_test_runs_pytest_offscreen_at_the_root(self, finished_checkout: Path) -> None:
         done = start(finished_checkout / "installer" / "bootstrap.py", "test", "--", "-k", "x", QT_QPA_PLATFORM="xcb")
