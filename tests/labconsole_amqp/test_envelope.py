@@ -29,6 +29,7 @@ from labconsole_amqp.envelope import (
 )
 
 STAMP = 1_747_728_000_123
+BODY = b"\0\x53\x77\xa1\x01x"
 SIZES = (11, 237, 42_708)
 
 
@@ -209,6 +210,11 @@ def test_body_kinds_are_told_apart() -> None:
         (encode(Parts(b"\xff\xfe"), STAMP)[0], "not UTF-8"),
         (encode(Parts(b"x"), STAMP)[0] + b"\x01", "no section"),
         (b"\0" * 100_000, "unknown type code"),
+        (b"\0\x53\x74\xc1\x02\x01\x40" + BODY, "a key without a value"),
+        (b"\0\x53\x74\xc1\x04\x02\x40\x40\x40" + BODY, "more than its 2 items"),
+        (b"\0\x53\x74\xd1\0\0\0\x05\xff\xff\xff\xff\x40" + BODY, "cut off"),
+        (b"\0\x53\x74\xc1\0" + BODY, "no count"),
+        (b"\0\x53\x70\xd0\xff\xff\xff\xff\0\0\0\0" + BODY, "goes beyond its place"),
     ],
 )
 def test_what_is_no_message_of_this_envelope_is_refused_with_the_reason(message: bytes, reason: str) -> None:

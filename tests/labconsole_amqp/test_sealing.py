@@ -111,17 +111,26 @@ def test_every_change_is_refused_without_payload(
     assert (result.outcome, result.payload) == (outcome, None)
 
 
-def test_wrong_padding_and_wrapped_key_of_wrong_length_look_the_same(keys: Keys) -> None:
+def test_whatever_fails_in_decryption_looks_the_same(keys: Keys) -> None:
+    """A wrapped key that does not unwrap, one for AES-128 under which all would be well, and wrong padding."""
     parts = sealed(keys, Protection.SIGNED_ENCRYPTED)
+    assert parts.iv is not None
     oaep = padding.OAEP(padding.MGF1(hashes.SHA1()), hashes.SHA1(), None)
-    short_key = keys[1].public_key().encrypt(bytes(16), oaep)
-    bad_padding = flipped(parts.body, len(parts.body) - 17)  # last byte of the block before: padding 15 becomes 14
+    encryptor = Cipher(algorithms.AES128(bytes(16)), modes.CBC(parts.iv)).encryptor()
+    pad = 16 - len(PAYLOAD) % 16
+    short = {
+        "encrypted_key": keys[1].public_key().encrypt(bytes(16), oaep),
+        "body": encryptor.update(PAYLOAD + bytes((pad,)) * pad) + encryptor.finalize(),
+    }
+    bad_padding = {"body": flipped(parts.body, len(parts.body) - 17)}  # the last byte of the block before the last
+    not_wrapped = {"encrypted_key": bytes(256)}
     results = [
         opened(keys, changed(parts, **fields), Protection.SIGNED_ENCRYPTED)
-        for fields in ({"encrypted_key": short_key}, {"body": bad_padding})
+        for fields in (short, bad_padding, not_wrapped)
     ]
-    assert {result[0] for result in results} == {Outcome.DECRYPTION_FAILED}
-    assert {result.reason for result in results} == {""}
+    assert [(result.outcome, result.payload, result.reason) for result in results] == [
+        (Outcome.DECRYPTION_FAILED, None, "")
+    ] * 3
 
 
 def test_another_payload_or_signer_is_refused(keys: Keys) -> None:
