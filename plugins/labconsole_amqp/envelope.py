@@ -56,7 +56,9 @@ SENT_TIME = b"sent_time"
 NUMBER_BEFORE_STAMP = 32
 """In a message made by `encode`, the 8 bytes of the message id begin this many bytes before the stamp."""
 
-_SENDER_SHIFT = 40
+SENDER_SHIFT = 40
+"""Bits of a message number that hold the sequence; the sender, counted from 1, stands above them."""
+
 _FIELDS = frozenset((SIGNATURE, ENCRYPTED_KEY, IV))
 
 _HEADER = b"\x00\x53\x70\x45"
@@ -138,12 +140,12 @@ class Envelope(NamedTuple):
 
 def message_number(sender: int, sequence: int) -> int:
     """The message id that names message `sequence` (below 2**40) of sender `sender`, both counted from 0."""
-    return (sender + 1) << _SENDER_SHIFT | sequence
+    return (sender + 1) << SENDER_SHIFT | sequence
 
 
 def split_message_number(number: int) -> tuple[int, int]:
     """The (sender, sequence) of a `message_number`."""
-    return (number >> _SENDER_SHIFT) - 1, number & ((1 << _SENDER_SHIFT) - 1)
+    return (number >> SENDER_SHIFT) - 1, number & ((1 << SENDER_SHIFT) - 1)
 
 
 def encode(
