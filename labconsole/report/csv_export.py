@@ -8,6 +8,7 @@ import re
 import secrets
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -24,6 +25,7 @@ _METRIC_COLUMNS = (
     *("run", "uuid", "campaign", "profile", "scenario", "kind", "repeat", "status", "started", "ended"),
     *("metric", "value", "unit", "direction", "origin", "labels", "samples"),
 )
+_EVENT_COLUMNS = ("time", "t [ns]", "source", "level", "event", "message", "data")
 
 
 class ExportError(TrialError):
@@ -38,11 +40,9 @@ def export_run(reader: Reader, run_id: int, directory: Path) -> list[Path]:
     """
     detail = reader.run(run_id)
     files = [
-        _write(directory / "parameters.csv", ("parameter", "value"), _flat(detail.row.parameters)),
+        _write(directory / "parameters.csv", ("parameter", "value"), _safe_rows(_flat(detail.row.parameters))),
         export_metrics(reader, [run_id], directory / "metrics.csv"),
-        _write(
-            directory / "events.csv", ("time", "t [ns]", "source", "level", "event", "message", "data"), _events(detail)
-        ),
+        _write(directory / "events.csv", _EVENT_COLUMNS, _safe_rows(_events(detail))),
     ]
     samples = reader.samples(run_id)
     for name in dict.fromkeys(series.name for series in detail.series):
@@ -55,7 +55,8 @@ def export_run(reader: Reader, run_id: int, directory: Path) -> list[Path]:
 
 def export_metrics(reader: Reader, run_ids: Iterable[int], path: Path) -> Path:
     """Write one row per run and metric to `path`. Raises StoreError and ExportError."""
-    return _write(path, _METRIC_COLUMNS, (row for run_id in run_ids for row in _metrics(reader.run(run_id))))
+    rows = (row for run_id in run_ids for row in _metrics(reader.run(run_id)))
+    return _write(path, _METRIC_COLUMNS, _safe_rows(rows))
 
 
 def _metrics(detail: RunDetail) -> Iterator[Sequence[Any]]:
@@ -85,8 +86,7 @@ def _samples(samples: StoredSamples, of_name: Sequence[StoredSeries]) -> Iterato
     for series in of_name:
         for part in samples.parts(series.name, series.role):
             columns = [part[name].tolist() for name, _, _ in series.columns]
-            for values in zip(*columns, strict=True):
-                yield series.role, *values
+            yield from zip(repeat(_safe(series.role)), *columns, strict=False)
 
 
 def _flat(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
@@ -107,8 +107,15 @@ def _safe(cell: Any) -> Any:
     return cell
 
 
+def _safe_rows(rows: Iterable[Sequence[Any]]) -> Iterator[Sequence[Any]]:
+    return ([_safe(cell) for cell in row] for row in rows)
+
+
 def _write(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> Path:
-    """Write a table under a temporary name and rename it, so that `path` is the old file or the complete new one."""
+    """Write a table under a temporary name and rename it, so that `path` is the old file or the complete new one.
+
+    `rows` are safe for spreadsheets already: numbers, or texts from `_safe`.
+    """
     partial = path.with_name(f".{path.name}.{secrets.token_hex(4)}.partial")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -116,7 +123,7 @@ def _write(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> 
             with partial.open("x", encoding="utf-8", newline="") as file:
                 table = csv.writer(file)
                 table.writerow([_safe(cell) for cell in header])
-                table.writerows([_safe(cell) for cell in row] for row in rows)
+                table.writerows(rows)
             partial.replace(path)
         finally:
             partial.unlink(missing_ok=True)

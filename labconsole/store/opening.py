@@ -19,15 +19,16 @@ from labconsole.store.migrations import MIGRATIONS
 from labconsole.store.records import Owner
 from labconsole.store.schema import APPLICATION_ID, VERSION, metadata
 
-_BUSY_TIMEOUT_S = 30.0
+BUSY_TIMEOUT_S = 30.0
+"""How long to wait for a program that locks the database."""
 
 
-def connect(path: Path, mode: Literal["ro", "rw", "rwc"]) -> sqlite3.Connection:
+def connect(path: Path, mode: Literal["ro", "rw", "rwc"], busy_timeout_s: float = BUSY_TIMEOUT_S) -> sqlite3.Connection:
     """A plain connection in autocommit mode. Raises sqlite3.Error."""
     raw = sqlite3.connect(
         f"{path.absolute().as_uri()}?mode={mode}",
         uri=True,
-        timeout=_BUSY_TIMEOUT_S,
+        timeout=busy_timeout_s,
         isolation_level=None,
         check_same_thread=False,
     )

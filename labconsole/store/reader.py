@@ -159,7 +159,7 @@ def _run_rows() -> Select[Any]:
 
 
 def _records(connection: Connection, wanted: Select[Any], *, narrow: bool) -> list[RunRow]:
-    """Runs with their tags and unlabelled metrics, in three statements; `narrow` reads only theirs, not all of the table."""
+    """Runs with their tags and unlabelled metrics, in three statements; `narrow` when they are few of all."""
     rows = connection.execute(wanted).all()
     tag, metric = schema.tag.c, schema.metric.c
     tagged = select(tag.run_id, tag.name).order_by(tag.run_id, tag.name)

@@ -213,6 +213,11 @@ class Store:
 
     def replace_evaluation(self, run_id: int, evaluation: Evaluation) -> None:
         """Store metrics and verdicts of a run in place of those it had."""
+        for metric in evaluation.metrics:
+            if not math.isfinite(metric.value):
+                raise StoreError(
+                    f"Metric {metric.name} of run {run_id} is {metric.value}: the trial must leave it out."
+                )
         metrics = [
             {
                 "run_id": run_id,
@@ -227,11 +232,6 @@ class Store:
             }
             for position, metric in enumerate(evaluation.metrics)
         ]
-        for row in metrics:
-            if not math.isfinite(float(str(row["value"]))):
-                raise StoreError(
-                    f"Metric {row['name']} of run {run_id} is {row['value']}: the trial must leave it out."
-                )
         verdicts = [
             {
                 "run_id": run_id,

@@ -26,6 +26,10 @@ class Writer:
     """A writing connection. Threads take turns; processes take turns by the lock file."""
 
     def __init__(self, path: Path, lock_timeout_s: float) -> None:
+        if not path.absolute().parent.is_dir():
+            raise StoreError(
+                f"There is no directory {path.absolute().parent} for {path.name}: make it or name another."
+            )
         self.path = path
         self._turn = threading.Lock()
         self._lock = FileLock(
@@ -33,7 +37,7 @@ class Writer:
         )
         with self._exclusive(), explained(path):
             bring_up_to_date(path)
-            self._raw = connect(path, "rw")
+            self._raw = connect(path, "rw", lock_timeout_s)
             self._raw.execute(f"PRAGMA journal_size_limit = {_WAL_LIMIT}")
             self._connection = core_connection(self._raw, "BEGIN IMMEDIATE")
         self._open = True
@@ -80,5 +84,7 @@ class Writer:
         if log.exists() and log.stat().st_size > _WAL_LIMIT:
             patience = self._raw.execute("PRAGMA busy_timeout").fetchone()[0]
             self._raw.execute(f"PRAGMA busy_timeout = {_CHECKPOINT_WAIT_MS}")  # a reader's turn: next time, then
-            self._raw.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-            self._raw.execute(f"PRAGMA busy_timeout = {patience}")
+            try:
+                self._raw.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            finally:
+                self._raw.execute(f"PRAGMA busy_timeout = {patience}")

@@ -1,0 +1,198 @@
+"""Runs as CSV files that spreadsheets and programs read without harm."""
+
+from __future__ import annotations
+
+import csv
+import math
+import sys
+import tracemalloc
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from labconsole.engine.containment import this_process
+from labconsole.report.csv_export import ExportError, export_metrics, export_run
+from labconsole.store.reader import Reader
+from labconsole.store.records import NewCampaign, NewScenario
+from labconsole.store.store import EventRecord, SampleChunk, Store
+from labconsole.trial import Column, Direction, Evaluation, Event, Level, Metric, Series
+
+NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
+OFFSET_NS = 1_795_176_000_000_000_000
+MESSAGES = Series(
+    "messages", "Messages", (Column("sequence", "u4", "", "No."), Column("latency", "f8", "ns", "Latency"))
+)
+PARAMETERS = {
+    "host": "=cmd|' /C calc'!A0",
+    "port": 5671,
+    "tls": True,
+    "load": {"rate": -2.5, "sizes": [11, 237]},
+    "n": "-5",
+}
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with Store.open(tmp_path / "runs.db") as opened:
+        yield opened
+
+
+@pytest.fixture
+def reader(store: Store) -> Iterator[Reader]:
+    with Reader(store.path) as opened:
+        yield opened
+
+
+@pytest.fixture
+def runs(store: Store) -> list[int]:
+    """Two runs; the first one with samples of two roles, events and metrics."""
+    scenario = NewScenario('Test 1, "plain"', "swim", PARAMETERS)
+    campaign = NewCampaign("demo", "@Demo", "", 1, (scenario,), ((0, 1), (0, 2)))
+    ids = store.add_campaign(campaign, this_process(), NOW)
+    store.run_started(ids[0], this_process(), {"wall_offset_ns": OFFSET_NS}, [], NOW)
+    for role in ("sender", "receiver"):
+        values = {"sequence": np.arange(3), "latency": np.array([-1.5, 0.1, math.nan])}
+        store.append(ids[0], [SampleChunk(role, MESSAGES, 0, 3, values)])
+    said = Event(1_500, "sender", Level.WARNING, "slow", "+49 ms\nlate; \u00fc", {"a": 1})
+    store.append(ids[0], [], [EventRecord("sender", 0, said)])
+    lost = Metric("lost", 3.0, "", Direction.LOWER, 6, {"reason": "expired", "by": "b"})
+    for run in ids:
+        store.replace_evaluation(run, Evaluation((Metric("throughput", 0.1 + 0.2, "msg/s", Direction.HIGHER, 6), lost)))
+    return ids
+
+
+def table(path: Path) -> list[list[str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.reader(file, strict=True))
+
+
+def test_a_run_becomes_these_files_and_nothing_else(reader: Reader, runs: list[int], tmp_path: Path) -> None:
+    directory = tmp_path / "new" / "csv"
+    files = export_run(reader, runs[0], directory)
+    names = ["parameters.csv", "metrics.csv", "events.csv", "samples-messages.csv"]
+    assert [file.name for file in files] == names
+    assert sorted(entry.name for entry in directory.iterdir()) == sorted(names)
+
+
+def test_samples_carry_units_roles_and_exact_numbers(reader: Reader, runs: list[int], tmp_path: Path) -> None:
+    path = export_run(reader, runs[0], tmp_path)[-1]
+    header, *rows = table(path)
+    assert header == ["role", "sequence", "latency [ns]"]
+    assert rows[:2] == [["receiver", "0", "-1.5"], ["receiver", "1", "0.1"]]
+    assert [row[0] for row in rows] == ["receiver"] * 3 + ["sender"] * 3
+    assert rows[2][2] == "nan"
+    assert path.read_bytes().count(b"\r\n") == 7
+
+
+def test_metrics_have_a_row_per_run_and_metric(reader: Reader, runs: list[int], tmp_path: Path) -> None:
+    header, *rows = table(export_metrics(reader, runs, tmp_path / "metrics.csv"))
+    first = dict(zip(header, rows[0], strict=True))
+    assert len(rows) == 4
+    assert float(first["value"]) == 0.1 + 0.2
+    assert (first["metric"], first["unit"], first["direction"], first["samples"]) == (
+        "throughput",
+        "msg/s",
+        "higher",
+        "6",
+    )
+    assert (first["scenario"], first["status"]) == ('Test 1, "plain"', "running")
+    assert (first["started"], first["ended"]) == ("2026-11-20T12:00:00.000000Z", "")
+    assert rows[1][header.index("labels")] == "by=b;reason=expired"
+    assert [row[0] for row in rows] == [str(runs[0])] * 2 + [str(runs[1])] * 2
+
+
+def test_events_have_their_wall_time(reader: Reader, runs: list[int], tmp_path: Path) -> None:
+    (_, event) = table(export_run(reader, runs[0], tmp_path)[2])
+    assert event[:5] == ["2026-11-20T12:00:00.000001Z", "1500", "sender", "warning", "slow"]
+    assert event[6] == '{"a":1}'
+
+
+def test_texts_that_a_spreadsheet_would_run_are_marked_and_numbers_are_not(
+    reader: Reader, runs: list[int], tmp_path: Path
+) -> None:
+    parameters, metrics, events, _ = (table(path) for path in export_run(reader, runs[0], tmp_path))
+    assert parameters[1:] == [
+        ["host", "'=cmd|' /C calc'!A0"],
+        ["load.rate", "-2.5"],
+        ["load.sizes", "[11,237]"],
+        ["n", "-5"],
+        ["port", "5671"],
+        ["tls", "true"],
+    ]
+    assert metrics[1][2] == "'@Demo"
+    assert events[1][5] == "'+49 ms\nlate; \u00fc"
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+1+1", "-1+1", "@SUM(A1)", "\t=1", "\r=1"])
+def test_every_formula_is_marked(store: Store, reader: Reader, tmp_path: Path, text: str) -> None:
+    campaign = NewCampaign("demo", "Demo", "", 1, (NewScenario("s", "swim", {"text": text}),), ((0, 1),))
+    (run,) = store.add_campaign(campaign, this_process(), NOW)
+    assert table(export_run(reader, run, tmp_path)[0])[1] == ["text", f"'{text}"]
+
+
+def test_the_name_of_a_series_cannot_leave_the_directory(
+    store: Store, reader: Reader, runs: list[int], tmp_path: Path
+) -> None:
+    store.add_series(runs[1], "sender", Series("../../etc/x", "X", MESSAGES.columns))
+    path = export_run(reader, runs[1], tmp_path / "csv")[-1]
+    assert path.parent == tmp_path / "csv"
+    assert path.is_file()
+
+
+def test_a_file_that_cannot_be_completed_leaves_the_old_one(
+    store: Store, reader: Reader, runs: list[int], tmp_path: Path
+) -> None:
+    directory = tmp_path / "csv"
+    path = export_run(reader, runs[0], directory)[-1]
+    before = path.read_bytes()
+    with store.writer.transaction() as connection:
+        connection.exec_driver_sql("UPDATE chunk SET sha256 = zeroblob(32)")
+    with pytest.raises(Exception, match="damaged"):
+        export_run(reader, runs[0], directory)
+    assert path.read_bytes() == before
+    assert len(list(directory.iterdir())) == 4
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="limits of file sizes are POSIX")
+def test_a_full_disk_ends_in_a_sentence_and_no_half_file(reader: Reader, runs: list[int], tmp_path: Path) -> None:
+    import resource
+    import signal
+
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (50, limits[1]))
+    try:
+        with pytest.raises(ExportError, match="the disk is full: free some space"):
+            export_metrics(reader, runs, tmp_path / "csv" / "metrics.csv")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        signal.signal(signal.SIGXFSZ, handler)
+    assert list((tmp_path / "csv").iterdir()) == []
+
+
+def test_a_target_that_is_no_directory_is_named(reader: Reader, runs: list[int], tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(ExportError, match="choose another directory"):
+        export_run(reader, runs[0], tmp_path / "file")
+
+
+def test_a_long_run_is_exported_in_flat_memory(store: Store, reader: Reader, runs: list[int], tmp_path: Path) -> None:
+    rows = 4096
+    random = np.random.default_rng(1)
+    chunks = [
+        SampleChunk("long", MESSAGES, seq, rows, {"sequence": np.arange(rows), "latency": random.random(rows)})
+        for seq in range(40)
+    ]
+    store.append(runs[1], chunks)
+    del chunks
+    tracemalloc.start()
+    try:
+        path = export_run(reader, runs[1], tmp_path)[-1]
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert path.stat().st_size > 3_000_000
+    assert peak < 8_000_000
