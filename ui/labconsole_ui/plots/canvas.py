@@ -123,9 +123,8 @@ class Canvas(pg.PlotWidget):  # type: ignore[misc]
         self.view.setDefaultPadding(0)
         bottom, left = self.getAxis("bottom"), self.getAxis("left")
         bottom.enableAutoSIPrefix(False)
-        left.enableAutoSIPrefix(unit.prefixed)
         left.setStyle(autoExpandTextSpace=True)
-        left.setLabel(units=unit.unit) if unit.unit else left.showLabel(False)
+        self.set_unit(unit)
         bottom.setLabel(self.tr("time since T0"), units="s")
         for axis in (bottom, left):
             axis.setZValue(-1)
@@ -135,6 +134,13 @@ class Canvas(pg.PlotWidget):  # type: ignore[misc]
         self.addItem(self.crosshair, ignoreBounds=True)
         theme.changed.connect(self.apply_theme)
         self.apply_theme()
+
+    def set_unit(self, unit: AxisUnit) -> None:
+        """Label the values with `unit`."""
+        left = self.getAxis("left")
+        left.enableAutoSIPrefix(unit.prefixed)
+        left.setLabel(units=unit.unit)
+        left.showLabel(bool(unit.unit))
 
     def draw(self, curves: list[tuple[Any, Any, bool]]) -> None:
         """Draw (x, y, has gaps) of every curve; an empty one takes its place and colour without being seen."""

@@ -104,6 +104,12 @@ class TimePlot(QFrame):
         if self.isVisible():
             self._due.start()
 
+    def set_unit(self, unit: str) -> None:
+        """The unit of the curves that are set from now on."""
+        if unit != self._unit.stored:
+            self._unit = axis_unit(unit)
+            self.canvas.set_unit(self._unit)
+
     def show_whole(self) -> None:
         """Show all curves from begin to end."""
         self._whole_x = self._whole_y = True

@@ -1,0 +1,107 @@
+"""The columns of the history, with the key figures of the trials that are installed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC
+
+from PySide6.QtCore import QCoreApplication
+
+from labconsole.analysis.figures import format_duration, format_figure
+from labconsole.plugin import Plugins
+from labconsole.store.records import RunRow
+from labconsole.trial import Metric, MetricKind
+from labconsole_ui.tables import Field
+from labconsole_ui.words import STATUS_ICONS, status_word
+
+KEY_METRICS = ("throughput", "latency_mean", "latency_p99", "lost")
+FEW = 3
+
+
+@dataclass(frozen=True)
+class Catalogue:
+    """What the history must know of the trials: their titles by kind, and the figures worth a column."""
+
+    titles: dict[str, str]
+    metrics: tuple[MetricKind, ...]
+
+
+def catalogue(plugins: Plugins) -> Catalogue:
+    """Read it from the trials (imported here: not for the window's thread); a broken one goes by its kind."""
+    titles: dict[str, str] = {}
+    chosen: dict[str, MetricKind] = {}
+    for kind in plugins.kinds():
+        try:
+            trial = plugins.trial(kind)
+        except Exception:  # noqa: BLE001 - foreign code: the shell shows broken plugins, the history goes on
+            titles[kind] = kind
+            continue
+        titles[kind] = trial.title
+        key = [metric for metric in trial.metrics if metric.name in KEY_METRICS] or list(trial.metrics[:FEW])
+        chosen.update((metric.name, metric) for metric in key)
+    return Catalogue(titles, tuple(chosen.values()))
+
+
+def run_fields(known: Catalogue) -> list[Field[RunRow]]:
+    """The columns. Notes and tags can be edited."""
+
+    translate = QCoreApplication.translate
+    return [
+        Field(
+            translate("History", "Status"),
+            lambda run: status_word(run.status),
+            icon=lambda run: STATUS_ICONS[run.status],
+            tooltip=lambda run: run.reason or status_word(run.status),
+            tone=lambda run: STATUS_ICONS[run.status][1],
+        ),
+        Field(translate("History", "Run"), lambda run: str(run.id), sort=lambda run: run.id, right=True),
+        Field(translate("History", "Scenario"), lambda run: run.scenario, strong=lambda run: True),
+        Field(translate("History", "Repeat"), lambda run: str(run.repeat), sort=lambda run: run.repeat, right=True),
+        Field(translate("History", "Started"), started_text, sort=lambda run: run.started, tooltip=started_utc),
+        Field(
+            translate("History", "Duration"),
+            lambda run: format_duration(run.duration_s),
+            sort=lambda run: run.duration_s,
+            right=True,
+        ),
+        *(_metric_field(kind) for kind in known.metrics),
+        Field(translate("History", "Tags"), lambda run: ", ".join(run.tags), editable=True),
+        Field(translate("History", "Note"), lambda run: run.note, editable=True),
+        Field(
+            translate("History", "Campaign"),
+            lambda run: run.campaign,
+            tooltip=lambda run: f"{run.campaign} ({run.profile})",
+        ),
+        Field(translate("History", "Trial"), lambda run: known.titles.get(run.kind, run.kind)),
+    ]
+
+
+def started_text(run: RunRow) -> str:
+    """When the run started, in local time: `2025-05-20 14:03:12`."""
+    return run.started.astimezone().strftime("%Y-%m-%d %H:%M:%S") if run.started else "–"
+
+
+def started_utc(run: RunRow) -> str:
+    """When the run started, in UTC."""
+    return run.started.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S UTC") if run.started else ""
+
+
+def column_of(fields: Sequence[Field[RunRow]], title: str) -> int:
+    """The index of the column `title`. Raises ValueError."""
+    return [field.title for field in fields].index(title)
+
+
+def _metric_field(kind: MetricKind) -> Field[RunRow]:
+    def metric(run: RunRow) -> Metric | None:
+        return run.metrics.get(kind.name)
+
+    def text(run: RunRow) -> str:
+        found = metric(run)
+        return format_figure(found.value, found.unit) if found else ""
+
+    def value(run: RunRow) -> float | None:
+        found = metric(run)
+        return found.value if found else None
+
+    return Field(kind.title, text, sort=value, right=True, header_tooltip=kind.description)

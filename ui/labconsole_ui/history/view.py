@@ -1,0 +1,468 @@
+"""The history view: all runs in one table, found by words, states and trials; opened, compared, edited, deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from PySide6.QtCore import QByteArray, QEvent, QObject, QPoint, Qt, QTimer, Signal
+from PySide6.QtGui import QAction, QKeyEvent, QKeySequence
+from PySide6.QtWidgets import (
+    QComboBox,
+    QFileDialog,
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QMenu,
+    QMessageBox,
+    QPushButton,
+    QStackedWidget,
+    QVBoxLayout,
+    QWidget,
+)
+
+from labconsole.plugin import Plugins
+from labconsole.report.csv_export import export_run
+from labconsole.store.reader import Reader
+from labconsole.store.records import RunRow, RunStatus
+from labconsole_ui.background import Background
+from labconsole_ui.bridge import QueueBridge
+from labconsole_ui.history import query
+from labconsole_ui.history.changes import RunChanges
+from labconsole_ui.history.columns import Catalogue, catalogue, column_of, run_fields
+from labconsole_ui.message_bar import Message, MessageBar, Tone
+from labconsole_ui.tables import DataTable, RecordModel
+from labconsole_ui.theme import Theme
+from labconsole_ui.words import status_word
+
+POLL_MS = 500
+
+
+class HistoryView(QWidget):
+    """All runs of the database; follows it while it is visible."""
+
+    open_runs = Signal(list)
+    compare_runs = Signal(list)
+    use_parameters = Signal(int)
+    columns_changed = Signal()
+
+    def __init__(
+        self,
+        reader_factory: Callable[[], Reader],
+        store_path: Path,
+        bridge: QueueBridge,
+        theme: Theme,
+        plugins: Plugins,
+        parent: QWidget | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self.setAccessibleName(self.tr("History of all runs"))
+        self._theme = theme
+        self._runs = _RunSource(reader_factory, plugins)
+        self._background = Background(self)
+        self._busy = self._stale = False
+        self._haystacks: dict[int, tuple[RunRow, str]] = {}
+        self._catalogue: Catalogue | None = None
+        self._columns_state = QByteArray()
+        self.changes = RunChanges(store_path, self._background, self)
+        self.changes.changed.connect(self.refresh)
+        self.changes.failed.connect(self._say_failed)
+        self.messages = MessageBar(theme)
+        self._build_filters()
+        self._build_table()
+        self._build_actions()
+        self._arrange()
+        bridge.items_changed.connect(self.refresh)
+        bridge.finished.connect(self.refresh)
+        self._poll = QTimer(self)
+        self._poll.setInterval(POLL_MS)
+        self._poll.timeout.connect(self._poll_due)
+        self._poll.start()
+        self.refresh()
+
+    # What the shell remembers between starts
+
+    def columns_state(self) -> QByteArray:
+        """Widths, order and visibility of the columns."""
+        return self.table.horizontalHeader().saveState() if self._catalogue is not None else self._columns_state
+
+    def restore_columns(self, state: QByteArray) -> None:
+        """Take widths, order and visibility of the columns from an earlier `columns_state`."""
+        self._columns_state = state
+        if self._catalogue is not None and not state.isEmpty():
+            self.table.horizontalHeader().restoreState(state)
+
+    # Loading
+
+    def refresh(self) -> None:
+        """Read the runs again, in the background."""
+        if self._busy:
+            self._stale = True
+            return
+        self._busy = True
+        self._background.submit(lambda: self._runs.read(force=True), self._take, self._say_unreadable)
+
+    def _poll_due(self) -> None:
+        if self._busy or not self.isVisible():
+            return
+        self._busy = True
+        self._background.submit(lambda: self._runs.read(force=False), self._take, self._say_unreadable)
+
+    def _take(self, read: tuple[Catalogue, list[RunRow]] | None) -> None:
+        self._busy = False
+        if read is not None:
+            known, runs = read
+            if self._catalogue != known:
+                self._catalogue = known
+                self._show_columns(known)
+            self._show_runs(runs)
+        if self._stale:
+            self._stale = False
+            self.refresh()
+
+    def _show_columns(self, known: Catalogue) -> None:
+        self.model.set_fields(run_fields(known))
+        self.table.sortByColumn(-1, Qt.SortOrder.AscendingOrder)
+        chosen = self.kind_box.currentData()
+        self.kind_box.blockSignals(True)
+        self.kind_box.clear()
+        self.kind_box.addItem(self.tr("All trials"), "")
+        for kind, title in known.titles.items():
+            self.kind_box.addItem(title, kind)
+        self.kind_box.setCurrentIndex(max(0, self.kind_box.findData(chosen)))
+        self.kind_box.blockSignals(False)
+
+    def _show_runs(self, runs: list[RunRow]) -> None:
+        first = not self._haystacks
+        chosen = {run.id for run in self.selected()}
+        current = self.table.currentIndex()
+        current_id = self.model.record(current.row()).id if current.isValid() else None
+        scrolled = self.table.verticalScrollBar().value()
+        known = self._haystacks
+        self._haystacks = {
+            run.id: known[run.id] if run.id in known and known[run.id][0] == run else (run, query.searchable(run))
+            for run in runs
+        }
+        self.model.set_records(runs)
+        if first and runs:
+            self.table.fit_columns()
+            self.restore_columns(self._columns_state)
+        self._select(chosen, current_id, current.column())
+        self.table.verticalScrollBar().setValue(scrolled)
+        self._update_state()
+
+    def _select(self, ids: set[int], current_id: int | None, column: int) -> None:
+        if not ids and current_id is None:
+            return
+        selection = self.table.selectionModel()
+        flags = selection.SelectionFlag
+        for row, run in enumerate(self.model.records()):
+            if run.id == current_id:
+                selection.setCurrentIndex(self.model.index(row, column), flags.NoUpdate)
+            if run.id in ids:
+                selection.select(self.model.index(row, 0), flags.Select | flags.Rows)
+
+    def _say_failed(self, sentence: str) -> None:
+        self.messages.show_message(Message(Tone.BAD, sentence))
+        self.refresh()
+
+    def _say_unreadable(self, sentence: str) -> None:
+        self._busy = False
+        self.messages.show_message(Message(Tone.BAD, sentence))
+
+    # Filtering
+
+    def _filter(self) -> None:
+        terms = query.parse(self.search.text())
+        status, kind, trash = self.status_box.currentData(), self.kind_box.currentData(), self.trash_button.isChecked()
+
+        def accepted(run: RunRow) -> bool:
+            return (
+                run.trashed == trash
+                and (not status or run.status.value == status)
+                and (not kind or run.kind == kind)
+                and query.accepts(terms, run, self._haystacks[run.id][1])
+            )
+
+        self.model.set_filter(accepted)
+        self._update_state()
+
+    def clear_filter(self) -> None:
+        """Show all runs again."""
+        self.search.clear()
+        self.status_box.setCurrentIndex(0)
+        self.kind_box.setCurrentIndex(0)
+
+    def _update_state(self) -> None:
+        shown, trash = self.model.rowCount(), self.trash_button.isChecked()
+        total = sum(run.trashed == trash for run, _ in self._haystacks.values())
+        self.count_label.setText(
+            self.tr("%n run(s)", "", total)
+            if shown == total
+            else self.tr("{0} of {1} runs").format(f"{shown:,}", f"{total:,}")
+        )
+        self.stack.setCurrentWidget(self.table if shown else self.empty)
+        if trash and not total:
+            text, clearable = self.tr("The trash is empty."), False
+        elif total:
+            text, clearable = self.tr("No run fits the filter."), True
+        elif self._catalogue is None:
+            text, clearable = self.tr("Reading the runs ..."), False
+        else:
+            text, clearable = self.tr("No runs yet. Start the demo from the first page, or a trial of your own."), False
+        self.empty_label.setText(text)
+        self.clear_button.setVisible(clearable)
+        self._update_actions()
+
+    # Actions
+
+    def selected(self) -> list[RunRow]:
+        """The selected runs, in the order of the table."""
+        rows = sorted({index.row() for index in self.table.selectionModel().selectedRows()})
+        return [self.model.record(row) for row in rows]
+
+    def _update_actions(self) -> None:
+        runs, trash = self.selected(), self.trash_button.isChecked()
+        for action in (self.open_action, self.export_action):
+            action.setEnabled(bool(runs))
+        self.compare_action.setEnabled(len(runs) > 1)
+        self.use_action.setEnabled(len(runs) == 1)
+        self.trash_action.setEnabled(bool(runs) and not trash)
+        self.restore_action.setEnabled(bool(runs) and trash)
+        self.purge_action.setEnabled(trash and any(run.trashed for run, _ in self._haystacks.values()))
+        self.delete_button.setVisible(not trash)
+        for button in (self.restore_button, self.purge_button):
+            button.setVisible(trash)
+
+    def _open(self) -> None:
+        if runs := self.selected():
+            self.open_runs.emit([run.id for run in runs])
+
+    def _compare(self) -> None:
+        self.compare_runs.emit([run.id for run in self.selected()])
+
+    def _use(self) -> None:
+        self.use_parameters.emit(self.selected()[0].id)
+
+    def _trash(self) -> None:
+        text = self.changes.trash(self.selected())
+        self.messages.show_message(Message(Tone.INFO, text, link=(self.tr("Undo"), self.changes.stack.undo)))
+
+    def _restore(self) -> None:
+        text = self.changes.restore(self.selected())
+        self.messages.show_message(Message(Tone.INFO, text, link=(self.tr("Undo"), self.changes.stack.undo)))
+
+    def _purge(self) -> None:
+        count = sum(run.trashed for run, _ in self._haystacks.values())
+        answer = QMessageBox.question(
+            self,
+            self.tr("Empty the trash"),
+            self.tr("Remove %n run(s) with all their samples for good? This cannot be undone.", "", count),
+        )
+        if answer is QMessageBox.StandardButton.Yes:
+            self.changes.purge()
+
+    def _export(self) -> None:
+        chosen = QFileDialog.getExistingDirectory(self, self.tr("Folder for the CSV files"))
+        if chosen:
+            self.export_to(Path(chosen))
+
+    def export_to(self, folder: Path) -> None:
+        """Write the selected runs as CSV, a folder for each, in the background."""
+        ids = [run.id for run in self.selected()]
+        self._background.submit(
+            lambda: self._runs.export(ids, folder),
+            lambda count: self.messages.show_message(
+                Message(Tone.GOOD, self.tr("{0} files written to {1}.").format(count, folder))
+            ),
+            self._say_failed,
+        )
+
+    def _edited(self, run: RunRow, column: int, text: str) -> None:
+        if column == column_of(self.model.fields, self.tr("Note")):
+            self.changes.set_note(run, text)
+        else:
+            self.changes.set_tags(run, text)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802 - Qt's name
+        """Enter opens, Delete moves to the trash; from the filter box, Down goes into the table."""
+        if event.type() == QEvent.Type.KeyPress and isinstance(event, QKeyEvent):
+            if watched is self.table and event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+                self._open()
+                return True
+            if watched is self.search and event.key() == Qt.Key.Key_Down:
+                self.table.setFocus()
+                return True
+        return super().eventFilter(watched, event)
+
+    def _header_menu(self, position: QPoint) -> None:
+        header = self.table.horizontalHeader()
+        menu = QMenu(self)
+        menu.setAccessibleName(self.tr("Columns"))
+        for column, field in enumerate(self.model.fields):
+            action = menu.addAction(field.title)
+            action.setCheckable(True)
+            action.setChecked(not header.isSectionHidden(column))
+            action.toggled.connect(lambda shown, column=column: self._show_column(column, shown))
+        menu.aboutToHide.connect(menu.deleteLater)
+        menu.popup(header.mapToGlobal(position))
+
+    def _show_column(self, column: int, shown: bool) -> None:
+        self.table.setColumnHidden(column, not shown)
+        self.columns_changed.emit()
+
+    # Building
+
+    def _build_filters(self) -> None:
+        self.search = QLineEdit(self)
+        self.search.setPlaceholderText(self.tr("Find runs: words, status:failed, tag:night, kind:amqp, run:12"))
+        self.search.setAccessibleName(self.tr("Filter the runs"))
+        self.search.setClearButtonEnabled(True)
+        self.search.textChanged.connect(self._filter)
+        self.search.installEventFilter(self)
+        self.status_box = QComboBox(self)
+        self.status_box.setAccessibleName(self.tr("Status of the runs"))
+        self.status_box.addItem(self.tr("All states"), "")
+        for status in RunStatus:
+            self.status_box.addItem(status_word(status), status.value)
+        self.status_box.currentIndexChanged.connect(self._filter)
+        self.kind_box = QComboBox(self)
+        self.kind_box.setAccessibleName(self.tr("Trial of the runs"))
+        self.kind_box.addItem(self.tr("All trials"), "")
+        self.kind_box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
+        self.kind_box.currentIndexChanged.connect(self._filter)
+        self.trash_button = QPushButton(self.tr("Trash"), self)
+        self.trash_button.setCheckable(True)
+        self.trash_button.setToolTip(self.tr("Show the runs in the trash"))
+        self.trash_button.toggled.connect(self._filter)
+
+    def _build_table(self) -> None:
+        self.table = DataTable(self.tr("Runs"), self._theme, self)
+        self.model: RecordModel[RunRow] = RecordModel(run_fields(Catalogue({}, ())), self._theme, self.table)
+        self.model.on_edit = self._edited
+        self.table.setModel(self.model)
+        self.table.setSortingEnabled(True)
+        self.table.setEditTriggers(DataTable.EditTrigger.EditKeyPressed | DataTable.EditTrigger.SelectedClicked)
+        self.table.doubleClicked.connect(self._open)
+        self.table.installEventFilter(self)
+        self.table.selectionModel().selectionChanged.connect(self._update_actions)
+        header = self.table.horizontalHeader()
+        header.setSectionsMovable(True)
+        header.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        header.customContextMenuRequested.connect(self._header_menu)
+        for moved in (header.sectionResized, header.sectionMoved):
+            moved.connect(self.columns_changed)
+
+    def _build_actions(self) -> None:
+        undo = self.changes.stack.createUndoAction(self, self.tr("Undo"))
+        undo.setShortcut(QKeySequence.StandardKey.Undo)
+        redo = self.changes.stack.createRedoAction(self, self.tr("Redo"))
+        redo.setShortcut(QKeySequence.StandardKey.Redo)
+        self.open_action = self._action(self.tr("Open"), "open", self._open)
+        self.compare_action = self._action(self.tr("Side by side"), "compare", self._compare)
+        self.use_action = self._action(self.tr("Use these parameters"), "reset", self._use)
+        self.export_action = self._action(self.tr("Export CSV ..."), "export", self._export)
+        self.trash_action = self._action(self.tr("Delete"), "trash", self._trash, QKeySequence.StandardKey.Delete)
+        self.restore_action = self._action(self.tr("Restore"), "undo", self._restore)
+        self.purge_action = self._action(self.tr("Empty trash ..."), "trash", self._purge)
+        for action in (undo, redo):
+            action.setShortcutContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
+            self.addAction(action)
+        find = QAction(self.tr("Find runs"), self)
+        find.setShortcut(QKeySequence.StandardKey.Find)
+        find.setShortcutContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
+        find.triggered.connect(self.search.setFocus)
+        self.addAction(find)
+
+    def _action(
+        self, text: str, icon: str, work: Callable[[], None], key: QKeySequence.StandardKey | None = None
+    ) -> QAction:
+        action = QAction(text, self)
+        self._theme.bind_icon(action, icon)
+        if key is not None:
+            action.setShortcut(key)
+            action.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
+        action.triggered.connect(lambda: work())
+        self.table.addAction(action)
+        return action
+
+    def _button(self, action: QAction) -> QPushButton:
+        button = QPushButton(action.text(), self)
+        button.clicked.connect(action.trigger)
+
+        def follow() -> None:
+            button.setEnabled(action.isEnabled())
+            button.setIcon(action.icon())
+
+        action.changed.connect(follow)
+        follow()
+        return button
+
+    def _arrange(self) -> None:
+        filters = QHBoxLayout()
+        filters.addWidget(self.search, 1)
+        for widget in (self.status_box, self.kind_box, self.trash_button):
+            filters.addWidget(widget)
+        self.open_button, self.compare_button = self._button(self.open_action), self._button(self.compare_action)
+        self.use_button, self.export_button = self._button(self.use_action), self._button(self.export_action)
+        self.delete_button, self.restore_button = self._button(self.trash_action), self._button(self.restore_action)
+        self.purge_button = self._button(self.purge_action)
+        self.count_label = QLabel(self)
+        self.count_label.setProperty("muted", True)
+        bar = QHBoxLayout()
+        for button in (self.open_button, self.compare_button, self.use_button, self.export_button):
+            bar.addWidget(button)
+        bar.addStretch(1)
+        bar.addWidget(self.count_label)
+        for button in (self.restore_button, self.purge_button, self.delete_button):
+            bar.addWidget(button)
+        self.empty = QWidget(self)
+        self.empty_label = QLabel(self.empty)
+        self.empty_label.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.empty_label.setProperty("muted", True)
+        self.clear_button = QPushButton(self.tr("Clear the filter"), self.empty)
+        self.clear_button.clicked.connect(self.clear_filter)
+        middle = QVBoxLayout(self.empty)
+        middle.addStretch(1)
+        middle.addWidget(self.empty_label)
+        middle.addWidget(self.clear_button, 0, Qt.AlignmentFlag.AlignCenter)
+        middle.addStretch(1)
+        self.stack = QStackedWidget(self)
+        self.stack.addWidget(self.table)
+        self.stack.addWidget(self.empty)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(16, 12, 16, 12)
+        layout.setSpacing(10)
+        layout.addWidget(self.messages)
+        layout.addLayout(filters)
+        layout.addWidget(self.stack, 1)
+        layout.addLayout(bar)
+        self._filter()
+
+
+class _RunSource:
+    """Reads runs on the background thread; keeps one connection, whose data version tells when to read again."""
+
+    def __init__(self, reader_factory: Callable[[], Reader], plugins: Plugins) -> None:
+        self._factory = reader_factory
+        self._plugins = plugins
+        self._reader: Reader | None = None
+        self._version = -1
+        self._catalogue: Catalogue | None = None
+
+    def read(self, *, force: bool) -> tuple[Catalogue, list[RunRow]] | None:
+        """Trials and runs, or None if nothing was written since. Raises StoreError."""
+        if self._reader is None:
+            self._reader = self._factory()
+        if self._catalogue is None:
+            self._catalogue = catalogue(self._plugins)
+        version = self._reader.data_version()
+        if version == self._version and not force:
+            return None
+        self._version = version
+        return self._catalogue, self._reader.runs(include_trashed=True)
+
+    def export(self, run_ids: list[int], folder: Path) -> int:
+        """Write runs as CSV; returns the number of files. Raises StoreError and ExportError."""
+        with self._factory() as reader:
+            return sum(len(export_run(reader, run_id, folder / f"run-{run_id}")) for run_id in run_ids)

@@ -1,0 +1,1 @@
+"""Live figures and plots of the run that is going on."""

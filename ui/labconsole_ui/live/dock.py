@@ -1,0 +1,253 @@
+"""The live view: figures and plots of the run that is going on, from cumulative frames; the last run's stay visible."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from PySide6.QtCore import Qt, QTimer
+from PySide6.QtGui import QHideEvent, QShowEvent
+from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QLabel, QScrollArea, QVBoxLayout, QWidget
+
+from labconsole.analysis.figures import format_duration, format_figure
+from labconsole.engine.protocol import LiveFrame
+from labconsole.engine.queue import QueueItem, QueueState
+from labconsole.plugin import Plugins
+from labconsole.store.records import RunStatus
+from labconsole.trial import LiveChannel
+from labconsole_ui.bridge import QueueBridge
+from labconsole_ui.live.figures import Figure, FigureStrip
+from labconsole_ui.live.model import ChannelFigures, GrowingCurve, LiveRun
+from labconsole_ui.plots.timeplot import PlotCurve, TimePlot
+from labconsole_ui.theme import FontRole, Theme
+from labconsole_ui.words import item_name, status_word
+
+DRAW_MS = 125
+
+
+class LiveView(QWidget):
+    """Takes every frame, keeps the newest, and draws at most eight times a second while it is visible."""
+
+    def __init__(self, bridge: QueueBridge, plugins: Plugins, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setAccessibleName(self.tr("Live figures and plots"))
+        self._bridge = bridge
+        self._plugins = plugins
+        self._theme = theme
+        self._run_id: int | None = None
+        self._item: QueueItem | None = None
+        self._live: LiveRun | None = None
+        self._status: RunStatus | None = None
+        self._build()
+        self._due = QTimer(self)
+        self._due.setSingleShot(True)
+        self._due.setInterval(DRAW_MS)
+        self._due.timeout.connect(self._draw)
+        bridge.live.connect(self._take)
+        bridge.items_changed.connect(self._items_changed)
+        bridge.finished.connect(self._finished)
+        theme.changed.connect(self._apply_theme)
+        self._apply_theme()
+        self._draw()
+
+    @property
+    def live(self) -> LiveRun | None:
+        """What the frames of the run shown have said so far."""
+        return self._live
+
+    # Reports of the queue
+
+    def _items_changed(self) -> None:
+        running = [item for item in self._bridge.queue.items if item.state is QueueState.RUNNING]
+        if running and running[0].run_id != self._run_id:
+            self._begin(running[0].run_id)
+        self._schedule()
+
+    def _take(self, run_id: int, frame: LiveFrame) -> None:
+        if run_id != self._run_id:
+            self._begin(run_id)
+        if self._live is not None:
+            self._live.take(frame)
+        self._schedule()
+
+    def _finished(self, run_id: int, status: RunStatus) -> None:
+        if run_id == self._run_id:
+            self._status = status
+            self._schedule()
+
+    def _begin(self, run_id: int) -> None:
+        """Another run starts: its curves take the place of those before."""
+        self._run_id, self._status = run_id, None
+        self._item = next((item for item in self._bridge.queue.items if item.run_id == run_id), None)
+        self._live = LiveRun(self._channels())
+
+    def _channels(self) -> tuple[LiveChannel, ...]:
+        if self._item is None:
+            return ()
+        try:
+            return self._plugins.trial(self._item.kind).live
+        except KeyError:
+            return ()  # the plugin is not installed here: channels go by their names
+
+    def _switched(self, on: bool) -> None:
+        self.off_box.setChecked(not on)
+        self._schedule()
+
+    # Drawing
+
+    def _schedule(self) -> None:
+        if self.isVisible() and not self._due.isActive():
+            self._due.start()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """Draw what came while the view was hidden."""
+        super().showEvent(event)
+        self._schedule()
+
+    def hideEvent(self, event: QHideEvent) -> None:
+        """Nothing is drawn while the view is hidden."""
+        super().hideEvent(event)
+        self._due.stop()
+
+    def _draw(self) -> None:
+        self._title.setText(self._heading())
+        self._note.setText(self._explanation())
+        self._strip.set_figures(self._figures())
+        live, off = self._live, self.off_box.isChecked()
+        self._plots.setVisible(not off)
+        if live is None or off:
+            return
+        zero = live.zero_ns
+        counted = live.names(observed=False)
+        self.rate_plot.set_unit(rate_unit(live.channel(counted[0]).unit) if counted else "")
+        self.rate_plot.set_curves(
+            [_curve(live.channel(name).title, curve, zero) for name, curve in live.rates.items()],
+        )
+        several = len(live.latencies) > 1
+        self.latency_plot.set_curves(
+            [
+                _curve(f"{live.channel(name).title} {label}" if several else label, curve, zero)
+                for name, curves in live.latencies.items()
+                for label, curve in curves.items()
+            ]
+        )
+        self.cpu_plot.set_curves(_curves(live.cpu, zero))
+        self.memory_plot.set_curves(_curves(live.memory, zero))
+
+    def _heading(self) -> str:
+        if self._run_id is None:
+            return self.tr("No run yet")
+        name = item_name(self._item) if self._item is not None else ""
+        return self.tr("Run {0}: {1}").format(self._run_id, name) if name else self.tr("Run {0}").format(self._run_id)
+
+    def _explanation(self) -> str:
+        if self._run_id is None:
+            return self.tr("Figures and curves appear here as soon as a run goes on.")
+        if self.off_box.isChecked():
+            return self.tr("No live figures: the run is not asked for any. Samples are recorded as ever.")
+        return self.tr(
+            "Live figures, cumulative since T0; curves cover the last second. "
+            "Final figures come from the stored samples."
+        )
+
+    def _figures(self) -> list[Figure]:
+        status = self._status or (RunStatus.RUNNING if self._run_id is not None else None)
+        frame = self._live.latest if self._live is not None else None
+        preparing = status is RunStatus.RUNNING and (frame is None or frame.begin_ns is None)
+        state = self.tr("Preparing") if preparing else status_word(status) if status is not None else "–"
+        figures = [Figure(self.tr("Status"), state)]
+        if self._live is None or frame is None:
+            return figures
+        done = f"{frame.done:,} / {frame.total:,}" if frame.total else f"{frame.done:,}"
+        elapsed = (frame.t_ns - frame.begin_ns) / 1e9 if frame.begin_ns is not None else None
+        figures += [
+            Figure(self.tr("Done"), done, self.tr("Counts of the channel that shows the progress")),
+            Figure(self.tr("Elapsed"), format_duration(elapsed), self.tr("Time since T0, the start of the load")),
+        ]
+        counted = self._live.names(observed=False)
+        progress = [name for name in counted if frame.channels[name].count == frame.done] or counted
+        for name in progress[:1]:
+            figures += self._rate_figures(self._live.channel(name), self._live.figures(name))
+        for name in self._live.names(observed=True)[:1]:
+            figures += self._latency_figures(self._live.channel(name), self._live.figures(name))
+        about = self.tr("Counted since T0")
+        return figures + [
+            Figure(self._live.channel(name).title, f"{frame.channels[name].count:,}", about) for name in counted
+        ]
+
+    def _rate_figures(self, channel: LiveChannel, figures: ChannelFigures) -> list[Figure]:
+        unit = rate_unit(channel.unit)
+        now = self.tr("{0} in the last second").format(channel.title)
+        mean = self.tr("{0} since T0, divided by the time since T0").format(channel.title)
+        return [
+            Figure(self.tr("Rate now"), format_figure(_rounded(figures.rate), unit), now),
+            Figure(self.tr("Mean since T0"), format_figure(_rounded(figures.mean_rate), unit), mean),
+        ]
+
+    def _latency_figures(self, channel: LiveChannel, figures: ChannelFigures) -> list[Figure]:
+        about = self.tr("{0}: all since T0, within 1.1 %").format(channel.title)
+        values = {"mean": figures.mean, **{name: figures.quantiles.get(name) for name in ("p50", "p99")}}
+        captions = {"mean": self.tr("Latency mean"), "p50": self.tr("Latency p50"), "p99": self.tr("Latency p99")}
+        return [Figure(captions[name], format_figure(value, "ns"), about) for name, value in values.items()]
+
+    # Building
+
+    def _build(self) -> None:
+        self._title = QLabel(self)
+        self._note = QLabel(self)
+        self._note.setProperty("muted", True)
+        self._note.setWordWrap(True)
+        self.off_box = QCheckBox(self.tr("No live plot"), self)
+        self.off_box.setToolTip(self.tr("Ask the run for no live figures at all, so that it measures undisturbed"))
+        self.off_box.setChecked(not self._bridge.live_plots)
+        self.off_box.toggled.connect(lambda off: self._bridge.set_live_plots(not off))
+        self._bridge.live_plots_switched.connect(self._switched)
+        self._strip = FigureStrip(self._theme, self)
+        waiting = self.tr("Nothing measured yet")
+        self.rate_plot = TimePlot(self.tr("Throughput"), "", self._theme, empty_text=waiting)
+        self.latency_plot = TimePlot(self.tr("Latency"), "ns", self._theme, empty_text=waiting)
+        self.cpu_plot = TimePlot(self.tr("CPU, 100 % = one core"), "%", self._theme, empty_text=waiting)
+        self.memory_plot = TimePlot(self.tr("Resident memory"), "B", self._theme, empty_text=waiting)
+        self._plots = QWidget(self)
+        plots = QVBoxLayout(self._plots)
+        plots.setContentsMargins(0, 0, 0, 0)
+        plots.setSpacing(8)
+        for plot in (self.rate_plot, self.latency_plot, self.cpu_plot, self.memory_plot):
+            plots.addWidget(plot)
+        scroll = QScrollArea(self)
+        scroll.setWidgetResizable(True)
+        scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        scroll.setWidget(self._plots)
+        self._plots.setProperty("page", True)
+        head = QHBoxLayout()
+        head.addWidget(self._title, 1)
+        head.addWidget(self.off_box)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(12, 8, 12, 8)
+        layout.setSpacing(8)
+        layout.addLayout(head)
+        layout.addWidget(self._strip)
+        layout.addWidget(scroll, 1)
+        layout.addWidget(self._note)
+
+    def _apply_theme(self) -> None:
+        self._title.setFont(self._theme.font(FontRole.HEADING))
+        self._note.setFont(self._theme.font(FontRole.CAPTION))
+
+
+def rate_unit(unit: str) -> str:
+    """The unit of counts in `unit` per second: `msg` gives `msg/s`."""
+    return f"{unit}/s" if unit else "1/s"
+
+
+def _rounded(rate: float | None) -> float | None:
+    return None if rate is None else float(np.round(rate, 0 if rate >= 100 else 1))
+
+
+def _curve(title: str, curve: GrowingCurve, zero_ns: int) -> PlotCurve:
+    return PlotCurve(title, *curve.points(zero_ns))
+
+
+def _curves(curves: Mapping[str, GrowingCurve], zero_ns: int) -> list[PlotCurve]:
+    return [_curve(name, curve, zero_ns) for name, curve in sorted(curves.items())]

@@ -1,0 +1,1 @@
+"""One run: parameters, figures, verdicts, plots, events, provenance."""

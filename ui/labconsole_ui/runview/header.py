@@ -1,0 +1,138 @@
+"""The head of a run view: status, what ran and when, why it ended, warnings, and the run's note and tags."""
+
+from __future__ import annotations
+
+from datetime import UTC
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QFormLayout, QFrame, QHBoxLayout, QLabel, QLineEdit, QVBoxLayout, QWidget
+
+from labconsole.analysis.figures import format_duration
+from labconsole.store.records import RunRow, RunStatus
+from labconsole_ui.runview.loading import LoadedRun
+from labconsole_ui.theme import FontRole, Theme
+from labconsole_ui.words import STATUS_ICONS, status_word
+
+
+class RunHeader(QFrame):
+    """Shows a run's record; `note_edited` and `tags_edited` carry a text that was typed and confirmed."""
+
+    note_edited = Signal(str)
+    tags_edited = Signal(str)
+
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self._row: RunRow | None = None
+        self.setProperty("card", True)
+        self._icon = QLabel(self)
+        self.title = QLabel(self)
+        self.title.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.facts = QLabel(self)
+        self.facts.setProperty("muted", True)
+        self.facts.setWordWrap(True)
+        self.note = self._editor(self.tr("Note of this run"), self.tr("Add a note"))
+        self.tags = self._editor(self.tr("Tags of this run"), self.tr("Add tags, with commas between them"))
+        self.note.editingFinished.connect(self._note_done)
+        self.tags.editingFinished.connect(self._tags_done)
+        self._messages = QVBoxLayout()
+        self._messages.setSpacing(6)
+        head = QHBoxLayout()
+        head.setSpacing(10)
+        head.addWidget(self._icon)
+        head.addWidget(self.title, 1)
+        texts = QVBoxLayout()
+        texts.setSpacing(2)
+        texts.addLayout(head)
+        texts.addWidget(self.facts)
+        texts.addStretch(1)
+        fields = QFormLayout()
+        fields.setContentsMargins(0, 0, 0, 0)
+        fields.addRow(self.tr("&Note"), self.note)
+        fields.addRow(self.tr("&Tags"), self.tags)
+        top = QHBoxLayout()
+        top.setSpacing(24)
+        top.addLayout(texts, 3)
+        top.addLayout(fields, 2)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(16, 12, 16, 12)
+        layout.setSpacing(8)
+        layout.addLayout(top)
+        layout.addLayout(self._messages)
+        theme.changed.connect(self._apply_theme)
+        self._apply_theme()
+
+    def show_run(self, loaded: LoadedRun) -> None:
+        """Show the record of a run; what is being typed into note and tags stays."""
+        row = loaded.detail.row
+        before, self._row = self._row, row
+        self.title.setText(self.tr("Run {0}: {1}").format(row.id, row.scenario))
+        self.facts.setText("  ·  ".join(self._facts(loaded)))
+        if before is None or before.note != row.note:
+            self.note.setText(row.note)
+        if before is None or before.tags != row.tags:
+            self.tags.setText(", ".join(row.tags))
+        self._apply_theme()
+        while (item := self._messages.takeAt(0)) is not None:
+            if (widget := item.widget()) is not None:
+                widget.hide()
+                widget.deleteLater()
+        if row.reason:
+            self._say(row.reason, "bad" if row.status is RunStatus.FAILED else "warning")
+        if row.status in (RunStatus.FAILED, RunStatus.INTERRUPTED, RunStatus.CANCELLED):
+            self._say(self.tr("Figures and plots cover what was sampled until then."), "info")
+        elif not row.status.final:
+            self._say(self.tr("This run is not over. Figures appear here when it has finished."), "info")
+        for warning in loaded.detail.warnings:
+            self._say(warning, "warning")
+
+    def messages(self) -> list[str]:
+        """The sentences shown below the title."""
+        items = [self._messages.itemAt(index) for index in range(self._messages.count())]
+        widgets = [item.widget() for item in items if item is not None]
+        return [str(widget.property("sentence")) for widget in widgets if widget is not None]
+
+    def _facts(self, loaded: LoadedRun) -> list[str]:
+        row = loaded.detail.row
+        facts = [status_word(row.status), loaded.trial.title if loaded.trial is not None else row.kind, row.campaign]
+        facts.append(self.tr("repeat {0}").format(row.repeat))
+        if row.started is not None:
+            local, utc = row.started.astimezone(), row.started.astimezone(UTC)
+            facts.append(self.tr("started {0} ({1} UTC)").format(f"{local:%Y-%m-%d %H:%M:%S}", f"{utc:%H:%M:%S}"))
+        if row.duration_s is not None:
+            facts.append(self.tr("took {0}").format(format_duration(row.duration_s)))
+        return facts
+
+    def _say(self, sentence: str, tone: str) -> None:
+        frame = QFrame(self)
+        frame.setProperty("message", tone)
+        frame.setProperty("sentence", sentence)
+        label = QLabel(sentence, frame)
+        label.setWordWrap(True)
+        label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        layout = QVBoxLayout(frame)
+        layout.setContentsMargins(10, 6, 10, 6)
+        layout.addWidget(label)
+        self._messages.addWidget(frame)
+
+    def _editor(self, name: str, placeholder: str) -> QLineEdit:
+        editor = QLineEdit(self)
+        editor.setAccessibleName(name)
+        editor.setPlaceholderText(placeholder)
+        return editor
+
+    def _note_done(self) -> None:
+        if self._row is not None and self.note.text() != self._row.note:
+            self.note_edited.emit(self.note.text())
+
+    def _tags_done(self) -> None:
+        if self._row is not None and self.tags.text() != ", ".join(self._row.tags):
+            self.tags_edited.emit(self.tags.text())
+
+    def _apply_theme(self) -> None:
+        self.title.setFont(self._theme.font(FontRole.HEADING))
+        if self._row is not None:
+            name, meaning = STATUS_ICONS[self._row.status]
+            self._icon.setPixmap(self._theme.pixmap(name, 20, meaning))
+            self._icon.setAccessibleName(status_word(self._row.status))
+            self._icon.setToolTip(status_word(self._row.status))

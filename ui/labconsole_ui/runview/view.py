@@ -1,0 +1,240 @@
+"""The run view: one run's figures, parameters, verdicts, events and provenance beside its plots."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import (
+    QHeaderView,
+    QLabel,
+    QProgressBar,
+    QScrollArea,
+    QSplitter,
+    QTabWidget,
+    QVBoxLayout,
+    QWidget,
+)
+
+from labconsole.analysis.parameters import describe_parameters
+from labconsole.plugin import Plugins
+from labconsole.store import edits
+from labconsole.store.reader import Reader
+from labconsole.store.records import RunStatus
+from labconsole.store.store import Store
+from labconsole.trial import Curve
+from labconsole_ui.background import Background
+from labconsole_ui.bridge import QueueBridge
+from labconsole_ui.plots.timeplot import PlotCurve, TimePlot
+from labconsole_ui.runview import records
+from labconsole_ui.runview.header import RunHeader
+from labconsole_ui.runview.loading import LoadedRun, load_curves, load_run
+from labconsole_ui.tables import DataTable, Field, RecordModel
+from labconsole_ui.theme import Theme
+
+
+class RunView(QWidget):
+    """Loads the run in the background, and again when it has finished."""
+
+    def __init__(
+        self,
+        reader_factory: Callable[[], Reader],
+        run_id: int,
+        plugins: Plugins,
+        theme: Theme,
+        bridge: QueueBridge,
+        parent: QWidget | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self.run_id = run_id
+        self._reader_factory = reader_factory
+        self._plugins = plugins
+        self._theme = theme
+        self._background = Background(self)
+        self.setAccessibleName(self.tr("Run {0}").format(run_id))
+        self.header = RunHeader(theme, self)
+        self.header.note_edited.connect(self._set_note)
+        self.header.tags_edited.connect(self._set_tags)
+        self.tabs = QTabWidget(self)
+        self.tabs.setDocumentMode(True)
+        self.tabs.setAccessibleName(self.tr("Tables of the run"))
+        self.tables: dict[str, DataTable] = {}
+        self.plots: dict[str, TimePlot] = {}
+        self._arrange()
+        bridge.items_changed.connect(self._reload_unfinished)
+        bridge.finished.connect(self._finished)
+        self._status: RunStatus | None = None
+        self.reload()
+
+    def reload(self) -> None:
+        """Read the run again, in the background."""
+        self.progress.show()
+        self._background.submit(
+            lambda: load_run(self._reader_factory, self.run_id, self._plugins), self._show, self._say_failed
+        )
+
+    # Loading
+
+    def _finished(self, run_id: int, _status: RunStatus) -> None:
+        if run_id == self.run_id:
+            self.reload()
+
+    def _reload_unfinished(self) -> None:
+        if self._status is RunStatus.QUEUED:
+            self.reload()
+
+    def _show(self, loaded: LoadedRun) -> None:
+        self._status = loaded.detail.row.status
+        self.header.show_run(loaded)
+        self._fill_tables(loaded)
+        self._plots_note.setText(self.tr("Reading the samples ..."))
+        self._plots_note.setVisible(not self.plots)
+        self._background.submit(
+            lambda: load_curves(self._reader_factory, loaded), self._show_curves, self._say_no_curves
+        )
+
+    def _say_failed(self, sentence: str) -> None:
+        self.progress.hide()
+        self.header.title.setText(sentence)
+
+    def _say_no_curves(self, sentence: str) -> None:
+        self.progress.hide()
+        self._plots_note.setText(sentence)
+        self._plots_note.show()
+
+    # Tables
+
+    def _fill_tables(self, loaded: LoadedRun) -> None:
+        detail, trial = loaded.detail, loaded.trial
+        model = trial.parameters if trial is not None else None
+        self._fill(
+            "metrics",
+            self.tr("Metrics"),
+            records.metric_fields(),
+            records.metric_rows(detail.metrics, trial),
+            self.tr("No figures: nothing was evaluated."),
+        )
+        self._fill(
+            "parameters",
+            self.tr("Parameters"),
+            records.parameter_fields(),
+            describe_parameters(detail.row.parameters, model),
+        )
+        if detail.verdicts:
+            self._fill("verdicts", self.tr("Verdicts"), records.verdict_fields(), detail.verdicts)
+        self._fill("events", self.tr("Events"), records.event_fields(loaded.begin_ns), detail.events)
+        if detail.sites:
+            self._fill("sites", self.tr("Sites"), _site_fields(detail.sites), _site_rows(detail.sites))
+        self._fill(
+            "provenance",
+            self.tr("Provenance"),
+            records.provenance_fields(),
+            records.provenance_rows({"run": detail.row.uuid, "seed": detail.row.seed, **detail.provenance}),
+        )
+
+    def _fill(self, key: str, title: str, fields: list[Field[Any]], rows: Sequence[Any], empty: str = "") -> None:
+        table = self.tables.get(key)
+        if table is None:
+            table = self.tables[key] = DataTable(title, self._theme, self)
+            model: RecordModel[Any] = RecordModel(fields, self._theme, table)
+            table.setModel(model)
+            table.setSortingEnabled(True)
+            table.sortByColumn(-1, Qt.SortOrder.AscendingOrder)
+            self.tabs.addTab(table, title)
+        else:
+            model = table.model()  # type: ignore[assignment]
+            model.set_fields(fields)
+        model.set_records(rows)
+        table.setToolTip("" if rows else empty)
+        self.tabs.setTabText(self.tabs.indexOf(table), f"{title} ({len(rows)})" if key == "events" else title)
+        table.fit_columns()
+        table.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
+
+    # Plots
+
+    def _show_curves(self, curves: tuple[Curve, ...]) -> None:
+        self.progress.hide()
+        groups: dict[str, list[Curve]] = {}
+        for curve in curves:
+            groups.setdefault(curve.group, []).append(curve)
+        for name in self.plots.keys() - groups.keys():
+            plot = self.plots.pop(name)
+            self._plots_layout.removeWidget(plot)
+            plot.deleteLater()
+        for name, members in groups.items():
+            plot = self.plots.get(name) or self._new_plot(name, members[0].unit)
+            plot.set_curves([PlotCurve(curve.title, curve.t_s, curve.values) for curve in members])
+        self._plots_note.setText(self.tr("This run has recorded no samples."))
+        self._plots_note.setVisible(not groups)
+
+    def _new_plot(self, name: str, unit: str) -> TimePlot:
+        plot = TimePlot(name, unit, self._theme, empty_text=self.tr("No samples"), parent=self._plots_page)
+        self.plots[name] = plot
+        self._plots_layout.addWidget(plot, 1)
+        return plot
+
+    # Note and tags
+
+    def _set_note(self, text: str) -> None:
+        self._write(lambda store: edits.set_note(store, self.run_id, text))
+
+    def _set_tags(self, text: str) -> None:
+        self._write(lambda store: edits.set_tags(store, self.run_id, [tag for tag in text.split(",") if tag.strip()]))
+
+    def _write(self, change: Callable[[Store], None]) -> None:
+        def work() -> LoadedRun:
+            with self._reader_factory() as reader:
+                path = reader.path
+            with Store.open(path) as store:
+                change(store)
+            return load_run(self._reader_factory, self.run_id, self._plugins)
+
+        self._background.submit(work, self.header.show_run, self._say_failed)
+
+    # Building
+
+    def _arrange(self) -> None:
+        self.progress = QProgressBar(self)
+        self.progress.setRange(0, 0)
+        self.progress.setTextVisible(False)
+        self.progress.setAccessibleName(self.tr("Reading the run"))
+        self._plots_note = QLabel(self.tr("Reading the run ..."), self)
+        self._plots_note.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self._plots_note.setProperty("muted", True)
+        self._plots_note.setWordWrap(True)
+        self._plots_page = QWidget(self)
+        self._plots_page.setProperty("page", True)
+        self._plots_layout = QVBoxLayout(self._plots_page)
+        self._plots_layout.setContentsMargins(0, 0, 0, 0)
+        self._plots_layout.setSpacing(8)
+        self._plots_layout.addWidget(self._plots_note)
+        scroll = QScrollArea(self)
+        scroll.setWidgetResizable(True)
+        scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        scroll.setWidget(self._plots_page)
+        self.splitter = QSplitter(Qt.Orientation.Horizontal, self)
+        self.splitter.setChildrenCollapsible(False)
+        self.splitter.setHandleWidth(12)
+        self.splitter.addWidget(self.tabs)
+        self.splitter.addWidget(scroll)
+        self.splitter.setStretchFactor(0, 1)
+        self.splitter.setStretchFactor(1, 1)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(16, 12, 16, 12)
+        layout.setSpacing(10)
+        layout.addWidget(self.header)
+        layout.addWidget(self.progress)
+        layout.addWidget(self.splitter, 1)
+
+
+def _site_fields(sites: Sequence[Mapping[str, str]]) -> list[Field[str]]:
+    def column(site: Mapping[str, str]) -> Field[str]:
+        return Field(site.get("name", ""), lambda key: site.get(key, ""))
+
+    return [Field("", lambda key: key.replace("_", " ")), *(column(site) for site in sites)]
+
+
+def _site_rows(sites: Sequence[Mapping[str, str]]) -> list[str]:
+    return list(dict.fromkeys(key for site in sites for key in site if key != "name"))

@@ -1,0 +1,1 @@
+"""Selected runs side by side, with plain differences from a baseline."""
