@@ -23,5 +23,5 @@ def gui(arguments: argparse.Namespace) -> int:
             file=sys.stderr,
         )
         return FAILED
-    code: int = app.main(arguments.db or database_path())
+    code: int = app.main(["--db", str(arguments.db or database_path())])
     return code
