@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from labconsole.engine.queue import RunQueue
 
 PUMP_INTERVAL_MS = 250
+LIVE_HZ = 8.0
 
 
 class QueueBridge(QObject):
@@ -30,6 +31,7 @@ class QueueBridge(QObject):
     event_recorded = Signal(int, object)
     log = Signal(int, str)
     finished = Signal(int, object)
+    live_plots_switched = Signal(bool)
     _woken = Signal()
 
     def __init__(self, make_queue: Callable[[Callable[[], None]], RunQueue], parent: QObject | None = None) -> None:
@@ -37,6 +39,7 @@ class QueueBridge(QObject):
         super().__init__(parent)
         self._lock = Lock()
         self._wake_pending = False
+        self._live_plots = True
         self._woken.connect(self._pump_woken, Qt.ConnectionType.QueuedConnection)
         self.queue = make_queue(self._wake)
         self.queue.listeners.append(_Forwarder(self))
@@ -44,6 +47,18 @@ class QueueBridge(QObject):
         self._timer.setInterval(PUMP_INTERVAL_MS)
         self._timer.timeout.connect(self._pump)
         self._timer.start()
+
+    @property
+    def live_plots(self) -> bool:
+        """Whether runs send live frames at all."""
+        return self._live_plots
+
+    def set_live_plots(self, on: bool) -> None:
+        """Let the running and later runs send live frames, or spare them even that."""
+        if on != self._live_plots:
+            self._live_plots = on
+            self.queue.set_live(LIVE_HZ if on else 0.0)
+            self.live_plots_switched.emit(on)
 
     def close(self) -> None:
         """Stop pumping and close the queue; blocks until a worker that still runs is gone."""

@@ -33,10 +33,13 @@ QPushButton[primary="true"] {{ background: {c.accent}; color: {c.on_accent}; bor
 QPushButton[primary="true"]:hover {{ background: {c.link}; color: {c.base}; }}
 QPushButton[primary="true"]:focus {{ border: 2px solid {c.text}; }}
 QPushButton[primary="true"]:disabled {{ background: {c.sunken}; color: {c.disabled}; border-color: {c.border}; }}
+QPushButton[large="true"] {{ padding: 12px 26px; font-size: 13pt; border-radius: {RADIUS + 2}px; }}
+QPushButton[large="true"]:focus {{ padding: 11px 25px; }}
 QToolButton {{ background: transparent; color: {c.text}; border: 1px solid transparent;
     border-radius: {RADIUS}px; padding: 4px; }}
 QToolButton:hover {{ background: {c.sunken}; }}
 QToolButton:pressed, QToolButton:checked {{ background: {c.sunken}; border-color: {c.border}; }}
+QToolButton[row="true"] {{ padding: 8px 10px; text-align: left; }}
 QToolButton:focus {{ border-color: {c.link}; }}
 QHeaderView {{ background: {c.base}; }}
 QHeaderView::section {{ background: {c.base}; color: {c.muted}; border: none; border-bottom: 1px solid {c.border};

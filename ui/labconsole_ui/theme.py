@@ -33,6 +33,7 @@ class FontRole(StrEnum):
 
     DISPLAY = "display"
     TITLE = "title"
+    LEAD = "lead"
     HEADING = "heading"
     BODY = "body"
     STRONG = "strong"
@@ -43,6 +44,7 @@ class FontRole(StrEnum):
 _FONT_SCALE: dict[FontRole, tuple[float, QFont.Weight]] = {
     FontRole.DISPLAY: (2.0, QFont.Weight.DemiBold),
     FontRole.TITLE: (1.5, QFont.Weight.DemiBold),
+    FontRole.LEAD: (1.1, QFont.Weight.Normal),
     FontRole.HEADING: (1.15, QFont.Weight.DemiBold),
     FontRole.BODY: (1.0, QFont.Weight.Normal),
     FontRole.STRONG: (1.0, QFont.Weight.DemiBold),
@@ -118,6 +120,10 @@ class Theme(QObject):
         if key not in self._icons:
             self._icons[key] = self._draw_icon(name, meaning)
         return self._icons[key]
+
+    def has_icon(self, name: str) -> bool:
+        """Whether there is an icon of this name."""
+        return (locations.resource("icons") / f"{name}.svg").is_file()
 
     def pixmap(self, name: str, size: int, meaning: str = "text") -> QPixmap:
         """The icon as a pixmap of `size` logical pixels, sharp on the screen's scale."""

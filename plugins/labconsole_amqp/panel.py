@@ -1,0 +1,96 @@
+"""The panel of the AMQP trial: what Tests 1-4 mean, and the size of a message before it is sent."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import QCoreApplication
+
+from labconsole.locations import resource
+from labconsole.trial import Parameters
+from labconsole_amqp.envelope import encoded_size
+from labconsole_amqp.parameters import TEST_DESCRIPTIONS, TEST_TITLES, AmqpParameters
+from labconsole_amqp.payload import BUILT_IN
+from labconsole_ui.form.editors import Editor
+from labconsole_ui.form.spec import FieldSpec
+from labconsole_ui.panel import Fact, PanelContext, TrialPanel
+from labconsole_ui.segmented import Segment, SegmentedEditor
+
+_ICONS = {1: "live", 2: "lock", 3: "shield", 4: "plugin-keypool"}
+
+
+def make_panel(context: PanelContext) -> AmqpPanel:
+    """The factory that the manifest names."""
+    return AmqpPanel(context)
+
+
+class AmqpPanel(TrialPanel):
+    """The usual panel; the test is chosen among four cards, and facts tell what goes over the wire."""
+
+    def __init__(self, context: PanelContext) -> None:
+        def tests(spec: FieldSpec) -> Editor:
+            return SegmentedEditor(spec, _segments(), context.theme)
+
+        super().__init__(context, {"test": tests})
+
+    def facts(self, parameters: Parameters) -> list[Fact]:
+        """Sizes of payload and encoded message, and the volume of the run; nothing for a payload that is not there."""
+        assert isinstance(parameters, AmqpParameters)
+        size = _payload_size(parameters.payload)
+        if size is None:
+            return []
+        encoded = encoded_size(
+            size,
+            parameters.protection,
+            parameters.fields_in,
+            durable=parameters.durable,
+            message_id=parameters.numbered,
+        )
+        messages = parameters.per_sender * parameters.senders
+        tr = QCoreApplication.translate
+        return [
+            Fact(tr("AmqpPanel", "Payload"), _bytes(size), tr("AmqpPanel", "Size of the payload")),
+            Fact(
+                tr("AmqpPanel", "Encoded message"),
+                _bytes(encoded),
+                tr("AmqpPanel", "The AMQP message with all its sections: what the source calls the sent message size"),
+            ),
+            Fact(
+                tr("AmqpPanel", "Overhead"),
+                _bytes(encoded - size),
+                tr("AmqpPanel", "What AMQP, signature and encryption add to each payload"),
+            ),
+            Fact(
+                tr("AmqpPanel", "Volume of a run"),
+                _volume(encoded * messages),
+                tr("AmqpPanel", "All messages of all senders, warm-up included, without TLS and TCP"),
+            ),
+        ]
+
+
+def _segments() -> list[Segment]:
+    tr = QCoreApplication.translate
+    segments = []
+    for test, title in TEST_TITLES.items():
+        name, _, meaning = title.partition(": ")
+        heading = tr("AmqpPanel", "{name} · {meaning}").format(name=name, meaning=meaning)
+        segments.append(Segment(test, heading, TEST_DESCRIPTIONS[test], _ICONS[test]))
+    return segments
+
+
+def _payload_size(choice: str) -> int | None:
+    path = resource("payloads", BUILT_IN[choice]) if choice in BUILT_IN else Path(choice).expanduser()
+    return path.stat().st_size if path.is_file() else None
+
+
+def _bytes(size: int) -> str:
+    return f"{size:,} B".replace(",", "\u202f")
+
+
+def _volume(size: float) -> str:
+    unit = "B"
+    for larger in ("KB", "MB", "GB"):
+        if size < 1000:
+            break
+        size, unit = size / 1000, larger
+    return f"{size:,.1f} {unit}".replace(",", "\u202f") if unit != "B" else f"{size:.0f} B"

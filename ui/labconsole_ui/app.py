@@ -1,0 +1,55 @@
+"""Starts the window: looks for system libraries, makes application, theme and translator, and opens the database."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from labconsole import locations, qt_libraries
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Open the window and return when it is closed: 0, or 1 when it cannot open (a sentence on stderr says why)."""
+    options = _parser().parse_args(arguments)
+    problem = missing_libraries()
+    if problem:
+        print(problem, file=sys.stderr)
+        return 1
+    # Qt is imported only now: its libraries may be what is missing.
+    from labconsole_ui.start import open_window
+
+    return open_window(options.db or locations.database_path(), options.theme)
+
+
+def missing_libraries() -> str:
+    """A sentence that names the system packages without which Qt would abort, or nothing."""
+    if not sys.platform.startswith("linux"):
+        return ""
+    missing = qt_libraries.missing()
+    if os.environ.get("QT_QPA_PLATFORM", "").startswith(("offscreen", "minimal")):
+        missing = [name for name in missing if "xcb" not in name and "X11" not in name and "wayland" not in name]
+    if not missing:
+        return ""
+    packages = " ".join(sorted({qt_libraries.PACKAGES[name] for name in missing}))
+    return (
+        f"The window cannot open because system libraries are missing ({', '.join(missing)}). "
+        f"Install them with: sudo apt-get install {packages}"
+    )
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="labconsole gui", description="Open the window of the lab console.")
+    parser.add_argument("--db", type=Path, help="run database (default: runs.db in the data directory)")
+    parser.add_argument(
+        "--theme", choices=("system", "light", "dark"), help="look for this start (default: remembered)"
+    )
+    return parser
+
+
+if __name__ == "__main__":
+    logging.basicConfig(level=logging.WARNING)
+    raise SystemExit(main())

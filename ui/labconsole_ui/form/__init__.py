@@ -1,0 +1,1 @@
+"""Forms made from a trial's pydantic parameter model."""

@@ -1,0 +1,148 @@
+"""One widget for each kind of parameter; all speak plain JSON values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QWheelEvent
+from PySide6.QtWidgets import QCheckBox, QComboBox, QHBoxLayout, QLineEdit, QWidget
+
+from labconsole_ui.form.spec import FieldKind, FieldSpec
+
+NUMBER_WIDTH = 150
+_GROUP_MARKS = dict.fromkeys(map(ord, " _\u00a0\u2009\u202f'"))
+
+
+class Editor(QWidget):
+    """A parameter's widget. `value` may be something the model refuses: the model judges, not the editor."""
+
+    edited = Signal()
+    wide = False
+    """Whether the editor takes the whole line and shows the parameter's title itself."""
+
+    def __init__(self, spec: FieldSpec) -> None:
+        super().__init__()
+        self.spec = spec
+        self.inner = QHBoxLayout(self)
+        self.inner.setContentsMargins(0, 0, 0, 0)
+        self.inner.setSpacing(6)
+
+    def adopt(self, widget: QWidget, *, stretch: int = 0) -> None:
+        """Put in the widget that takes the focus, named after the parameter for assistive technology."""
+        widget.setAccessibleName(self.spec.title)
+        widget.setAccessibleDescription(self.spec.description)
+        self.inner.addWidget(widget, stretch)
+        self.setFocusProxy(widget)
+
+    def value(self) -> Any:
+        """The entered value as plain JSON."""
+        raise NotImplementedError
+
+    def set_value(self, value: Any) -> None:
+        """Show `value`; emits `edited` if that changes something."""
+        raise NotImplementedError
+
+
+class TextEditor(Editor):
+    """A line of text, with undo and redo."""
+
+    def __init__(self, spec: FieldSpec) -> None:
+        super().__init__(spec)
+        self.line = QLineEdit()
+        self.line.setClearButtonEnabled(spec.kind is not FieldKind.TEXT or spec.optional)
+        if spec.kind is FieldKind.HOST:
+            self.line.setPlaceholderText(self.tr("Host name or IP address"))
+        elif spec.optional:
+            self.line.setPlaceholderText(self.tr("None"))
+        self.line.textChanged.connect(lambda _text: self.edited.emit())
+        self.adopt(self.line, stretch=1)
+
+    def value(self) -> Any:
+        text = self.line.text() if self.spec.kind is FieldKind.TEXT else self.line.text().strip()
+        return None if self.spec.optional and not text else text
+
+    def set_value(self, value: Any) -> None:
+        self.line.setText("" if value is None else str(value))
+
+
+class NumberEditor(Editor):
+    """A whole or decimal number; spaces between thousands are welcome."""
+
+    def __init__(self, spec: FieldSpec) -> None:
+        super().__init__(spec)
+        self.line = QLineEdit()
+        self.line.setFixedWidth(NUMBER_WIDTH)
+        self.line.setAlignment(Qt.AlignmentFlag.AlignRight)
+        if spec.optional:
+            self.line.setPlaceholderText(self.tr("None"))
+        self.line.textChanged.connect(lambda _text: self.edited.emit())
+        self.adopt(self.line)
+
+    def value(self) -> Any:
+        text = self.line.text().translate(_GROUP_MARKS)
+        if not text:
+            return None if self.spec.optional else ""
+        try:
+            return int(text) if self.spec.kind is FieldKind.INTEGER else float(text)
+        except ValueError:
+            return text
+
+    def set_value(self, value: Any) -> None:
+        if isinstance(value, int) and not isinstance(value, bool):
+            self.line.setText(f"{value:,}".replace(",", "\u202f") if abs(value) >= 10_000 else str(value))
+        elif isinstance(value, float):
+            self.line.setText(f"{value:.12g}")
+        else:
+            self.line.setText("" if value is None else str(value))
+
+
+class ChoiceEditor(Editor):
+    """One of a few values. The wheel scrolls the form, not the choice, unless the choice has the focus."""
+
+    def __init__(self, spec: FieldSpec) -> None:
+        super().__init__(spec)
+        self.combo = CalmComboBox()
+        for value, label in spec.choices:
+            self.combo.addItem(label, value)
+        self.combo.setMinimumWidth(NUMBER_WIDTH)
+        self.combo.currentIndexChanged.connect(lambda _index: self.edited.emit())
+        self.adopt(self.combo)
+
+    def value(self) -> Any:
+        return self.combo.currentData()
+
+    def set_value(self, value: Any) -> None:
+        values = [choice for choice, _ in self.spec.choices]
+        if value in values:
+            self.combo.setCurrentIndex(values.index(value))
+
+
+class FlagEditor(Editor):
+    """Yes or no; the parameter's title is the check box's text."""
+
+    def __init__(self, spec: FieldSpec) -> None:
+        super().__init__(spec)
+        self.box = QCheckBox(spec.title)
+        self.box.toggled.connect(lambda _checked: self.edited.emit())
+        self.adopt(self.box)
+
+    def value(self) -> Any:
+        return self.box.isChecked()
+
+    def set_value(self, value: Any) -> None:
+        self.box.setChecked(bool(value))
+
+
+class CalmComboBox(QComboBox):
+    """A combo box that leaves the wheel to the page unless it has the focus."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        if self.hasFocus():
+            super().wheelEvent(event)
+        else:
+            event.ignore()

@@ -1,0 +1,98 @@
+"""A file parameter: typed, browsed for, or dropped onto the field."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from PySide6.QtGui import QDragEnterEvent, QDropEvent
+from PySide6.QtWidgets import QComboBox, QFileDialog, QLineEdit, QPushButton
+
+from labconsole_ui.form.editors import CalmComboBox, Editor
+from labconsole_ui.form.spec import FieldKind, FieldSpec
+
+
+class FileEditor(Editor):
+    """A path; the file itself is looked at by the trial, not by the window."""
+
+    def __init__(self, spec: FieldSpec) -> None:
+        super().__init__(spec)
+        self.line = _DropLine()
+        self.line.setClearButtonEnabled(True)
+        self.line.setPlaceholderText(
+            self.tr("None — choose a file or drop it here")
+            if spec.optional
+            else self.tr("Choose a file or drop it here")
+        )
+        self.line.textChanged.connect(lambda _text: self.edited.emit())
+        self.adopt(self.line, stretch=1)
+        self.browse_button = QPushButton(self.tr("Browse…"))
+        self.browse_button.setAccessibleName(self.tr("Browse for: {title}").format(title=spec.title))
+        if spec.kind is FieldKind.SECRET_FILE:
+            self.browse_button.setToolTip(self.tr("The file must be readable by you alone (mode 0600)."))
+        self.browse_button.clicked.connect(self._browse)
+        self.inner.addWidget(self.browse_button)
+
+    def value(self) -> Any:
+        text = self.line.text().strip()
+        return None if self.spec.optional and not text else text
+
+    def set_value(self, value: Any) -> None:
+        self.line.setText("" if value is None else str(value))
+
+    def _browse(self) -> None:
+        start = Path(self.line.text()).expanduser().parent if self.line.text() else Path.home()
+        chosen, _ = QFileDialog.getOpenFileName(self, self.spec.title, str(start))
+        if chosen:
+            self.line.setText(chosen)
+
+
+class OpenChoiceEditor(Editor):
+    """One of the suggested values, or a file: picked from the list, browsed for, or dropped."""
+
+    def __init__(self, spec: FieldSpec) -> None:
+        super().__init__(spec)
+        self.combo = CalmComboBox()
+        self.combo.setEditable(True)
+        self.combo.setInsertPolicy(QComboBox.InsertPolicy.NoInsert)
+        self.line = _DropLine()
+        self.combo.setLineEdit(self.line)
+        for value, label in spec.choices:
+            self.combo.addItem(label, value)
+        self.line.textChanged.connect(lambda _text: self.edited.emit())
+        self.adopt(self.combo, stretch=1)
+        self.line.setAccessibleName(spec.title)
+        self.browse_button = QPushButton(self.tr("Browse…"))
+        self.browse_button.setAccessibleName(self.tr("Browse for: {title}").format(title=spec.title))
+        self.browse_button.clicked.connect(self._browse)
+        self.inner.addWidget(self.browse_button)
+
+    def value(self) -> Any:
+        text = self.line.text().strip()
+        return next((value for value, label in self.spec.choices if label == text), text)
+
+    def set_value(self, value: Any) -> None:
+        self.line.setText(next((label for choice, label in self.spec.choices if choice == value), str(value or "")))
+
+    def _browse(self) -> None:
+        chosen, _ = QFileDialog.getOpenFileName(self, self.spec.title, str(Path.home()))
+        if chosen:
+            self.line.setText(chosen)
+
+
+class _DropLine(QLineEdit):
+    """A line that takes a dropped local file as its path."""
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        if any(url.isLocalFile() for url in event.mimeData().urls()):
+            event.acceptProposedAction()
+        else:
+            super().dragEnterEvent(event)
+
+    def dropEvent(self, event: QDropEvent) -> None:
+        files = [url.toLocalFile() for url in event.mimeData().urls() if url.isLocalFile()]
+        if files:
+            self.setText(files[0])
+            event.acceptProposedAction()
+        else:
+            super().dropEvent(event)

@@ -1,0 +1,208 @@
+"""A form made from a pydantic model: groups, dependent fields, and the model's own judgement at each field."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import ValidationError
+from PySide6.QtCore import QTimer, Signal
+from PySide6.QtWidgets import QFrame, QLabel, QVBoxLayout, QWidget
+
+from labconsole.trial import Parameters
+from labconsole_ui.form.row import EditorFactory, FieldRow
+from labconsole_ui.form.sentences import sentence
+from labconsole_ui.form.spec import FieldKind, FieldSpec, fields_of
+from labconsole_ui.theme import FontRole, Theme
+
+DEBOUNCE_MS = 150
+
+
+class ParameterForm(QWidget):
+    """Edits the parameters of one trial. `judged` is emitted after each judgement, also of a form that is wrong."""
+
+    judged = Signal()
+    field_focused = Signal(object)
+
+    def __init__(
+        self, model: type[Parameters], theme: Theme, editors: Mapping[str, EditorFactory] | None = None
+    ) -> None:
+        """`editors` replaces the usual editor of the fields it names."""
+        super().__init__()
+        self._editors = editors or {}
+        self._model = model
+        self._theme = theme
+        self._rows: dict[tuple[str, ...], FieldRow] = {}
+        self._sections: list[tuple[QFrame, list[FieldRow]]] = []
+        self._parameters: Parameters | None = None
+        self._problems: list[str] = []
+        self._column = QVBoxLayout(self)
+        self._column.setContentsMargins(0, 0, 0, 0)
+        self._column.setSpacing(14)
+        self._debounce = QTimer(self)
+        self._debounce.setSingleShot(True)
+        self._debounce.setInterval(DEBOUNCE_MS)
+        self._debounce.timeout.connect(self.judge)
+        self._build(fields_of(model))
+        self._model_error = QLabel()
+        self._model_error.setProperty("tone", "bad")
+        self._model_error.setWordWrap(True)
+        self._model_error.hide()
+        self._column.addWidget(self._model_error)
+        self.judge()
+
+    @property
+    def parameters(self) -> Parameters | None:
+        """The parameters as entered, or None while something is wrong."""
+        return self._parameters
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What is wrong, each as `Title: sentence`."""
+        return tuple(self._problems)
+
+    def values(self) -> dict[str, Any]:
+        """Everything entered, as plain JSON, right or wrong."""
+        return _nested({path: row.value() for path, row in self._rows.items()})
+
+    def set_values(self, values: Mapping[str, Any]) -> None:
+        """Show `values`; what they do not name goes back to its default, what the model does not know is ignored."""
+        for path, row in self._rows.items():
+            known, value = _lookup(values, path)
+            row.set_value(value if known else row.spec.default)
+        self.judge()
+
+    def reset(self) -> None:
+        """Show the defaults of all fields."""
+        self.set_values({})
+
+    def row(self, *path: str) -> FieldRow:
+        """The line of the parameter at `path`. Raises KeyError."""
+        return self._rows[path]
+
+    def show_first_problem(self) -> None:
+        """Put the focus into the first field that is wrong."""
+        for row in self._rows.values():
+            if not row.isHidden() and row.error_label.text():
+                row.editor.setFocus()
+                return
+
+    def judge(self) -> None:
+        """Let the model judge what is entered, show its sentences, and show or hide dependent fields."""
+        self._debounce.stop()
+        self._show_dependent()
+        values = self.values()
+        errors = self._errors(values)
+        hidden = [path for path in errors if path in self._rows and self._rows[path].isHidden()]
+        if hidden:
+            # What is hidden does not matter with these values: its default stands in for a value that is wrong.
+            for path in hidden:
+                _remove(values, path)
+            errors = self._errors(values)
+        self._problems = []
+        for path, row in self._rows.items():
+            text = errors.pop(path, "")
+            row.show_error(text)
+            if text:
+                self._problems.append(f"{row.spec.title}: {text}")
+        general = " ".join(errors.values())
+        self._problems += list(errors.values())
+        self._model_error.setText(general)
+        self._model_error.setVisible(bool(general))
+        self.judged.emit()
+
+    def _errors(self, values: Mapping[str, Any]) -> dict[tuple[str, ...], str]:
+        """Sentences by the row's path; those of the whole model under a path that has no row."""
+        try:
+            self._parameters = self._model.model_validate(values)
+        except ValidationError as error:
+            self._parameters = None
+            found: dict[tuple[str, ...], str] = {}
+            for entry in error.errors():
+                path, place = self._row_path(entry["loc"])
+                unit = self._rows[path].spec.unit if path in self._rows else ""
+                text = place + sentence(entry, unit)
+                found[path] = f"{found[path]} {text}" if path in found else text
+            return found
+        return {}
+
+    def _row_path(self, location: tuple[int | str, ...]) -> tuple[tuple[str, ...], str]:
+        """The row that an error's location belongs to, and the place within it (`Row 2, Port: `)."""
+        names = tuple(str(part) for part in location)
+        for length in range(len(names), 0, -1):
+            path = names[:length]
+            if path in self._rows:
+                rest = [part for part in location[length:] if isinstance(part, int)]
+                return path, self.tr("Row {number}: ").format(number=rest[0] + 1) if rest else ""
+        return names, ""
+
+    def _show_dependent(self) -> None:
+        for path, row in self._rows.items():
+            wanted = row.spec.shown_if
+            row.setVisible(all(self._sibling(path, name) in values for name, values in wanted.items()))
+        for section, rows in self._sections:
+            section.setVisible(any(not row.isHidden() for row in rows))
+
+    def _sibling(self, path: tuple[str, ...], name: str) -> Any:
+        for prefix in (path[:-1], ()):
+            row = self._rows.get((*prefix, name))
+            if row is not None:
+                return row.value()
+        return None
+
+    def _build(self, specs: tuple[FieldSpec, ...]) -> None:
+        groups: dict[str, list[tuple[FieldSpec, tuple[str, ...]]]] = {}
+        for spec in specs:
+            if spec.kind is FieldKind.GROUP:
+                entries = groups.setdefault(spec.title, [])
+                entries += [(inner, (spec.name, inner.name)) for inner in spec.fields]
+            else:
+                groups.setdefault(spec.group, []).append((spec, (spec.name,)))
+        for title, entries in groups.items():
+            self._add_section(title, entries)
+
+    def _add_section(self, title: str, entries: list[tuple[FieldSpec, tuple[str, ...]]]) -> None:
+        section = QFrame()
+        section.setProperty("card", True)
+        column = QVBoxLayout(section)
+        column.setContentsMargins(18, 14, 18, 16)
+        column.setSpacing(8)
+        if title:
+            heading = QLabel(title)
+            heading.setFont(self._theme.font(FontRole.HEADING))
+            column.addWidget(heading)
+        rows = []
+        for spec, path in entries:
+            row = FieldRow(spec, path, self._theme, self._editors.get(spec.name))
+            row.edited.connect(self._debounce.start)
+            row.focused.connect(self.field_focused)
+            self._rows[path] = row
+            rows.append(row)
+            column.addWidget(row)
+        self._sections.append((section, rows))
+        self._column.addWidget(section)
+
+
+def _nested(flat: Mapping[tuple[str, ...], Any]) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for path, value in flat.items():
+        target = values
+        for name in path[:-1]:
+            target = target.setdefault(name, {})
+        target[path[-1]] = value
+    return values
+
+
+def _lookup(values: Mapping[str, Any], path: tuple[str, ...]) -> tuple[bool, Any]:
+    value: Any = values
+    for name in path:
+        if not isinstance(value, Mapping) or name not in value:
+            return False, None
+        value = value[name]
+    return True, value
+
+
+def _remove(values: dict[str, Any], path: tuple[str, ...]) -> None:
+    for name in path[:-1]:
+        values = values[name]
+    values.pop(path[-1], None)

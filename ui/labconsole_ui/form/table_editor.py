@@ -1,0 +1,112 @@
+"""A parameter that is a list: a small table, one row per entry, one column per field of the entry."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QHBoxLayout,
+    QHeaderView,
+    QPushButton,
+    QTableWidget,
+    QTableWidgetItem,
+    QVBoxLayout,
+    QWidget,
+)
+
+from labconsole_ui.form.editors import Editor
+from labconsole_ui.form.spec import FieldKind, FieldSpec
+
+VISIBLE_ROWS = 4
+
+
+class TableEditor(Editor):
+    """Cells hold text; numbers and yes/no are read from it by the model, which says what is wrong."""
+
+    def __init__(self, spec: FieldSpec) -> None:
+        super().__init__(spec)
+        self.table = QTableWidget(0, len(spec.fields))
+        titles = [f"{entry.title} ({entry.unit})" if entry.unit else entry.title for entry in spec.fields]
+        self.table.setHorizontalHeaderLabels(titles)
+        self.table.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Stretch)
+        self.table.horizontalHeader().setVisible(spec.kind is FieldKind.TABLE)
+        self.table.verticalHeader().hide()
+        self.table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        self.table.setTabKeyNavigation(False)
+        self.table.setFixedHeight(self.table.verticalHeader().defaultSectionSize() * (VISIBLE_ROWS + 1))
+        self.table.itemChanged.connect(lambda _item: self.edited.emit())
+        self.add_button = QPushButton(self.tr("Add row"))
+        self.add_button.setAccessibleName(self.tr("Add a row to: {title}").format(title=spec.title))
+        self.add_button.clicked.connect(self._add)
+        self.remove_button = QPushButton(self.tr("Remove row"))
+        self.remove_button.setAccessibleName(self.tr("Remove the selected row of: {title}").format(title=spec.title))
+        self.remove_button.clicked.connect(self._remove)
+        buttons = QHBoxLayout()
+        buttons.addWidget(self.add_button)
+        buttons.addWidget(self.remove_button)
+        buttons.addStretch(1)
+        column = QWidget()
+        rows = QVBoxLayout(column)
+        rows.setContentsMargins(0, 0, 0, 0)
+        rows.addWidget(self.table)
+        rows.addLayout(buttons)
+        self.table.setAccessibleName(spec.title)
+        self.table.setAccessibleDescription(spec.description)
+        self.inner.addWidget(column, 1)
+        self.setFocusProxy(self.table)
+
+    def value(self) -> list[Any]:
+        rows = [
+            {spec.name: _read(spec, self._text(row, column)) for column, spec in enumerate(self.spec.fields)}
+            for row in range(self.table.rowCount())
+        ]
+        if self.spec.kind is FieldKind.LIST:
+            return [row["value"] for row in rows]
+        return rows
+
+    def set_value(self, value: Any) -> None:
+        rows = [entry if isinstance(entry, dict) else {"value": entry} for entry in value or []]
+        self.table.blockSignals(True)
+        self.table.setRowCount(0)
+        for row in rows:
+            self._append(row)
+        self.table.blockSignals(False)
+        self.edited.emit()
+
+    def _text(self, row: int, column: int) -> str:
+        item = self.table.item(row, column)
+        return item.text().strip() if item is not None else ""
+
+    def _append(self, values: dict[str, Any]) -> None:
+        row = self.table.rowCount()
+        self.table.insertRow(row)
+        for column, spec in enumerate(self.spec.fields):
+            value = values.get(spec.name, spec.default)
+            item = QTableWidgetItem("" if value is None else str(value))
+            if spec.kind in (FieldKind.INTEGER, FieldKind.NUMBER):
+                item.setTextAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+            item.setToolTip(spec.description)
+            self.table.setItem(row, column, item)
+
+    def _add(self) -> None:
+        self._append({})
+        self.table.setCurrentCell(self.table.rowCount() - 1, 0)
+        self.table.setFocus()
+        self.edited.emit()
+
+    def _remove(self) -> None:
+        row = self.table.currentRow()
+        if row >= 0:
+            self.table.removeRow(row)
+            self.edited.emit()
+
+
+def _read(spec: FieldSpec, text: str) -> Any:
+    """The cell's value as plain JSON: empty is nothing where nothing is permitted; else the model reads the text."""
+    if not text and spec.optional:
+        return None
+    if spec.kind is FieldKind.INTEGER and text.lstrip("-").isdecimal():
+        return int(text)
+    return text

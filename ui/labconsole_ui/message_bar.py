@@ -1,0 +1,154 @@
+"""Messages that do not stop the work: a sentence, a link to more, and details that can be copied."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from PySide6.QtCore import Qt, QTimer
+from PySide6.QtGui import QFontDatabase, QGuiApplication
+from PySide6.QtWidgets import (
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QPlainTextEdit,
+    QPushButton,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from labconsole_ui.theme import Theme
+
+SHOWN_AT_ONCE = 3
+CALM_SECONDS = 12
+
+
+class Tone(StrEnum):
+    """What a message means; its colour and icon follow."""
+
+    INFO = "info"
+    GOOD = "good"
+    WARNING = "warning"
+    BAD = "bad"
+
+
+_ICONS = {Tone.INFO: "info", Tone.GOOD: "good", Tone.WARNING: "warning", Tone.BAD: "error"}
+_COLOURS = {Tone.INFO: "link", Tone.GOOD: "good", Tone.WARNING: "warning", Tone.BAD: "bad"}
+
+
+@dataclass(frozen=True)
+class Message:
+    """A sentence for the operator. `link` is a button's text and what it does; `details` is for the maker."""
+
+    tone: Tone
+    sentence: str
+    details: str = ""
+    link: tuple[str, Callable[[], None]] | None = None
+
+
+class MessageBar(QWidget):
+    """Shows the latest few messages, the newest on top. Information goes by itself, warnings and errors stay."""
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._theme = theme
+        self._column = QVBoxLayout(self)
+        self._column.setContentsMargins(0, 0, 0, 0)
+        self._column.setSpacing(6)
+        self.hide()
+
+    def show_message(self, message: Message) -> None:
+        """Add a message. The same sentence again replaces the one that stands."""
+        for entry in self.entries():
+            if entry.message.sentence == message.sentence:
+                self._drop(entry)
+        for entry in self.entries()[SHOWN_AT_ONCE - 1 :]:
+            self._drop(entry)
+        entry = MessageEntry(message, self._theme)
+        entry.close_button.clicked.connect(lambda: self._drop(entry))
+        self._column.insertWidget(0, entry)
+        self._column.setContentsMargins(16, 12, 16, 0)
+        self.show()
+        if message.tone in (Tone.INFO, Tone.GOOD):
+            fade = QTimer(entry)
+            fade.setSingleShot(True)
+            fade.timeout.connect(lambda: self._drop(entry))
+            fade.start(CALM_SECONDS * 1000)
+
+    def entries(self) -> list[MessageEntry]:
+        """The messages shown, the newest first."""
+        items = [self._column.itemAt(index) for index in range(self._column.count())]
+        widgets = [item.widget() for item in items if item is not None]
+        return [widget for widget in widgets if isinstance(widget, MessageEntry)]
+
+    def _drop(self, entry: MessageEntry) -> None:
+        self._column.removeWidget(entry)
+        entry.hide()
+        entry.deleteLater()
+        if not self.entries():
+            self.hide()
+
+
+class MessageEntry(QFrame):
+    """One message."""
+
+    def __init__(self, message: Message, theme: Theme) -> None:
+        super().__init__()
+        self.message = message
+        self._theme = theme
+        self.setProperty("message", message.tone.value)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(12, 8, 8, 8)
+        line = QHBoxLayout()
+        line.setSpacing(10)
+        column.addLayout(line)
+        self._icon = QLabel()
+        line.addWidget(self._icon, 0, Qt.AlignmentFlag.AlignTop)
+        self.sentence_label = QLabel(message.sentence)
+        self.sentence_label.setWordWrap(True)
+        self.sentence_label.setTextFormat(Qt.TextFormat.PlainText)
+        self.sentence_label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        line.addWidget(self.sentence_label, 1)
+        if message.link is not None:
+            text, action = message.link
+            self.link_button = QPushButton(text)
+            self.link_button.clicked.connect(action)
+            line.addWidget(self.link_button)
+        if message.details:
+            self.details_button = QPushButton(self.tr("Details"))
+            self.details_button.setCheckable(True)
+            line.addWidget(self.details_button)
+            self.details = self._details(message.details)
+            self.details.hide()
+            self.details_button.toggled.connect(self.details.setVisible)
+            column.addWidget(self.details)
+        self.close_button = QToolButton()
+        theme.bind_icon(self.close_button, "remove")
+        self.close_button.setAccessibleName(self.tr("Close this message"))
+        self.close_button.setToolTip(self.tr("Close this message"))
+        line.addWidget(self.close_button, 0, Qt.AlignmentFlag.AlignTop)
+        theme.changed.connect(self._paint_icon)
+        self._paint_icon()
+
+    def _details(self, text: str) -> QWidget:
+        box = QWidget()
+        row = QHBoxLayout(box)
+        row.setContentsMargins(0, 0, 0, 0)
+        view = QPlainTextEdit(text)
+        view.setReadOnly(True)
+        view.setTabChangesFocus(True)
+        view.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
+        view.setFixedHeight(140)
+        view.setAccessibleName(self.tr("Details of the message"))
+        copy = QPushButton(self.tr("Copy"))
+        copy.setAccessibleName(self.tr("Copy the details"))
+        copy.clicked.connect(lambda: QGuiApplication.clipboard().setText(text))
+        row.addWidget(view, 1)
+        row.addWidget(copy, 0, Qt.AlignmentFlag.AlignTop)
+        return box
+
+    def _paint_icon(self) -> None:
+        tone = self.message.tone
+        self._icon.setPixmap(self._theme.pixmap(_ICONS[tone], 20, _COLOURS[tone]))

@@ -1,0 +1,271 @@
+"""A trial's panel: what plugins build on, and the default one made from the trial's description alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QKeySequence, QShortcut
+from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QScrollArea, QVBoxLayout, QWidget
+
+from labconsole.plugin import Plugin, Plugins
+from labconsole.store.records import NewScenario
+from labconsole.trial import Parameters, Trial
+from labconsole_ui.bridge import QueueBridge
+from labconsole_ui.form.form import ParameterForm
+from labconsole_ui.form.row import EditorFactory
+from labconsole_ui.form.spec import FieldSpec
+from labconsole_ui.launcher import Launcher
+from labconsole_ui.message_bar import Message, Tone
+from labconsole_ui.presets import PresetRow
+from labconsole_ui.run_bar import RunBar
+from labconsole_ui.settings import WindowState
+from labconsole_ui.sites_table import SitesTable
+from labconsole_ui.theme import FontRole, Theme
+
+COLUMN_WIDTH = 920
+
+
+@dataclass(frozen=True)
+class PanelContext:
+    """What the window hands to a panel: the trial and everything a panel may ask of the window."""
+
+    trial: Trial[Any]
+    plugin: Plugin
+    plugins: Plugins
+    bridge: QueueBridge
+    launcher: Launcher
+    theme: Theme
+    state: WindowState
+    open_run: Callable[[int], None]
+    show_message: Callable[[Message], None]
+
+
+@dataclass(frozen=True)
+class Fact:
+    """Something worth knowing about the parameters before the run: a name, its value, and what it means."""
+
+    name: str
+    value: str
+    meaning: str = ""
+
+
+class TrialPanel(QWidget):
+    """Title, presets, form, facts, warnings, sites, and run bar. A plugin may replace editors and add facts."""
+
+    def __init__(self, context: PanelContext, editors: Mapping[str, EditorFactory] | None = None) -> None:
+        super().__init__()
+        self.context = context
+        trial, theme = context.trial, context.theme
+        self.presets = PresetRow(trial, context.plugins, theme)
+        self.form = ParameterForm(trial.parameters, theme, editors)
+        self.run_bar = RunBar(context.bridge, theme)
+        self.sites = SitesTable(theme)
+        self._facts = _FactsCard(theme)
+        self._warnings = QVBoxLayout()
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addWidget(self._scrolled(), 1)
+        line = QFrame()
+        line.setFrameShape(QFrame.Shape.HLine)
+        line.setForegroundRole(self.palette().ColorRole.Mid)
+        line.setFrameShadow(QFrame.Shadow.Plain)
+        column.addWidget(line)
+        column.addWidget(self.run_bar)
+        self._connect()
+        self._restore()
+        self._judged()
+
+    def facts(self, parameters: Parameters) -> list[Fact]:
+        """What a plugin's panel says about the parameters before the run."""
+        return []
+
+    def use_parameters(self, values: Mapping[str, Any]) -> None:
+        """Fill the form with the parameters of an earlier run."""
+        self.form.set_values(values)
+
+    def run(self) -> None:
+        """Run what the form holds, before what waits."""
+        self._launch(at_once=True)
+
+    def add(self) -> None:
+        """Run what the form holds, after what waits."""
+        self._launch(at_once=False)
+
+    def run_campaign(self) -> None:
+        """Queue all runs of the chosen profile."""
+        if self.presets.profile is not None:
+            self.context.launcher.run_profile(self.presets.profile.name, at_once=True)
+
+    def _launch(self, at_once: bool) -> None:
+        self.form.judge()
+        parameters = self.form.parameters
+        if parameters is None:
+            self.form.show_first_problem()
+            return
+        profile = self.presets.profile
+        sites = tuple(_site(site.model_dump(exclude_none=True)) for site in profile.sites) if profile else ()
+        self.context.launcher.run_scenario(
+            self.context.trial,
+            self.presets.scenario_name,
+            parameters.model_dump(mode="json"),
+            self.run_bar.repeats_box.value(),
+            at_once=at_once,
+            sites=sites,
+        )
+
+    def _scrolled(self) -> QScrollArea:
+        page = QWidget()
+        page.setProperty("page", True)
+        page.setMaximumWidth(COLUMN_WIDTH)
+        column = QVBoxLayout(page)
+        column.setContentsMargins(20, 18, 20, 18)
+        column.setSpacing(14)
+        title = QLabel(self.context.trial.title)
+        title.setFont(self.context.theme.font(FontRole.TITLE))
+        description = QLabel(self.context.trial.description)
+        description.setProperty("muted", True)
+        description.setWordWrap(True)
+        heading = QVBoxLayout()
+        heading.setSpacing(4)
+        heading.addWidget(title)
+        heading.addWidget(description)
+        column.addLayout(heading)
+        column.addWidget(self.presets)
+        column.addWidget(self.form)
+        column.addWidget(self._facts)
+        column.addLayout(self._warnings)
+        column.addWidget(self.sites)
+        column.addStretch(1)
+        area = QScrollArea()
+        area.setWidgetResizable(True)
+        area.setAlignment(Qt.AlignmentFlag.AlignHCenter)
+        area.setFrameShape(QFrame.Shape.NoFrame)
+        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        area.setWidget(page)
+        return area
+
+    def _connect(self) -> None:
+        self.form.judged.connect(self._judged)
+        self.form.field_focused.connect(self._show_help)
+        self.presets.chosen.connect(self._preset_chosen)
+        self.presets.failed.connect(lambda text: self.context.show_message(Message(Tone.BAD, text)))
+        self.presets.saved.connect(
+            lambda name: self.context.show_message(
+                Message(Tone.GOOD, self.tr("Saved as profile {name}.").format(name=name))
+            )
+        )
+        self.run_bar.run.connect(self.run)
+        self.run_bar.add.connect(self.add)
+        self.run_bar.campaign.connect(self.run_campaign)
+        self.run_bar.problem_clicked.connect(self.form.show_first_problem)
+        self.run_bar.repeats_changed.connect(self._judged)
+        for keys, action in (("Ctrl+Return", self.run), ("Ctrl+Shift+Return", self.add)):
+            shortcut = QShortcut(QKeySequence(keys), self)
+            shortcut.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
+            shortcut.activated.connect(action)
+
+    def _preset_chosen(self, scenario: NewScenario | None) -> None:
+        if scenario is not None:
+            self.form.set_values(scenario.parameters)
+        self._judged()
+
+    def _show_help(self, spec: FieldSpec) -> None:
+        unit = f" {spec.unit}" if spec.unit and spec.bounds else ""
+        bounds = f"  ({spec.bounds}{unit})" if spec.bounds else ""
+        self.run_bar.help_label.setText(f"{spec.title}: {spec.description}{bounds}")
+
+    def _judged(self) -> None:
+        parameters = self.form.parameters
+        problems = self.form.problems
+        self.run_bar.show_problem(problems[0] if problems else "")
+        plain = None if parameters is None else parameters.model_dump(mode="json")
+        self.presets.compare_with(plain, self.run_bar.repeats_box.value())
+        profile = self.presets.profile
+        self.run_bar.show_campaign(len(profile.scenarios) * profile.repeats if profile else 0)
+        self.sites.show_sites([_site(site.model_dump(exclude_none=True)) for site in profile.sites] if profile else [])
+        if parameters is not None:
+            self._facts.show_facts(self.facts(parameters))
+            self._show_warnings(self.context.trial.warnings(parameters))
+        self._remember()
+
+    def _show_warnings(self, sentences: tuple[str, ...]) -> None:
+        while (item := self._warnings.takeAt(0)) is not None:
+            widget = item.widget()
+            if widget is not None:
+                widget.deleteLater()
+        for sentence in sentences:
+            note = QLabel(sentence)
+            note.setWordWrap(True)
+            note.setProperty("tone", "warning")
+            self._warnings.addWidget(note)
+
+    def _state_key(self) -> str:
+        return f"form/{self.context.trial.kind}"
+
+    def _remember(self) -> None:
+        scenario = self.presets.scenario
+        self.context.state.keep(
+            self._state_key(),
+            {
+                "values": self.form.values(),
+                "profile": self.presets.profile_name,
+                "scenario": scenario.name if scenario else "",
+                "repeats": self.run_bar.repeats_box.value(),
+            },
+        )
+
+    def _restore(self) -> None:
+        kept = self.context.state.mapping(self._state_key())
+        if not kept:
+            first = next(iter(self.context.plugin.profiles), "")
+            self.presets.remember(first, "")
+            self._preset_chosen(self.presets.scenario)
+            return
+        if isinstance(kept.get("values"), dict):
+            self.form.set_values(kept["values"])
+        self.presets.remember(str(kept.get("profile", "")), str(kept.get("scenario", "")))
+        if isinstance(kept.get("repeats"), int):
+            self.run_bar.repeats_box.setValue(kept["repeats"])
+
+
+class _FactsCard(QFrame):
+    """Facts side by side: a quiet caption, a strong value."""
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self.setProperty("card", True)
+        self._theme = theme
+        self._grid = QGridLayout(self)
+        self._grid.setContentsMargins(18, 12, 18, 12)
+        self._grid.setHorizontalSpacing(32)
+        self._grid.setVerticalSpacing(2)
+        self.hide()
+
+    def show_facts(self, facts: list[Fact]) -> None:
+        """Show these facts, or hide the card without any."""
+        while (item := self._grid.takeAt(0)) is not None:
+            widget = item.widget()
+            if widget is not None:
+                widget.deleteLater()
+        for column, fact in enumerate(facts):
+            caption = QLabel(fact.name)
+            caption.setProperty("muted", True)
+            caption.setFont(self._theme.font(FontRole.CAPTION))
+            value = QLabel(fact.value)
+            value.setFont(self._theme.font(FontRole.HEADING))
+            value.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+            for label in (caption, value):
+                label.setToolTip(fact.meaning)
+            self._grid.addWidget(caption, 0, column)
+            self._grid.addWidget(value, 1, column)
+        self._grid.setColumnStretch(len(facts), 1)
+        self.setVisible(bool(facts))
+
+
+def _site(values: Mapping[str, Any]) -> dict[str, str]:
+    return {key: str(value) for key, value in values.items() if value != ""}

@@ -1,0 +1,176 @@
+"""The run queue as a Qt table model: rows follow the queue's items."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import IntEnum
+
+from PySide6.QtCore import (
+    QAbstractTableModel,
+    QByteArray,
+    QMimeData,
+    QModelIndex,
+    QPersistentModelIndex,
+    Qt,
+)
+from PySide6.QtGui import QColor, QIcon
+
+from labconsole.engine.queue import QueueItem, QueueState
+from labconsole_ui.bridge import QueueBridge
+from labconsole_ui.theme import Theme
+from labconsole_ui.words import STATUS_ICONS, duration, figure, fraction, item_name, status_word
+
+AnyIndex = QModelIndex | QPersistentModelIndex
+ITEM_ROLE = int(Qt.ItemDataRole.UserRole)
+FRACTION_ROLE = ITEM_ROLE + 1
+MIME_TYPE = "application/x-labconsole-queue-item"
+
+
+class QueueColumn(IntEnum):
+    """Columns of the queue."""
+
+    RUN = 0
+    NAME = 1
+    CAMPAIGN = 2
+    STATUS = 3
+    PROGRESS = 4
+    RATE = 5
+    ETA = 6
+
+
+class QueueModel(QAbstractTableModel):
+    """Shows `bridge.queue.items`; a dragged waiting row is moved in the queue itself."""
+
+    def __init__(self, bridge: QueueBridge, theme: Theme) -> None:
+        super().__init__(bridge)
+        self._bridge = bridge
+        self._theme = theme
+        self._items: tuple[QueueItem, ...] = bridge.queue.items
+        bridge.items_changed.connect(self._refresh)
+        bridge.live.connect(lambda _run_id, _frame: self._refresh())
+        theme.changed.connect(self._repaint)
+
+    def item(self, row: int) -> QueueItem:
+        """The queue item in `row`. Raises IndexError."""
+        return self._items[row]
+
+    def row_of(self, run_id: int) -> int | None:
+        """The row of a run, if it is in the queue."""
+        return next((row for row, item in enumerate(self._items) if item.run_id == run_id), None)
+
+    def rowCount(self, parent: AnyIndex = QModelIndex()) -> int:  # noqa: B008 - Qt's signature
+        return 0 if parent.isValid() else len(self._items)
+
+    def columnCount(self, parent: AnyIndex = QModelIndex()) -> int:  # noqa: B008 - Qt's signature
+        return 0 if parent.isValid() else len(QueueColumn)
+
+    def headerData(
+        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
+    ) -> str | Qt.AlignmentFlag | None:
+        if orientation is not Qt.Orientation.Horizontal:
+            return None
+        if role == Qt.ItemDataRole.DisplayRole:
+            return {
+                QueueColumn.RUN: self.tr("Run"),
+                QueueColumn.NAME: self.tr("Scenario"),
+                QueueColumn.CAMPAIGN: self.tr("Campaign"),
+                QueueColumn.STATUS: self.tr("Status"),
+                QueueColumn.PROGRESS: self.tr("Progress"),
+                QueueColumn.RATE: self.tr("Rate"),
+                QueueColumn.ETA: self.tr("Time left"),
+            }[QueueColumn(section)]
+        if role == Qt.ItemDataRole.TextAlignmentRole:
+            return _alignment(QueueColumn(section))
+        return None
+
+    def data(self, index: AnyIndex, role: int = Qt.ItemDataRole.DisplayRole) -> object:
+        item = self._items[index.row()]
+        column = QueueColumn(index.column())
+        if role == Qt.ItemDataRole.DisplayRole:
+            return self._text(item, column)
+        if role == Qt.ItemDataRole.DecorationRole and column is QueueColumn.STATUS:
+            return self._icon(item)
+        if role == Qt.ItemDataRole.ForegroundRole and column is QueueColumn.STATUS:
+            return QColor(self._theme.colour(STATUS_ICONS[item.status][1]))
+        if role == Qt.ItemDataRole.TextAlignmentRole:
+            return _alignment(column)
+        if role == Qt.ItemDataRole.ToolTipRole:
+            return item.reason or self._text(item, column)
+        if role == ITEM_ROLE:
+            return item
+        if role == FRACTION_ROLE:
+            return fraction(item)
+        return None
+
+    def flags(self, index: AnyIndex) -> Qt.ItemFlag:
+        flags = Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable
+        if not index.isValid():
+            return Qt.ItemFlag.ItemIsDropEnabled
+        if self._items[index.row()].state is QueueState.WAITING:
+            flags |= Qt.ItemFlag.ItemIsDragEnabled
+        return flags
+
+    def supportedDropActions(self) -> Qt.DropAction:  # noqa: N802 - Qt's name
+        return Qt.DropAction.MoveAction
+
+    def mimeTypes(self) -> list[str]:  # noqa: N802 - Qt's name
+        return [MIME_TYPE]
+
+    def mimeData(self, indexes: Sequence[QModelIndex]) -> QMimeData:
+        data = QMimeData()
+        data.setData(MIME_TYPE, QByteArray(str(self._items[indexes[0].row()].run_id).encode()))
+        return data
+
+    def dropMimeData(  # noqa: N802 - Qt's name
+        self, data: QMimeData, action: Qt.DropAction, row: int, column: int, parent: AnyIndex
+    ) -> bool:
+        source = self.row_of(int(bytes(data.data(MIME_TYPE).data()).decode()))
+        if source is None:
+            return False
+        target = row if row >= 0 else parent.row() if parent.isValid() else len(self._items)
+        offset = target - source - (1 if target > source else 0)
+        self._bridge.queue.move(self._items[source].run_id, offset)
+        # The queue has moved the item; Qt must not remove the dragged row on top of that.
+        return False
+
+    def _text(self, item: QueueItem, column: QueueColumn) -> str:
+        match column:
+            case QueueColumn.RUN:
+                return str(item.run_id)
+            case QueueColumn.NAME:
+                return item_name(item)
+            case QueueColumn.CAMPAIGN:
+                return item.campaign
+            case QueueColumn.STATUS:
+                return status_word(item.status)
+            case QueueColumn.PROGRESS:
+                share = fraction(item)
+                return "" if share is None or item.state is QueueState.WAITING else f"{share:.0%}"
+            case QueueColumn.RATE:
+                return self.tr("{rate}/s").format(rate=figure(item.rate)) if item.rate else ""
+            case QueueColumn.ETA:
+                return duration(item.eta_s) if item.state is QueueState.RUNNING else ""
+
+    def _icon(self, item: QueueItem) -> QIcon:
+        return self._theme.icon(*STATUS_ICONS[item.status])
+
+    def _refresh(self) -> None:
+        """Follow the queue; a reset only where rows came, went or moved, so that the selection survives progress."""
+        items = self._bridge.queue.items
+        if [item.run_id for item in items] == [item.run_id for item in self._items]:
+            self._items = items
+            self._repaint()
+            return
+        self.beginResetModel()
+        self._items = items
+        self.endResetModel()
+
+    def _repaint(self) -> None:
+        if self._items:
+            self.dataChanged.emit(self.index(0, 0), self.index(len(self._items) - 1, len(QueueColumn) - 1))
+
+
+def _alignment(column: QueueColumn) -> Qt.AlignmentFlag:
+    right = column in (QueueColumn.RUN, QueueColumn.RATE, QueueColumn.ETA)
+    side = Qt.AlignmentFlag.AlignRight if right else Qt.AlignmentFlag.AlignLeft
+    return side | Qt.AlignmentFlag.AlignVCenter

@@ -1,0 +1,87 @@
+"""The bar beneath a form: run now, add to the queue, repeats, and the switch for live plots."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QCheckBox, QFrame, QHBoxLayout, QLabel, QPushButton, QSpinBox, QToolButton, QVBoxLayout
+
+from labconsole_ui.bridge import QueueBridge
+from labconsole_ui.theme import FontRole, Theme
+
+MAX_REPEATS = 1000
+
+
+class RunBar(QFrame):
+    """`run` and `add` are emitted by their buttons; `problem_clicked` by the sentence that says why they are off."""
+
+    run = Signal()
+    add = Signal()
+    campaign = Signal()
+    problem_clicked = Signal()
+    repeats_changed = Signal()
+
+    def __init__(self, bridge: QueueBridge, theme: Theme) -> None:
+        super().__init__()
+        column = QVBoxLayout(self)
+        column.setContentsMargins(20, 8, 20, 12)
+        column.setSpacing(8)
+        self.help_label = QLabel()
+        self.help_label.setProperty("muted", True)
+        self.help_label.setFont(theme.font(FontRole.CAPTION))
+        self.help_label.setWordWrap(True)
+        self.help_label.setMinimumHeight(self.help_label.fontMetrics().height() * 2 + 2)
+        self.help_label.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+        column.addWidget(self.help_label)
+        self.problem_button = QToolButton()
+        theme.bind_icon(self.problem_button, "error", "bad")
+        self.problem_button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        self.problem_button.setToolTip(self.tr("Go to the field"))
+        self.problem_button.clicked.connect(self.problem_clicked)
+        self.problem_button.hide()
+        column.addWidget(self.problem_button)
+        line = QHBoxLayout()
+        line.setSpacing(10)
+        column.addLayout(line)
+        self.run_button = QPushButton(self.tr("&Run"))
+        self.run_button.setProperty("primary", True)
+        self.run_button.setIcon(theme.icon("run", "on_accent"))
+        theme.bind_icon(self.run_button, "run", "on_accent")
+        self.run_button.setToolTip(self.tr("Run now, before what waits in the queue (Ctrl+Return)"))
+        self.run_button.clicked.connect(self.run)
+        self.add_button = QPushButton(self.tr("&Add to queue"))
+        theme.bind_icon(self.add_button, "queue-add")
+        self.add_button.setToolTip(self.tr("Run after what waits in the queue (Ctrl+Shift+Return)"))
+        self.add_button.clicked.connect(self.add)
+        self.campaign_button = QPushButton()
+        theme.bind_icon(self.campaign_button, "campaign")
+        self.campaign_button.clicked.connect(self.campaign)
+        self.repeats_box = QSpinBox()
+        self.repeats_box.setRange(1, MAX_REPEATS)
+        self.repeats_box.setPrefix("× ")
+        self.repeats_box.setAccessibleName(self.tr("Repeats"))
+        self.repeats_box.setToolTip(self.tr("How often the scenario runs; five or more make a comparison sound."))
+        self.repeats_box.valueChanged.connect(lambda _value: self.repeats_changed.emit())
+        self.live_box = QCheckBox(self.tr("&Live plots"))
+        self.live_box.setToolTip(
+            self.tr("Off: the run sends no live figures, not even the little work that they cost.")
+        )
+        self.live_box.setChecked(bridge.live_plots)
+        self.live_box.toggled.connect(bridge.set_live_plots)
+        bridge.live_plots_switched.connect(self.live_box.setChecked)
+        for widget in (self.run_button, self.repeats_box, self.add_button, self.campaign_button):
+            line.addWidget(widget)
+        line.addStretch(1)
+        line.addWidget(self.live_box)
+
+    def show_problem(self, sentence: str) -> None:
+        """Switch the buttons off and say why, or on with an empty sentence."""
+        self.problem_button.setText(sentence)
+        self.problem_button.setAccessibleName(sentence or self.tr("No problem"))
+        self.problem_button.setVisible(bool(sentence))
+        for button in (self.run_button, self.add_button):
+            button.setEnabled(not sentence)
+
+    def show_campaign(self, runs: int) -> None:
+        """Offer the whole campaign of the chosen profile, if it has more than one run."""
+        self.campaign_button.setText(self.tr("Run whole &campaign ({runs} runs)").format(runs=runs))
+        self.campaign_button.setVisible(runs > 1)

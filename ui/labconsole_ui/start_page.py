@@ -1,0 +1,212 @@
+"""The first page: what the console is, the demo in one click, the trials, and the latest runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtWidgets import (
+    QFrame,
+    QGridLayout,
+    QHBoxLayout,
+    QLabel,
+    QPushButton,
+    QScrollArea,
+    QSizePolicy,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from labconsole.plugin import Plugin, Plugins
+from labconsole.store.reader import Reader
+from labconsole.store.records import RunRow
+from labconsole_ui.background import Background
+from labconsole_ui.bridge import QueueBridge
+from labconsole_ui.theme import FontRole, Theme
+from labconsole_ui.words import STATUS_ICONS, duration, status_word
+
+COLUMN_WIDTH = 900
+RECENT_RUNS = 5
+
+
+class StartPage(QScrollArea):
+    """Signals say what the operator wants: the demo, a page (as in the navigation), a run."""
+
+    demo_wanted = Signal()
+    page_wanted = Signal(str)
+    run_wanted = Signal(int)
+
+    def __init__(
+        self,
+        plugins: Plugins,
+        bridge: QueueBridge,
+        theme: Theme,
+        reader_factory: Callable[[], Reader],
+        has_demo: bool,
+    ) -> None:
+        super().__init__()
+        self._theme = theme
+        self._bridge = bridge
+        self._reader_factory = reader_factory
+        self._background = Background(self)
+        self.demo_button = QPushButton(self.tr("Run the &demo"))
+        self.setWidgetResizable(True)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setAlignment(Qt.AlignmentFlag.AlignHCenter)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        page = QWidget()
+        page.setProperty("page", True)
+        page.setMaximumWidth(COLUMN_WIDTH)
+        column = QVBoxLayout(page)
+        column.setContentsMargins(28, 28, 28, 24)
+        column.setSpacing(24)
+        column.addWidget(self._hero(has_demo))
+        if plugins.found:
+            column.addLayout(self._trials(plugins))
+        self._recent = QVBoxLayout()
+        self._recent.setSpacing(0)
+        self._recent_box = self._section(self.tr("Latest runs"), self._recent)
+        self._recent_box.hide()
+        column.addWidget(self._recent_box)
+        column.addStretch(1)
+        self.setWidget(page)
+        bridge.finished.connect(lambda *_: self.refresh())
+        bridge.items_changed.connect(self._follow_queue)
+        theme.changed.connect(self.refresh)
+        self._follow_queue()
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Read the latest runs again, in the background."""
+        self._background.submit(self._read_recent, self._show_recent, lambda _sentence: None)
+
+    def _hero(self, has_demo: bool) -> QWidget:
+        box = QWidget()
+        column = QVBoxLayout(box)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(10)
+        title = QLabel(self.tr("Secure messaging, measured"))
+        title.setFont(self._theme.font(FontRole.DISPLAY))
+        column.addWidget(title)
+        text = QLabel(
+            self.tr(
+                "The lab console runs secure messaging trials between States and shows what protection costs in "
+                "throughput and latency. Every run is kept with all its samples, so that runs can be compared with "
+                "each other and with published figures."
+            )
+        )
+        text.setWordWrap(True)
+        text.setProperty("muted", True)
+        text.setFont(self._theme.font(FontRole.LEAD))
+        column.addWidget(text)
+        if not has_demo:
+            return box
+        line = QHBoxLayout()
+        line.setSpacing(16)
+        self.demo_button.setProperty("primary", True)
+        self.demo_button.setProperty("large", True)
+        self.demo_button.setIconSize(QSize(22, 22))
+        self._theme.bind_icon(self.demo_button, "run", "on_accent")
+        self.demo_button.clicked.connect(self.demo_wanted)
+        self.demo_caption = QLabel(
+            self.tr("All four AMQP tests on this computer, in about 30 seconds. Nothing to set up.")
+        )
+        self.demo_caption.setProperty("muted", True)
+        self.demo_caption.setWordWrap(True)
+        line.addWidget(self.demo_button)
+        line.addWidget(self.demo_caption, 1)
+        column.addSpacing(8)
+        column.addLayout(line)
+        return box
+
+    def _trials(self, plugins: Plugins) -> QVBoxLayout:
+        column = QVBoxLayout()
+        column.setSpacing(10)
+        heading = QLabel(self.tr("Trials"))
+        heading.setFont(self._theme.font(FontRole.HEADING))
+        column.addWidget(heading)
+        grid = QGridLayout()
+        grid.setSpacing(14)
+        for number, plugin in enumerate(plugins.found):
+            grid.addWidget(self._card(plugin), number // 2, number % 2)
+        if len(plugins.found) > 1:
+            grid.setColumnStretch(0, 1)
+            grid.setColumnStretch(1, 1)
+        column.addLayout(grid)
+        return column
+
+    def _card(self, plugin: Plugin) -> QFrame:
+        card = QFrame()
+        card.setProperty("card", True)
+        line = QHBoxLayout(card)
+        line.setContentsMargins(18, 16, 18, 16)
+        line.setSpacing(16)
+        mark = QLabel()
+        self._paint_mark(mark, plugin.name)
+        self._theme.changed.connect(lambda: self._paint_mark(mark, plugin.name))
+        line.addWidget(mark, 0, Qt.AlignmentFlag.AlignTop)
+        texts = QVBoxLayout()
+        texts.setSpacing(4)
+        title = QLabel(plugin.title)
+        title.setFont(self._theme.font(FontRole.STRONG))
+        text = QLabel(plugin.description)
+        text.setWordWrap(True)
+        text.setProperty("muted", True)
+        texts.addWidget(title)
+        texts.addWidget(text)
+        line.addLayout(texts, 1)
+        for kind in list(plugin.trials)[:1]:
+            button = QPushButton(self.tr("Open"))
+            button.setAccessibleName(self.tr("Open {title}").format(title=plugin.title))
+            button.clicked.connect(lambda _checked=False, kind=kind: self.page_wanted.emit(f"trial:{kind}"))
+            line.addWidget(button, 0, Qt.AlignmentFlag.AlignVCenter)
+        return card
+
+    def _paint_mark(self, mark: QLabel, plugin: str) -> None:
+        name = f"plugin-{plugin}" if self._theme.has_icon(f"plugin-{plugin}") else "plugin"
+        mark.setPixmap(self._theme.pixmap(name, 32, "link"))
+
+    def _section(self, title: str, content: QVBoxLayout) -> QWidget:
+        box = QWidget()
+        column = QVBoxLayout(box)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(8)
+        heading = QLabel(title)
+        heading.setFont(self._theme.font(FontRole.HEADING))
+        column.addWidget(heading)
+        card = QFrame()
+        card.setProperty("card", True)
+        card.setLayout(content)
+        content.setContentsMargins(6, 6, 6, 6)
+        column.addWidget(card)
+        return box
+
+    def _follow_queue(self) -> None:
+        self.demo_button.setEnabled(not self._bridge.queue.busy)
+
+    def _read_recent(self) -> list[RunRow]:
+        with self._reader_factory() as reader:
+            return reader.runs()[:RECENT_RUNS]
+
+    def _show_recent(self, runs: list[RunRow]) -> None:
+        while (item := self._recent.takeAt(0)) is not None:
+            widget = item.widget()
+            if widget is not None:
+                widget.deleteLater()
+        for run in runs:
+            self._recent.addWidget(self._run_button(run))
+        self._recent_box.setVisible(bool(runs))
+
+    def _run_button(self, run: RunRow) -> QToolButton:
+        button = QToolButton()
+        button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        button.setIcon(self._theme.icon(*STATUS_ICONS[run.status]))
+        button.setProperty("row", True)
+        parts = [f"{run.id}", run.scenario, status_word(run.status), duration(run.duration_s)]
+        button.setText("   ·   ".join(part for part in parts if part))
+        button.setToolTip(run.reason)
+        button.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        button.clicked.connect(lambda: self.run_wanted.emit(run.id))
+        return button

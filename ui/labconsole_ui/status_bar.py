@@ -1,0 +1,85 @@
+"""The status bar: what the engine does, how far it is, which database, and whether another console is open."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QLabel, QProgressBar, QStatusBar
+
+from labconsole.engine.queue import QueueState
+from labconsole_ui.bridge import QueueBridge
+from labconsole_ui.theme import FontRole, Theme
+from labconsole_ui.words import duration, figure, fraction, item_name
+
+PROGRESS_WIDTH = 160
+
+
+class ConsoleStatusBar(QStatusBar):
+    """Follows the queue."""
+
+    def __init__(self, bridge: QueueBridge, theme: Theme, database: Path) -> None:
+        super().__init__()
+        self._bridge = bridge
+        self._theme = theme
+        self.setSizeGripEnabled(False)
+        self._icon = QLabel()
+        self.state_label = QLabel()
+        self.state_label.setAccessibleName(self.tr("State of the engine"))
+        self.progress = QProgressBar()
+        self.progress.setRange(0, 1000)
+        self.progress.setTextVisible(False)
+        self.progress.setFixedWidth(PROGRESS_WIDTH)
+        self.progress.setAccessibleName(self.tr("Progress of the run"))
+        self.figures_label = QLabel()
+        self.figures_label.setFont(theme.font(FontRole.TABLE))
+        self.notice_label = QLabel()
+        self.notice_label.setProperty("tone", "warning")
+        self.notice_label.hide()
+        path = QLabel(str(database))
+        path.setProperty("muted", True)
+        path.setToolTip(self.tr("Database of this window"))
+        path.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.setContentsMargins(12, 2, 12, 2)
+        for widget in (self._icon, self.state_label, self.progress, self.figures_label):
+            self.addWidget(widget)
+        self.addPermanentWidget(self.notice_label)
+        self.addPermanentWidget(path)
+        bridge.items_changed.connect(self._follow)
+        bridge.live.connect(lambda *_: self._follow())
+        theme.changed.connect(self._follow)
+        self._follow()
+
+    def show_notice(self, sentence: str, explanation: str) -> None:
+        """Show a lasting notice, such as that of a second console."""
+        self.notice_label.setText(sentence)
+        self.notice_label.setToolTip(explanation)
+        self.notice_label.setVisible(bool(sentence))
+
+    def _follow(self) -> None:
+        items = self._bridge.queue.items
+        waiting = sum(item.state is QueueState.WAITING for item in items)
+        running = next((item for item in items if item.state is QueueState.RUNNING), None)
+        self.progress.setVisible(running is not None)
+        self.figures_label.setVisible(running is not None)
+        if running is None:
+            paused = self._bridge.queue.paused
+            self._icon.setPixmap(self._theme.pixmap("pause" if paused else "good", 16, "warning" if paused else "good"))
+            if paused and waiting:
+                self.state_label.setText(self.tr("Queue paused, {waiting} waiting").format(waiting=waiting))
+            else:
+                self.state_label.setText(self.tr("Queue paused") if paused else self.tr("Ready"))
+            return
+        self._icon.setPixmap(self._theme.pixmap("running", 16, "link"))
+        share = fraction(running)
+        self.progress.setRange(0, 1000 if share is not None else 0)
+        if share is not None:
+            self.progress.setValue(round(share * 1000))
+        text = self.tr("Run {run}: {name}").format(run=running.run_id, name=item_name(running))
+        self.state_label.setText(text)
+        parts = [
+            self.tr("{rate}/s").format(rate=figure(running.rate)) if running.rate else "",
+            self.tr("{left} left").format(left=duration(running.eta_s)) if running.eta_s is not None else "",
+            self.tr("{waiting} waiting").format(waiting=waiting) if waiting else "",
+        ]
+        self.figures_label.setText("   ".join(part for part in parts if part))

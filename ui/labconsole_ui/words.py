@@ -1,0 +1,67 @@
+"""Words and figures that several views share: states of runs, durations, rates."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QCoreApplication
+
+from labconsole.engine.queue import QueueItem, QueueState
+from labconsole.store.records import RunStatus
+
+
+def status_word(status: RunStatus) -> str:
+    """The status as one word."""
+    tr = QCoreApplication.translate
+    return {
+        RunStatus.QUEUED: tr("Status", "Waiting"),
+        RunStatus.RUNNING: tr("Status", "Running"),
+        RunStatus.FINISHED: tr("Status", "Finished"),
+        RunStatus.FAILED: tr("Status", "Failed"),
+        RunStatus.CANCELLED: tr("Status", "Cancelled"),
+        RunStatus.INTERRUPTED: tr("Status", "Interrupted"),
+    }[status]
+
+
+STATUS_ICONS: dict[RunStatus, tuple[str, str]] = {
+    RunStatus.QUEUED: ("waiting", "muted"),
+    RunStatus.RUNNING: ("running", "link"),
+    RunStatus.FINISHED: ("good", "good"),
+    RunStatus.FAILED: ("error", "bad"),
+    RunStatus.CANCELLED: ("cancelled", "muted"),
+    RunStatus.INTERRUPTED: ("warning", "warning"),
+}
+"""Icon and the colour's meaning of each status."""
+
+
+def item_name(item: QueueItem) -> str:
+    """A queue item in words: `Test 1, repeat 2 of 5`."""
+    if item.repeats <= 1:
+        return item.scenario
+    text = QCoreApplication.translate("Queue", "{scenario}, repeat {repeat} of {repeats}")
+    return text.format(scenario=item.scenario, repeat=item.repeat, repeats=item.repeats)
+
+
+def fraction(item: QueueItem) -> float | None:
+    """How much of the item is done, 0-1, or None if unknown."""
+    if item.state is QueueState.DONE:
+        return 1.0 if item.status is RunStatus.FINISHED else None
+    if item.state is QueueState.WAITING:
+        return 0.0
+    return min(item.done / item.total, 1.0) if item.total else None
+
+
+def duration(seconds: float | None) -> str:
+    """`8 s`, `2 min 05 s`, `1 h 03 min`, or nothing."""
+    if seconds is None:
+        return ""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+
+
+def figure(value: float) -> str:
+    """A count or rate with narrow spaces between thousands."""
+    digits = 0 if abs(value) >= 100 or float(value).is_integer() else 1
+    return f"{value:,.{digits}f}".replace(",", "\u202f")
