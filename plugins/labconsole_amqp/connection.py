@@ -232,7 +232,7 @@ def _authenticate(endpoint: Endpoint, wire: Wire, pump: Pump, deadline: float) -
             raise TrialError(_refusal(endpoint, text(lib.pn_sasl_get_mech(sasl))))
         if wire.eof:
             raise TrialError(_gone(endpoint, wire))
-        _turn(endpoint, pump, deadline)
+        _turn(endpoint, wire, pump, deadline)
 
 
 def _await_open(endpoint: Endpoint, wire: Wire, pump: Pump, deadline: float) -> None:
@@ -241,12 +241,12 @@ def _await_open(endpoint: Endpoint, wire: Wire, pump: Pump, deadline: float) -> 
             raise TrialError(f"{endpoint.name} closed the connection: {wire.condition or 'no reason given'}")
         if wire.eof:
             raise TrialError(_gone(endpoint, wire))
-        _turn(endpoint, pump, deadline)
+        _turn(endpoint, wire, pump, deadline)
     if wire.remote_closed:
         raise TrialError(f"{endpoint.name} closed the connection: {wire.condition or 'no reason given'}")
 
 
-def _turn(endpoint: Endpoint, pump: Pump, deadline: float) -> None:
+def _turn(endpoint: Endpoint, wire: Wire, pump: Pump, deadline: float) -> None:
     left = deadline - time.monotonic()
     if left <= 0:
         raise TrialError(f"{endpoint.name} accepted the connection but does not answer AMQP: is it an AMQP 1.0 port?")
@@ -257,8 +257,8 @@ def _turn(endpoint: Endpoint, pump: Pump, deadline: float) -> None:
         if endpoint.tls is not None and isinstance(error.__cause__, ssl.SSLError):
             name = endpoint.tls.server_name or endpoint.host
             raise TrialError(client_failure(endpoint.name, name, endpoint.tls, error.__cause__)) from error
-        if endpoint.tls is not None and isinstance(error.__cause__, ConnectionError):
-            raise TrialError(_gone(endpoint, None)) from error
+        if isinstance(error.__cause__, ConnectionError):
+            raise TrialError(_gone(endpoint, wire)) from error
         raise
 
 
@@ -273,12 +273,17 @@ def _refusal(endpoint: Endpoint, chosen: str | None) -> str:
     return f"{endpoint.name} lets nobody in without user or certificate (SASL ANONYMOUS refused)"
 
 
-def _gone(endpoint: Endpoint, wire: Wire | None) -> str:
+def _gone(endpoint: Endpoint, wire: Wire) -> str:
+    """The broker hung up before the connection was open, without saying why in AMQP."""
+    name, condition = endpoint.name, wire.condition or ""
+    if "got: AMQP SASL layer" in condition:
+        return f"{name} lets nobody in without authentication: give user and password, or a client certificate"
+    if "AMQP" in condition and "protocol header got" in condition:
+        return f"{name} does not speak AMQP 1.0: check the port, and the broker's plugin for AMQP 1.0"
     if endpoint.tls is not None:
         shown = "our client certificate" if endpoint.tls.certificate_file else "a client without certificate"
-        return f"{endpoint.name} closed the connection right after TLS: it does not seem to accept {shown}"
-    reason = _unless_aborted(wire.condition) if wire is not None else ""
-    return f"{endpoint.name} closed the connection before AMQP was open{reason}: is it a plain AMQP 1.0 port?"
+        return f"{name} closed the connection right after TLS: it does not seem to accept {shown}"
+    return f"{name} closed the connection before AMQP was open: is it a TLS port, or no AMQP 1.0 port?"
 
 
 def _unless_aborted(condition: str | None) -> str:

@@ -7,7 +7,7 @@ import struct
 import time
 from collections import deque
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,16 @@ from labconsole_amqp.fastlink_wire import TagRing, ffi, lib
 
 _CHUNK_MESSAGES = 256
 _CHUNK_BYTES = 256 * 1024
+
+
+class Sent(NamedTuple):
+    """Messages handed to the engine: when (ns), and the stamp in each (ms since the Unix epoch); equal lengths."""
+
+    times_ns: NDArray[np.int64]
+    stamps_ms: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.times_ns)
 
 
 class Sender(Link):
@@ -66,40 +76,42 @@ class Sender(Link):
         """How many messages wait for their acknowledgement."""
         return len(self._pending)
 
-    def send(self, template: Template, count: int, first_number: int = 0) -> NDArray[np.int64]:
+    def send(self, template: Template, count: int, first_number: int = 0) -> Sent:
         """Send up to `count` messages from `template`, as many as there is capacity for, numbered from `first_number`.
 
-        Returns the time when each was handed to the engine (ns, int64[messages sent]). Never waits; `pump` when it
-        sent less than asked. Raises TrialError if the message is larger than the peer takes, or the link is gone.
+        Never waits; `pump` when it sent less than asked. Raises TrialError if the message is larger than the peer
+        takes, or the link is gone.
         """
         self.check_size(len(template.message))
         if self._rows is None or self._rows.template is not template:
             self._rows = _Rows(template)
         rows, size = self._rows, len(template.message)
         times: list[int] = []
+        stamps: list[int] = []
         while len(times) < count and (capacity := self.capacity):
             chunk = min(count - len(times), capacity, len(rows.starts))
-            rows.patch(chunk, first_number + len(times))
+            stamps += [rows.patch(chunk, first_number + len(times))] * chunk
             self._write(rows.starts[:chunk], itertools.repeat(size), times)
-        return np.array(times, np.int64)
+        return Sent(np.array(times, np.int64), np.array(stamps, np.int64))
 
-    def send_messages(self, messages: Sequence[bytes], stamp_offset: int | None) -> NDArray[np.int64]:
+    def send_messages(self, messages: Sequence[bytes], stamp_offset: int) -> Sent:
         """Send the first of `messages`, as many as there is capacity for; the time of sending is written at
-        `stamp_offset` of each (see `Template`), if given.
+        `stamp_offset` of each (see `Template`).
 
         Returns and raises as `send`.
         """
         times: list[int] = []
+        stamps: list[int] = []
         while len(times) < len(messages) and (capacity := self.capacity):
             chunk = [
                 bytearray(message) for message in messages[len(times) : len(times) + min(capacity, _CHUNK_MESSAGES)]
             ]
             for message in chunk:
                 self.check_size(len(message))
-                if stamp_offset is not None:
-                    struct.pack_into(">q", message, stamp_offset, time.time_ns() // 1_000_000)
+                stamps.append(time.time_ns() // 1_000_000)
+                struct.pack_into(">q", message, stamp_offset, stamps[-1])
             self._write([ffi.from_buffer("char[]", message) for message in chunk], map(len, chunk), times)
-        return np.array(times, np.int64)
+        return Sent(np.array(times, np.int64), np.array(stamps, np.int64))
 
     def _write(self, starts: Sequence[Any], sizes: Iterable[int], times: list[int]) -> None:
         """Make one delivery of each message, and flush; appends the times to `times`."""
@@ -183,9 +195,14 @@ class _Rows:
         offset = template.number_offset
         self._numbers = None if offset is None else self._rows[:, offset : offset + 8]
 
-    def patch(self, count: int, first_number: int) -> None:
-        """Write the stamp of now, and the numbers from `first_number` on, into the first `count` rows."""
-        self._stamps[:count] = np.frombuffer(struct.pack(">q", time.time_ns() // 1_000_000), np.uint8)
+    def patch(self, count: int, first_number: int) -> int:
+        """Write the stamp of now, and the numbers from `first_number` on, into the first `count` rows.
+
+        Returns the stamp, ms since the Unix epoch.
+        """
+        stamp_ms = time.time_ns() // 1_000_000
+        self._stamps[:count] = np.frombuffer(struct.pack(">q", stamp_ms), np.uint8)
         if self._numbers is not None:
             numbers = np.arange(first_number, first_number + count, dtype=">u8")
             self._numbers[:count] = numbers.view(np.uint8).reshape(count, 8)
+        return stamp_ms

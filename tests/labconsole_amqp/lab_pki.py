@@ -1,0 +1,89 @@
+"""Certificates for the AMQP tests, made with `cryptography`: a lab CA, a foreign one, and what either has signed."""
+
+from __future__ import annotations
+
+import datetime
+import ipaddress
+from dataclasses import dataclass
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+PASSPHRASE = "lab passphrase"
+
+
+@dataclass(frozen=True)
+class Identity:
+    """PEM files of one certificate and its key (PKCS#8, encrypted with `PASSPHRASE` if `encrypted`)."""
+
+    certificate: Path
+    key: Path
+
+
+class LabCa:
+    """A CA of its own; `ca_file` is its certificate."""
+
+    def __init__(self, folder: Path, name: str = "Lab CA") -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._folder = folder
+        self._key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+        self._name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+        builder = _builder(self._name, self._name, self._key.public_key(), days=(-1, 30))
+        builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        self.ca_file = folder / "ca.pem"
+        self.ca_file.write_bytes(builder.sign(self._key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM))
+
+    def issue(
+        self,
+        name: str,
+        *,
+        hosts: tuple[str, ...] = ("localhost", "127.0.0.1"),
+        days: tuple[int, int] = (-1, 30),
+        encrypted: bool = False,
+    ) -> Identity:
+        """A certificate with common name `name`, valid from day `days[0]` to day `days[1]` from now."""
+        key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+        subject = x509.Name(
+            [x509.NameAttribute(NameOID.ORGANIZATION_NAME, "Lab"), x509.NameAttribute(NameOID.COMMON_NAME, name)]
+        )
+        builder = _builder(subject, self._name, key.public_key(), days)
+        builder = builder.add_extension(x509.SubjectAlternativeName([_host(host) for host in hosts]), critical=False)
+        usages = [ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]
+        builder = builder.add_extension(x509.ExtendedKeyUsage(usages), critical=False)
+        identity = Identity(self._folder / f"{name}.pem", self._folder / f"{name}.key")
+        identity.certificate.write_bytes(
+            builder.sign(self._key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
+        )
+        protection = (
+            serialization.BestAvailableEncryption(PASSPHRASE.encode()) if encrypted else serialization.NoEncryption()
+        )
+        identity.key.touch(0o600)
+        identity.key.write_bytes(
+            key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, protection)
+        )
+        return identity
+
+
+def _builder(
+    subject: x509.Name, issuer: x509.Name, public_key: rsa.RSAPublicKey, days: tuple[int, int]
+) -> x509.CertificateBuilder:
+    now = datetime.datetime.now(datetime.UTC)
+    return (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(issuer)
+        .public_key(public_key)
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now + datetime.timedelta(days=days[0]))
+        .not_valid_after(now + datetime.timedelta(days=days[1]))
+    )
+
+
+def _host(host: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ipaddress.ip_address(host))
+    except ValueError:
+        return x509.DNSName(host)
