@@ -125,9 +125,16 @@ def test_proton_without_tls_is_built_again_and_then_refused(checkout: Path, capf
     assert Environment(checkout).step() is Step.MAKE
 
 
-def test_a_package_with_another_hash_is_refused(checkout: Path) -> None:
-    (checkout / environment.BUILD_LOCK).write_text(f"builder==1 \\\n    --hash=sha256:{'0' * 64}\n")
-    with pytest.raises(SetupError, match="has not the hash that is locked"):
+@pytest.mark.parametrize(
+    ("entry", "said"),
+    [
+        (f"builder==1 \\\n    --hash=sha256:{'0' * 64}\n", "has not the hash that is locked"),
+        ("builder==1\n", "pip has failed"),
+    ],
+)
+def test_a_package_with_another_hash_or_none_is_refused(checkout: Path, entry: str, said: str) -> None:
+    (checkout / environment.BUILD_LOCK).write_text(entry)
+    with pytest.raises(SetupError, match=said):
         Environment(checkout).ensure()
 
 
