@@ -100,7 +100,7 @@ class Environment:
             raise SetupError(f"the virtual environment {self.path} could not be made: the last lines above say why.")
 
     def _fill(self) -> None:
-        say("installing the locked dependencies: about 800 MB on the disk, a few minutes the first time")
+        say("installing the locked dependencies: about 550 MB on the disk, a few minutes the first time")
         self._pip("--require-hashes", "--requirement", str(BUILD_LOCK))
         self._pip("--require-hashes", "--no-build-isolation", "--requirement", str(CONSOLE_LOCK))
         if not self._proton_has_tls():
@@ -187,7 +187,7 @@ def explain_pip(output: str) -> str:
             "a downloaded package has not the hash that is locked, so it was not installed: check your package index."
         )
     if "No space left on device" in output:
-        return "the disk is full: the environment takes about 800 MB; free some space and start again."
+        return "the disk is full: the environment takes about 550 MB; free some space and start again."
     if "Failed building wheel for python-qpid-proton" in output or "Failed to build python-qpid-proton" in output:
         return "python-qpid-proton could not be compiled: the lines above say why; correct that and start again."
     return "pip has failed: its last lines above say why; correct that and start again."
