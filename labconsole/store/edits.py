@@ -11,7 +11,7 @@ from labconsole.clock import wall_now
 from labconsole.store import schema
 from labconsole.store.encoding import time_to_text
 from labconsole.store.errors import StoreError
-from labconsole.store.records import RunStatus
+from labconsole.store.records import LIVE
 from labconsole.store.store import Store
 
 
@@ -57,9 +57,7 @@ def purge_trash(store: Store) -> int:
     """Remove what is in the trash for good, only with no live run; returns the number of runs. Raises StoreError."""
     run, scenario, campaign = schema.run, schema.scenario, schema.campaign
     with store.writer.transaction(durable=True) as connection:
-        live = connection.execute(
-            select(run.c.id).where(run.c.status.in_((RunStatus.QUEUED, RunStatus.RUNNING))).limit(1)
-        ).scalar()
+        live = connection.execute(select(run.c.id).where(run.c.status.in_(LIVE)).limit(1)).scalar()
         if live is not None:
             raise StoreError(f"Run {live} is queued or running: empty the trash when no run is going on.")
         purged = connection.execute(delete(run).where(run.c.id.in_(select(schema.trash.c.run_id)))).rowcount

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -14,6 +15,21 @@ def to_json(value: Any) -> str:
     if isinstance(value, Mapping):
         value = dict(value)
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
+def to_shown_json(value: Any) -> str:
+    """The same for what is only shown (an event's data, say): what JSON cannot say becomes text."""
+    return to_json(_sayable(value))
+
+
+def _sayable(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key): _sayable(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_sayable(inner) for inner in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return value if isinstance(value, str | int | float | None) else str(value)
 
 
 def sha256_hex(text: str) -> str:

@@ -18,7 +18,7 @@ from labconsole.store import schema
 from labconsole.store.encoding import time_from_text
 from labconsole.store.errors import StoreError, explained
 from labconsole.store.opening import checked_version, connect, core_connection
-from labconsole.store.records import Owner, RunDetail, RunRow, RunStatus, StoredSeries
+from labconsole.store.records import LIVE, LiveRun, Owner, RunDetail, RunRow, RunStatus, StoredSeries
 from labconsole.store.samples import StoredSamples, series_columns
 from labconsole.trial import Direction, Event, Level, Metric, Origin, Verdict
 
@@ -97,6 +97,14 @@ class Reader:
             wanted = wanted.where(schema.trash.c.run_id.is_(None))
         with self._snapshot() as connection:
             return _records(connection, wanted, narrow=campaign_id is not None)
+
+    def live_runs(self) -> list[LiveRun]:
+        """The runs that are queued or running, in the order of their ids."""
+        run = schema.run.c
+        live = select(run.id, run.uuid, run.status, run.owner_pid, run.owner_started, run.owner_boot)
+        with self._snapshot() as connection:
+            rows = connection.execute(live.where(run.status.in_(LIVE)).order_by(run.id)).all()
+        return [LiveRun(number, uuid, RunStatus(status), Owner(*owner)) for number, uuid, status, *owner in rows]
 
     def run(self, run_id: int) -> RunDetail:
         """Everything of one run but its samples. Raises StoreError if there is no such run."""

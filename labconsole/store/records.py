@@ -24,7 +24,11 @@ class RunStatus(StrEnum):
     @property
     def final(self) -> bool:
         """Whether the run will not change any more."""
-        return self not in (RunStatus.QUEUED, RunStatus.RUNNING)
+        return self not in LIVE
+
+
+LIVE = (RunStatus.QUEUED, RunStatus.RUNNING)
+"""Where a run stands that is not at its end."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +38,16 @@ class Owner:
     pid: int
     started: float
     boot_id: str
+
+
+@dataclass(frozen=True)
+class LiveRun:
+    """A run that is queued or running, and the process that owns it."""
+
+    id: int
+    uuid: str
+    status: RunStatus
+    owner: Owner
 
 
 @dataclass(frozen=True)

@@ -18,13 +18,12 @@ from sqlalchemy.dialects.sqlite import insert as upsert
 
 from labconsole.store import chunks as column_chunks
 from labconsole.store import schema
-from labconsole.store.encoding import sha256_hex, time_to_text, to_json
+from labconsole.store.encoding import sha256_hex, time_to_text, to_json, to_shown_json
 from labconsole.store.errors import StoreError
-from labconsole.store.records import NewCampaign, Owner, RunStatus
+from labconsole.store.reader import Reader
+from labconsole.store.records import LIVE, LiveRun, NewCampaign, Owner, RunStatus
 from labconsole.store.writing import Writer
 from labconsole.trial import Evaluation, Event, Series
-
-_LIVE = (RunStatus.QUEUED, RunStatus.RUNNING)
 
 
 @dataclass(frozen=True)
@@ -45,16 +44,6 @@ class EventRecord:
     role: str
     seq: int
     event: Event
-
-
-@dataclass(frozen=True)
-class LiveRun:
-    """A run that is queued or running, and the process that owns it."""
-
-    id: int
-    uuid: str
-    status: RunStatus
-    owner: Owner
 
 
 class Store:
@@ -157,29 +146,20 @@ class Store:
     def run_ended(self, run_id: int, status: RunStatus, reason: str, ended: datetime) -> None:
         """A queued or running run has come to its end; `reason` is one sentence unless it finished."""
         with self.writer.transaction(durable=True) as connection:
-            self._change_status(connection, run_id, _LIVE, status=status, reason=reason, ended=time_to_text(ended))
+            self._change_status(connection, run_id, LIVE, status=status, reason=reason, ended=time_to_text(ended))
 
     def mark_ended(self, run: LiveRun, status: RunStatus, reason: str, ended: datetime) -> bool:
         """End a run whose owner is proven dead, unless somebody was faster; says whether this call did it."""
-        columns = schema.run.c
+        of_run = (schema.run.c.id == run.id, schema.run.c.status == run.status)
         with self.writer.transaction(durable=True) as connection:
-            statement = (
-                update(schema.run)
-                .where(columns.id == run.id, columns.status == run.status, columns.owner_pid == run.owner.pid)
-                .where(columns.owner_started == run.owner.started, columns.owner_boot == run.owner.boot_id)
-                .values(status=status, reason=reason, ended=time_to_text(ended))
-            )
-            return connection.execute(statement).rowcount == 1
+            statement = update(schema.run).where(*of_run)
+            values = {"status": status, "reason": reason, "ended": time_to_text(ended)}
+            return connection.execute(statement.values(values)).rowcount == 1
 
     def live_runs(self) -> list[LiveRun]:
-        """The runs that are queued or running, in the order of their ids."""
-        columns = schema.run.c
-        with self.writer.transaction() as connection:
-            rows = connection.execute(select(schema.run).where(columns.status.in_(_LIVE)).order_by(columns.id)).all()
-        return [
-            LiveRun(row.id, row.uuid, RunStatus(row.status), Owner(row.owner_pid, row.owner_started, row.owner_boot))
-            for row in rows
-        ]
+        """The runs that are queued or running, in the order of their ids; waits for no lock."""
+        with Reader(self.path) as reader:
+            return reader.live_runs()
 
     def add_series(self, run_id: int, role: str, series: Series) -> int:
         """Declare a series of a role and return its id; the same one again changes nothing."""
@@ -228,7 +208,7 @@ class Store:
                 "direction": metric.direction,
                 "origin": metric.origin,
                 "labels": to_json(metric.labels),
-                "samples": metric.samples,
+                "samples": int(metric.samples),
             }
             for position, metric in enumerate(evaluation.metrics)
         ]
@@ -239,7 +219,7 @@ class Store:
                 "name": verdict.name,
                 "result": verdict.result,
                 "reason": verdict.reason,
-                "evidence": to_json(verdict.evidence),
+                "evidence": to_shown_json(verdict.evidence),
             }
             for position, verdict in enumerate(evaluation.verdicts)
         ]
@@ -355,7 +335,7 @@ def _event_columns(run_id: int, record: EventRecord) -> dict[str, Any]:
         "level": event.level,
         "name": event.name,
         "message": event.message,
-        "data": to_json(event.data),
+        "data": to_shown_json(event.data),
     }
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -150,6 +152,29 @@ def test_taking_a_spool_in_again_changes_nothing(
     assert events[0] == event(2).event
 
 
+def test_threads_share_a_store(store: Store, new_runs: list[int], chunk: MakeChunk, database: Path) -> None:
+    def fill(run_id: int) -> None:
+        for seq in range(10):
+            store.append(run_id, [chunk(seq)])
+
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(fill, new_runs))
+    with Reader(database) as reader:
+        rows = [len(reader.samples(run_id).table("messages", "sender")["kind"]) for run_id in new_runs]
+    assert rows == [1000] * 4
+
+
+def test_what_json_cannot_say_does_not_cost_the_samples(
+    store: Store, new_runs: list[int], chunk: MakeChunk, database: Path
+) -> None:
+    data = {"rate": float("nan"), "sizes": (1, 2.5), "when": Path("x"), "ok": True}
+    odd = Event(1, "sender", Level.INFO, "odd", "Odd data.", data)
+    store.append(new_runs[0], [chunk(0)], [EventRecord("sender", 0, odd)])
+    with Reader(database) as reader:
+        (event,) = reader.run(new_runs[0]).events
+    assert event.data == {"rate": "nan", "sizes": [1, 2.5], "when": "x", "ok": True}
+
+
 def test_a_gap_in_the_chunks_is_refused_with_nothing_of_the_batch_written(
     store: Store, new_runs: list[int], chunk: MakeChunk, database: Path
 ) -> None:
@@ -253,13 +278,19 @@ def test_a_reader_holds_no_transaction(store: Store, new_runs: list[int], chunk:
     assert (busy, log, done) == (0, 0, 0)
 
 
-def test_a_reader_cannot_write_and_leaves_the_log_to_writers(store: Store, new_runs: list[int], database: Path) -> None:
-    log = database.with_name("runs.db-wal")
-    size = log.stat().st_size
-    Reader(database).close()
-    assert log.stat().st_size == size > 0
-    store.close()
-    assert not log.exists()
+def test_a_reader_alone_sees_what_a_dead_writer_left_and_leaves_the_log_to_writers(
+    store: Store, new_runs: list[int], database: Path, tmp_path: Path
+) -> None:
+    left = tmp_path / "left"
+    left.mkdir()
+    for name in ("runs.db", "runs.db-wal"):
+        shutil.copy(tmp_path / name, left)
+    log = (left / "runs.db-wal").read_bytes()
+    with Reader(left / "runs.db") as reader:
+        assert len(reader.runs()) == len(new_runs)
+    assert (left / "runs.db-wal").read_bytes() == log
+    Store.open(left / "runs.db").close()
+    assert not (left / "runs.db-wal").exists()
 
 
 def test_the_log_is_kept_short(store: Store, new_runs: list[int], messages: Series, database: Path) -> None:
