@@ -8,13 +8,21 @@ from typing import Any, Generic, TypeVar
 
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, Qt
 from PySide6.QtGui import QAction, QColor, QGuiApplication, QKeySequence
-from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QWidget
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QHeaderView,
+    QStyle,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QTableView,
+    QWidget,
+)
 
 from labconsole_ui.theme import FontRole, Theme
 
 R = TypeVar("R")
 Index = QModelIndex | QPersistentModelIndex
-SORT_ROLE = Qt.ItemDataRole.UserRole
+ICON_ROLE = Qt.ItemDataRole.UserRole
 
 
 @dataclass(frozen=True)
@@ -73,9 +81,10 @@ class RecordModel(QAbstractTableModel, Generic[R]):
         self._order = None if self._order is None or self._order[0] >= len(fields) else self._order
         self.endResetModel()
 
-    def set_records(self, records: Iterable[R]) -> None:
-        """Show these records instead of the ones before."""
+    def set_records(self, records: Iterable[R], accepts: Callable[[R], bool] | None = None) -> None:
+        """Show these records, or those of them that `accepts`, instead of the ones before."""
         self._all = list(records)
+        self._accepts = accepts
         self._rearrange()
 
     def set_filter(self, accepts: Callable[[R], bool] | None) -> None:
@@ -129,6 +138,9 @@ class RecordModel(QAbstractTableModel, Generic[R]):
         if role == Qt.ItemDataRole.DecorationRole and field.icon is not None:
             icon = field.icon(record)
             return self._theme.icon(*icon) if icon else None
+        if role == ICON_ROLE and field.icon is not None:
+            icon = field.icon(record)
+            return icon[0] if icon else None
         if role == Qt.ItemDataRole.FontRole and field.strong is not None and field.strong(record):
             return self._theme.font(FontRole.STRONG)
         return None
@@ -185,6 +197,8 @@ class DataTable(QTableView):
         self.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
         self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
         self.setTabKeyNavigation(False)
+        self.setItemDelegate(_CellDelegate(theme, self))
+        self.setStyleSheet("QTableView::item { padding: 0 8px; }")
         self.verticalHeader().hide()
         self.verticalHeader().setDefaultSectionSize(self.fontMetrics().height() + 12)
         header = self.horizontalHeader()
@@ -218,7 +232,22 @@ class DataTable(QTableView):
         """Give every column the width of its contents, up to `widest` pixels."""
         self.resizeColumnsToContents()
         for column in range(self.model().columnCount()):
-            self.setColumnWidth(column, min(widest, self.columnWidth(column) + 8))
+            self.setColumnWidth(column, min(widest, self.columnWidth(column)))
+
+
+class _CellDelegate(QStyledItemDelegate):
+    """Icons of selected rows take the colour of the text on the selection."""
+
+    def __init__(self, theme: Theme, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._theme = theme
+
+    def initStyleOption(self, option: QStyleOptionViewItem, index: Index) -> None:  # noqa: N802 - Qt's name
+        """The look of a cell."""
+        super().initStyleOption(option, index)
+        name = index.data(ICON_ROLE)
+        if name is not None and option.state & QStyle.StateFlag.State_Selected:
+            option.icon = self._theme.icon(name, "on_accent")
 
 
 def _alignment(field: Field[Any]) -> int:

@@ -29,14 +29,14 @@ class RunChanges(QObject):
     def trash(self, runs: Sequence[RunRow]) -> str:
         """Move runs to the trash and return the sentence that says so."""
         ids = [run.id for run in runs]
-        text = QCoreApplication.translate("History", "%n run(s) moved to trash", None, len(ids))
+        text = moved_to_trash(ids)
         self._push(text, lambda store: edits.trash(store, ids), lambda store: edits.restore(store, ids))
         return text
 
     def restore(self, runs: Sequence[RunRow]) -> str:
         """Take runs out of the trash and return the sentence that says so."""
         ids = [run.id for run in runs]
-        text = QCoreApplication.translate("History", "%n run(s) restored", None, len(ids))
+        text = restored(ids)
         self._push(text, lambda store: edits.restore(store, ids), lambda store: edits.trash(store, ids))
         return text
 
@@ -73,6 +73,20 @@ class RunChanges(QObject):
 
     def _push(self, text: str, do: Callable[[Store], object], undo: Callable[[Store], object]) -> None:
         self.stack.push(_Change(text, lambda: self.write(do), lambda: self.write(undo)))
+
+
+def moved_to_trash(ids: Sequence[int]) -> str:
+    """`Run 7 moved to trash`, `3 runs moved to trash`."""
+    if len(ids) == 1:
+        return QCoreApplication.translate("History", "Run {0} moved to trash").format(ids[0])
+    return QCoreApplication.translate("History", "{0} runs moved to trash").format(len(ids))
+
+
+def restored(ids: Sequence[int]) -> str:
+    """`Run 7 restored`, `3 runs restored`."""
+    if len(ids) == 1:
+        return QCoreApplication.translate("History", "Run {0} restored").format(ids[0])
+    return QCoreApplication.translate("History", "{0} runs restored").format(len(ids))
 
 
 class _Change(QUndoCommand):

@@ -8,11 +8,9 @@ from pathlib import Path
 from PySide6.QtCore import QByteArray, QEvent, QObject, QPoint, Qt, QTimer, Signal
 from PySide6.QtGui import QAction, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import (
-    QComboBox,
     QFileDialog,
     QHBoxLayout,
     QLabel,
-    QLineEdit,
     QMenu,
     QMessageBox,
     QPushButton,
@@ -22,18 +20,18 @@ from PySide6.QtWidgets import (
 )
 
 from labconsole.plugin import Plugins
-from labconsole.report.csv_export import export_run
 from labconsole.store.reader import Reader
-from labconsole.store.records import RunRow, RunStatus
+from labconsole.store.records import RunRow
 from labconsole_ui.background import Background
 from labconsole_ui.bridge import QueueBridge
 from labconsole_ui.history import query
 from labconsole_ui.history.changes import RunChanges
-from labconsole_ui.history.columns import Catalogue, catalogue, column_of, run_fields
+from labconsole_ui.history.columns import Catalogue, column_of, run_fields
+from labconsole_ui.history.filters import HistoryFilters
+from labconsole_ui.history.source import RunSource
 from labconsole_ui.message_bar import Message, MessageBar, Tone
 from labconsole_ui.tables import DataTable, RecordModel
 from labconsole_ui.theme import Theme
-from labconsole_ui.words import status_word
 
 POLL_MS = 500
 
@@ -58,17 +56,20 @@ class HistoryView(QWidget):
         super().__init__(parent)
         self.setAccessibleName(self.tr("History of all runs"))
         self._theme = theme
-        self._runs = _RunSource(reader_factory, plugins)
-        self._background = Background(self)
+        self._runs = RunSource(reader_factory, plugins)
+        self._background = Background(self, at_end=self._runs.close)
         self._busy = self._stale = False
-        self._haystacks: dict[int, tuple[RunRow, str]] = {}
+        self._all: dict[int, RunRow] = {}
+        self._haystacks: dict[int, str] = {}
         self._catalogue: Catalogue | None = None
         self._columns_state = QByteArray()
         self.changes = RunChanges(store_path, self._background, self)
         self.changes.changed.connect(self.refresh)
         self.changes.failed.connect(self._say_failed)
         self.messages = MessageBar(theme)
-        self._build_filters()
+        self.filters = HistoryFilters(self)
+        self.filters.changed.connect(self._filter)
+        self.filters.search.installEventFilter(self)
         self._build_table()
         self._build_actions()
         self._arrange()
@@ -123,27 +124,20 @@ class HistoryView(QWidget):
     def _show_columns(self, known: Catalogue) -> None:
         self.model.set_fields(run_fields(known))
         self.table.sortByColumn(-1, Qt.SortOrder.AscendingOrder)
-        chosen = self.kind_box.currentData()
-        self.kind_box.blockSignals(True)
-        self.kind_box.clear()
-        self.kind_box.addItem(self.tr("All trials"), "")
-        for kind, title in known.titles.items():
-            self.kind_box.addItem(title, kind)
-        self.kind_box.setCurrentIndex(max(0, self.kind_box.findData(chosen)))
-        self.kind_box.blockSignals(False)
+        self.filters.set_kinds(known.titles)
 
     def _show_runs(self, runs: list[RunRow]) -> None:
-        first = not self._haystacks
+        first = not self._all
         chosen = {run.id for run in self.selected()}
         current = self.table.currentIndex()
         current_id = self.model.record(current.row()).id if current.isValid() else None
         scrolled = self.table.verticalScrollBar().value()
-        known = self._haystacks
+        texts = self._haystacks
         self._haystacks = {
-            run.id: known[run.id] if run.id in known and known[run.id][0] == run else (run, query.searchable(run))
-            for run in runs
+            run.id: texts[run.id] if self._all.get(run.id) == run else query.searchable(run) for run in runs
         }
-        self.model.set_records(runs)
+        self._all = {run.id: run for run in runs}
+        self.model.set_records(runs, self.filters.condition(self._haystacks))
         if first and runs:
             self.table.fit_columns()
             self.restore_columns(self._columns_state)
@@ -173,31 +167,14 @@ class HistoryView(QWidget):
     # Filtering
 
     def _filter(self) -> None:
-        terms = query.parse(self.search.text())
-        status, kind, trash = self.status_box.currentData(), self.kind_box.currentData(), self.trash_button.isChecked()
-
-        def accepted(run: RunRow) -> bool:
-            return (
-                run.trashed == trash
-                and (not status or run.status.value == status)
-                and (not kind or run.kind == kind)
-                and query.accepts(terms, run, self._haystacks[run.id][1])
-            )
-
-        self.model.set_filter(accepted)
+        self.model.set_filter(self.filters.condition(self._haystacks))
         self._update_state()
 
-    def clear_filter(self) -> None:
-        """Show all runs again."""
-        self.search.clear()
-        self.status_box.setCurrentIndex(0)
-        self.kind_box.setCurrentIndex(0)
-
     def _update_state(self) -> None:
-        shown, trash = self.model.rowCount(), self.trash_button.isChecked()
-        total = sum(run.trashed == trash for run, _ in self._haystacks.values())
+        shown, trash = self.model.rowCount(), self.filters.trash
+        total = sum(run.trashed == trash for run in self._all.values())
         self.count_label.setText(
-            self.tr("%n run(s)", "", total)
+            self.tr("Runs: {0}").format(f"{total:,}")
             if shown == total
             else self.tr("{0} of {1} runs").format(f"{shown:,}", f"{total:,}")
         )
@@ -222,14 +199,14 @@ class HistoryView(QWidget):
         return [self.model.record(row) for row in rows]
 
     def _update_actions(self) -> None:
-        runs, trash = self.selected(), self.trash_button.isChecked()
+        runs, trash = self.selected(), self.filters.trash
         for action in (self.open_action, self.export_action):
             action.setEnabled(bool(runs))
         self.compare_action.setEnabled(len(runs) > 1)
         self.use_action.setEnabled(len(runs) == 1)
         self.trash_action.setEnabled(bool(runs) and not trash)
         self.restore_action.setEnabled(bool(runs) and trash)
-        self.purge_action.setEnabled(trash and any(run.trashed for run, _ in self._haystacks.values()))
+        self.purge_action.setEnabled(trash and any(run.trashed for run in self._all.values()))
         self.delete_button.setVisible(not trash)
         for button in (self.restore_button, self.purge_button):
             button.setVisible(trash)
@@ -253,11 +230,11 @@ class HistoryView(QWidget):
         self.messages.show_message(Message(Tone.INFO, text, link=(self.tr("Undo"), self.changes.stack.undo)))
 
     def _purge(self) -> None:
-        count = sum(run.trashed for run, _ in self._haystacks.values())
+        count = sum(run.trashed for run in self._all.values())
         answer = QMessageBox.question(
             self,
             self.tr("Empty the trash"),
-            self.tr("Remove %n run(s) with all their samples for good? This cannot be undone.", "", count),
+            self.tr("Runs to remove for good, with all their samples: {0}. This cannot be undone.").format(count),
         )
         if answer is QMessageBox.StandardButton.Yes:
             self.changes.purge()
@@ -290,7 +267,7 @@ class HistoryView(QWidget):
             if watched is self.table and event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
                 self._open()
                 return True
-            if watched is self.search and event.key() == Qt.Key.Key_Down:
+            if watched is self.filters.search and event.key() == Qt.Key.Key_Down:
                 self.table.setFocus()
                 return True
         return super().eventFilter(watched, event)
@@ -312,29 +289,6 @@ class HistoryView(QWidget):
         self.columns_changed.emit()
 
     # Building
-
-    def _build_filters(self) -> None:
-        self.search = QLineEdit(self)
-        self.search.setPlaceholderText(self.tr("Find runs: words, status:failed, tag:night, kind:amqp, run:12"))
-        self.search.setAccessibleName(self.tr("Filter the runs"))
-        self.search.setClearButtonEnabled(True)
-        self.search.textChanged.connect(self._filter)
-        self.search.installEventFilter(self)
-        self.status_box = QComboBox(self)
-        self.status_box.setAccessibleName(self.tr("Status of the runs"))
-        self.status_box.addItem(self.tr("All states"), "")
-        for status in RunStatus:
-            self.status_box.addItem(status_word(status), status.value)
-        self.status_box.currentIndexChanged.connect(self._filter)
-        self.kind_box = QComboBox(self)
-        self.kind_box.setAccessibleName(self.tr("Trial of the runs"))
-        self.kind_box.addItem(self.tr("All trials"), "")
-        self.kind_box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
-        self.kind_box.currentIndexChanged.connect(self._filter)
-        self.trash_button = QPushButton(self.tr("Trash"), self)
-        self.trash_button.setCheckable(True)
-        self.trash_button.setToolTip(self.tr("Show the runs in the trash"))
-        self.trash_button.toggled.connect(self._filter)
 
     def _build_table(self) -> None:
         self.table = DataTable(self.tr("Runs"), self._theme, self)
@@ -371,7 +325,7 @@ class HistoryView(QWidget):
         find = QAction(self.tr("Find runs"), self)
         find.setShortcut(QKeySequence.StandardKey.Find)
         find.setShortcutContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
-        find.triggered.connect(self.search.setFocus)
+        find.triggered.connect(self.filters.search.setFocus)
         self.addAction(find)
 
     def _action(
@@ -399,10 +353,6 @@ class HistoryView(QWidget):
         return button
 
     def _arrange(self) -> None:
-        filters = QHBoxLayout()
-        filters.addWidget(self.search, 1)
-        for widget in (self.status_box, self.kind_box, self.trash_button):
-            filters.addWidget(widget)
         self.open_button, self.compare_button = self._button(self.open_action), self._button(self.compare_action)
         self.use_button, self.export_button = self._button(self.use_action), self._button(self.export_action)
         self.delete_button, self.restore_button = self._button(self.trash_action), self._button(self.restore_action)
@@ -421,7 +371,7 @@ class HistoryView(QWidget):
         self.empty_label.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.empty_label.setProperty("muted", True)
         self.clear_button = QPushButton(self.tr("Clear the filter"), self.empty)
-        self.clear_button.clicked.connect(self.clear_filter)
+        self.clear_button.clicked.connect(self.filters.clear)
         middle = QVBoxLayout(self.empty)
         middle.addStretch(1)
         middle.addWidget(self.empty_label)
@@ -434,35 +384,7 @@ class HistoryView(QWidget):
         layout.setContentsMargins(16, 12, 16, 12)
         layout.setSpacing(10)
         layout.addWidget(self.messages)
-        layout.addLayout(filters)
+        layout.addWidget(self.filters)
         layout.addWidget(self.stack, 1)
         layout.addLayout(bar)
         self._filter()
-
-
-class _RunSource:
-    """Reads runs on the background thread; keeps one connection, whose data version tells when to read again."""
-
-    def __init__(self, reader_factory: Callable[[], Reader], plugins: Plugins) -> None:
-        self._factory = reader_factory
-        self._plugins = plugins
-        self._reader: Reader | None = None
-        self._version = -1
-        self._catalogue: Catalogue | None = None
-
-    def read(self, *, force: bool) -> tuple[Catalogue, list[RunRow]] | None:
-        """Trials and runs, or None if nothing was written since. Raises StoreError."""
-        if self._reader is None:
-            self._reader = self._factory()
-        if self._catalogue is None:
-            self._catalogue = catalogue(self._plugins)
-        version = self._reader.data_version()
-        if version == self._version and not force:
-            return None
-        self._version = version
-        return self._catalogue, self._reader.runs(include_trashed=True)
-
-    def export(self, run_ids: list[int], folder: Path) -> int:
-        """Write runs as CSV; returns the number of files. Raises StoreError and ExportError."""
-        with self._factory() as reader:
-            return sum(len(export_run(reader, run_id, folder / f"run-{run_id}")) for run_id in run_ids)

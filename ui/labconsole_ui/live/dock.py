@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-from PySide6.QtCore import Qt, QTimer
+from PySide6.QtCore import QTimer
 from PySide6.QtGui import QHideEvent, QShowEvent
-from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QLabel, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from labconsole.analysis.figures import format_duration, format_figure
 from labconsole.engine.protocol import LiveFrame
@@ -18,6 +18,7 @@ from labconsole.trial import LiveChannel
 from labconsole_ui.bridge import QueueBridge
 from labconsole_ui.live.figures import Figure, FigureStrip
 from labconsole_ui.live.model import ChannelFigures, GrowingCurve, LiveRun
+from labconsole_ui.plots.grid import PlotGrid
 from labconsole_ui.plots.timeplot import PlotCurve, TimePlot
 from labconsole_ui.theme import FontRole, Theme
 from labconsole_ui.words import item_name, status_word
@@ -114,7 +115,6 @@ class LiveView(QWidget):
         self._note.setText(self._explanation())
         self._strip.set_figures(self._figures())
         live, off = self._live, self.off_box.isChecked()
-        self._plots.setVisible(not off)
         if live is None or off:
             return
         zero = live.zero_ns
@@ -178,7 +178,7 @@ class LiveView(QWidget):
     def _rate_figures(self, channel: LiveChannel, figures: ChannelFigures) -> list[Figure]:
         unit = rate_unit(channel.unit)
         now = self.tr("{0} in the last second").format(channel.title)
-        mean = self.tr("{0} since T0, divided by the time since T0").format(channel.title)
+        mean = self.tr("{0} since T0, divided by the time from T0 to the last count").format(channel.title)
         return [
             Figure(self.tr("Rate now"), format_figure(_rounded(figures.rate), unit), now),
             Figure(self.tr("Mean since T0"), format_figure(_rounded(figures.mean_rate), unit), mean),
@@ -208,18 +208,9 @@ class LiveView(QWidget):
         self.latency_plot = TimePlot(self.tr("Latency"), "ns", self._theme, empty_text=waiting)
         self.cpu_plot = TimePlot(self.tr("CPU, 100 % = one core"), "%", self._theme, empty_text=waiting)
         self.memory_plot = TimePlot(self.tr("Resident memory"), "B", self._theme, empty_text=waiting)
-        self._plots = QWidget(self)
-        plots = QVBoxLayout(self._plots)
-        plots.setContentsMargins(0, 0, 0, 0)
-        plots.setSpacing(8)
+        self._plots = PlotGrid(self)
         for plot in (self.rate_plot, self.latency_plot, self.cpu_plot, self.memory_plot):
-            plots.addWidget(plot)
-        scroll = QScrollArea(self)
-        scroll.setWidgetResizable(True)
-        scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        scroll.setWidget(self._plots)
-        self._plots.setProperty("page", True)
+            self._plots.add(plot.accessibleName(), plot)
         head = QHBoxLayout()
         head.addWidget(self._title, 1)
         head.addWidget(self.off_box)
@@ -228,7 +219,7 @@ class LiveView(QWidget):
         layout.setSpacing(8)
         layout.addLayout(head)
         layout.addWidget(self._strip)
-        layout.addWidget(scroll, 1)
+        layout.addWidget(self._plots, 1)
         layout.addWidget(self._note)
 
     def _apply_theme(self) -> None:

@@ -41,7 +41,8 @@ class GrowingCurve:
 
 @dataclass(frozen=True)
 class ChannelFigures:
-    """A channel since T0. `rate` covers the last second, `mean_rate` all since T0 (counts per second).
+    """A channel since T0. `rate` covers the last second; `mean_rate` is the count over the time from T0 to the last
+    frame in which it grew, so that it does not sink while roles drain (both counts per second).
 
     `minimum`, `maximum`, `mean` and the `quantiles` by name are in ns, for channels with observations; mean and
     quantiles come from the log histogram and are within 1.1 %.
@@ -63,6 +64,7 @@ class LiveRun:
         self._declared = {channel.name: channel for channel in channels}
         self._recent: deque[LiveFrame] = deque()
         self._first_ns: int | None = None
+        self._counted_ns: dict[str, int] = {}
         self.latest: LiveFrame | None = None
         self.rates: dict[str, GrowingCurve] = {}
         self.latencies: dict[str, dict[str, GrowingCurve]] = {}
@@ -98,6 +100,10 @@ class LiveRun:
         if self.latest is not None and frame.t_ns <= self.latest.t_ns:
             return
         self._first_ns = self._first_ns if self._first_ns is not None else frame.t_ns
+        before = self.latest.channels if self.latest is not None else {}
+        for name, channel in frame.channels.items():
+            if channel.count > (before[name].count if name in before else 0):
+                self._counted_ns[name] = frame.t_ns
         self.latest = frame
         for name, usage in frame.usage.items():
             self.cpu.setdefault(name, GrowingCurve()).append(frame.t_ns, usage.cpu)
@@ -117,7 +123,8 @@ class LiveRun:
         if self.latest is None:
             raise KeyError(name)
         frame, now = self.latest.channels[name], self.latest
-        elapsed_s = (now.t_ns - now.begin_ns) / 1e9 if now.begin_ns is not None else 0.0
+        counted_ns = self._counted_ns.get(name)
+        elapsed_s = (counted_ns - now.begin_ns) / 1e9 if now.begin_ns is not None and counted_ns is not None else 0.0
         quantiles = {label: frame.histogram.quantile(fraction) for label, fraction in QUANTILES}
         return ChannelFigures(
             frame.count,

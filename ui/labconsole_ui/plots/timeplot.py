@@ -21,7 +21,17 @@ from PySide6.QtGui import (
     QResizeEvent,
     QShowEvent,
 )
-from PySide6.QtWidgets import QFileDialog, QFrame, QHBoxLayout, QLabel, QMenu, QMessageBox, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QFileDialog,
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QMenu,
+    QMessageBox,
+    QSizePolicy,
+    QVBoxLayout,
+    QWidget,
+)
 
 from labconsole_ui.plots.canvas import Canvas
 from labconsole_ui.plots.legend import Legend
@@ -64,9 +74,10 @@ class TimePlot(QFrame):
         self.setAccessibleDescription(
             self.tr("Arrow keys move along time, plus and minus zoom, Home shows everything, Shift+arrow reads values.")
         )
-        self.setMinimumHeight(180)
+        self.setMinimumHeight(170)
         self.canvas = Canvas(self._unit, theme)
         self.canvas.setAccessibleName(self.tr("Drawing area of {0}").format(title))
+        self.canvas.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Ignored)
         self.legend = Legend(theme, self)
         self._title = QLabel(title, self)
         self._empty = QLabel(empty_text, self.canvas)

@@ -13,6 +13,8 @@ from labconsole_ui.runview.loading import LoadedRun
 from labconsole_ui.theme import FontRole, Theme
 from labconsole_ui.words import STATUS_ICONS, status_word
 
+NO_BREAK = "\u00a0"
+
 
 class RunHeader(QFrame):
     """Shows a run's record; `note_edited` and `tags_edited` carry a text that was typed and confirmed."""
@@ -48,6 +50,7 @@ class RunHeader(QFrame):
         texts.addStretch(1)
         fields = QFormLayout()
         fields.setContentsMargins(0, 0, 0, 0)
+        fields.setVerticalSpacing(6)
         fields.addRow(self.tr("&Note"), self.note)
         fields.addRow(self.tr("&Tags"), self.tags)
         top = QHBoxLayout()
@@ -67,9 +70,10 @@ class RunHeader(QFrame):
         row = loaded.detail.row
         before, self._row = self._row, row
         self.title.setText(self.tr("Run {0}: {1}").format(row.id, row.scenario))
-        self.facts.setText("  ·  ".join(self._facts(loaded)))
+        self.facts.setText("  ·  ".join(fact.replace(" ", NO_BREAK) for fact in self._facts(loaded)))
         if before is None or before.note != row.note:
             self.note.setText(row.note)
+            self.note.setCursorPosition(0)
         if before is None or before.tags != row.tags:
             self.tags.setText(", ".join(row.tags))
         self._apply_theme()
@@ -98,7 +102,8 @@ class RunHeader(QFrame):
         facts.append(self.tr("repeat {0}").format(row.repeat))
         if row.started is not None:
             local, utc = row.started.astimezone(), row.started.astimezone(UTC)
-            facts.append(self.tr("started {0} ({1} UTC)").format(f"{local:%Y-%m-%d %H:%M:%S}", f"{utc:%H:%M:%S}"))
+            facts.append(self.tr("started {0}").format(f"{local:%Y-%m-%d %H:%M:%S}"))
+            self.facts.setToolTip(f"{utc:%Y-%m-%d %H:%M:%S} UTC")
         if row.duration_s is not None:
             facts.append(self.tr("took {0}").format(format_duration(row.duration_s)))
         return facts

@@ -75,7 +75,11 @@ def metric_fields() -> list[Field[MetricRow]]:
             right=True,
         ),
         Field(translate("RunView", "Origin"), lambda row: row.metric.origin.value),
-        Field(translate("RunView", "Better"), lambda row: direction_text(row.metric.direction)),
+        Field(
+            translate("RunView", "Better"),
+            lambda row: direction_text(row.metric.direction)[:1],
+            tooltip=lambda row: direction_text(row.metric.direction),
+        ),
     ]
 
 

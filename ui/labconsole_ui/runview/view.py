@@ -7,10 +7,8 @@ from typing import Any
 
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import (
-    QHeaderView,
     QLabel,
     QProgressBar,
-    QScrollArea,
     QSplitter,
     QTabWidget,
     QVBoxLayout,
@@ -26,6 +24,7 @@ from labconsole.store.store import Store
 from labconsole.trial import Curve
 from labconsole_ui.background import Background
 from labconsole_ui.bridge import QueueBridge
+from labconsole_ui.plots.grid import PlotGrid
 from labconsole_ui.plots.timeplot import PlotCurve, TimePlot
 from labconsole_ui.runview import records
 from labconsole_ui.runview.header import RunHeader
@@ -60,12 +59,16 @@ class RunView(QWidget):
         self.tabs.setDocumentMode(True)
         self.tabs.setAccessibleName(self.tr("Tables of the run"))
         self.tables: dict[str, DataTable] = {}
-        self.plots: dict[str, TimePlot] = {}
         self._arrange()
         bridge.items_changed.connect(self._reload_unfinished)
         bridge.finished.connect(self._finished)
         self._status: RunStatus | None = None
         self.reload()
+
+    @property
+    def plots(self) -> dict[str, TimePlot]:
+        """The plots by the name of their group."""
+        return self.grid.plots
 
     def reload(self) -> None:
         """Read the run again, in the background."""
@@ -149,7 +152,6 @@ class RunView(QWidget):
         table.setToolTip("" if rows else empty)
         self.tabs.setTabText(self.tabs.indexOf(table), f"{title} ({len(rows)})" if key == "events" else title)
         table.fit_columns()
-        table.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
 
     # Plots
 
@@ -159,9 +161,7 @@ class RunView(QWidget):
         for curve in curves:
             groups.setdefault(curve.group, []).append(curve)
         for name in self.plots.keys() - groups.keys():
-            plot = self.plots.pop(name)
-            self._plots_layout.removeWidget(plot)
-            plot.deleteLater()
+            self.grid.remove(name)
         for name, members in groups.items():
             plot = self.plots.get(name) or self._new_plot(name, members[0].unit)
             plot.set_curves([PlotCurve(curve.title, curve.t_s, curve.values) for curve in members])
@@ -169,9 +169,8 @@ class RunView(QWidget):
         self._plots_note.setVisible(not groups)
 
     def _new_plot(self, name: str, unit: str) -> TimePlot:
-        plot = TimePlot(name, unit, self._theme, empty_text=self.tr("No samples"), parent=self._plots_page)
-        self.plots[name] = plot
-        self._plots_layout.addWidget(plot, 1)
+        plot = TimePlot(name, unit, self._theme, empty_text=self.tr("No samples"))
+        self.grid.add(name, plot)
         return plot
 
     # Note and tags
@@ -203,24 +202,18 @@ class RunView(QWidget):
         self._plots_note.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._plots_note.setProperty("muted", True)
         self._plots_note.setWordWrap(True)
-        self._plots_page = QWidget(self)
-        self._plots_page.setProperty("page", True)
-        self._plots_layout = QVBoxLayout(self._plots_page)
-        self._plots_layout.setContentsMargins(0, 0, 0, 0)
-        self._plots_layout.setSpacing(8)
-        self._plots_layout.addWidget(self._plots_note)
-        scroll = QScrollArea(self)
-        scroll.setWidgetResizable(True)
-        scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        scroll.setWidget(self._plots_page)
+        self.grid = PlotGrid(self)
+        right = QWidget(self)
+        plots = QVBoxLayout(right)
+        plots.setContentsMargins(0, 0, 0, 0)
+        plots.addWidget(self._plots_note)
+        plots.addWidget(self.grid, 1)
         self.splitter = QSplitter(Qt.Orientation.Horizontal, self)
         self.splitter.setChildrenCollapsible(False)
         self.splitter.setHandleWidth(12)
         self.splitter.addWidget(self.tabs)
-        self.splitter.addWidget(scroll)
-        self.splitter.setStretchFactor(0, 1)
-        self.splitter.setStretchFactor(1, 1)
+        self.splitter.addWidget(right)
+        self.splitter.setSizes([560, 660])
         layout = QVBoxLayout(self)
         layout.setContentsMargins(16, 12, 16, 12)
         layout.setSpacing(10)

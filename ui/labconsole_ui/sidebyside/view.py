@@ -124,7 +124,7 @@ class SideBySideView(QWidget):
     def _show_parameters(self, table: Table) -> None:
         differing = [line for line in table.parameters if line.differs]
         equal = [line for line in table.parameters if not line.differs]
-        self.fold_button.setText(self.tr("%n equal parameter(s)", "", len(equal)))
+        self.fold_button.setText(self.tr("Equal parameters: {0}").format(len(equal)))
         self.fold_button.setArrowType(
             Qt.ArrowType.DownArrow if self.fold_button.isChecked() else Qt.ArrowType.RightArrow
         )
@@ -146,7 +146,7 @@ class SideBySideView(QWidget):
             runs = (
                 self.tr("run {0}").format(group.runs[0].id)
                 if len(group.runs) == 1
-                else self.tr("%n repeat(s)", "", group.repeats)
+                else self.tr("{0} repeats").format(group.repeats)
             )
             baseline = self.tr("baseline") if index == table.baseline else ""
             headings.append(f"{group.title}\n{', '.join(part for part in (runs, baseline) if part)}")
@@ -177,7 +177,7 @@ class SideBySideView(QWidget):
             if index != table.baseline:
                 fields.append(_difference_field(index, self.tr("difference")))
                 self._column_of.append(index)
-        fields.append(Field(self.tr("Know this"), lambda line: line.remark, tone=lambda line: "muted"))
+        fields.append(Field(self.tr("Remark"), lambda line: line.remark, tone=lambda line: "muted"))
         return fields
 
     # Export

@@ -1,0 +1,45 @@
+"""Reads runs for the history on its background thread, and only when something was written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from labconsole.plugin import Plugins
+from labconsole.report.csv_export import export_run
+from labconsole.store.reader import Reader
+from labconsole.store.records import RunRow
+from labconsole_ui.history.columns import Catalogue, catalogue
+
+
+class RunSource:
+    """Keeps one connection, whose data version tells when to read again."""
+
+    def __init__(self, reader_factory: Callable[[], Reader], plugins: Plugins) -> None:
+        self._factory = reader_factory
+        self._plugins = plugins
+        self._reader: Reader | None = None
+        self._version = -1
+        self._catalogue: Catalogue | None = None
+
+    def read(self, *, force: bool) -> tuple[Catalogue, list[RunRow]] | None:
+        """Trials and runs, trashed ones as well; None if nothing was written since. Raises StoreError."""
+        if self._reader is None:
+            self._reader = self._factory()
+        if self._catalogue is None:
+            self._catalogue = catalogue(self._plugins)
+        version = self._reader.data_version()
+        if version == self._version and not force:
+            return None
+        self._version = version
+        return self._catalogue, self._reader.runs(include_trashed=True)
+
+    def export(self, run_ids: list[int], folder: Path) -> int:
+        """Write runs as CSV, a folder for each; returns the number of files. Raises StoreError and ExportError."""
+        with self._factory() as reader:
+            return sum(len(export_run(reader, run_id, folder / f"run-{run_id}")) for run_id in run_ids)
+
+    def close(self) -> None:
+        """Release the connection."""
+        if self._reader is not None:
+            self._reader.close()
