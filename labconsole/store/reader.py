@@ -56,11 +56,14 @@ class Reader:
         """Open `path`, which must be a database of this version. Raises StoreError."""
         self.path = path
         with explained(path):
+            nothing = StoreError(f"There is no database {path}: run a trial first, or name another file.")
             if not path.exists():
-                raise StoreError(f"There is no database {path}: run a trial first, or name another file.")
+                raise nothing
             self._raw = connect(path, "ro")
             try:
                 version = checked_version(self._raw, path)
+                if not version:
+                    raise nothing
                 if version != schema.VERSION:
                     raise StoreError(
                         f"{path} is of an older version ({version}): open it in the lab console to update it."

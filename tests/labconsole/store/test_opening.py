@@ -171,6 +171,8 @@ def test_a_file_that_is_no_database_is_refused_untouched(database: Path) -> None
 
 def test_an_empty_file_becomes_a_database(database: Path) -> None:
     database.touch()
+    with pytest.raises(StoreError, match="There is no database"):
+        Reader(database)
     Store.open(database).close()
     with Reader(database) as reader:
         assert reader.runs() == []
