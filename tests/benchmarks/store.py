@@ -5,8 +5,6 @@ Run it with `python tests/benchmarks/store.py`; it works in a temporary director
 
 from __future__ import annotations
 
-import resource
-import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -60,12 +58,7 @@ def main() -> None:
             measure(f"list {RUNS:,} runs with {METRICS} metrics each", lambda: reader.runs(), 5)
             measure("detail of one run", lambda: reader.run(ids[0]), 5)
             measure(f"read {ROWS:,} rows x 4 columns", lambda: reader.samples(ids[0]).table("messages", "sender"), 3)
-            before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
             measure(f"export {ROWS:,} rows to CSV", lambda: export_run(reader, ids[0], Path(directory) / "csv"), 1)
-            grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / (
-                1e6 if sys.platform == "darwin" else 1e3
-            )
-            print(f"{'memory grown by the export':55} {grown:9.1f} MB")
 
 
 def measure(title: str, work: Callable[[], Any], times: int) -> None:
