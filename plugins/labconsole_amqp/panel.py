@@ -69,12 +69,10 @@ class AmqpPanel(TrialPanel):
 
 
 def _segments() -> list[Segment]:
-    tr = QCoreApplication.translate
     segments = []
-    for test, title in TEST_TITLES.items():
-        name, _, meaning = title.partition(": ")
-        heading = tr("AmqpPanel", "{name} · {meaning}").format(name=name, meaning=meaning)
-        segments.append(Segment(test, heading, TEST_DESCRIPTIONS[test], _ICONS[test]))
+    for test, text in TEST_TITLES.items():
+        name, _, title = text.partition(": ")
+        segments.append(Segment(test, name, title[:1].upper() + title[1:], TEST_DESCRIPTIONS[test], _ICONS[test]))
     return segments
 
 

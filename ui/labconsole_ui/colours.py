@@ -29,6 +29,8 @@ class Colours:
     accent: str
     """Ground of the primary button and of selections; `on_accent` is the text on it."""
     on_accent: str
+    accent_hover: str
+    """The primary button beneath the pointer."""
     link: str
     """Accent as text."""
     good: str
@@ -39,6 +41,8 @@ class Colours:
     warning_ground: str
     bad_ground: str
     info_ground: str
+    scroll: str
+    """Handles of scroll bars."""
     grid: str
     """Grid lines of plots."""
     series: tuple[str, ...]
@@ -57,6 +61,7 @@ LIGHT = Colours(
     disabled="#8b95a3",
     accent="#1b5a9e",
     on_accent="#ffffff",
+    accent_hover="#154a84",
     link="#1b5a9e",
     good="#17683f",
     warning="#875000",
@@ -65,6 +70,7 @@ LIGHT = Colours(
     warning_ground="#fdf1dc",
     bad_ground="#fcebe9",
     info_ground="#e6eff9",
+    scroll="#b6c0cc",
     grid="#c9d1db",
     series=("#0072b2", "#d55e00", "#008a65", "#b8558c", "#a87400", "#2b8fc9", "#6a4fa3", "#4b5563"),
 )
@@ -81,6 +87,7 @@ DARK = Colours(
     disabled="#6b7889",
     accent="#2b70c0",
     on_accent="#ffffff",
+    accent_hover="#2463ab",
     link="#86bdf7",
     good="#6fd19b",
     warning="#f2bd63",
@@ -89,6 +96,7 @@ DARK = Colours(
     warning_ground="#3a2e17",
     bad_ground="#44211f",
     info_ground="#1b3049",
+    scroll="#46525f",
     grid="#3d4856",
     series=("#56b4e9", "#f0883e", "#2fc79b", "#e59ac4", "#e6b422", "#a8d4ff", "#b39ddb", "#d5dbe3"),
 )

@@ -33,7 +33,8 @@ class HelpPage(QTextBrowser):
     def _fill(self) -> None:
         c = self._theme.colours
         self.document().setDefaultStyleSheet(
-            f"h1 {{ font-size: 15pt; font-weight: 600; }} h2 {{ font-size: 11.5pt; font-weight: 600; }}"
+            f"h1 {{ font-size: 15pt; font-weight: 600; }} h2 {{ font-size: 12pt; font-weight: 600; }}"
+            f"li {{ margin-bottom: 4px; }}"
             f"td {{ padding: 4px 24px 4px 0; }} .key {{ color: {c.link}; font-weight: 600; }} p {{ color: {c.text}; }}"
         )
         rows = "".join(

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtWidgets import QDockWidget, QMainWindow, QWidget
 
 from labconsole_ui.settings import WindowState
+from labconsole_ui.theme import Theme
+from labconsole_ui.title_bar import TitleBar
 
 LAYOUT_VERSION = 1
 FIRST_SIZE = QSize(1280, 800)
@@ -15,13 +15,19 @@ _GEOMETRY = "window/geometry"
 _DOCKS = "window/docks"
 
 
-def add_dock(window: QMainWindow, name: str, title: str, area: Qt.DockWidgetArea, content: QWidget) -> QDockWidget:
-    """Put `content` into a dock that can be moved, floated and closed."""
+def make_dock(
+    window: QMainWindow, theme: Theme, name: str, title: str, content: QWidget, least_width: int
+) -> QDockWidget:
+    """Put `content` into a dock that can be moved, floated and closed; `arrange` gives it its place."""
     dock = QDockWidget(title, window)
     dock.setObjectName(name)
     dock.setWidget(content)
     dock.setAccessibleName(title)
-    window.addDockWidget(area, dock)
+    dock.setMinimumWidth(least_width)
+    dock.setTitleBarWidget(TitleBar(dock, theme))
+    dock.dockLocationChanged.connect(lambda _area: _show_title_bars(window))
+    dock.topLevelChanged.connect(lambda _floating: _show_title_bars(window))
+    dock.visibilityChanged.connect(lambda _visible: _show_title_bars(window))
     return dock
 
 
@@ -30,21 +36,34 @@ def arrange(window: QMainWindow, navigation: QDockWidget, live: QDockWidget, bot
     areas = Qt.DockWidgetArea
     window.setCorner(Qt.Corner.BottomLeftCorner, areas.LeftDockWidgetArea)
     window.setCorner(Qt.Corner.BottomRightCorner, areas.BottomDockWidgetArea)
-    for dock, area in ((navigation, areas.LeftDockWidgetArea), (live, areas.RightDockWidgetArea)):
+    for dock in (navigation, live, *bottom):
+        window.removeDockWidget(dock)
+    for dock, area in (
+        (navigation, areas.LeftDockWidgetArea),
+        (live, areas.RightDockWidgetArea),
+        (bottom[0], areas.BottomDockWidgetArea),
+    ):
         dock.setFloating(False)
         window.addDockWidget(area, dock)
-        dock.show()
-    for dock in bottom:
+    for dock in bottom[1:]:
         dock.setFloating(False)
-        window.addDockWidget(areas.BottomDockWidgetArea, dock)
+        # Into the tabs at once: side by side they would need more width than a small screen has.
+        window.tabifyDockWidget(bottom[0], dock)
+    for dock in (navigation, live, *bottom):
         dock.show()
-    for first, second in pairwise(bottom):
-        window.tabifyDockWidget(first, second)
     bottom[0].raise_()
     width, height = window.width(), window.height()
-    window.resizeDocks([navigation], [210], Qt.Orientation.Horizontal)
-    window.resizeDocks([live], [max(400, width * 33 // 100)], Qt.Orientation.Horizontal)
-    window.resizeDocks(bottom[:1], [max(210, height * 26 // 100)], Qt.Orientation.Vertical)
+    window.resizeDocks([navigation, live], [200, max(380, width * 31 // 100)], Qt.Orientation.Horizontal)
+    window.resizeDocks(bottom[:1], [max(190, height * 25 // 100)], Qt.Orientation.Vertical)
+
+
+def _show_title_bars(window: QMainWindow) -> None:
+    """A dock among tabs is named by its tab; a title bar of its own would only say it again."""
+    for dock in window.findChildren(QDockWidget):
+        tabbed = not dock.isFloating() and bool(window.tabifiedDockWidgets(dock))
+        bar = dock.titleBarWidget()
+        if isinstance(bar, TitleBar):
+            bar.set_folded(tabbed)
 
 
 def remember(window: QMainWindow, state: WindowState) -> None:

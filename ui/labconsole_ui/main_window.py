@@ -71,7 +71,7 @@ class MainWindow(QMainWindow):
         kind, _, name = target.partition(":")
         match kind:
             case "start":
-                self.pages.show_page(START, self.tr("First page"), "home", self._start_page, closable=False)
+                self.pages.show_page(START, self.tr("Start"), "home", self._start_page, closable=False)
             case "help":
                 make = lambda: HelpPage(self.services.theme, self._menus.actions)  # noqa: E731
                 self.pages.show_page(HELP, self.tr("Help"), "help", make)
@@ -207,10 +207,10 @@ class MainWindow(QMainWindow):
     # Putting together
 
     def _build(self) -> None:
-        services = self.services
+        services, theme = self.services, self.services.theme
         self.setWindowTitle(self.tr("{database} — Lab console").format(database=services.database.name))
         self.setWindowIcon(services.theme.icon("app", "link"))
-        self.setDockNestingEnabled(True)
+        self.setDockOptions(self.dockOptions() | QMainWindow.DockOption.GroupedDragging)
         self.setTabPosition(Qt.DockWidgetArea.BottomDockWidgetArea, self.pages.TabPosition.North)
         centre = QWidget()
         column = QVBoxLayout(centre)
@@ -219,18 +219,11 @@ class MainWindow(QMainWindow):
         column.addWidget(self.messages)
         column.addWidget(self.pages, 1)
         self.setCentralWidget(centre)
-        areas = Qt.DockWidgetArea
-        self.navigation_dock = layout.add_dock(
-            self, "navigation", self.tr("Navigation"), areas.LeftDockWidgetArea, self.navigation
-        )
-        self.live_dock = layout.add_dock(self, "live", self.tr("Live plots"), areas.RightDockWidgetArea, self.live_view)
-        self.queue_dock = layout.add_dock(
-            self, "queue", self.tr("Run queue"), areas.BottomDockWidgetArea, self.queue_view
-        )
-        self.history_dock = layout.add_dock(
-            self, "history", self.tr("History"), areas.BottomDockWidgetArea, self.history_view
-        )
-        self.log_dock = layout.add_dock(self, "log", self.tr("Log"), areas.BottomDockWidgetArea, self.log_pane)
+        self.navigation_dock = layout.make_dock(self, theme, "navigation", self.tr("Navigation"), self.navigation, 190)
+        self.live_dock = layout.make_dock(self, theme, "live", self.tr("Live plots"), self.live_view, 330)
+        self.queue_dock = layout.make_dock(self, theme, "queue", self.tr("Run queue"), self.queue_view, 300)
+        self.history_dock = layout.make_dock(self, theme, "history", self.tr("History"), self.history_view, 300)
+        self.log_dock = layout.make_dock(self, theme, "log", self.tr("Log"), self.log_pane, 300)
         self._bottom_docks = [self.queue_dock, self.history_dock, self.log_dock]
         self.status = ConsoleStatusBar(services.bridge, services.theme, services.database)
         self.setStatusBar(self.status)
@@ -261,7 +254,7 @@ class MainWindow(QMainWindow):
         queue.addSeparator()
         menus.adopt(queue, [view.clear_action])
         show = menus.menu(self.tr("&View"))
-        menus.add(show, self.tr("&First page"), lambda: self.show_page(START), "Alt+Home", "home")
+        menus.add(show, self.tr("&Start page"), lambda: self.show_page(START), "Alt+Home", "home")
         show.addSeparator()
         menus.add_docks(show, [self.navigation_dock, self.queue_dock, self.live_dock, self.history_dock, self.log_dock])
         show.addSeparator()

@@ -46,7 +46,7 @@ class Navigation(QTreeWidget):
                 self.setCurrentItem(item)
 
     def _fill(self) -> None:
-        self._entry(None, self.tr("First page"), "home", "text", START)
+        self._entry(None, self.tr("Start"), "home", "text", START)
         for plugin in self._plugins.found:
             self._add_plugin(plugin)
         for broken in self._plugins.broken:

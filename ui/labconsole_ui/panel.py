@@ -8,7 +8,7 @@ from typing import Any
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QKeySequence, QShortcut
-from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QVBoxLayout, QWidget
 
 from labconsole.plugin import Plugin, Plugins
 from labconsole.store.records import NewScenario
@@ -21,6 +21,7 @@ from labconsole_ui.launcher import Launcher
 from labconsole_ui.message_bar import Message, Tone
 from labconsole_ui.presets import PresetRow
 from labconsole_ui.run_bar import RunBar
+from labconsole_ui.scroll_page import ScrollPage
 from labconsole_ui.settings import WindowState
 from labconsole_ui.sites_table import SitesTable
 from labconsole_ui.theme import FontRole, Theme
@@ -117,12 +118,9 @@ class TrialPanel(QWidget):
             sites=sites,
         )
 
-    def _scrolled(self) -> QScrollArea:
-        page = QWidget()
-        page.setProperty("page", True)
-        page.setMaximumWidth(COLUMN_WIDTH)
-        column = QVBoxLayout(page)
-        column.setContentsMargins(20, 18, 20, 18)
+    def _scrolled(self) -> ScrollPage:
+        area = ScrollPage(COLUMN_WIDTH, 20)
+        column = area.column
         column.setSpacing(14)
         title = QLabel(self.context.trial.title)
         title.setFont(self.context.theme.font(FontRole.TITLE))
@@ -140,13 +138,6 @@ class TrialPanel(QWidget):
         column.addLayout(self._warnings)
         column.addWidget(self.sites)
         column.addStretch(1)
-        area = QScrollArea()
-        area.setWidgetResizable(True)
-        area.setAlignment(Qt.AlignmentFlag.AlignHCenter)
-        area.setFrameShape(QFrame.Shape.NoFrame)
-        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        area.setWidget(page)
         return area
 
     def _connect(self) -> None:
@@ -197,6 +188,7 @@ class TrialPanel(QWidget):
         while (item := self._warnings.takeAt(0)) is not None:
             widget = item.widget()
             if widget is not None:
+                widget.hide()
                 widget.deleteLater()
         for sentence in sentences:
             note = QLabel(sentence)
@@ -251,6 +243,7 @@ class _FactsCard(QFrame):
         while (item := self._grid.takeAt(0)) is not None:
             widget = item.widget()
             if widget is not None:
+                widget.hide()
                 widget.deleteLater()
         for column, fact in enumerate(facts):
             caption = QLabel(fact.name)

@@ -113,16 +113,18 @@ class QueueView(QWidget):
         return table
 
     def _empty_page(self) -> QWidget:
-        label = QLabel(self.tr("Nothing is queued. Run a trial from its panel, or start the demo from the first page."))
+        label = QLabel(self.tr("Nothing is queued. Run a trial from its panel, or start the demo from the start page."))
         label.setProperty("muted", True)
         label.setAlignment(Qt.AlignmentFlag.AlignCenter)
         label.setWordWrap(True)
         return label
 
     def _make_actions(self) -> None:
-        self.pause_action = self._action("pause", self.tr("Pause the queue"), "Ctrl+P", self._toggle_pause)
+        self.pause_action = self._action(
+            "pause", self.tr("Pause the queue"), "Ctrl+P", self._toggle_pause, everywhere=True
+        )
         self.pause_action.setCheckable(True)
-        self.cancel_action = self._action("stop", self.tr("Cancel run"), "Ctrl+.", self._cancel)
+        self.cancel_action = self._action("stop", self.tr("Cancel run"), "Ctrl+.", self._cancel, everywhere=True)
         self.remove_action = self._action("remove", self.tr("Remove from queue"), "Del", self._remove)
         self.repeat_action = self._action("repeat", self.tr("Repeat"), "Ctrl+Shift+R", self._repeat)
         self.up_action = self._action("up", self.tr("Move up"), "Alt+Up", lambda: self.move_selected(-1))
@@ -134,12 +136,19 @@ class QueueView(QWidget):
         self.copy_action = self._action("copy", self.tr("Copy rows"), QKeySequence.StandardKey.Copy, self._copy)
 
     def _action(
-        self, icon: str, text: str, keys: str | QKeySequence.StandardKey, action: Callable[[], None]
+        self,
+        icon: str,
+        text: str,
+        keys: str | QKeySequence.StandardKey,
+        action: Callable[[], None],
+        *,
+        everywhere: bool = False,
     ) -> QAction:
         made = QAction(text, self)
         self._theme.bind_icon(made, icon)
         made.setShortcut(QKeySequence(keys))
-        made.setShortcutContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
+        if not everywhere:
+            made.setShortcutContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
         made.setToolTip(f"{text} ({made.shortcut().toString(QKeySequence.SequenceFormat.NativeText)})")
         made.triggered.connect(lambda _checked: action())
         self.addAction(made)

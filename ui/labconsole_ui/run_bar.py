@@ -25,7 +25,7 @@ class RunBar(QFrame):
         column = QVBoxLayout(self)
         column.setContentsMargins(20, 8, 20, 12)
         column.setSpacing(8)
-        self.help_label = QLabel()
+        self.help_label = QLabel(self.tr("What a field means is said here while it has the focus."))
         self.help_label.setProperty("muted", True)
         self.help_label.setFont(theme.font(FontRole.CAPTION))
         self.help_label.setWordWrap(True)
@@ -34,6 +34,7 @@ class RunBar(QFrame):
         column.addWidget(self.help_label)
         self.problem_button = QToolButton()
         theme.bind_icon(self.problem_button, "error", "bad")
+        self.problem_button.setProperty("problem", True)
         self.problem_button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         self.problem_button.setToolTip(self.tr("Go to the field"))
         self.problem_button.clicked.connect(self.problem_clicked)
@@ -61,13 +62,11 @@ class RunBar(QFrame):
         self.repeats_box.setAccessibleName(self.tr("Repeats"))
         self.repeats_box.setToolTip(self.tr("How often the scenario runs; five or more make a comparison sound."))
         self.repeats_box.valueChanged.connect(lambda _value: self.repeats_changed.emit())
-        self.live_box = QCheckBox(self.tr("&Live plots"))
-        self.live_box.setToolTip(
-            self.tr("Off: the run sends no live figures, not even the little work that they cost.")
-        )
-        self.live_box.setChecked(bridge.live_plots)
-        self.live_box.toggled.connect(bridge.set_live_plots)
-        bridge.live_plots_switched.connect(self.live_box.setChecked)
+        self.live_box = QCheckBox(self.tr("&No live plot"))
+        self.live_box.setToolTip(self.tr("The run sends no live figures and is spared the little work that they cost."))
+        self.live_box.setChecked(not bridge.live_plots)
+        self.live_box.toggled.connect(lambda off: bridge.set_live_plots(not off))
+        bridge.live_plots_switched.connect(lambda on: self.live_box.setChecked(not on))
         for widget in (self.run_button, self.repeats_box, self.add_button, self.campaign_button):
             line.addWidget(widget)
         line.addStretch(1)
@@ -83,5 +82,6 @@ class RunBar(QFrame):
 
     def show_campaign(self, runs: int) -> None:
         """Offer the whole campaign of the chosen profile, if it has more than one run."""
-        self.campaign_button.setText(self.tr("Run whole &campaign ({runs} runs)").format(runs=runs))
+        self.campaign_button.setText(self.tr("Run &campaign ({runs})").format(runs=runs))
+        self.campaign_button.setToolTip(self.tr("Run all {runs} runs of the chosen profile").format(runs=runs))
         self.campaign_button.setVisible(runs > 1)

@@ -7,43 +7,54 @@ from dataclasses import dataclass
 from typing import Any
 
 from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt
-from PySide6.QtGui import QColor, QEnterEvent, QFontMetrics, QKeyEvent, QPainter, QPaintEvent, QPen, QResizeEvent
-from PySide6.QtWidgets import QAbstractButton, QButtonGroup, QSizePolicy
+from PySide6.QtGui import QColor, QEnterEvent, QFontMetrics, QKeyEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QAbstractButton, QButtonGroup, QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout
 
 from labconsole_ui.form.editors import Editor
 from labconsole_ui.form.spec import FieldSpec
 from labconsole_ui.theme import FontRole, Theme
 
-PADDING = 12
+PADDING = 11
+NAME_HEIGHT = 22
 
 
 @dataclass(frozen=True)
 class Segment:
-    """An option: the parameter's value, its title, what it means in one line, and an icon."""
+    """An option: the parameter's value, its name, what it is in a few words, what it means in a sentence, an icon."""
 
     value: Any
+    name: str
     title: str
     meaning: str
     icon: str
 
 
 class SegmentedEditor(Editor):
-    """Edits a choice; the arrow keys move it."""
+    """Edits a choice; the arrow keys move it. The meaning of the chosen option stands beneath."""
 
     wide = True
 
     def __init__(self, spec: FieldSpec, segments: Sequence[Segment], theme: Theme) -> None:
         super().__init__(spec)
-        self.inner.setSpacing(8)
+        column = QVBoxLayout()
+        column.setSpacing(8)
+        line = QHBoxLayout()
+        line.setSpacing(8)
+        column.addLayout(line)
+        self.inner.addLayout(column)
         self.group = QButtonGroup(self)
         self.buttons: list[SegmentButton] = []
         for segment in segments:
             button = SegmentButton(segment, theme)
-            button.setAccessibleName(f"{spec.title}: {segment.title}")
+            button.setAccessibleName(f"{segment.name}: {segment.title}")
             button.setAccessibleDescription(segment.meaning)
             self.group.addButton(button)
             self.buttons.append(button)
-            self.inner.addWidget(button, 1)
+            line.addWidget(button, 1)
+        self.meaning_label = QLabel()
+        self.meaning_label.setProperty("muted", True)
+        self.meaning_label.setWordWrap(True)
+        column.addWidget(self.meaning_label)
         self.group.buttonToggled.connect(self._toggled)
         self.setFocusProxy(self.buttons[0])
 
@@ -56,35 +67,32 @@ class SegmentedEditor(Editor):
                 button.setChecked(True)
 
     def _toggled(self, button: QAbstractButton, checked: bool) -> None:
-        if checked:
+        if checked and isinstance(button, SegmentButton):
             self.setFocusProxy(button)
+            self.meaning_label.setText(button.segment.meaning)
             self.edited.emit()
 
 
 class SegmentButton(QAbstractButton):
-    """One option, painted: the chosen one carries the accent's frame and a filled mark."""
+    """One option, painted: the chosen one carries the accent's frame and ground."""
 
     def __init__(self, segment: Segment, theme: Theme) -> None:
         super().__init__()
         self.segment = segment
         self._theme = theme
-        self.setText(segment.title)
+        self.setText(segment.name)
         self.setCheckable(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setToolTip(segment.meaning)
-        policy = QSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
-        policy.setHeightForWidth(True)
-        self.setSizePolicy(policy)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         theme.changed.connect(self.update)
 
     def sizeHint(self) -> QSize:
-        return QSize(170, self._height(170))
+        caption = QFontMetrics(self._theme.font(FontRole.CAPTION)).lineSpacing()
+        return QSize(150, 2 * PADDING + NAME_HEIGHT + 2 * caption)
 
     def minimumSizeHint(self) -> QSize:  # noqa: N802 - Qt's name
-        return QSize(120, self._height(max(self.width(), 120)))
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        self.updateGeometry()
+        return QSize(110, self.sizeHint().height())
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         steps = {Qt.Key.Key_Left: -1, Qt.Key.Key_Up: -1, Qt.Key.Key_Right: 1, Qt.Key.Key_Down: 1}
@@ -104,34 +112,26 @@ class SegmentButton(QAbstractButton):
         frame = QRectF(self.rect()).adjusted(1, 1, -1, -1)
         on = self.isChecked()
         ground = colours.info_ground if on else colours.sunken if self.underMouse() else colours.base
-        edge = colours.link if on or self.hasFocus() else colours.border
         painter.setBrush(QColor(ground))
-        painter.setPen(QPen(QColor(edge), 2 if on else 1))
+        painter.setPen(QPen(QColor(colours.link if on else colours.control_border), 2 if on else 1))
         painter.drawRoundedRect(frame, 6, 6)
         if self.hasFocus():
             painter.setBrush(Qt.BrushStyle.NoBrush)
-            painter.setPen(QPen(QColor(colours.link), 1, Qt.PenStyle.DotLine))
+            painter.setPen(QPen(QColor(colours.text), 1, Qt.PenStyle.DotLine))
             painter.drawRoundedRect(frame.adjusted(3, 3, -3, -3), 4, 4)
         icon = theme.icon(self.segment.icon, "link" if on else "muted")
         icon.paint(painter, PADDING, PADDING - 1, 18, 18)
         painter.setPen(QColor(colours.text))
         painter.setFont(theme.font(FontRole.STRONG))
-        painter.drawText(QPointF(PADDING + 24, PADDING + painter.fontMetrics().ascent()), self.segment.title)
-        painter.setPen(QColor(colours.muted))
+        painter.drawText(QPointF(PADDING + 24, PADDING + painter.fontMetrics().ascent()), self.segment.name)
+        painter.setPen(QColor(colours.text if on else colours.muted))
         painter.setFont(theme.font(FontRole.CAPTION))
-        top = PADDING + 24
-        room = QRectF(PADDING, top, self.width() - 2 * PADDING, self.height() - top - 6)
-        painter.drawText(room, int(Qt.TextFlag.TextWordWrap), self.segment.meaning)
+        top = PADDING + NAME_HEIGHT
+        room = QRectF(PADDING, top, self.width() - 2 * PADDING, self.height() - top - 4)
+        painter.drawText(room, int(Qt.TextFlag.TextWordWrap), self.segment.title)
 
     def enterEvent(self, event: QEnterEvent) -> None:
         self.update()
 
     def leaveEvent(self, event: QEvent) -> None:
         self.update()
-
-    def _height(self, width: int) -> int:
-        metrics = QFontMetrics(self._theme.font(FontRole.CAPTION))
-        room = metrics.boundingRect(
-            0, 0, width - 2 * PADDING, 1000, int(Qt.TextFlag.TextWordWrap), self.segment.meaning
-        )
-        return PADDING + 24 + room.height() + PADDING

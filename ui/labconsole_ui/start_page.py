@@ -11,7 +11,6 @@ from PySide6.QtWidgets import (
     QHBoxLayout,
     QLabel,
     QPushButton,
-    QScrollArea,
     QSizePolicy,
     QToolButton,
     QVBoxLayout,
@@ -23,6 +22,7 @@ from labconsole.store.reader import Reader
 from labconsole.store.records import RunRow
 from labconsole_ui.background import Background
 from labconsole_ui.bridge import QueueBridge
+from labconsole_ui.scroll_page import ScrollPage
 from labconsole_ui.theme import FontRole, Theme
 from labconsole_ui.words import STATUS_ICONS, duration, status_word
 
@@ -30,7 +30,7 @@ COLUMN_WIDTH = 900
 RECENT_RUNS = 5
 
 
-class StartPage(QScrollArea):
+class StartPage(ScrollPage):
     """Signals say what the operator wants: the demo, a page (as in the navigation), a run."""
 
     demo_wanted = Signal()
@@ -45,22 +45,13 @@ class StartPage(QScrollArea):
         reader_factory: Callable[[], Reader],
         has_demo: bool,
     ) -> None:
-        super().__init__()
+        super().__init__(COLUMN_WIDTH, 28)
         self._theme = theme
         self._bridge = bridge
         self._reader_factory = reader_factory
         self._background = Background(self)
         self.demo_button = QPushButton(self.tr("Run the &demo"))
-        self.setWidgetResizable(True)
-        self.setFrameShape(QFrame.Shape.NoFrame)
-        self.setAlignment(Qt.AlignmentFlag.AlignHCenter)
-        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        page = QWidget()
-        page.setProperty("page", True)
-        page.setMaximumWidth(COLUMN_WIDTH)
-        column = QVBoxLayout(page)
-        column.setContentsMargins(28, 28, 28, 24)
+        column = self.column
         column.setSpacing(24)
         column.addWidget(self._hero(has_demo))
         if plugins.found:
@@ -71,7 +62,6 @@ class StartPage(QScrollArea):
         self._recent_box.hide()
         column.addWidget(self._recent_box)
         column.addStretch(1)
-        self.setWidget(page)
         bridge.finished.connect(lambda *_: self.refresh())
         bridge.items_changed.connect(self._follow_queue)
         theme.changed.connect(self.refresh)
@@ -194,6 +184,7 @@ class StartPage(QScrollArea):
         while (item := self._recent.takeAt(0)) is not None:
             widget = item.widget()
             if widget is not None:
+                widget.hide()
                 widget.deleteLater()
         for run in runs:
             self._recent.addWidget(self._run_button(run))
@@ -203,6 +194,7 @@ class StartPage(QScrollArea):
         button = QToolButton()
         button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         button.setIcon(self._theme.icon(*STATUS_ICONS[run.status]))
+        button.setIconSize(QSize(16, 16))
         button.setProperty("row", True)
         parts = [f"{run.id}", run.scenario, status_word(run.status), duration(run.duration_s)]
         button.setText("   ·   ".join(part for part in parts if part))

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import weakref
 from enum import StrEnum
+from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import QByteArray, QObject, QRectF, Qt, Signal
+from PySide6.QtCore import QByteArray, QObject, QRectF, Qt, QTemporaryDir, Signal
 from PySide6.QtGui import QColor, QFont, QFontDatabase, QGuiApplication, QIcon, QPainter, QPalette, QPixmap
 from PySide6.QtSvg import QSvgRenderer
 from PySide6.QtWidgets import QApplication
@@ -65,6 +66,7 @@ class Theme(QObject):
         self._mode = mode
         self._icons: dict[tuple[str, str], QIcon] = {}
         self._bound: list[tuple[weakref.ref[Any], str, str]] = []
+        self._icon_files = QTemporaryDir()
         app.setStyle("Fusion")
         app.setFont(_application_font())
         QGuiApplication.styleHints().colorSchemeChanged.connect(self._system_changed)
@@ -135,14 +137,21 @@ class Theme(QObject):
         self._bound = [entry for entry in self._bound if entry[0]() not in (None, target)]
         self._bound.append((weakref.ref(target), name, meaning))
 
+    def _write_icon(self, name: str, colour: str) -> str:
+        """Path of the icon as a file in `colour`, for the style sheet, which takes nothing else."""
+        path = Path(self._icon_files.filePath(f"{name}-{colour.removeprefix('#')}.svg"))
+        if not path.exists():
+            path.write_text(_icon_source(name, colour), encoding="utf-8")
+        return path.as_posix()
+
     def _draw_icon(self, name: str, meaning: str) -> QIcon:
-        source = locations.resource("icons", f"{name}.svg").read_text(encoding="utf-8")
         icon = QIcon()
         for mode, colour in (
             (QIcon.Mode.Normal, getattr(self.colours, meaning)),
             (QIcon.Mode.Disabled, self.colours.disabled),
+            (QIcon.Mode.Selected, getattr(self.colours, meaning)),
         ):
-            renderer = QSvgRenderer(QByteArray(source.replace("currentColor", colour).encode()))
+            renderer = QSvgRenderer(QByteArray(_icon_source(name, colour).encode()))
             for size in ICON_SIZES:
                 pixmap = QPixmap(size, size)
                 pixmap.fill(Qt.GlobalColor.transparent)
@@ -159,7 +168,7 @@ class Theme(QObject):
     def _apply(self) -> None:
         self._icons.clear()
         self._app.setPalette(_palette(self.colours))
-        self._app.setStyleSheet(style_sheet(self.colours))
+        self._app.setStyleSheet(style_sheet(self.colours, self._write_icon))
         alive = []
         for reference, name, meaning in self._bound:
             target = reference()
@@ -168,6 +177,11 @@ class Theme(QObject):
                 alive.append((reference, name, meaning))
         self._bound = alive
         self.changed.emit()
+
+
+def _icon_source(name: str, colour: str) -> str:
+    source = locations.resource("icons", f"{name}.svg").read_text(encoding="utf-8")
+    return source.replace("currentColor", colour)
 
 
 def _application_font() -> QFont:

@@ -19,10 +19,9 @@ class FileEditor(Editor):
         super().__init__(spec)
         self.line = _DropLine()
         self.line.setClearButtonEnabled(True)
+        empty_is_fine = spec.optional or spec.default == ""
         self.line.setPlaceholderText(
-            self.tr("None — choose a file or drop it here")
-            if spec.optional
-            else self.tr("Choose a file or drop it here")
+            self.tr("Not set — choose a file or drop it") if empty_is_fine else self.tr("Choose a file or drop it here")
         )
         self.line.textChanged.connect(lambda _text: self.edited.emit())
         self.adopt(self.line, stretch=1)

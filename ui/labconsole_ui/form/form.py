@@ -7,15 +7,17 @@ from typing import Any
 
 from pydantic import ValidationError
 from PySide6.QtCore import QTimer, Signal
-from PySide6.QtWidgets import QFrame, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
 
 from labconsole.trial import Parameters
 from labconsole_ui.form.row import EditorFactory, FieldRow
+from labconsole_ui.form.section import FormSection
 from labconsole_ui.form.sentences import sentence
 from labconsole_ui.form.spec import FieldKind, FieldSpec, fields_of
-from labconsole_ui.theme import FontRole, Theme
+from labconsole_ui.theme import Theme
 
 DEBOUNCE_MS = 150
+OPEN_SECTIONS = 2
 
 
 class ParameterForm(QWidget):
@@ -33,7 +35,7 @@ class ParameterForm(QWidget):
         self._model = model
         self._theme = theme
         self._rows: dict[tuple[str, ...], FieldRow] = {}
-        self._sections: list[tuple[QFrame, list[FieldRow]]] = []
+        self._sections: list[FormSection] = []
         self._parameters: Parameters | None = None
         self._problems: list[str] = []
         self._column = QVBoxLayout(self)
@@ -84,6 +86,9 @@ class ParameterForm(QWidget):
         """Put the focus into the first field that is wrong."""
         for row in self._rows.values():
             if not row.isHidden() and row.error_label.text():
+                for section in self._sections:
+                    if row in section.rows:
+                        section.unfold()
                 row.editor.setFocus()
                 return
 
@@ -100,6 +105,9 @@ class ParameterForm(QWidget):
                 _remove(values, path)
             errors = self._errors(values)
         self._problems = []
+        for section in self._sections:
+            if any(row.path in errors for row in section.rows):
+                section.unfold()
         for path, row in self._rows.items():
             text = errors.pop(path, "")
             row.show_error(text)
@@ -140,8 +148,8 @@ class ParameterForm(QWidget):
         for path, row in self._rows.items():
             wanted = row.spec.shown_if
             row.setVisible(all(self._sibling(path, name) in values for name, values in wanted.items()))
-        for section, rows in self._sections:
-            section.setVisible(any(not row.isHidden() for row in rows))
+        for section in self._sections:
+            section.follow()
 
     def _sibling(self, path: tuple[str, ...], name: str) -> Any:
         for prefix in (path[:-1], ()):
@@ -162,15 +170,6 @@ class ParameterForm(QWidget):
             self._add_section(title, entries)
 
     def _add_section(self, title: str, entries: list[tuple[FieldSpec, tuple[str, ...]]]) -> None:
-        section = QFrame()
-        section.setProperty("card", True)
-        column = QVBoxLayout(section)
-        column.setContentsMargins(18, 14, 18, 16)
-        column.setSpacing(8)
-        if title:
-            heading = QLabel(title)
-            heading.setFont(self._theme.font(FontRole.HEADING))
-            column.addWidget(heading)
         rows = []
         for spec, path in entries:
             row = FieldRow(spec, path, self._theme, self._editors.get(spec.name))
@@ -178,8 +177,9 @@ class ParameterForm(QWidget):
             row.focused.connect(self.field_focused)
             self._rows[path] = row
             rows.append(row)
-            column.addWidget(row)
-        self._sections.append((section, rows))
+        folded = len(self._sections) >= OPEN_SECTIONS
+        section = FormSection(title, rows, self._theme, folded=folded)
+        self._sections.append(section)
         self._column.addWidget(section)
 
 
