@@ -11,9 +11,6 @@ from PySide6.QtGui import QAction, QColor, QGuiApplication, QKeySequence
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QHeaderView,
-    QStyle,
-    QStyledItemDelegate,
-    QStyleOptionViewItem,
     QTableView,
     QWidget,
 )
@@ -22,7 +19,6 @@ from labconsole_ui.theme import FontRole, Theme
 
 R = TypeVar("R")
 Index = QModelIndex | QPersistentModelIndex
-ICON_ROLE = Qt.ItemDataRole.UserRole
 
 
 @dataclass(frozen=True)
@@ -138,9 +134,6 @@ class RecordModel(QAbstractTableModel, Generic[R]):
         if role == Qt.ItemDataRole.DecorationRole and field.icon is not None:
             icon = field.icon(record)
             return self._theme.icon(*icon) if icon else None
-        if role == ICON_ROLE and field.icon is not None:
-            icon = field.icon(record)
-            return icon[0] if icon else None
         if role == Qt.ItemDataRole.FontRole and field.strong is not None and field.strong(record):
             return self._theme.font(FontRole.STRONG)
         return None
@@ -197,7 +190,6 @@ class DataTable(QTableView):
         self.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
         self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
         self.setTabKeyNavigation(False)
-        self.setItemDelegate(_CellDelegate(theme, self))
         self.setStyleSheet("QTableView::item { padding: 0 8px; }")
         self.verticalHeader().hide()
         self.verticalHeader().setDefaultSectionSize(self.fontMetrics().height() + 12)
@@ -233,21 +225,6 @@ class DataTable(QTableView):
         self.resizeColumnsToContents()
         for column in range(self.model().columnCount()):
             self.setColumnWidth(column, min(widest, self.columnWidth(column)))
-
-
-class _CellDelegate(QStyledItemDelegate):
-    """Icons of selected rows take the colour of the text on the selection."""
-
-    def __init__(self, theme: Theme, parent: QWidget) -> None:
-        super().__init__(parent)
-        self._theme = theme
-
-    def initStyleOption(self, option: QStyleOptionViewItem, index: Index) -> None:  # noqa: N802 - Qt's name
-        """The look of a cell."""
-        super().initStyleOption(option, index)
-        name = index.data(ICON_ROLE)
-        if name is not None and option.state & QStyle.StateFlag.State_Selected:
-            option.icon = self._theme.icon(name, "on_accent")
 
 
 def _alignment(field: Field[Any]) -> int:

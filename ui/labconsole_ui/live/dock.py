@@ -141,10 +141,10 @@ class LiveView(QWidget):
         return self.tr("Run {0}: {1}").format(self._run_id, name) if name else self.tr("Run {0}").format(self._run_id)
 
     def _explanation(self) -> str:
+        if self.off_box.isChecked():
+            return self.tr("No live figures: runs are not asked for any. Samples are recorded as ever.")
         if self._run_id is None:
             return self.tr("Figures and curves appear here as soon as a run goes on.")
-        if self.off_box.isChecked():
-            return self.tr("No live figures: the run is not asked for any. Samples are recorded as ever.")
         return self.tr(
             "Live figures, cumulative since T0; curves cover the last second. "
             "Final figures come from the stored samples."

@@ -49,8 +49,8 @@ class FigureStrip(QWidget):
             self._tiles[figure.caption].set_value(figure)
 
     def value(self, caption: str) -> str:
-        """The value shown under `caption`. Raises KeyError."""
-        return self._tiles[caption].value.text()
+        """The value shown under `caption`, empty if that is not shown."""
+        return self._tiles[caption].value.text() if caption in self._tiles else ""
 
 
 class _Tile(QFrame):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pyqtgraph as pg  # type: ignore[import-untyped]
 from PySide6.QtCore import QEvent, QRectF, Qt, Signal
 from PySide6.QtGui import QPainter, QPen
@@ -11,6 +12,7 @@ from PySide6.QtGui import QPainter, QPen
 from labconsole_ui.plots.units import AxisUnit
 from labconsole_ui.theme import FontRole, Theme
 
+NOTHING = (np.empty(0), np.empty(0), False)
 ANTIALIASED_POINTS = 4_000
 """Smooth lines are drawn as long as all curves together have no more points: dense ones would take too long."""
 TEXT_MARGIN = 15
@@ -151,7 +153,7 @@ class Canvas(pg.PlotWidget):  # type: ignore[misc]
             self._paint_curve(len(self._curves) - 1)
         smooth = sum(len(x) for x, _, _ in curves) <= ANTIALIASED_POINTS
         for index, curve in enumerate(self._curves):
-            x, y, gaps = curves[index] if index < len(curves) else ((), (), False)
+            x, y, gaps = curves[index] if index < len(curves) else NOTHING
             curve.opts["antialias"] = smooth
             curve.setData(x, y, connect="finite" if gaps else "all", skipFiniteCheck=True)
 

@@ -13,6 +13,7 @@ from PySide6.QtGui import (
     QContextMenuEvent,
     QFocusEvent,
     QGuiApplication,
+    QHideEvent,
     QKeyEvent,
     QPainter,
     QPaintEvent,
@@ -96,7 +97,7 @@ class TimePlot(QFrame):
         self.legend.toggled.connect(self._toggle)
         self.canvas.view.moved.connect(self._moved)
         self.canvas.view.whole_wanted.connect(self.show_whole)
-        self.canvas.view.sigResized.connect(self._due.start)
+        self.canvas.view.sigResized.connect(self._schedule)
         self.canvas.scene().sigMouseMoved.connect(self._point_at)
         self.canvas.pointer_left.connect(self._hide_crosshair)
         theme.changed.connect(self._apply_theme)
@@ -112,8 +113,11 @@ class TimePlot(QFrame):
         empty = not any(len(data) for data in self._data.values())
         self._empty.setVisible(empty)
         self.canvas.getPlotItem().setVisible(not empty)
-        if self.isVisible():
-            self._due.start()
+        self._schedule()
+
+    def curves(self) -> tuple[PlotCurve, ...]:
+        """The curves shown or hidden, in the order of the legend; values in the unit in which they are drawn."""
+        return tuple(PlotCurve(title, data.x, data.y) for title, data in self._data.items())
 
     def set_unit(self, unit: str) -> None:
         """The unit of the curves that are set from now on."""
@@ -124,7 +128,7 @@ class TimePlot(QFrame):
     def show_whole(self) -> None:
         """Show all curves from begin to end."""
         self._whole_x = self._whole_y = True
-        self._due.start()
+        self._schedule()
 
     def redraw(self) -> None:
         """Reduce the curves to the part and width that is seen, and draw them."""
@@ -229,12 +233,22 @@ class TimePlot(QFrame):
     def showEvent(self, event: QShowEvent) -> None:
         """Draw what came while the plot was hidden."""
         super().showEvent(event)
-        self._due.start()
+        self._schedule()
+
+    def hideEvent(self, event: QHideEvent) -> None:
+        """Nothing is drawn while the plot is hidden."""
+        super().hideEvent(event)
+        self._due.stop()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Keep the message for an empty plot in the middle."""
         super().resizeEvent(event)
         self._empty.setGeometry(self.canvas.rect())
+
+    def _schedule(self) -> None:
+        """Draw once with the next turn of the event loop, however much has changed until then."""
+        if self.isVisible():
+            self._due.start()
 
     def _arrange(self) -> None:
         header = QHBoxLayout()
@@ -264,14 +278,14 @@ class TimePlot(QFrame):
 
     def _toggle(self, title: str, shown: bool) -> None:
         self._hidden.discard(title) if shown else self._hidden.add(title)
-        self._due.start()
+        self._schedule()
 
     def _moved(self, axis: int) -> None:
         if axis == 0:
             self._whole_x = False
         else:
             self._whole_y = False
-        self._due.start()
+        self._schedule()
 
     def _pan(self, part: float) -> None:
         low, high = self.canvas.view.viewRange()[0]
@@ -286,7 +300,7 @@ class TimePlot(QFrame):
     def _set_time(self, low: float, high: float) -> None:
         self._whole_x = False
         self.canvas.view.setXRange(low, high, padding=0)
-        self._due.start()
+        self._schedule()
 
     def _step_crosshair(self, step: int) -> None:
         low, high = self.canvas.view.viewRange()[0]

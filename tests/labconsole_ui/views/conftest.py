@@ -1,0 +1,176 @@
+"""Runs of the AMQP trial in a real store, evaluated by the trial itself; theme and queue bridge for the views."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PySide6.QtWidgets import QApplication
+
+from labconsole.engine.containment import this_process
+from labconsole.engine.queue import RunQueue
+from labconsole.engine.usage import RESOURCES
+from labconsole.plugin import Plugins
+from labconsole.store.reader import Reader
+from labconsole.store.records import NewCampaign, NewScenario, RunStatus
+from labconsole.store.store import EventRecord, SampleChunk, Store
+from labconsole.trial import Evaluation, Event, Level
+from labconsole_amqp.samples import RECEIVED, SENT
+from labconsole_amqp.trial import AmqpTrial
+from labconsole_ui.bridge import QueueBridge
+from labconsole_ui.theme import Theme, ThemeMode
+
+KIND = AmqpTrial.kind
+BEGIN_NS = 5_000_000_000_000
+MORNING = datetime(2025, 5, 20, 6, 0, tzinfo=UTC)
+SITES = (
+    {"name": "Malaysia", "endpoint": "127.0.0.1", "tls_port": "5671", "server": "8 vCPU, 16 GB RAM"},
+    {"name": "Singapore", "endpoint": "127.0.0.2", "tls_port": "5871", "remarks": "emulated"},
+)
+
+
+class StoredRuns:
+    """Writes runs and says their ids. Latency and rate follow from `rate` (messages a second) and `latency_ms`."""
+
+    def __init__(self, path: Path, seed: int = 1) -> None:
+        self.path = path
+        self.store = Store.open(path)
+        self._random = np.random.default_rng(seed)
+        self._moment = MORNING
+
+    def close(self) -> None:
+        self.store.close()
+
+    def queued(
+        self, *scenarios: tuple[str, Mapping[str, Any]], repeats: int = 1, campaign: str = "Demo campaign"
+    ) -> list[int]:
+        """A campaign of (name, parameters), still queued; the repeats are interleaved."""
+        trial = Plugins.discover().trial(KIND)
+        new = NewCampaign(
+            "demo",
+            campaign,
+            "",
+            7,
+            tuple(
+                NewScenario(name, KIND, trial.parameters.model_validate(dict(values)).model_dump(mode="json"))
+                for name, values in scenarios
+            ),
+            tuple((index, repeat) for repeat in range(1, repeats + 1) for index in range(len(scenarios))),
+            SITES,
+        )
+        return self.store.add_campaign(new, this_process(), self._moment)
+
+    def start(self, run_id: int) -> None:
+        self._moment += timedelta(seconds=40)
+        provenance = {"python": "3.11", "os": {"name": "Linux", "cpu": "2 cores"}}
+        warnings = ["Closed loop: latency includes queueing between sender and receiver, as in the source."]
+        self.store.run_started(run_id, this_process(), provenance, warnings, self._moment)
+
+    def sample(self, run_id: int, *, messages: int = 2_000, rate: float = 1_000.0, latency_ms: float = 2.0) -> None:
+        """Store what sender, receiver and the meter of resources recorded, and evaluate it."""
+        sent_ns = BEGIN_NS + (np.arange(messages) * 1e9 / rate).astype(np.int64)
+        delay = (self._random.gamma(4.0, latency_ms / 4, messages) * 1e6).astype(np.int64)
+        received_ns = np.maximum.accumulate(sent_ns + delay)
+        stamp_ms = sent_ns // 1_000_000
+        zeros = np.zeros(messages, np.int32)
+        sizes = np.full(messages, 282, np.int32)
+        common = {"stamp_ms": stamp_ms, "size": sizes}
+        sent = {"seq": np.arange(messages), "intended_ns": sent_ns, "sent_ns": sent_ns, **common}
+        sent |= {"sign_ns": zeros, "encrypt_ns": zeros}
+        received = {"number": np.full(messages, -1), "received_ns": received_ns, **common}
+        received |= {"verify_ns": zeros, "decrypt_ns": zeros, "outcome": np.zeros(messages, np.uint8)}
+        chunks = [
+            SampleChunk("sender-0", SENT, 0, messages, sent),
+            SampleChunk("receiver-0", RECEIVED, 0, messages, received),
+        ]
+        seconds = max(2, math.ceil(messages / rate))
+        t_ns = BEGIN_NS + np.arange(seconds * 4) * 250_000_000
+        for role in ("sender-0", "receiver-0", "broker"):
+            usage = {
+                "t_ns": t_ns,
+                "cpu": (60 + 20 * self._random.random(len(t_ns))).astype(np.float32),
+                "rss": np.linspace(60e6, 75e6, len(t_ns)).astype(np.int64),
+            }
+            chunks.append(SampleChunk(role, RESOURCES, 0, len(t_ns), usage))
+        events = [
+            Event(BEGIN_NS, "worker", Level.INFO, "T0", "1 senders and 1 receivers begin.", {"begin_ns": BEGIN_NS}),
+            Event(BEGIN_NS + 500_000_000, "broker", Level.WARNING, "credit", "The broker gave no credit for 20 ms."),
+        ]
+        self.store.append(run_id, chunks, [EventRecord("worker", seq, event) for seq, event in enumerate(events)])
+        self.store.replace_evaluation(run_id, self._evaluated(run_id))
+
+    def _evaluated(self, run_id: int) -> Evaluation:
+        trial = AmqpTrial()
+        with Reader(self.path) as reader:
+            detail = reader.run(run_id)
+            parameters = trial.parameters.model_validate(dict(detail.row.parameters))
+            return trial.evaluate(parameters, reader.samples(run_id), detail.events)  # type: ignore[arg-type]
+
+    def end(self, run_id: int, status: RunStatus = RunStatus.FINISHED, reason: str = "") -> None:
+        self._moment += timedelta(seconds=4)
+        self.store.run_ended(run_id, status, reason, self._moment)
+
+    def finished(
+        self, *scenarios: tuple[str, Mapping[str, Any]], repeats: int = 1, messages: int = 2_000, **load: float
+    ) -> list[int]:
+        """A campaign whose runs have all finished. Later scenarios are slower."""
+        run_ids = self.queued(*scenarios, repeats=repeats)
+        for position, run_id in enumerate(run_ids):
+            slower = 1 + position % len(scenarios)
+            self.start(run_id)
+            self.sample(
+                run_id,
+                messages=messages,
+                rate=load.get("rate", 1_000.0) / slower,
+                latency_ms=load.get("latency_ms", 2.0) * slower,
+            )
+            self.end(run_id)
+        return run_ids
+
+    def many(self, count: int) -> Sequence[int]:
+        """Finished runs without samples, but with the metrics of one that was sampled."""
+        first = self.finished(("Test 1", {"test": 1}), messages=200)[0]
+        with Reader(self.path) as reader:
+            evaluation = Evaluation(reader.run(first).metrics)
+        run_ids = self.queued(
+            *((f"Test {test}", {"test": test}) for test in (1, 2, 3, 4)), repeats=math.ceil(count / 4)
+        )
+        for run_id in run_ids:
+            self.start(run_id)
+            self.store.replace_evaluation(run_id, evaluation)
+            self.end(run_id)
+        return run_ids
+
+
+@pytest.fixture(scope="session")
+def theme(qapp: QApplication) -> Theme:
+    return Theme(qapp, ThemeMode.LIGHT)
+
+
+@pytest.fixture(scope="session")
+def plugins() -> Plugins:
+    return Plugins.discover()
+
+
+@pytest.fixture
+def stored(tmp_path: Path) -> Iterator[StoredRuns]:
+    runs = StoredRuns(tmp_path / "runs.db")
+    yield runs
+    runs.close()
+
+
+@pytest.fixture
+def readers(stored: StoredRuns) -> Callable[[], Reader]:
+    return lambda: Reader(stored.path)
+
+
+@pytest.fixture
+def bridge(stored: StoredRuns, qapp: QApplication) -> Iterator[QueueBridge]:
+    made = QueueBridge(lambda wake: RunQueue(stored.path, wake=wake))
+    yield made
+    made.close()

@@ -1,0 +1,172 @@
+"""Plots: what reduction keeps, and what mouse and keyboard do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QColor, QGuiApplication, QImage
+from pytestqt.qtbot import QtBot
+
+from labconsole_ui.plots.reduce import CurveData
+from labconsole_ui.plots.timeplot import PlotCurve, TimePlot
+from labconsole_ui.plots.units import axis_unit
+from labconsole_ui.theme import Theme, ThemeMode
+
+pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
+
+
+def test_reduction_keeps_the_extremes_of_every_pixel() -> None:
+    random = np.random.default_rng(4)
+    x, y = np.linspace(0, 10, 100_000), random.normal(size=100_000)
+    y[12_345], y[77_777] = 50.0, -60.0
+    drawn_x, drawn_y = CurveData(x, y).reduced(0.0, 10.0, 500)
+    assert len(drawn_x) == len(drawn_y) <= 2 * 500
+    edges = np.linspace(0, 10, 501)
+    for pixel in (0, 61, 388, 499):
+        inside = (x >= edges[pixel]) & (x < edges[pixel + 1])
+        at = (drawn_x >= edges[pixel]) & (drawn_x < edges[pixel + 1])
+        assert (drawn_y[at].min(), drawn_y[at].max()) == (y[inside].min(), y[inside].max())
+    assert (drawn_y.max(), drawn_y.min()) == (50.0, -60.0)
+
+
+def test_reduction_draws_every_point_once_zoomed_in() -> None:
+    x = np.arange(100_000.0)
+    drawn_x, drawn_y = CurveData(x, x * 2).reduced(500.5, 600.5, 400)
+    assert drawn_x.tolist() == list(range(500, 602)), "one point beyond each border keeps the line running out"
+    assert drawn_y.tolist() == [2 * value for value in drawn_x]
+
+
+def test_reduction_keeps_gaps_but_not_single_missing_values() -> None:
+    y = np.ones(10_000)
+    y[2_000:4_000] = np.nan
+    y[7_001] = np.nan
+    x = np.arange(10_000.0)
+    drawn_x, drawn_y = CurveData(x, y).reduced(0, 9_999, 100)
+    assert np.isnan(drawn_y[(drawn_x > 2_100) & (drawn_x < 3_800)]).all()
+    assert not np.isnan(drawn_y[drawn_x > 4_100]).any()
+
+
+def test_unequal_lengths_are_refused() -> None:
+    with pytest.raises(ValueError, match="3 values, y has 2"):
+        CurveData(np.arange(3.0), np.arange(2.0))
+
+
+@pytest.mark.parametrize(
+    ("stored", "value", "text"),
+    [
+        ("ns", 1_234_567.0, "1.235 ms"),
+        ("ms", 0.42, "420.0 µs"),
+        ("B", 62_000_000.0, "62 MB"),
+        ("msg/s", 60_123.4, "60,123 msg/s"),
+        ("%", 12.5, "12.50 %"),
+    ],
+)
+def test_values_are_read_in_the_unit_people_use(stored: str, value: float, text: str) -> None:
+    unit = axis_unit(stored)
+    assert unit.text(value * unit.factor) == text
+
+
+@pytest.fixture
+def plot(qtbot: QtBot, theme: Theme) -> TimePlot:
+    plot = TimePlot("Latency", "ms", theme, empty_text="Nothing was sampled.")
+    qtbot.addWidget(plot)
+    plot.resize(900, 320)
+    plot.show()
+    t_s = np.linspace(0.0, 100.0, 50_001)
+    plot.set_curves([PlotCurve("p50", t_s, np.full(50_001, 2.0)), PlotCurve("p99", t_s, 5.0 + np.sin(t_s))])
+    plot.redraw()
+    return plot
+
+
+def drawn(plot: TimePlot, index: int) -> tuple[np.ndarray, np.ndarray]:
+    return plot.canvas._curves[index].getData()
+
+
+def test_a_click_on_the_legend_hides_a_curve_and_fits_the_rest(plot: TimePlot, qtbot: QtBot) -> None:
+    assert plot.canvas.view.viewRange()[1][1] > 6e-3
+    qtbot.mouseClick(plot.legend.button("p99"), Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: len(drawn(plot, 1)[0]) == 0)
+    assert plot.canvas.view.viewRange()[1][1] < 3e-3
+    plot.legend.button("p99").setFocus()
+    qtbot.keyClick(plot.legend.button("p99"), Qt.Key.Key_Space)
+    qtbot.waitUntil(lambda: len(drawn(plot, 1)[0]) > 0)
+
+
+def test_zooming_by_keyboard_shows_more_detail_and_home_everything(plot: TimePlot, qtbot: QtBot) -> None:
+    assert plot.canvas.view.viewRange()[0] == [0.0, 100.0]
+    for _ in range(20):
+        qtbot.keyClick(plot, Qt.Key.Key_Plus)
+    qtbot.wait(20)
+    low, high = plot.canvas.view.viewRange()[0]
+    assert high - low == pytest.approx(100 * 0.8**20)
+    x, _ = drawn(plot, 0)
+    assert np.diff(x).max() == pytest.approx(0.002), "every point is drawn"
+    qtbot.keyClick(plot, Qt.Key.Key_Right)
+    assert plot.canvas.view.viewRange()[0][0] > low
+    qtbot.keyClick(plot, Qt.Key.Key_Home)
+    qtbot.wait(20)
+    assert plot.canvas.view.viewRange()[0] == [0.0, 100.0]
+
+
+def test_new_data_does_not_take_a_zoomed_view_away(plot: TimePlot, qtbot: QtBot) -> None:
+    qtbot.keyClick(plot, Qt.Key.Key_Plus)
+    before = plot.canvas.view.viewRange()[0]
+    t_s = np.linspace(0.0, 200.0, 1_000)
+    plot.set_curves([PlotCurve("p50", t_s, np.full(1_000, 2.0))])
+    qtbot.wait(20)
+    assert plot.canvas.view.viewRange()[0] == before
+
+
+def test_the_crosshair_reads_values_with_units(plot: TimePlot, qtbot: QtBot) -> None:
+    assert plot.readings() == []
+    qtbot.keyClick(plot, Qt.Key.Key_Right, Qt.KeyboardModifier.ShiftModifier)
+    readings = dict(plot.readings())
+    assert readings["p50"] == "2 ms"
+    assert readings["p99"] == f"{5 + np.sin(51.0):.3f} ms"
+    qtbot.keyClick(plot, Qt.Key.Key_Escape)
+    assert plot.readings() == []
+
+
+def test_without_points_the_plot_says_so(plot: TimePlot) -> None:
+    assert not plot._empty.isVisible()
+    plot.set_curves([])
+    assert plot._empty.isVisible()
+    assert plot._empty.text() == "Nothing was sampled."
+
+
+def test_a_hidden_plot_does_no_work_until_it_is_shown(plot: TimePlot, qtbot: QtBot) -> None:
+    plot.hide()
+    t_s = np.linspace(0.0, 7.0, 10)
+    plot.set_curves([PlotCurve("p50", t_s, t_s)])
+    qtbot.wait(20)
+    assert drawn(plot, 0)[0][-1] == pytest.approx(100.0, abs=0.2)
+    plot.show()
+    qtbot.waitUntil(lambda: drawn(plot, 0)[0][-1] == pytest.approx(7.0))
+
+
+def test_the_image_has_the_curves_and_follows_the_theme(
+    plot: TimePlot, theme: Theme, tmp_path: Path, qtbot: QtBot
+) -> None:
+    file = tmp_path / "plot.png"
+    assert plot.save_image(file)
+    light = QImage(str(file))
+    assert (light.width(), light.height()) == (1800, 640)
+    assert has_colour(light, theme.series_colour(0)) and has_colour(light, theme.colour("base"))
+    theme.set_mode(ThemeMode.DARK)
+    try:
+        plot.copy_image()
+        dark = QGuiApplication.clipboard().image()
+        assert has_colour(dark, theme.series_colour(0)) and has_colour(dark, theme.colour("base"))
+        assert not has_colour(dark, QColor("#ffffff"))
+    finally:
+        theme.set_mode(ThemeMode.LIGHT)
+    assert not plot.save_image(tmp_path / "missing" / "plot.png")
+
+
+def has_colour(image: QImage, colour: QColor) -> bool:
+    pixels = image.convertToFormat(QImage.Format.Format_RGB32)
+    values = np.frombuffer(pixels.constBits(), np.uint32).reshape(pixels.height(), -1) & 0xFFFFFF
+    return bool((values == colour.rgb() & 0xFFFFFF).any())
