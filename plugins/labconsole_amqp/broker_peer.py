@@ -88,7 +88,9 @@ class Peer:
             return
         self.wire.dirty = False
         try:
-            if self.wire.write() and (self.wire.eof or self.wire.remote_closed):
+            if self.wire.write() and self.wire.over:
+                if not self.wire.remote_closed:
+                    self._on_lost(self.wire.condition or "connection ended without a close")
                 self._leave()
         except OSError as error:
             self._lose(error)
@@ -194,9 +196,7 @@ class Peer:
             self._end_links(session)
             lib.pn_session_close(session)
             lib.pn_session_free(session)
-        if wire.remote_closed or wire.eof:
-            if not wire.remote_closed:
-                self._on_lost(wire.condition or "connection ended without a close")
+        if wire.over:
             self._end_links()
             lib.pn_connection_close(connection)
 

@@ -100,7 +100,7 @@ class Connection:
         wire = self.wire
         if wire.remote_closed:
             raise TrialError(f"{self.endpoint.name} closed the connection: {wire.condition or 'no reason given'}")
-        if wire.eof:
+        if wire.over:
             raise TrialError(f"the connection to {self.endpoint.name} was lost{_unless_aborted(wire.condition)}")
 
     def wake(self) -> None:
@@ -125,7 +125,7 @@ class Connection:
         try:
             lib.pn_connection_close(wire.connection)
             deadline = time.monotonic() + _CLOSE_TIMEOUT_S
-            while not (wire.remote_closed or wire.eof) and (left := deadline - time.monotonic()) > 0:
+            while not wire.over and (left := deadline - time.monotonic()) > 0:
                 self._pump.turn(left)
         except TrialError:
             # The broker is gone already: nobody to say goodbye to, and why it went was said where it mattered.
@@ -230,7 +230,7 @@ def _authenticate(endpoint: Endpoint, wire: Wire, pump: Pump, deadline: float) -
     while (outcome := lib.pn_sasl_outcome(sasl)) != lib.PN_SASL_OK:
         if outcome != lib.PN_SASL_NONE:
             raise TrialError(_refusal(endpoint, text(lib.pn_sasl_get_mech(sasl))))
-        if wire.eof:
+        if wire.over:
             raise TrialError(_gone(endpoint, wire))
         _turn(endpoint, wire, pump, deadline)
 
@@ -239,7 +239,7 @@ def _await_open(endpoint: Endpoint, wire: Wire, pump: Pump, deadline: float) -> 
     while not wire.remote_open:
         if wire.remote_closed:
             raise TrialError(f"{endpoint.name} closed the connection: {wire.condition or 'no reason given'}")
-        if wire.eof:
+        if wire.over:
             raise TrialError(_gone(endpoint, wire))
         _turn(endpoint, wire, pump, deadline)
     if wire.remote_closed:
@@ -278,7 +278,7 @@ def _gone(endpoint: Endpoint, wire: Wire) -> str:
     name, condition = endpoint.name, wire.condition or ""
     if "got: AMQP SASL layer" in condition:
         return f"{name} lets nobody in without authentication: give user and password, or a client certificate"
-    if "AMQP" in condition and "protocol header got" in condition:
+    if "protocol header got" in condition:
         return f"{name} does not speak AMQP 1.0: check the port, and the broker's plugin for AMQP 1.0"
     if endpoint.tls is not None:
         shown = "our client certificate" if endpoint.tls.certificate_file else "a client without certificate"
@@ -287,5 +287,9 @@ def _gone(endpoint: Endpoint, wire: Wire) -> str:
 
 
 def _unless_aborted(condition: str | None) -> str:
-    """The condition in brackets, unless it only says that the connection ended without a close."""
-    return "" if condition is None or "connection aborted" in condition else f" ({condition})"
+    """What the engine found wrong, unless it is only that the connection ended without a close."""
+    if condition is None or "connection aborted" in condition:
+        return ""
+    if "local-idle-timeout" in condition:
+        return ": it was silent for too long"
+    return f" ({condition})"

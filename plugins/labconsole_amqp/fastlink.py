@@ -3,7 +3,7 @@
     with connect(endpoint) as connection:
         sender = Sender(connection, "queue")
         while sender.sent < total:
-            sent_ns = sender.send(template, total - sender.sent, first_number=sender.sent)
+            sent = sender.send(template, total - sender.sent, first_number=sender.sent)
             sender.pump(0.1)
         sender.drain(timeout_s=10)
 
@@ -24,7 +24,7 @@ from labconsole_amqp.connection import Connection, ConnectTimes, Endpoint, conne
 from labconsole_amqp.fastlink_link import Template
 from labconsole_amqp.fastlink_queue import drain_queue, probe_queue_depth
 from labconsole_amqp.fastlink_receiver import Batch, Receiver
-from labconsole_amqp.fastlink_sender import Sender
+from labconsole_amqp.fastlink_sender import Sender, Sent
 from labconsole_amqp.fastlink_tls import TlsSettings
 
 __all__ = [
@@ -34,6 +34,7 @@ __all__ = [
     "Endpoint",
     "Receiver",
     "Sender",
+    "Sent",
     "Template",
     "TlsSettings",
     "connect",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import selectors
 import socket
+import ssl
 
 from labconsole.trial import TrialError
 from labconsole_amqp.fastlink_wire import Wire
@@ -28,7 +29,7 @@ class Pump:
         wire = self._wire
         due_s = wire.tick()
         self.write()
-        if wire.eof:
+        if wire.over:
             return
         if wire.blocked != self._awaits_room:
             self._awaits_room = wire.blocked
@@ -46,8 +47,8 @@ class Pump:
         try:
             self._wire.write()
         except OSError as error:
-            self._read_last_words()
-            raise TrialError(self._lost(error)) from error
+            reason = self._last_words() or error
+            raise TrialError(self._lost(reason)) from reason
 
     def _read(self) -> None:
         try:
@@ -55,14 +56,20 @@ class Pump:
         except OSError as error:
             raise TrialError(self._lost(error)) from error
 
-    def _read_last_words(self) -> None:
-        """The peer is gone, but may have said why: take in what still lies in the socket."""
+    def _last_words(self) -> OSError | None:
+        """The peer takes nothing more, but may have said why: take in what still lies in the socket.
+
+        Returns the TLS alert, if that is what it said.
+        """
         try:
-            while not self._wire.eof and self._wire.read():
+            while not self._wire.over and self._wire.read():
                 pass
+        except ssl.SSLError as alert:
+            return alert
         except OSError:
-            # Nothing more to learn: the caller reports its own error.
-            return
+            # Nothing to learn here: the caller reports its own error.
+            return None
+        return None
 
     def _lost(self, error: OSError) -> str:
         wire = self._wire

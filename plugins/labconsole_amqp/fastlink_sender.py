@@ -7,7 +7,8 @@ import struct
 import time
 from collections import deque
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +23,8 @@ _CHUNK_MESSAGES = 256
 _CHUNK_BYTES = 256 * 1024
 
 
-class Sent(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Sent:
     """Messages handed to the engine: when (ns), and the stamp in each (ms since the Unix epoch); equal lengths."""
 
     times_ns: NDArray[np.int64]

@@ -139,8 +139,8 @@ def client_failure(peer: str, expected_name: str, settings: TlsSettings, error: 
         return f"{peer} does not speak TLS: use its TLS port, or switch TLS off"
     if isinstance(error, TimeoutError):
         return f"{peer} did not finish the TLS handshake in time"
-    hint = "" if settings.certificate_file else ", which may need a client certificate"
-    return f"TLS with {peer} failed: the broker{hint} closed the connection ({_reason(error)})"
+    hint = "" if settings.certificate_file else "; it may require a client certificate"
+    return f"{peer} closed the connection during TLS ({_reason(error)}){hint}"
 
 
 def _alert(peer: str, settings: TlsSettings, reason: str) -> str:

@@ -122,6 +122,16 @@ class Wire:
         return bool(lib.pn_connection_state(self.connection) & lib.PN_REMOTE_CLOSED)
 
     @property
+    def failed(self) -> bool:
+        """Whether the engine has given the connection up: a framing error, a silent peer, a broken end."""
+        return bool(lib.pn_condition_is_set(lib.pn_transport_condition(self.transport)))
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing more comes from the peer."""
+        return self.eof or self.remote_closed or self.failed
+
+    @property
     def condition(self) -> str | None:
         """Why the peer closed, or what the engine found wrong: `amqp:name (description)`, None if all is well."""
         return condition_text(lib.pn_connection_remote_condition(self.connection)) or condition_text(

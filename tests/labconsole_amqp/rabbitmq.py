@@ -1,4 +1,4 @@
-"""A RabbitMQ broker of a test's own (Debian's rabbitmq-server with rabbitmq_amqp1_0), on loopback, in a temporary folder."""
+"""A RabbitMQ broker of a test's own (Debian's rabbitmq-server, AMQP 1.0 plugin), on loopback, in a temporary folder."""
 
 from __future__ import annotations
 
@@ -21,6 +21,8 @@ from .lab_pki import Identity
 
 _SERVER = Path("/usr/lib/rabbitmq/bin/rabbitmq-server")
 _START_S = 60.0
+# Should the test run itself be killed, nothing stays behind.
+_WITH_US = ("setpriv", "--pdeathsig", "KILL")
 
 USER, PASSWORD = "lab", "lab password"
 
@@ -109,10 +111,10 @@ def rabbitmq_broker(
         "NOTIFY_SOCKET": str(home / "nobody"),
     }
     # Our own port mapper, in the foreground: a node without one would start a daemon that outlives it.
-    epmd = subprocess.Popen(["epmd", "-port", str(epmd_port), "-address", "127.0.0.1"], env=environment)
+    epmd = subprocess.Popen([*_WITH_US, "epmd", "-port", str(epmd_port), "-address", "127.0.0.1"], env=environment)
     with (home / "output").open("wb") as output:
         server = subprocess.Popen(
-            [_SERVER], env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=output, cwd=home
+            [*_WITH_US, str(_SERVER)], env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=output, cwd=home
         )
     try:
         _await_amqp(Endpoint("127.0.0.1", port, username=USER, password=PASSWORD), server, home)
@@ -154,5 +156,7 @@ def _await_amqp(endpoint: Endpoint, server: subprocess.Popen[bytes], home: Path)
         except TrialError as error:
             if server.poll() is not None or time.monotonic() > deadline:
                 logs = "\n".join(file.read_text(errors="replace") for file in (home / "log").glob("*.log"))
-                raise RuntimeError(f"RabbitMQ did not start: {error}\n{(home / 'output').read_text()}\n{logs}") from error
+                raise RuntimeError(
+                    f"RabbitMQ did not start: {error}\n{(home / 'output').read_text()}\n{logs}"
+                ) from error
             time.sleep(0.2)
