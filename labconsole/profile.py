@@ -346,7 +346,7 @@ def profile_text(name: str, title: str, kind: str, parameters: Mapping[str, Any]
 
 
 def save_profile(name: str, text: str, *, replace: bool = False) -> Path:
-    """Write a profile of the operator's. Raises ProfileError for a bad name, or if it exists and `replace` is not set."""
+    """Write a profile of the operator's. Raises ProfileError for a bad name, or if it exists and shall stay."""
     if not _NAME.fullmatch(name):
         raise ProfileError(
             f"{name!r} cannot be a profile's name: use small letters, digits, dot, dash and underscore, 64 at most."

@@ -9,9 +9,10 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from labconsole.engine.protocol import encode_line
+from labconsole.engine.protocol import LIVE, encode_line
 
-LIVE = "live"
+_STDIN = 0
+_READ_SIZE = 65536
 
 
 class ChildChannel:
@@ -23,9 +24,9 @@ class ChildChannel:
 
     def __init__(self) -> None:
         self._out = os.dup(1)
-        os.set_inheritable(self._out, False)
         os.dup2(2, 1)
         sys.stdout = sys.stderr
+        self._received = b""
         self._pending: list[bytes] = []
         self._live: bytes | None = None
         self._wakeup = threading.Condition()
@@ -35,9 +36,9 @@ class ChildChannel:
 
     def first(self) -> dict[str, Any]:
         """The first line from the parent: what to do."""
-        line = sys.stdin.buffer.readline()
-        if not line:
-            os._exit(1)
+        while b"\n" not in self._received:
+            self._read()
+        line, _, self._received = self._received.partition(b"\n")
         message: dict[str, Any] = json.loads(line)
         return message
 
@@ -45,13 +46,10 @@ class ChildChannel:
         """Hand every further line to `on_message`; end the process when the parent is gone."""
 
         def read() -> None:
-            # Unbuffered reads on the descriptor: a thread blocked inside sys.stdin would hold its lock at exit.
-            rest = b""
-            while data := os.read(0, 65536):
-                *lines, rest = (rest + data).split(b"\n")
-                for line in lines:
-                    on_message(json.loads(line))
-            os._exit(1)
+            while True:
+                for message in self._lines():
+                    on_message(message)
+                self._read()
 
         threading.Thread(target=read, name="protocol-reader", daemon=True).start()
 
@@ -66,11 +64,23 @@ class ChildChannel:
             self._wakeup.notify()
 
     def close(self) -> None:
-        """Send what waits and stop the writer."""
+        """Send what waits, however long the parent takes to read it, and stop the writer."""
         with self._wakeup:
             self._closing = True
             self._wakeup.notify()
-        self._writer.join(timeout=5.0)
+        self._writer.join()
+
+    def _read(self) -> None:
+        # Unbuffered reads on the descriptor: a thread blocked inside sys.stdin would hold its lock at exit, and a
+        # buffer between the first line and the others would swallow them.
+        data = os.read(_STDIN, _READ_SIZE)
+        if not data:
+            os._exit(1)  # the parent is gone
+        self._received += data
+
+    def _lines(self) -> list[dict[str, Any]]:
+        *lines, self._received = self._received.split(b"\n")
+        return [json.loads(line) for line in lines]
 
     def _write(self) -> None:
         while True:
@@ -87,5 +97,5 @@ class ChildChannel:
             try:
                 while view:
                     view = view[os.write(self._out, view) :]
-            except BrokenPipeError:
+            except OSError:
                 os._exit(1)  # the parent is gone

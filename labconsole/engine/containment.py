@@ -1,4 +1,4 @@
-"""No orphans: a child process ends with its parent, and whole groups can be killed."""
+"""No orphans: a child ends with its parent, whole groups can be killed, and dead owners are told from live ones."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import psutil
-
 from labconsole.store.records import Owner
 
 _PR_SET_PDEATHSIG = 1
+_START_TOLERANCE_S = 0.02
 
 
 def die_with_parent(parent_pid: int) -> None:
@@ -58,24 +57,42 @@ def hold_children() -> object | None:
 
 
 def boot_id() -> str:
-    """What tells one boot of this machine from another."""
+    """What tells one boot of this machine from another; empty where start times of processes already do."""
     path = Path("/proc/sys/kernel/random/boot_id")
-    if path.exists():
-        return path.read_text().strip()
-    return str(int(psutil.boot_time()))
+    return path.read_text().strip() if path.exists() else ""
 
 
 def this_process() -> Owner:
     """The identity of this process, as stored with a run."""
-    return Owner(os.getpid(), psutil.Process().create_time(), boot_id())
+    started = _started(os.getpid())
+    assert started is not None
+    return Owner(os.getpid(), started, boot_id())
 
 
 def is_alive(owner: Owner) -> bool:
     """Whether the process that `owner` names still runs (same pid, start time and boot)."""
     if owner.boot_id != boot_id():
         return False
+    started = _started(owner.pid)
+    return started is not None and abs(started - owner.started) < _START_TOLERANCE_S
+
+
+def _started(pid: int) -> float | None:
+    """When the process `pid` began, None if there is none or it is a zombie.
+
+    On Linux in seconds since boot, which a step of the wall clock does not move; elsewhere in Unix time.
+    """
+    if sys.platform == "linux":
+        try:
+            stat = Path(f"/proc/{pid}/stat").read_bytes()
+        except (FileNotFoundError, ProcessLookupError):
+            return None
+        state, *fields = stat.rpartition(b")")[2].split()  # the name before it may hold spaces and parentheses
+        return None if state in (b"Z", b"X") else int(fields[18]) / os.sysconf("SC_CLK_TCK")
+    import psutil
+
     try:
-        process = psutil.Process(owner.pid)
-        return abs(process.create_time() - owner.started) < 0.02 and process.status() != psutil.STATUS_ZOMBIE
+        process = psutil.Process(pid)
+        return None if process.status() == psutil.STATUS_ZOMBIE else process.create_time()
     except psutil.NoSuchProcess:
-        return False
+        return None

@@ -10,6 +10,9 @@ from typing import Any
 from labconsole.engine.histogram import LogHistogram
 from labconsole.trial import Event, Level
 
+LIVE = "live"
+"""The type of live frames, which alone may be dropped."""
+
 
 @dataclass(frozen=True)
 class ChannelFrame:
@@ -68,7 +71,7 @@ class LiveFrame:
     def to_json(self) -> dict[str, Any]:
         """The plain form of the protocol."""
         return {
-            "t": "live",
+            "t": LIVE,
             "t_ns": self.t_ns,
             "begin_ns": self.begin_ns,
             "done": self.done,
@@ -103,3 +106,12 @@ def event_from_json(data: Mapping[str, Any]) -> Event:
 def encode_line(message: Mapping[str, Any]) -> bytes:
     """One message as one line of JSON."""
     return json.dumps(message, separators=(",", ":"), ensure_ascii=False, default=str).encode() + b"\n"
+
+
+def decode_line(line: bytes) -> dict[str, Any] | None:
+    """The message of a line, None if it is none: cut off by a kill, or written by somebody else."""
+    try:
+        message = json.loads(line)
+    except ValueError:
+        return None
+    return message if isinstance(message, dict) and "t" in message else None

@@ -12,11 +12,17 @@ from typing import Any, Protocol
 from labconsole.clock import wall_now
 from labconsole.engine.containment import is_alive, this_process
 from labconsole.engine.protocol import LiveFrame, event_from_json
+from labconsole.engine.recorder import leftovers
 from labconsole.engine.supervisor import WorkerProcess
+from labconsole.store.errors import StoreError
 from labconsole.store.reader import Reader
 from labconsole.store.records import NewCampaign, RunRow, RunStatus
 from labconsole.store.store import Store
 from labconsole.trial import Event
+
+_MESSAGES_PER_PUMP = 200
+_CLOSING_S = 10.0
+"""How long `close` waits for the evaluation of a run that was killed; the next console does it otherwise."""
 
 
 class QueueState(StrEnum):
@@ -67,16 +73,23 @@ class QueueListener(Protocol):
         """A run has a final status in the store."""
 
 
+@dataclass(frozen=True)
+class _Recovery:
+    """A run whose process died: how to mark it unless it has ended already."""
+
+    run_id: int
+    status: RunStatus
+    reason: str
+
+
 @dataclass
 class _Job:
-    """The worker process at work: a run, or the recovery of one (then `outcome` is what to record)."""
+    """The worker process at work, on a run or on the recovery of one. `sentence` is what it could not record."""
 
     run_id: int
     worker: WorkerProcess
-    started: float
-    outcome: tuple[RunStatus, str] | None = None
+    recovery: _Recovery | None = None
     sentence: str = ""
-    ended: tuple[RunStatus, str] | None = None
 
 
 class RunQueue:
@@ -89,7 +102,7 @@ class RunQueue:
         self._live_hz = live_hz
         self._wake = wake or (lambda: None)
         self._items: list[QueueItem] = []
-        self._recoveries: list[tuple[int, RunStatus, str]] = []
+        self._recoveries: list[_Recovery] = []
         self._job: _Job | None = None
         self._paused = False
         self.listeners: list[QueueListener] = []
@@ -117,30 +130,41 @@ class RunQueue:
         return self._store
 
     def recover(self) -> None:
-        """Take over what dead consoles and workers left in the database: their runs are evaluated and marked."""
+        """Take over what dead consoles and workers left: mark their runs, take their samples in, evaluate them."""
         mine = {item.run_id for item in self._items}
-        for live in self._store.live_runs():
+        live_runs = self._reader.live_runs()
+        for live in live_runs:
             if live.id in mine or is_alive(live.owner):
                 continue
             if live.status is RunStatus.QUEUED:
                 reason = "The console ended before this run began."
-                self._store.run_ended(live.id, RunStatus.CANCELLED, reason, wall_now())
+                self._store.mark_ended(live, RunStatus.CANCELLED, reason, wall_now())
             else:
                 reason = "Its process ended in mid-run; what it had measured until then is kept."
-                self._recoveries.append((live.id, RunStatus.INTERRUPTED, reason))
+                self._recoveries.append(_Recovery(live.id, RunStatus.INTERRUPTED, reason))
+        left = set(leftovers(self._database)) - {live.uuid for live in live_runs}
+        if left:
+            ended = [row for row in self._reader.runs(include_trashed=True) if row.uuid in left]
+            self._recoveries += [_Recovery(row.id, row.status, row.reason) for row in ended]
+        self._wake()
 
     def submit(self, campaign: NewCampaign) -> list[int]:
         """Store a campaign and put its runs at the end of the queue. Returns their ids in order."""
         run_ids = self._store.add_campaign(campaign, this_process(), wall_now())
-        for run_id in run_ids:
-            self._enqueue(self._reader.run(run_id).row)
+        rows = {row.id: row for row in self._reader.runs(campaign_id=self._reader.run(run_ids[0]).row.campaign_id)}
+        repeats = max(repeat for _, repeat in campaign.order)
+        self._items += [_waiting_item(rows[run_id], repeats) for run_id in run_ids]
         self._changed()
         return run_ids
 
     def repeat(self, run_id: int) -> int:
         """Put another repeat of a run's scenario at the end. Returns the new run's id."""
         new_id = self._store.add_repeat(run_id, this_process(), wall_now())
-        self._enqueue(self._reader.run(new_id).row)
+        row = self._reader.run(new_id).row
+        for item in self._items:
+            if (item.campaign_id, item.scenario) == (row.campaign_id, row.scenario):
+                self._update(item.run_id, repeats=row.repeat)
+        self._items.append(_waiting_item(row, row.repeat))
         self._changed()
         return new_id
 
@@ -166,9 +190,9 @@ class RunQueue:
 
     def remove(self, run_id: int) -> None:
         """Take a waiting item out; its run is marked cancelled."""
-        if self._item(run_id).state is QueueState.WAITING:
-            self._end_item(run_id, RunStatus.CANCELLED, "Removed from the queue before it began.")
-            self._items.remove(self._item(run_id))
+        if any(item.run_id == run_id and item.state is QueueState.WAITING for item in self._items):
+            self._end(run_id, RunStatus.CANCELLED, "Removed from the queue before it began.")
+            self._items = [item for item in self._items if item.run_id != run_id]
             self._changed()
 
     def cancel(self, run_id: int) -> None:
@@ -205,82 +229,50 @@ class RunQueue:
         """Cancel everything; returns when the worker is gone (about ten seconds at most)."""
         self._paused = True
         for item in self.items:
-            if item.state is QueueState.WAITING:
-                self.remove(item.run_id)
+            self.remove(item.run_id)
         self._recoveries.clear()
+        patience = time.monotonic() + _CLOSING_S
         while self._job is not None:
-            if self._job.outcome is None:
+            if self._job.recovery is None or time.monotonic() > patience:
                 self._job.worker.cancel()
             self.pump()
             time.sleep(0.02)
         self._reader.close()
         self._store.close()
 
-    def _enqueue(self, row: RunRow) -> None:
-        same = [
-            item.repeat for item in self._items if (item.campaign_id, item.scenario) == (row.campaign_id, row.scenario)
-        ]
-        repeats = max([row.repeat, *same])
-        self._items = [
-            replace(item, repeats=repeats)
-            if (item.campaign_id, item.scenario) == (row.campaign_id, row.scenario)
-            else item
-            for item in self._items
-        ]
-        self._items.append(
-            QueueItem(
-                run_id=row.id,
-                campaign_id=row.campaign_id,
-                campaign=row.campaign,
-                scenario=row.scenario,
-                kind=row.kind,
-                repeat=row.repeat,
-                repeats=repeats,
-                state=QueueState.WAITING,
-                status=RunStatus.QUEUED,
-            )
-        )
-
     def _start_next(self) -> None:
         if self._recoveries:
-            run_id, status, reason = self._recoveries.pop(0)
-            self._start_recovery(run_id, status, reason)
+            self._start_recovery(self._recoveries.pop(0))
             return
         item = None if self._paused else self._next_waiting()
         if item is None:
             return
-        other = next((run for run in self._store.live_runs() if run.status is RunStatus.RUNNING), None)
-        if other is not None and is_alive(other.owner):
-            reason = (
-                f"Run {other.id} of another console (process {other.owner.pid}) goes on in this database, and two at "
-                "a time would disturb each other's figures: wait for its end, or use another database (--db)."
-            )
-            self._end_item(item.run_id, RunStatus.FAILED, reason)
-            return
         task = {"t": "run", "database": str(self._database), "run_id": item.run_id, "live_hz": self._live_hz}
-        self._job = _Job(item.run_id, WorkerProcess(task, self._wake), time.monotonic())
+        self._job = _Job(item.run_id, WorkerProcess(task, self._wake))
         self._update(item.run_id, state=QueueState.RUNNING, status=RunStatus.RUNNING)
         self._changed()
 
-    def _start_recovery(self, run_id: int, status: RunStatus, reason: str) -> None:
+    def _start_recovery(self, recovery: _Recovery) -> None:
         task = {
             "t": "recover",
             "database": str(self._database),
-            "run_id": run_id,
-            "status": status,
-            "reason": reason,
+            "run_id": recovery.run_id,
+            "status": recovery.status,
+            "reason": recovery.reason,
         }
-        self._job = _Job(run_id, WorkerProcess(task, self._wake), time.monotonic(), outcome=(status, reason))
+        self._job = _Job(recovery.run_id, WorkerProcess(task, self._wake), recovery)
 
     def _listen(self, job: _Job) -> None:
-        job.worker.climb()
-        ended = job.worker.ended
-        for message in job.worker.take_messages():
+        gone = job.worker.climb()
+        messages = job.worker.take_messages(_MESSAGES_PER_PUMP)
+        for message in messages:
             self._take(job, message)
         frame = job.worker.take_frame()
         if frame is not None:
             self._take_frame(job.run_id, frame)
-        if ended:
+        if len(messages) == _MESSAGES_PER_PUMP:
+            self._wake()  # the rest in the next turn, so that no turn is long
+        elif gone:
             job.worker.close()
             self._job = None
             self._settle(job)
@@ -294,35 +286,46 @@ class RunQueue:
                 event = event_from_json(message["event"])
                 for listener in self.listeners:
                     listener.event(job.run_id, event)
+            case "settling":
+                job.worker.relent()
             case "error":
                 job.sentence = message["sentence"]
-            case "ended":
-                job.ended = (RunStatus(message["status"]), message["reason"])
 
     def _take_frame(self, run_id: int, frame: LiveFrame) -> None:
         elapsed = 0.0 if frame.begin_ns is None else (frame.t_ns - frame.begin_ns) / 1e9
         rate = frame.done / elapsed if elapsed > 0 and frame.done else None
-        eta = (frame.total - frame.done) / rate if rate and frame.total else None
+        eta = max(0, frame.total - frame.done) / rate if rate and frame.total else None
         self._update(run_id, done=frame.done, total=frame.total, elapsed_s=elapsed, rate=rate, eta_s=eta)
-        for listener in self.listeners:
-            listener.live(run_id, frame)
+        if self._live_hz:
+            for listener in self.listeners:
+                listener.live(run_id, frame)
 
     def _settle(self, job: _Job) -> None:
-        """Bring the run of a worker that is gone to its end."""
-        if job.ended is not None:
-            self._show_end(job.run_id, *job.ended)
-        elif job.outcome is not None or job.sentence:
-            # The worker could not open the run, or even its recovery failed: at least its end is recorded.
-            status, reason = job.outcome or (RunStatus.FAILED, job.sentence)
-            self._end_item(job.run_id, status, " ".join(dict.fromkeys(filter(None, (reason, job.sentence)))))
+        """See in the store how the run of a worker that is gone ended; bring it to its end if it has none."""
+        row = self._reader.run(job.run_id).row
+        if row.status.final:
+            self._show_end(job.run_id, row.status, row.reason)
+            return
+        if job.recovery is not None:
+            status, reason = job.recovery.status, job.recovery.reason
         elif job.worker.cancelled:
-            reason = "Cancelled by the operator; its process did not end by itself and was killed."
-            self._start_recovery(job.run_id, RunStatus.CANCELLED, reason)
+            status, reason = RunStatus.CANCELLED, "Cancelled by the operator; its process had to be killed."
+        elif job.sentence:
+            status, reason = RunStatus.FAILED, ""
         else:
-            self._start_recovery(job.run_id, RunStatus.INTERRUPTED, job.worker.how_it_ended())
+            status, reason = RunStatus.INTERRUPTED, job.worker.how_it_ended()
+        reason = f"{reason} {job.sentence}".strip()
+        if row.status is RunStatus.RUNNING and job.recovery is None:
+            self._start_recovery(_Recovery(job.run_id, status, reason))
+        else:
+            self._end(job.run_id, status, reason)
 
-    def _end_item(self, run_id: int, status: RunStatus, reason: str) -> None:
-        self._store.run_ended(run_id, status, reason, wall_now())
+    def _end(self, run_id: int, status: RunStatus, reason: str) -> None:
+        """Mark a run as ended that has no process."""
+        try:
+            self._store.run_ended(run_id, status, reason, wall_now())
+        except StoreError as error:  # a full disk, say: the next console marks it
+            status, reason = RunStatus.FAILED, f"{reason} {error}"
         self._show_end(run_id, status, reason)
 
     def _show_end(self, run_id: int, status: RunStatus, reason: str) -> None:
@@ -334,9 +337,6 @@ class RunQueue:
     def _next_waiting(self) -> QueueItem | None:
         return next((item for item in self._items if item.state is QueueState.WAITING), None)
 
-    def _item(self, run_id: int) -> QueueItem:
-        return next(item for item in self._items if item.run_id == run_id)
-
     def _update(self, run_id: int, **changes: Any) -> None:
         self._items = [replace(item, **changes) if item.run_id == run_id else item for item in self._items]
 
@@ -344,3 +344,17 @@ class RunQueue:
         for listener in self.listeners:
             listener.items_changed()
         self._wake()
+
+
+def _waiting_item(row: RunRow, repeats: int) -> QueueItem:
+    return QueueItem(
+        run_id=row.id,
+        campaign_id=row.campaign_id,
+        campaign=row.campaign,
+        scenario=row.scenario,
+        kind=row.kind,
+        repeat=row.repeat,
+        repeats=repeats,
+        state=QueueState.WAITING,
+        status=RunStatus.QUEUED,
+    )

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import threading
-import time
 import traceback
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,8 @@ from labconsole.plugin import load_dotted
 from labconsole.trial import Event, Level, Role, Series, TrialError
 
 SPOOL_INTERVAL_NS = 250_000_000
+_QUIET_INTERVAL_NS = 1_000_000_000
+"""Between reports where no live view wants any: the worker must still see that the role moves on."""
 
 
 class _Live:
@@ -59,7 +61,7 @@ class RoleProcess:
         self._next_live_ns = 0
         self._next_spool_ns = 0
         self._commands: deque[dict[str, Any]] = deque()
-        self._stop = False
+        self._stop = threading.Event()
         self._begin = threading.Event()
         self._start_ns = 0
 
@@ -69,7 +71,7 @@ class RoleProcess:
 
     @property
     def stop_requested(self) -> bool:
-        return self._stop
+        return self._stop.is_set()
 
     @property
     def start_ns(self) -> int:
@@ -91,9 +93,8 @@ class RoleProcess:
         now = now_ns()
         if now >= self._next_spool_ns:
             self._next_spool_ns = now + SPOOL_INTERVAL_NS
-            for writer in self._writers:
-                writer.flush()
-        if self._live_interval_ns and now >= self._next_live_ns:
+            self.flush()
+        if now >= self._next_live_ns:
             self._next_live_ns = now + self._live_interval_ns
             self.send_live()
 
@@ -115,7 +116,7 @@ class RoleProcess:
                 self._start_ns = message["at_ns"]
                 self._begin.set()
             case "stop":
-                self._stop = True
+                self._stop.set()
                 self._begin.set()
             case "command":
                 self._commands.append(message["command"])
@@ -125,13 +126,16 @@ class RoleProcess:
     def wait_for_begin(self) -> None:
         """Wait for T0; returns at once when the role is stopped before."""
         self._begin.wait()
-        if not self._stop:
-            time.sleep(max(0, self._start_ns - now_ns()) / 1e9)
+        self._stop.wait(max(0, self._start_ns - now_ns()) / 1e9)
+
+    def flush(self) -> None:
+        """Write all samples that wait."""
+        for writer in self._writers:
+            writer.flush()
 
     def close(self) -> None:
         """Write all samples and close the spool."""
-        for writer in self._writers:
-            writer.flush()
+        self.flush()
         self._spool.close()
 
     def _channel_of(self, name: str) -> _Live:
@@ -142,33 +146,43 @@ class RoleProcess:
 
 
 def _interval_ns(hz: float) -> int:
-    return int(1e9 / hz) if hz > 0 else 0
+    return int(1e9 / hz) if hz > 0 else _QUIET_INTERVAL_NS
 
 
 def _conduct(channel: ChildChannel, context: RoleProcess, target: str) -> bool:
-    """Run the role through its phases. True if it ended well."""
+    """Run the role through its phases, and report its result or its first fault. True if all went well."""
+    faults: list[str] = []
+
+    @contextmanager
+    def reporting() -> Iterator[None]:
+        try:
+            yield
+        except TrialError as error:
+            faults.append(str(error))
+        except Exception as error:  # noqa: BLE001 - the role is foreign code: whatever it raises is the run's reason
+            traceback.print_exc()
+            faults.append(f"A fault in {target}: {type(error).__name__}: {error}")
+        if len(faults) == 1:
+            channel.send({"t": "error", "sentence": faults[0]})
+
     role: Role | None = None
-    try:
+    result: dict[str, Any] = {}
+    with reporting():
         role = load_dotted(target)(context)
-        assert isinstance(role, Role)
         channel.send({"t": "ready", "info": role.prepare()})
         context.wait_for_begin()
         result = role.run()
-        context.send_live()
-    except TrialError as error:
-        context.send_live()
-        channel.send({"t": "error", "sentence": str(error)})
-        return False
-    except Exception as error:  # noqa: BLE001 - the role is foreign code: whatever it raises ends the run with its reason
-        traceback.print_exc()
-        channel.send({"t": "error", "sentence": f"A fault in {target}: {type(error).__name__}: {error}"})
-        return False
-    finally:
-        if role is not None:
+    context.send_live()
+    with reporting():
+        context.flush()
+    if role is not None:
+        with reporting():
             role.close()
+    with reporting():
         context.close()
-    channel.send({"t": "done", "result": result})
-    return True
+    if not faults:
+        channel.send({"t": "done", "result": result})
+    return not faults
 
 
 def main() -> int:

@@ -2,25 +2,40 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from labconsole.engine.protocol import ChannelFrame, encode_line
+from labconsole.engine.protocol import ChannelFrame, decode_line, encode_line
 from labconsole.trial import RoleSpec, TrialError
+
+_LAST_WORDS_S = 1.0
+"""How long to read on after a role's death: a process that it left behind may hold its output open."""
+
+
+class CancelledError(TrialError):
+    """The operator cancelled the run while it waited for a role."""
 
 
 class RoleChild:
     """`RoleHandle` of a role that runs as a child process on this machine."""
 
-    def __init__(self, spec: RoleSpec, spool: Path, live_hz: float, on_change: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        spec: RoleSpec,
+        spool: Path,
+        live_hz: float,
+        on_change: Callable[[], None],
+        cancelled: Callable[[], bool],
+    ) -> None:
         self._spec = spec
         self._on_change = on_change
+        self._cancelled = cancelled
         self._info: dict[str, Any] | None = None
         self._result: dict[str, Any] | None = None
         self._sentence: str | None = None
@@ -30,7 +45,9 @@ class RoleChild:
             [sys.executable, "-m", "labconsole.engine.role"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
         self._reader = threading.Thread(target=self._read, name=f"role-{spec.name}", daemon=True)
+        self._watcher = threading.Thread(target=self._watch, name=f"role-{spec.name}-end", daemon=True)
         self._reader.start()
+        self._watcher.start()
         task = {
             "name": spec.name,
             "target": spec.target,
@@ -77,7 +94,7 @@ class RoleChild:
         self._send({"t": "command", "command": command})
 
     def set_live(self, hz: float) -> None:
-        """Change how often the role reports live figures; 0 is never."""
+        """Change how often the role reports live figures; 0 is rarely."""
         self._send({"t": "live_hz", "hz": hz})
 
     def finish(self, timeout_s: float = 30.0) -> dict[str, Any]:
@@ -87,41 +104,56 @@ class RoleChild:
         assert self._result is not None
         return self._result
 
-    def end(self, grace_s: float) -> None:
-        """Stop the process: politely, and after `grace_s` seconds by force. The last message has been read then."""
-        if self.running:
-            self.stop()
+    def look_again(self) -> None:
+        """Let those who wait for this role notice that the run was cancelled."""
+        with self._changed:
+            self._changed.notify_all()
+
+    def end(self, deadline: float) -> bool:
+        """Wait for the process until `deadline` (`time.monotonic`), then kill it; says whether that was needed.
+
+        What it said has been read when this returns.
+        """
         try:
-            self._process.wait(grace_s)
+            self._process.wait(max(0.0, deadline - time.monotonic()))
+            killed = False
         except subprocess.TimeoutExpired:
             self._process.kill()
-            self._process.wait()
-        self._reader.join()
+            killed = True
+        self._watcher.join()
         assert self._process.stdin is not None
         try:
             self._process.stdin.close()
-        except BrokenPipeError:
-            return  # it ended before it read its last message
+        except OSError:
+            return killed  # it ended before it read its last message
+        return killed
 
     def _send(self, message: Mapping[str, Any]) -> None:
         assert self._process.stdin is not None
         try:
             self._process.stdin.write(encode_line(message))
             self._process.stdin.flush()
-        except (BrokenPipeError, ValueError):
-            return  # it has ended; its end is heard by the reader
+        except (OSError, ValueError):
+            return  # it has ended; its end is heard by the watcher
 
     def _wait(self, condition: Callable[[], bool], timeout_s: float, what: str) -> None:
         with self._changed:
-            if not self._changed.wait_for(condition, timeout_s):
+            if not self._changed.wait_for(lambda: condition() or self._cancelled(), timeout_s):
                 raise TrialError(f"Role {self.name} did not {what} within {timeout_s:g} s.")
+            if not condition():
+                raise CancelledError(f"Cancelled while role {self.name} had to {what}.")
 
     def _read(self) -> None:
         assert self._process.stdout is not None
         with self._process.stdout as stream:
             for line in stream:
-                self._take(json.loads(line))
+                message = decode_line(line)
+                if message is not None:
+                    self._take(message)
+
+    def _watch(self) -> None:
         code = self._process.wait()
+        self._reader.join(_LAST_WORDS_S)
         if self.running:
             how = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
             self._change(sentence=f"Role {self.name} {how} in mid-run.")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections import deque
 from collections.abc import Sequence
-from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,9 @@ from labconsole.engine.usage import UsageMeter
 from labconsole.trial import Event, Level, RoleHandle, RoleSpec, TrialError
 
 ROLE_GRACE_S = 3.0
+"""How long roles may take to drain and end after they were told to stop."""
+_GATHER_S = 0.3
+"""How long to wait, after a role failed, for the failure of the role that caused it."""
 
 
 class WorkerContext:
@@ -32,10 +35,12 @@ class WorkerContext:
         self._spool = SpoolWriter(directory / "worker.spool")
         self._usage_spool = SpoolWriter(directory / "usage.spool")
         self.usage = UsageMeter(self._usage_spool)
+        self.usage.watch("worker", os.getpid())
         self._roles: list[RoleChild] = []
         self._changed = threading.Event()
         self._commands: deque[dict[str, Any]] = deque()
         self._stop = False
+        self._failure: str | None = None
         self._begin_ns: int | None = None
         self._total = 0
         self._progress_channel = ""
@@ -49,6 +54,11 @@ class WorkerContext:
         return self._stop
 
     @property
+    def failure(self) -> str | None:
+        """Why the run cannot go on, when that lies outside of its trial."""
+        return self._failure
+
+    @property
     def live_hz(self) -> float:
         """Frames per second that the live view asked for; 0 is none."""
         return self._live_hz
@@ -56,7 +66,8 @@ class WorkerContext:
     def start(self, role: RoleSpec, host: str | None = None) -> RoleHandle:
         if host is not None:
             raise TrialError(f"Role {role.name} cannot be started on {host}: this console knows only its own machine.")
-        child = RoleChild(role, self._directory / f"{role.name}.spool", self._live_hz, self._changed.set)
+        spool = self._directory / f"{role.name}.spool"
+        child = RoleChild(role, spool, self._live_hz, self._changed.set, lambda: self._stop)
         self._roles.append(child)
         self.usage.watch(role.name, child.pid)
         return child
@@ -72,7 +83,8 @@ class WorkerContext:
                 last, last_change = counted, time.monotonic()
             elif time.monotonic() - last_change > stall_s:
                 raise TrialError(reason)
-        self._raise_failure()
+        if not self._stop:
+            self._raise_failure()
 
     def expect(self, total: int, channel: str) -> None:
         self._total = total
@@ -87,12 +99,19 @@ class WorkerContext:
     def take_command(self) -> dict[str, Any] | None:
         return self._commands.popleft() if self._commands else None
 
+    def fail(self, sentence: str) -> None:
+        """Let the next `wait` raise: the run cannot go on for a reason outside of its trial. From any thread."""
+        self._failure = sentence
+        self._changed.set()
+
     def on_message(self, message: dict[str, Any]) -> None:
         """Take a message of the supervisor (on the reader thread)."""
         match message["t"]:
             case "cancel":
                 self._stop = True
                 self._changed.set()
+                for role in self._roles:
+                    role.look_again()
             case "command":
                 self._commands.append(message["command"])
                 self._changed.set()
@@ -111,12 +130,15 @@ class WorkerContext:
         return LiveFrame(now_ns(), self._begin_ns, done, self._total, channels, self.usage.latest)
 
     def end_roles(self) -> None:
-        """End every role that still runs, and write the last samples."""
+        """End every role that still runs, and let them write their last samples."""
         for role in self._roles:
             if role.running:
                 role.stop()
-        for role in self._roles:
-            role.end(ROLE_GRACE_S)
+        deadline = time.monotonic() + ROLE_GRACE_S
+        killed = [role.name for role in self._roles if role.end(deadline)]
+        if killed:
+            names = ", ".join(killed)
+            self.event("killed", f"Did not end within {ROLE_GRACE_S:g} s and was killed: {names}.", Level.WARNING)
 
     def close(self) -> None:
         """Close the worker's own spool files."""
@@ -124,9 +146,14 @@ class WorkerContext:
         self._usage_spool.close()
 
     def _raise_failure(self) -> None:
-        for role in self._roles:
-            if role.failure is not None:
-                raise TrialError(role.failure)
+        if self._failure is not None:
+            raise TrialError(self._failure)
+        if any(role.failure is not None for role in self._roles):
+            time.sleep(_GATHER_S)
+            failures = {role.name: role.failure for role in self._roles if role.failure is not None}
+            for name, sentence in failures.items():
+                self.event("failed", sentence, Level.ERROR, role=name)
+            raise TrialError(next(iter(failures.values())))  # the role that others rely on was started first
 
     def _counted(self) -> int:
-        return reduce(lambda total, role: total + sum(c.count for c in role.channels.values()), self._roles, 0)
+        return sum(channel.count for role in self._roles for channel in role.channels.values())

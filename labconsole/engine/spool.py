@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import struct
+import threading
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -22,12 +23,10 @@ from labconsole.trial import Column, Event, Origin, Series, TrialError
 
 MAGIC = b"labconsole spool 1\n"
 BLOCK_ROWS = 4096
+READ_SIZE = 16 * 1024 * 1024
+"""How much of a file is read at once: far more than one block."""
 _HEADER = struct.Struct("<4sHHIII")
 _DIGEST = 32
-
-
-class SpoolError(TrialError):
-    """A spool file is damaged; what stands before the damage is intact."""
 
 
 @dataclass(frozen=True)
@@ -54,11 +53,15 @@ def _numpy_type(column: Column) -> np.dtype[Any]:
 
 
 class SpoolWriter:
-    """Appends blocks to a new spool file. Raises TrialError when the disk is full."""
+    """Appends blocks to a new spool file, from any thread. Raises TrialError when the disk is full."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._file = path.open("xb", buffering=0)
+        self._turn = threading.Lock()
+        try:
+            self._file = path.open("xb", buffering=0)
+        except OSError as error:
+            raise self._refused(error) from error
         self._digest = hashlib.sha256(MAGIC).digest()
         self._streams = 0
         self._events = 0
@@ -66,19 +69,22 @@ class SpoolWriter:
 
     def declare(self, role: str, series: Series) -> int:
         """Announce a stream and return its number."""
-        stream = self._streams
-        self._streams += 1
-        self._block(b"D", stream, 0, 0, json.dumps({"role": role, "series": asdict(series)}).encode())
+        with self._turn:
+            stream = self._streams
+            self._streams += 1
+            self._block(b"D", stream, 0, 0, json.dumps({"role": role, "series": asdict(series)}).encode())
         return stream
 
     def samples(self, stream: int, seq: int, rows: int, payload: bytes) -> None:
         """Append one block of samples."""
-        self._block(b"S", stream, seq, rows, payload)
+        with self._turn:
+            self._block(b"S", stream, seq, rows, payload)
 
     def event(self, event: Event) -> None:
         """Append one event."""
-        self._block(b"E", 0, self._events, 1, json.dumps(event_to_json(event), default=str).encode())
-        self._events += 1
+        with self._turn:
+            self._block(b"E", 0, self._events, 1, json.dumps(event_to_json(event), default=str).encode())
+            self._events += 1
 
     def close(self) -> None:
         """Close the file; a second call does nothing."""
@@ -86,8 +92,9 @@ class SpoolWriter:
 
     def _block(self, kind: bytes, stream: int, seq: int, rows: int, payload: bytes) -> None:
         header = _HEADER.pack(kind, stream, 0, seq, rows, len(payload))
-        self._digest = hashlib.sha256(self._digest + header + payload).digest()
-        self._write(header + payload + self._digest)
+        digest = hashlib.sha256(self._digest + header + payload).digest()
+        self._write(header + payload + digest)
+        self._digest = digest
 
     def _write(self, data: bytes) -> None:
         view = memoryview(data)
@@ -96,10 +103,13 @@ class SpoolWriter:
                 written = self._file.write(view)
                 view = view[written:]
         except OSError as error:
-            raise TrialError(
-                f"Samples cannot be written to {self.path.parent}: {error.strerror}. "
-                "Free space on that disk, or choose another database with --db."
-            ) from error
+            raise self._refused(error) from error
+
+    def _refused(self, error: OSError) -> TrialError:
+        return TrialError(
+            f"Samples cannot be written to {self.path.parent}: {error.strerror}. "
+            "Free space on that disk, or choose another database with --db."
+        )
 
 
 class SpoolSeriesWriter:
@@ -142,43 +152,53 @@ class SpoolSeriesWriter:
 
 
 class SpoolReader:
-    """Reads a spool file while it grows: complete blocks only, each checked against the digest chain."""
+    """Reads a spool file while it grows: complete blocks only, each checked against the digest chain.
+
+    `damage` is one sentence once a block is found that was changed: nothing is read from there on.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.damage: str | None = None
         self._offset = 0
         self._digest = hashlib.sha256(MAGIC).digest()
         self._streams: dict[int, tuple[str, Series]] = {}
 
     def read_new(self) -> list[SampleBlock | EventBlock]:
-        """The blocks that were completed since the last call. Raises SpoolError on damage."""
+        """Blocks that were completed since the last call, READ_SIZE bytes of them at most; none at the end."""
+        if self.damage is not None:
+            return []
         with self.path.open("rb") as file:
             file.seek(self._offset)
-            data = file.read()
-        blocks: list[SampleBlock | EventBlock] = []
+            data = file.read(READ_SIZE)
         position = 0
         if self._offset == 0:
             if len(data) < len(MAGIC):
-                return blocks
+                return []
             if not data.startswith(MAGIC):
-                raise SpoolError(f"{self.path} is not a spool file of this console.")
+                self.damage = f"{self.path} is not a spool file of this console."
+                return []
             position = len(MAGIC)
+        return self._blocks(data, position)
+
+    def _blocks(self, data: bytes, position: int) -> list[SampleBlock | EventBlock]:
+        blocks: list[SampleBlock | EventBlock] = []
+        start = self._offset
         while position + _HEADER.size <= len(data):
             kind, stream, _, seq, rows, length = _HEADER.unpack_from(data, position)
             end = position + _HEADER.size + length
-            if end + _DIGEST > len(data):
+            if end + _DIGEST > len(data) and length < READ_SIZE // 2:
                 break
             digest = hashlib.sha256(self._digest + data[position:end]).digest()
             if digest != data[end : end + _DIGEST]:
-                self._offset += position
-                raise SpoolError(f"{self.path} is damaged after byte {self._offset}; the samples before it were kept.")
-            payload = data[position + _HEADER.size : end]
-            block = self._decode(kind.rstrip(b"\0"), stream, seq, rows, payload)
+                self.damage = f"{self.path} is damaged after byte {start + position}; the samples before it were kept."
+                break
+            block = self._decode(kind.rstrip(b"\0"), stream, seq, rows, data[position + _HEADER.size : end])
             if block is not None:
                 blocks.append(block)
             self._digest = digest
             position = end + _DIGEST
-        self._offset += position
+        self._offset = start + position
         return blocks
 
     def _decode(self, kind: bytes, stream: int, seq: int, rows: int, payload: bytes) -> SampleBlock | EventBlock | None:

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
 from queue import Empty, SimpleQueue
 from typing import Any
 
-from labconsole.engine.channel import LIVE
 from labconsole.engine.containment import group_options, kill_group
-from labconsole.engine.protocol import LiveFrame, encode_line
+from labconsole.engine.protocol import LIVE, LiveFrame, decode_line, encode_line
 
 TERMINATE_AFTER_S = 8.0
 KILL_AFTER_S = 10.0
+LOG_LINES_WAITING = 2000
+"""Lines of stray output that wait to be taken; what comes on top is counted only."""
 
 
 class WorkerProcess:
@@ -27,7 +28,8 @@ class WorkerProcess:
         self._wake = wake
         self._messages: SimpleQueue[dict[str, Any]] = SimpleQueue()
         self._frame: LiveFrame | None = None
-        self._cancelled_at: float | None = None
+        self._cancelled = False
+        self._ladder_since: float | None = None
         self._process = subprocess.Popen(
             [sys.executable, "-m", "labconsole.engine.worker"],
             stdin=subprocess.PIPE,
@@ -51,12 +53,20 @@ class WorkerProcess:
     @property
     def cancelled(self) -> bool:
         """Whether `cancel` was called."""
-        return self._cancelled_at is not None
+        return self._cancelled
 
-    @property
-    def ended(self) -> bool:
-        """Whether the process is gone and all it said can be taken."""
-        return self._process.poll() is not None and not any(thread.is_alive() for thread in self._threads)
+    def climb(self) -> bool:
+        """Take the next step of the cancel ladder if it is due. True once the process is gone and all is heard."""
+        if self._process.poll() is not None:
+            kill_group(self._process)  # one that is left may hold our pipes open
+            return not any(thread.is_alive() for thread in self._threads)
+        if self._ladder_since is not None:
+            waited = time.monotonic() - self._ladder_since
+            if waited > KILL_AFTER_S:
+                kill_group(self._process)
+            elif waited > TERMINATE_AFTER_S:
+                self._process.terminate()
+        return False
 
     def how_it_ended(self) -> str:
         """One sentence on the end of a process that said nothing about it."""
@@ -71,33 +81,23 @@ class WorkerProcess:
         try:
             self._process.stdin.write(encode_line(message))
             self._process.stdin.flush()
-        except (BrokenPipeError, ValueError):
+        except (OSError, ValueError):
             return
 
     def cancel(self) -> None:
         """Ask the worker to end; `climb` does the rest of the ladder."""
-        if self._cancelled_at is None:
-            self._cancelled_at = time.monotonic()
+        self._cancelled = True
+        if self._ladder_since is None:
+            self._ladder_since = time.monotonic()
             self.send({"t": "cancel"})
 
-    def climb(self) -> None:
-        """Take the next step of the cancel ladder when it is due."""
-        if self._cancelled_at is None or self._process.poll() is not None:
-            return
-        waited = time.monotonic() - self._cancelled_at
-        if waited > KILL_AFTER_S:
-            kill_group(self._process)
-        elif waited > TERMINATE_AFTER_S:
-            self._process.terminate()
+    def relent(self) -> None:
+        """Leave the ladder: the worker has ended the trial and only stores and evaluates."""
+        self._ladder_since = None
 
-    def take_messages(self) -> list[dict[str, Any]]:
-        """What the worker said since the last call, in order; stray output comes as `{"t": "log", "line": ..}`."""
-        messages: list[dict[str, Any]] = []
-        try:
-            while True:
-                messages.append(self._messages.get_nowait())
-        except Empty:
-            return messages
+    def take_messages(self, limit: int) -> list[dict[str, Any]]:
+        """The next messages in order, `limit` at most; stray output comes as `{"t": "log", "line": ..}`."""
+        return list(islice(self._waiting(), limit))
 
     def take_frame(self) -> LiveFrame | None:
         """The newest live frame, once."""
@@ -105,23 +105,30 @@ class WorkerProcess:
         return frame
 
     def close(self) -> None:
-        """Release a process that has ended, and whatever is left of its group."""
-        kill_group(self._process)
-        self._process.wait()
+        """Release a process that has ended."""
         for thread in self._threads:
             thread.join()
         assert self._process.stdin is not None
         try:
             self._process.stdin.close()
-        except BrokenPipeError:
+        except OSError:
+            return
+
+    def _waiting(self) -> Iterator[dict[str, Any]]:
+        try:
+            while True:
+                yield self._messages.get_nowait()
+        except Empty:
             return
 
     def _read_messages(self) -> None:
         assert self._process.stdout is not None
         with self._process.stdout as stream:
             for line in stream:
-                message = json.loads(line)
-                if message["t"] == LIVE:
+                message = decode_line(line)
+                if message is None:
+                    self._log(line)
+                elif message["t"] == LIVE:
                     self._frame = LiveFrame.from_json(message)
                 else:
                     self._messages.put(message)
@@ -131,8 +138,20 @@ class WorkerProcess:
 
     def _read_log(self) -> None:
         assert self._process.stderr is not None
+        left_out = 0
         with self._process.stderr as stream:
             for line in stream:
-                self._messages.put({"t": "log", "line": line.decode(errors="replace").rstrip()})
-                self._wake()
+                if self._messages.qsize() >= LOG_LINES_WAITING:
+                    left_out += 1
+                    continue
+                if left_out:
+                    self._log(f"({left_out} lines of output were left out here.)".encode())
+                    left_out = 0
+                self._log(line)
+        if left_out:
+            self._log(f"({left_out} lines of output were left out here.)".encode())
+        self._wake()
+
+    def _log(self, line: bytes) -> None:
+        self._messages.put({"t": "log", "line": line.decode(errors="replace").rstrip()})
         self._wake()

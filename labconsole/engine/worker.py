@@ -1,76 +1,47 @@
 """The process of one run: `python -m labconsole.engine.worker`, told over standard input what to do.
 
-Two tasks: `run` conducts a queued run; `recover` takes in what a dead worker left, and evaluates it.
+Two tasks: `run` conducts a queued run; `recover` takes in what a dead worker left, and evaluates it. How the run ended
+stands in the store; the worker says only what went wrong when it could not record that.
 """
 
 from __future__ import annotations
 
 import threading
 import traceback
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import psutil
-
 from labconsole.clock import wall_now
 from labconsole.engine.channel import ChildChannel
-from labconsole.engine.containment import die_with_parent, hold_children, this_process
+from labconsole.engine.containment import die_with_parent, hold_children, is_alive, this_process
 from labconsole.engine.provenance import provenance
-from labconsole.engine.recorder import Recorder, spool_directory
+from labconsole.engine.recorder import Recorder, make_spool
+from labconsole.engine.roles import CancelledError
 from labconsole.engine.run_context import WorkerContext
-from labconsole.engine.thresholds import threshold_verdicts
-from labconsole.plugin import Plugins
+from labconsole.engine.settling import RunAtHand, load_trial, recover, settle
 from labconsole.store.reader import Reader
-from labconsole.store.records import RunDetail, RunStatus
+from labconsole.store.records import RunStatus
 from labconsole.store.store import Store
-from labconsole.trial import Evaluation, Trial, TrialError
+from labconsole.trial import Parameters, Trial, TrialError
 
 RECORD_INTERVAL_S = 0.25
 USAGE_INTERVAL_S = 0.5
-
-
-@dataclass(frozen=True)
-class _Run:
-    """The run at hand."""
-
-    database: Path
-    store: Store
-    detail: RunDetail
-    trial: Trial[Any]
-    parameters: Any
-
-    @property
-    def spool(self) -> Path:
-        return spool_directory(self.database, self.detail.row.uuid)
-
-
-def _open(task: Mapping[str, Any]) -> _Run:
-    database = Path(task["database"])
-    store = Store.open(database)
-    reader = Reader(database)
-    try:
-        detail = reader.run(task["run_id"])
-    finally:
-        reader.close()
-    try:
-        trial = Plugins.discover().trial(detail.row.kind)
-    except KeyError:
-        raise TrialError(
-            f"No installed plugin knows the trial {detail.row.kind}; `labconsole trials` lists those there are."
-        ) from None
-    return _Run(database, store, detail, trial, trial.parameters.model_validate(dict(detail.row.parameters)))
+_QUIET_INTERVAL_S = 1.0
+"""Between live frames where no live view wants any: the queue still shows the progress."""
 
 
 class _Periodic:
-    """Calls a function at intervals on a thread of its own until it is stopped; keeps the first error."""
+    """Calls `work` at intervals on a thread of its own until it is stopped; an error ends it and goes to `on_error`."""
 
-    def __init__(self, name: str, interval_s: Callable[[], float], work: Callable[[], None]) -> None:
+    def __init__(
+        self, name: str, interval_s: Callable[[], float], work: Callable[[], None], on_error: Callable[[str], None]
+    ) -> None:
         self._interval_s = interval_s
         self._work = work
+        self._on_error = on_error
         self._stop = threading.Event()
-        self.error: TrialError | None = None
         self._thread = threading.Thread(target=self._loop, name=name)
         self._thread.start()
 
@@ -83,90 +54,103 @@ class _Periodic:
             try:
                 self._work()
             except TrialError as error:
-                self.error = error
+                self._on_error(str(error))
+                return
+            except Exception as error:  # noqa: BLE001 - whatever it is, the run must not go on without this thread
+                traceback.print_exc()
+                self._on_error(f"A fault in the console: {type(error).__name__}: {error}")
                 return
 
 
-def _conduct(run: _Run, channel: ChildChannel, task: Mapping[str, Any]) -> tuple[RunStatus, str]:
-    """Run the trial and store what its roles record. Returns the outcome and its reason."""
-    run_id, seed = run.detail.row.id, run.detail.row.seed
-    live_hz: float = task["live_hz"]
-    warnings = run.trial.warnings(run.parameters)
-    run.store.run_started(run_id, this_process(), provenance(seed, live_hz), warnings, wall_now())
-    channel.send({"t": "started"})
-    run.spool.mkdir(parents=True)
-    recorder = Recorder(run.store, run_id, run.spool)
-    context = WorkerContext(channel, run.spool, seed, live_hz)
-    channel.listen(context.on_message)
-    context.usage.watch("worker", psutil.Process().pid)
-    recording = _Periodic("recorder", lambda: RECORD_INTERVAL_S, recorder.poll)
-    usage = _Periodic("usage", lambda: USAGE_INTERVAL_S, context.usage.read)
-    live = _Periodic(
-        "live", lambda: 1 / context.live_hz if context.live_hz else 0.5, lambda: _send_live(context, channel)
-    )
-    status, reason = RunStatus.FINISHED, ""
+def _conduct(run: RunAtHand, recorder: Recorder, channel: ChildChannel, live_hz: float) -> tuple[RunStatus, str]:
+    """Run the trial while its samples are stored. Returns the outcome and its reason.
+
+    Raises TrialError: before the run was marked as running if somebody else has it or its trial cannot be loaded.
+    """
+    trial, parameters = load_trial(run.detail.row)
+    seed = run.detail.row.seed
+    surroundings = provenance(seed, live_hz)
+    run.store.run_started(run.id, this_process(), surroundings, trial.warnings(parameters), wall_now())
     try:
-        run.trial.run(run.parameters, context)
-        if context.stop_requested:
-            status, reason = RunStatus.CANCELLED, "Cancelled by the operator."
+        _refuse_company(run)
+        make_spool(run.spool)
+        context = WorkerContext(channel, run.spool, seed, live_hz)
+        channel.listen(context.on_message)
+        with _accompanied(context, recorder, channel):
+            try:
+                return _outcome(trial, parameters, context)
+            finally:
+                context.end_roles()
     except TrialError as error:
-        status, reason = RunStatus.FAILED, str(error)
+        return RunStatus.FAILED, str(error)
+
+
+def _outcome(trial: Trial[Any], parameters: Parameters, context: WorkerContext) -> tuple[RunStatus, str]:
+    """Let the trial run, and say what came of it."""
+    try:
+        trial.run(parameters, context)
+        fault = context.failure or ""
+    except CancelledError:
+        fault = ""
+    except TrialError as error:
+        fault = str(error)
     except Exception as error:  # noqa: BLE001 - the trial is foreign code: its fault ends the run, not the store
         traceback.print_exc()
-        status, reason = RunStatus.FAILED, f"A fault in the trial: {type(error).__name__}: {error}"
-    finally:
-        context.end_roles()
-        usage.stop()
-        live.stop()
-        recording.stop()
-        context.close()
-    channel.send(context.frame().to_json())
-    channel.send({"t": "evaluating"})
-    for broken in (recording.error, usage.error):
-        if broken is not None and status is not RunStatus.FAILED:
-            status, reason = RunStatus.FAILED, str(broken)
-    recorder.poll()
-    return _settle(run, recorder, status, reason)
+        fault = f"A fault in the trial: {type(error).__name__}: {error}"
+    if context.stop_requested:
+        return RunStatus.CANCELLED, f"Cancelled by the operator. {fault}".strip()
+    return (RunStatus.FAILED, fault) if fault else (RunStatus.FINISHED, "")
 
 
-def _send_live(context: WorkerContext, channel: ChildChannel) -> None:
-    if context.live_hz:
+def _refuse_company(run: RunAtHand) -> None:
+    """Raise TrialError if another process conducts a run of this database, begun before ours."""
+    with Reader(run.store.path) as reader:
+        own = reader.run(run.id).row
+        others = [live for live in reader.live_runs() if live.status is RunStatus.RUNNING and live.id != run.id]
+        for live in others:
+            other = reader.run(live.id).row
+            assert own.started is not None and other.started is not None
+            if (other.started, other.id) < (own.started, own.id) and is_alive(live.owner):
+                raise TrialError(
+                    f"Run {live.id} of another console (process {live.owner.pid}) goes on in this database, and two at "
+                    "a time would disturb each other's figures: wait for its end, or use another database (--db)."
+                )
+
+
+@contextmanager
+def _accompanied(context: WorkerContext, recorder: Recorder, channel: ChildChannel) -> Iterator[None]:
+    """Record, measure and report on threads of their own while the block runs."""
+
+    def report() -> None:
         channel.send(context.frame().to_json())
 
-
-def _recover(run: _Run, task: Mapping[str, Any]) -> tuple[RunStatus, str]:
-    """Take in what a dead worker left. Returns the outcome and its reason."""
-    recorder = Recorder(run.store, run.detail.row.id, run.spool)
-    recorder.poll()
-    return _settle(run, recorder, RunStatus(task["status"]), task["reason"])
-
-
-def _settle(run: _Run, recorder: Recorder, status: RunStatus, reason: str) -> tuple[RunStatus, str]:
-    """Evaluate what is stored, end the run, and remove its spool."""
-    run_id = run.detail.row.id
+    threads = [
+        _Periodic("recorder", lambda: RECORD_INTERVAL_S, recorder.poll, context.fail),
+        _Periodic("usage", lambda: USAGE_INTERVAL_S, context.usage.read, context.fail),
+        _Periodic("live", lambda: 1 / context.live_hz if context.live_hz else _QUIET_INTERVAL_S, report, context.fail),
+    ]
     try:
-        run.store.replace_evaluation(run_id, _evaluation(run))
-    except Exception as error:  # noqa: BLE001 - foreign code: the samples are stored, the run must still be ended
-        traceback.print_exc()
-        fault = f"The samples could not be evaluated: {type(error).__name__}: {error}"
-        status, reason = (status, reason) if reason else (RunStatus.FAILED, fault)
-    if recorder.damage:
-        reason = " ".join([reason, *recorder.damage]).strip()
-    run.store.run_ended(run_id, status, reason, wall_now())
-    if run.spool.exists():
-        recorder.discard_spool()
-    return status, reason
-
-
-def _evaluation(run: _Run) -> Evaluation:
-    reader = Reader(run.database)
-    try:
-        events = reader.run(run.detail.row.id).events
-        evaluation = run.trial.evaluate(run.parameters, reader.samples(run.detail.row.id), events)
+        yield
     finally:
-        reader.close()
-    verdicts = evaluation.verdicts + threshold_verdicts(run.detail.thresholds, evaluation.metrics)
-    return Evaluation(evaluation.metrics, verdicts)
+        for thread in threads:
+            thread.stop()
+        report()
+        context.close()
+
+
+def _do(task: Mapping[str, Any], channel: ChildChannel) -> None:
+    """Do what the supervisor asks. Raises TrialError when the run could not be brought to an end in the store."""
+    with Store.open(Path(task["database"])) as store:
+        with Reader(store.path) as reader:
+            run = RunAtHand(store, reader.run(task["run_id"]))
+        recorder = Recorder(store, run.id, run.spool)
+        if task["t"] == "run":
+            status, reason = _conduct(run, recorder, channel, task["live_hz"])
+            channel.send({"t": "settling"})
+            settle(run, recorder, status, reason)
+        else:
+            channel.listen(lambda message: None)
+            recover(run, recorder, RunStatus(task["status"]), task["reason"])
 
 
 def main() -> int:
@@ -176,16 +160,13 @@ def main() -> int:
     die_with_parent(task["parent_pid"])
     job = hold_children()
     try:
-        run = _open(task)
-        status, reason = _conduct(run, channel, task) if task["t"] == "run" else _recover(run, task)
+        _do(task, channel)
     except TrialError as error:
         channel.send({"t": "error", "sentence": str(error)})
-        channel.close()
         return 1
-    run.store.close()
-    channel.send({"t": "ended", "status": status, "reason": reason})
-    channel.close()
-    del job
+    finally:
+        channel.close()
+        del job
     return 0
 
 

@@ -1,0 +1,99 @@
+"""The end of a run: take in what is left of its spool, evaluate it, record how it ended. Repeatable after a crash."""
+
+from __future__ import annotations
+
+import traceback
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from labconsole.clock import wall_now
+from labconsole.engine.containment import is_alive
+from labconsole.engine.recorder import Recorder, spool_directory
+from labconsole.engine.thresholds import threshold_verdicts
+from labconsole.plugin import Plugins
+from labconsole.store.reader import Reader
+from labconsole.store.records import RunDetail, RunRow, RunStatus
+from labconsole.store.store import Store
+from labconsole.trial import Evaluation, Parameters, Trial, TrialError
+
+
+@dataclass(frozen=True)
+class RunAtHand:
+    """A run and the database it stands in."""
+
+    store: Store
+    detail: RunDetail
+
+    @property
+    def id(self) -> int:
+        """The run's number."""
+        return self.detail.row.id
+
+    @property
+    def spool(self) -> Path:
+        """The directory of its spool files."""
+        return spool_directory(self.store.path, self.detail.row.uuid)
+
+
+def load_trial(row: RunRow) -> tuple[Trial[Any], Parameters]:
+    """The trial of a run with the run's parameters. Raises TrialError."""
+    try:
+        trial = Plugins.discover().trial(row.kind)
+    except KeyError:
+        raise TrialError(
+            f"No installed plugin knows the trial {row.kind}; `labconsole trials` lists those there are."
+        ) from None
+    except Exception as error:
+        traceback.print_exc()
+        raise TrialError(f"The trial {row.kind} cannot be loaded: {type(error).__name__}: {error}") from error
+    try:
+        return trial, trial.parameters.model_validate(dict(row.parameters))
+    except ValueError as error:
+        raise TrialError(f"Run {row.id} has parameters that the trial {row.kind} does not take: {error}") from error
+
+
+def settle(run: RunAtHand, recorder: Recorder, status: RunStatus, reason: str) -> None:
+    """Store what is left, evaluate, end the run as `status`, and remove its spool.
+
+    A run whose samples cannot be evaluated ends as failed, unless `reason` says already why it did not finish. Raises
+    StoreError; the spool is then kept for the next attempt.
+    """
+    recorder.finish()
+    fault = _evaluate(run)
+    if fault and status is RunStatus.FINISHED:
+        status = RunStatus.FAILED
+    reason = " ".join(filter(None, [reason, fault, *recorder.damage]))
+    for live in run.store.live_runs():
+        if live.id == run.id:
+            run.store.mark_ended(live, status, reason, wall_now())  # unless another console was faster
+    if run.spool.exists():
+        recorder.discard_spool()
+
+
+def recover(run: RunAtHand, recorder: Recorder, status: RunStatus, reason: str) -> None:
+    """Bring a run to its end whose process is dead. Raises TrialError if it is not.
+
+    A run that has ended already but left a spool keeps its status; what was not stored yet is taken in.
+    """
+    row = run.detail.row
+    if not row.status.final and row.owner is not None and is_alive(row.owner):
+        raise TrialError(f"Run {row.id} goes on in process {row.owner.pid}; it cannot be taken over.")
+    settle(run, recorder, status, reason)
+
+
+def _evaluate(run: RunAtHand) -> str:
+    """Replace the run's metrics and verdicts by those of its stored samples. Returns the fault, if there was one."""
+    try:
+        trial, parameters = load_trial(run.detail.row)
+        with Reader(run.store.path) as reader:
+            events = reader.run(run.id).events
+            evaluation = trial.evaluate(parameters, reader.samples(run.id), events)
+        verdicts = evaluation.verdicts + threshold_verdicts(run.detail.thresholds, evaluation.metrics)
+        run.store.replace_evaluation(run.id, Evaluation(evaluation.metrics, verdicts))
+    except TrialError as error:
+        return str(error)
+    except Exception as error:  # noqa: BLE001 - foreign code: the samples are stored, the run must still be ended
+        traceback.print_exc()
+        return f"The samples could not be evaluated: {type(error).__name__}: {error}"
+    return ""
