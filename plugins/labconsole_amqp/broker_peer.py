@@ -63,7 +63,7 @@ class Peer:
     @property
     def wants_to_write(self) -> bool:
         """Whether it waits for room in the socket."""
-        return self.wire is not None and self.wire.blocked
+        return self.wire is not None and self.wire.blocked and self.stage is Stage.AMQP
 
     def work(self) -> None:
         """Do what the socket allows: called when it became readable or writable."""
@@ -97,12 +97,13 @@ class Peer:
 
     def tick(self) -> None:
         """Heartbeats and time limits: called every second or so."""
-        if self.wire is not None and self.stage is Stage.AMQP:
+        late = now_ns() > self._deadline_ns
+        if self.wire is not None and self.stage is Stage.AMQP and (self.wire.remote_open or not late):
             self.wire.tick()
             self.flush()
-        elif self.stage is Stage.LEAVING and now_ns() > self._deadline_ns:
+        elif self.stage is Stage.LEAVING and late:
             self.drop()
-        elif now_ns() > self._deadline_ns and self.stage in (Stage.TLS, Stage.SASL):
+        elif late:
             self._refuse("client did not finish its handshake in time")
 
     def drop(self) -> None:
