@@ -46,7 +46,8 @@ class Colours:
     grid: str
     """Grid lines of plots."""
     series: tuple[str, ...]
-    """Eight colours for measured series, distinguishable with colour vision deficiencies (after Okabe and Ito)."""
+    """Eight colours for measured series, after Okabe and Ito, moved until every pair is at least 14 apart
+    (CIE76) for normal, protan, deutan and tritan vision."""
 
 
 LIGHT = Colours(
@@ -72,7 +73,7 @@ LIGHT = Colours(
     info_ground="#e6eff9",
     scroll="#b6c0cc",
     grid="#c9d1db",
-    series=("#0072b2", "#d55e00", "#008a65", "#b8558c", "#a87400", "#2b8fc9", "#6a4fa3", "#4b5563"),
+    series=("#005db3", "#c77105", "#6d9573", "#a52575", "#975a20", "#348ad3", "#1a3782", "#4e4e3a"),
 )
 
 DARK = Colours(
@@ -98,7 +99,7 @@ DARK = Colours(
     info_ground="#1b3049",
     scroll="#46525f",
     grid="#3d4856",
-    series=("#56b4e9", "#f0883e", "#2fc79b", "#e59ac4", "#e6b422", "#a8d4ff", "#b39ddb", "#d5dbe3"),
+    series=("#038ad5", "#dd6715", "#64e694", "#b27386", "#ffc848", "#b3e8ff", "#a79bca", "#f2fce4"),
 )
 
 

@@ -21,7 +21,7 @@ class ExceptionNet(QObject):
     def install(self) -> None:
         """Take the place of the interpreter's hooks."""
         sys.excepthook = self.take
-        threading.excepthook = self._take_from_thread
+        threading.excepthook = self.take_from_thread
 
     def remove(self) -> None:
         """Give the hooks back to the interpreter."""
@@ -41,6 +41,7 @@ class ExceptionNet(QObject):
             details,
         )
 
-    def _take_from_thread(self, arguments: threading.ExceptHookArgs) -> None:
+    def take_from_thread(self, arguments: threading.ExceptHookArgs) -> None:
+        """The same for an exception that ended a thread."""
         if arguments.exc_value is not None:
             self.take(arguments.exc_type, arguments.exc_value, arguments.exc_traceback)

@@ -314,7 +314,7 @@ class MainWindow(QMainWindow):
         text = self.tr("The campaign is done: {finished} of {all} runs finished.")
         message = text.format(finished=finished, all=len(run_ids))
         tone = Tone.GOOD if finished == len(run_ids) else Tone.WARNING
-        link = (self.tr("Compare"), lambda: self.compare_runs(run_ids))
+        link = (self.tr("Compare"), lambda: self.compare_runs(run_ids)) if finished else None
         self.messages.show_message(Message(tone, message, link=link))
 
     def _run_finished(self, run_id: int, status: RunStatus) -> None:
@@ -324,7 +324,8 @@ class MainWindow(QMainWindow):
         reason = item.reason if item is not None and item.reason else self.tr("The reason is in its events.")
         name = item.scenario if item is not None else ""
         text = self.tr("Run {run} ({name}) failed: {reason} What it measured until then is kept.")
-        message = text.format(run=run_id, name=name, reason=reason)
+        sentence = reason if reason.endswith((".", "!", "?")) else f"{reason}."
+        message = text.format(run=run_id, name=name, reason=sentence)
         self.messages.show_message(
             Message(Tone.BAD, message, link=(self.tr("Open run"), lambda: self.open_run(run_id)))
         )

@@ -21,7 +21,7 @@ from PySide6.QtWidgets import (
 
 from labconsole_ui.theme import Theme
 
-SHOWN_AT_ONCE = 3
+SHOWN_AT_ONCE = 2
 CALM_SECONDS = 12
 
 

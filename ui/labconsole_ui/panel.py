@@ -62,7 +62,7 @@ class TrialPanel(QWidget):
         trial, theme = context.trial, context.theme
         self.presets = PresetRow(trial, context.plugins, theme)
         self.form = ParameterForm(trial.parameters, theme, editors)
-        self.run_bar = RunBar(context.bridge, theme)
+        self.run_bar = RunBar(context.bridge, theme, COLUMN_WIDTH)
         self.sites = SitesTable(theme)
         self._facts = _FactsCard(theme)
         self._warnings = QVBoxLayout()

@@ -3,7 +3,17 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QCheckBox, QFrame, QHBoxLayout, QLabel, QPushButton, QSpinBox, QToolButton, QVBoxLayout
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QPushButton,
+    QSpinBox,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
 
 from labconsole_ui.bridge import QueueBridge
 from labconsole_ui.theme import FontRole, Theme
@@ -20,9 +30,16 @@ class RunBar(QFrame):
     problem_clicked = Signal()
     repeats_changed = Signal()
 
-    def __init__(self, bridge: QueueBridge, theme: Theme) -> None:
+    def __init__(self, bridge: QueueBridge, theme: Theme, max_width: int) -> None:
         super().__init__()
-        column = QVBoxLayout(self)
+        inner = QWidget()
+        inner.setMaximumWidth(max_width)
+        centred = QHBoxLayout(self)
+        centred.setContentsMargins(0, 0, 0, 0)
+        centred.addStretch(1)
+        centred.addWidget(inner, 1000)
+        centred.addStretch(1)
+        column = QVBoxLayout(inner)
         column.setContentsMargins(20, 8, 20, 12)
         column.setSpacing(8)
         self.help_label = QLabel(self.tr("What a field means is said here while it has the focus."))

@@ -6,6 +6,7 @@ import logging
 import sys
 from pathlib import Path
 
+import shiboken6
 from PySide6.QtCore import QLibraryInfo, QLocale, QTranslator
 from PySide6.QtWidgets import QApplication
 
@@ -42,8 +43,10 @@ def open_window(database: Path, theme: str | None) -> int:
     services.bridge.queue.recover()
     window.show()
     code = app.exec()
-    net.remove()
     logging.getLogger().removeHandler(window.log_relay.handler)
+    net.remove()
+    # Now, not whenever the interpreter ends: views stop their threads when they go.
+    shiboken6.delete(window)
     del translators
     return code
 

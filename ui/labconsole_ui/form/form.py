@@ -35,7 +35,7 @@ class ParameterForm(QWidget):
         self._model = model
         self._theme = theme
         self._rows: dict[tuple[str, ...], FieldRow] = {}
-        self._sections: list[FormSection] = []
+        self.sections: list[FormSection] = []
         self._parameters: Parameters | None = None
         self._problems: list[str] = []
         self._column = QVBoxLayout(self)
@@ -86,7 +86,7 @@ class ParameterForm(QWidget):
         """Put the focus into the first field that is wrong."""
         for row in self._rows.values():
             if not row.isHidden() and row.error_label.text():
-                for section in self._sections:
+                for section in self.sections:
                     if row in section.rows:
                         section.unfold()
                 row.editor.setFocus()
@@ -105,7 +105,7 @@ class ParameterForm(QWidget):
                 _remove(values, path)
             errors = self._errors(values)
         self._problems = []
-        for section in self._sections:
+        for section in self.sections:
             if any(row.path in errors for row in section.rows):
                 section.unfold()
         for path, row in self._rows.items():
@@ -148,7 +148,7 @@ class ParameterForm(QWidget):
         for path, row in self._rows.items():
             wanted = row.spec.shown_if
             row.setVisible(all(self._sibling(path, name) in values for name, values in wanted.items()))
-        for section in self._sections:
+        for section in self.sections:
             section.follow()
 
     def _sibling(self, path: tuple[str, ...], name: str) -> Any:
@@ -177,9 +177,9 @@ class ParameterForm(QWidget):
             row.focused.connect(self.field_focused)
             self._rows[path] = row
             rows.append(row)
-        folded = len(self._sections) >= OPEN_SECTIONS
+        folded = len(self.sections) >= OPEN_SECTIONS
         section = FormSection(title, rows, self._theme, folded=folded)
-        self._sections.append(section)
+        self.sections.append(section)
         self._column.addWidget(section)
 
 

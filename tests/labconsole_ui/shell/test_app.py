@@ -1,0 +1,62 @@
+"""Starting the window from outside: a sentence instead of Qt's abort, and a clean end."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from labconsole import qt_libraries
+from labconsole_ui.app import main, missing_libraries
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux takes these libraries from the system")
+def test_missing_xcb_library_is_named_with_its_package(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("QT_QPA_PLATFORM", raising=False)
+    monkeypatch.setitem(qt_libraries.PACKAGES, "libxcb-not-there.so.0", "libxcb-not-there0")
+    assert main([]) == 1
+    error = capsys.readouterr().err
+    assert "libxcb-not-there.so.0" in error
+    assert "sudo apt-get install" in error
+    assert "libxcb-not-there0" in error
+
+
+def test_offscreen_needs_no_xcb(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("QT_QPA_PLATFORM", "offscreen")
+    monkeypatch.setitem(qt_libraries.PACKAGES, "libxcb-not-there.so.0", "libxcb-not-there0")
+    assert missing_libraries() == ""
+
+
+@pytest.mark.parametrize("content", [b"this is no database" * 100])
+def test_file_that_is_no_database_ends_in_a_sentence(tmp_path: Path, content: bytes) -> None:
+    database = tmp_path / "runs.db"
+    database.write_bytes(content)
+    code = "import sys; from labconsole_ui.app import main; sys.exit(main(['--db', sys.argv[1]]))"
+    environment = {"QT_QPA_PLATFORM": "offscreen", "LABCONSOLE_HOME": str(tmp_path), "PYTHONPATH": ":".join(sys.path)}
+    ended = subprocess.run(
+        [sys.executable, "-c", code, str(database)], env=environment, capture_output=True, text=True, timeout=60
+    )
+    assert ended.returncode == 1
+    assert "runs.db" in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+def test_window_opens_and_closes_without_a_word(tmp_path: Path) -> None:
+    code = (
+        "import sys; from PySide6.QtCore import QTimer; from PySide6.QtWidgets import QApplication\n"
+        "from labconsole_ui.app import main\n"
+        "app = QApplication([])\n"
+        "QTimer.singleShot(500, lambda: [w.close() for w in app.topLevelWidgets()])\n"
+        "sys.exit(main(['--theme', 'dark']))"
+    )
+    environment = {"QT_QPA_PLATFORM": "offscreen", "LABCONSOLE_HOME": str(tmp_path), "PYTHONPATH": ":".join(sys.path)}
+    ended = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=60)
+    assert ended.returncode == 0, ended.stderr
+    words = [line for line in ended.stderr.splitlines() if "propagateSizeHints" not in line]
+    assert words == []
+    assert (tmp_path / "runs.db").exists()
+    assert (tmp_path / "window.ini").exists()

@@ -1,0 +1,284 @@
+"""The window as a whole: pages, first start, failures, closing, memory, names for assistive technology."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QEvent, QObject, Qt
+from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel, QMenu, QPushButton, QWidget
+from pytestqt.qtbot import QtBot
+
+from labconsole.engine.queue import QueueState
+from labconsole.plugin import BrokenPlugin, Plugin, Plugins
+from labconsole.store.records import NewCampaign, NewScenario, RunStatus
+from labconsole_ui.bridge import QueueBridge
+from labconsole_ui.closing import CloseQuestion
+from labconsole_ui.main_window import MainWindow
+from labconsole_ui.navigation import Navigation
+from labconsole_ui.pages import Pages
+from labconsole_ui.second_console import WindowLock
+from labconsole_ui.services import Services
+from labconsole_ui.settings import WindowState
+from labconsole_ui.start_page import StartPage
+from labconsole_ui.theme import Theme, ThemeMode
+
+from .slot_watch import SlotWatch
+
+KIND = "amqp.messaging"
+
+
+def campaign(*names: str, **parameters: object) -> NewCampaign:
+    model = Plugins.discover().trial(KIND).parameters
+    values = model.model_validate({"count": 100, **parameters}).model_dump(mode="json")
+    scenarios = tuple(NewScenario(name, KIND, values) for name in names)
+    return NewCampaign("mine", "Mine", "", 1, scenarios, tuple((index, 1) for index in range(len(names))))
+
+
+def endless() -> NewCampaign:
+    return campaign("Long", loop="open", rate=10, count=100_000)
+
+
+def nameless(root: QWidget) -> list[str]:
+    """Widgets that take the focus but have neither a text nor an accessible name."""
+    found = []
+    for widget in root.findChildren(QWidget):
+        if widget.focusPolicy() == Qt.FocusPolicy.NoFocus or widget.objectName().startswith("qt_"):
+            continue
+        if isinstance(widget.parent(), QMenu) or widget.focusProxy() is not None:
+            continue
+        text = widget.text() if isinstance(widget, QAbstractButton) else ""
+        if not (widget.accessibleName() or text):
+            found.append(f"{type(widget).__name__} in {type(widget.parentWidget()).__name__}")
+    return found
+
+
+def test_every_widget_that_takes_the_focus_has_a_name(qtbot: QtBot, window: MainWindow) -> None:
+    assert nameless(window) == []
+    window.open_trial(KIND)
+    window.show_page("help")
+    assert nameless(window) == []
+    (run_id,) = window.services.bridge.queue.submit(campaign("A"))
+    qtbot.waitUntil(lambda: not window.services.bridge.queue.busy, timeout=30_000)
+    window.open_run(run_id)
+    window.compare_runs([run_id])
+    qtbot.wait(300)
+    assert nameless(window) == []
+
+
+def test_nothing_flashes_up_as_a_window_of_its_own(qapp: QApplication, qtbot: QtBot, window: MainWindow) -> None:
+    class Watch(QObject):
+        seen: list[str] = []  # noqa: RUF012
+
+        def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802 - Qt names it
+            if event.type() == QEvent.Type.Show and isinstance(watched, QWidget) and watched.isWindow():
+                self.seen.append(repr(watched))
+            return False
+
+    watch = Watch()
+    qapp.installEventFilter(watch)
+    window.open_trial(KIND)
+    window.show_page("help")
+    window.compare_runs([])
+    qtbot.wait(100)
+    qapp.removeEventFilter(watch)
+    assert watch.seen == []
+
+
+def test_demo_is_one_click_away_and_brings_the_live_plots_forward(qtbot: QtBot, window: MainWindow) -> None:
+    window.live_dock.hide()
+    page = window.findChild(StartPage)
+    qtbot.mouseClick(page.demo_button, Qt.MouseButton.LeftButton)
+    queue = window.services.bridge.queue
+    assert [item.scenario.split(":")[0] for item in queue.items] == ["Test 1", "Test 2", "Test 3", "Test 4"]
+    assert window.live_dock.isVisible()
+    assert not page.demo_button.isEnabled()
+
+
+def test_no_slot_holds_the_window_up_while_a_run_goes_on(qtbot: QtBot, window: MainWindow) -> None:
+    queue = window.services.bridge.queue
+    queue.submit(campaign("A", "B", count=3000))
+    qtbot.waitUntil(lambda: queue.items[0].state is QueueState.RUNNING)
+    watch = SlotWatch()
+    qtbot.waitUntil(lambda: not queue.busy, timeout=60_000)
+    qtbot.wait(200)
+    assert [item.status for item in queue.items] == [RunStatus.FINISHED] * 2
+    assert watch.longest_s < 0.05
+
+
+def test_failed_run_is_told_with_its_reason_and_leads_to_the_run(qtbot: QtBot, window: MainWindow) -> None:
+    bridge = window.services.bridge
+    with qtbot.waitSignal(bridge.finished, timeout=30_000):
+        (run_id,) = bridge.queue.submit(campaign("A", broker="external", host="127.0.0.1", port=9))
+    (entry,) = window.messages.entries()
+    assert entry.message.sentence.startswith(f"Run {run_id} (A) failed: ")
+    assert "refused" in entry.message.sentence
+    assert "kept" in entry.message.sentence
+    qtbot.mouseClick(entry.link_button, Qt.MouseButton.LeftButton)
+    assert window.pages.current_key == f"run:{run_id}"
+
+
+def test_closing_an_idle_window_asks_nothing(window: MainWindow) -> None:
+    window.close()
+    assert not window.isVisible()
+
+
+def question(window: MainWindow) -> CloseQuestion:
+    found = window.findChild(CloseQuestion)
+    assert found is not None
+    return found
+
+
+def test_closing_during_a_run_asks_and_stay_stays(qtbot: QtBot, window: MainWindow) -> None:
+    queue = window.services.bridge.queue
+    queue.submit(endless())
+    qtbot.waitUntil(lambda: queue.items[0].state is QueueState.RUNNING)
+    window.close()
+    assert window.isVisible()
+    qtbot.mouseClick(question(window).stay_button, Qt.MouseButton.LeftButton)
+    qtbot.wait(50)
+    assert window.isVisible()
+    assert queue.items[0].state is QueueState.RUNNING
+
+
+def test_cancel_and_close_cancels_the_run_and_keeps_what_it_measured(qtbot: QtBot, window: MainWindow) -> None:
+    queue = window.services.bridge.queue
+    running, waiting = [*queue.submit(endless()), *queue.submit(campaign("Later"))]
+    qtbot.waitUntil(lambda: queue.items[0].done > 0, timeout=30_000)
+    window.close()
+    qtbot.mouseClick(question(window).cancel_button, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: not window.isVisible(), timeout=30_000)
+    with window.services.reader() as reader:
+        assert reader.run(running).row.status is RunStatus.CANCELLED
+        assert reader.run(running).series
+        assert reader.run(waiting).row.status is RunStatus.CANCELLED
+
+
+def test_close_when_done_waits_for_the_queue(qtbot: QtBot, window: MainWindow) -> None:
+    queue = window.services.bridge.queue
+    run_ids = queue.submit(campaign("A", "B"))
+    qtbot.waitUntil(lambda: queue.items[0].state is QueueState.RUNNING)
+    window.close()
+    qtbot.mouseClick(question(window).wait_button, Qt.MouseButton.LeftButton)
+    assert window.isVisible()
+    qtbot.waitUntil(lambda: not window.isVisible(), timeout=60_000)
+    with window.services.reader() as reader:
+        assert [reader.run(run_id).row.status for run_id in run_ids] == [RunStatus.FINISHED] * 2
+
+
+def test_broken_plugins_are_shown_with_their_error(qtbot: QtBot, services: Services) -> None:
+    bad_trial = Plugin(name="bad", title="Bad", description="Cannot load", trials={"bad.trial": "no_such_module:Trial"})
+    plugins = Plugins((*services.plugins.found, bad_trial), (BrokenPlugin("gone", "ImportError: no module gone"),))
+    window = MainWindow(Services(services.database, plugins, services.bridge, services.theme, services.state))
+    qtbot.addWidget(window)
+    window.show()
+    navigation = window.findChild(Navigation)
+    titles = [navigation.topLevelItem(row).text(0) for row in range(navigation.topLevelItemCount())]
+    assert "gone (broken)" in titles
+    window.show_page("broken:gone")
+    assert any("ImportError: no module gone" in widget.toPlainText() for widget in details(window))
+    window.show_page("trial:bad.trial")
+    assert any("no_such_module" in widget.toPlainText() for widget in details(window))
+    assert window.open_trial(KIND) is not None
+
+
+def details(window: MainWindow) -> list[QWidget]:
+    return [widget for widget in window.findChildren(QWidget) if widget.accessibleName() == "Error of the plugin"]
+
+
+def test_layout_theme_and_broken_memory(qtbot: QtBot, services: Services, bridge: QueueBridge) -> None:
+    window = MainWindow(services)
+    window.show()
+    window.live_dock.hide()
+    window.set_theme(ThemeMode.DARK)
+    window._remember()
+    again = MainWindow(services)
+    again.show()
+    assert not again.live_dock.isVisible()
+    assert services.state.text("window/theme") == "dark"
+    again.reset_layout()
+    assert again.live_dock.isVisible()
+    window.set_theme(ThemeMode.LIGHT)
+    services.state.keep("window/docks", "nonsense")
+    services.state.keep("window/geometry", "nonsense")
+    third = MainWindow(services)
+    third.show()
+    assert third.queue_dock.isVisible()
+    for each in (window, again, third):
+        qtbot.addWidget(each)
+
+
+def test_default_layout_fits_a_small_screen(window: MainWindow) -> None:
+    window.resize(1280, 800)
+    window.open_trial(KIND)
+    assert window.minimumSizeHint().width() <= 1280
+    assert window.width() == 1280
+    assert not window.queue_view.visibleRegion().isEmpty()
+
+
+def test_second_window_on_the_same_database_is_told(window: MainWindow, theme: Theme, home: Path) -> None:
+    assert window.status.notice_label.isHidden()
+    other = WindowLock(home / "runs.db")
+    assert other.other_process is not None
+    window.status.show_notice("Another console", "…")
+    assert window.status.notice_label.isVisible()
+
+
+def test_every_menu_entry_can_be_reached_by_keyboard(window: MainWindow) -> None:
+    for menu_action in window.menuBar().actions():
+        assert "&" in menu_action.text()
+        menu = menu_action.menu()
+        assert menu is not None
+        shortcuts = [action.shortcut().toString() for action in menu.actions() if not action.shortcut().isEmpty()]
+        assert len(shortcuts) == len(set(shortcuts))
+
+
+def test_help_lists_the_shortcuts(qtbot: QtBot, window: MainWindow) -> None:
+    qtbot.keyClick(window, Qt.Key.Key_F1)
+    assert window.pages.current_key == "help"
+    text = window.pages.currentWidget().toPlainText()
+    for keys in ("F1", "Ctrl+D", "Ctrl+Return", "Ctrl+Q"):
+        assert keys in text
+
+
+def test_pages_are_found_again_and_closed_but_the_start_page_stays(qtbot: QtBot, window: MainWindow) -> None:
+    pages = window.findChild(Pages)
+    first = window.open_trial(KIND)
+    window.show_page("start")
+    assert window.open_trial(KIND) is first
+    pages.close_page(pages.currentIndex())
+    assert pages.page(f"trial:{KIND}") is None
+    window.show_page("start")
+    pages.close_page(pages.currentIndex())
+    assert pages.page("start") is not None
+
+
+def test_parameters_of_a_run_fill_the_form(qtbot: QtBot, window: MainWindow) -> None:
+    window.services.bridge.queue.pause()
+    (run_id,) = window.services.bridge.queue.submit(campaign("A", count=123, test=2))
+    window.use_parameters(run_id)
+    panel = window.open_trial(KIND)
+    assert panel is not None
+    assert panel.form.parameters is not None
+    assert panel.form.parameters.model_dump()["count"] == 123
+
+
+def test_about_names_the_licences(qtbot: QtBot, window: MainWindow) -> None:
+    from labconsole_ui.help_page import show_about
+
+    box = show_about(window)
+    words = " ".join(label.text() for label in box.findChildren(QLabel))
+    assert "Lesser General Public License" in words
+    assert "Open Font License" in words
+    qtbot.mouseClick(box.findChildren(QPushButton)[0], Qt.MouseButton.LeftButton)
+
+
+@pytest.mark.parametrize("key", ["window/docks", "window/geometry", "window/theme", f"form/{KIND}", "history/columns"])
+def test_window_starts_with_any_nonsense_in_its_memory(qtbot: QtBot, services: Services, key: str) -> None:
+    services.state.keep(key, "\u0000[]{}")
+    services.state.save()
+    state = WindowState(services.state.path)
+    window = MainWindow(Services(services.database, services.plugins, services.bridge, services.theme, state))
+    qtbot.addWidget(window)
+    window.show()
+    assert window.open_trial(KIND) is not None

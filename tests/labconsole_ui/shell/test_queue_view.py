@@ -1,0 +1,146 @@
+"""The run queue by keys and clicks: order, pause, cancel, repeat, copy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QApplication, QMenu, QToolButton
+from pytestqt.qtbot import QtBot
+
+from labconsole.engine.queue import QueueState
+from labconsole.plugin import Plugins
+from labconsole.store.records import NewCampaign, NewScenario, RunStatus
+from labconsole_ui.bridge import QueueBridge
+from labconsole_ui.queue_model import QueueColumn
+from labconsole_ui.queue_view import QueueView
+from labconsole_ui.theme import Theme
+
+KIND = "amqp.messaging"
+
+
+def campaign(*names: str, **parameters: Any) -> NewCampaign:
+    model = Plugins.discover().trial(KIND).parameters
+    values = model.model_validate({"count": 100, **parameters}).model_dump(mode="json")
+    scenarios = tuple(NewScenario(name, KIND, values) for name in names)
+    return NewCampaign("mine", "Mine", "", 1, scenarios, tuple((index, 1) for index in range(len(names))))
+
+
+@pytest.fixture
+def view(qtbot: QtBot, bridge: QueueBridge, theme: Theme) -> QueueView:
+    bridge.queue.pause()
+    view = QueueView(bridge, theme)
+    view.resize(900, 300)
+    qtbot.addWidget(view)
+    view.show()
+    return view
+
+
+def names(view: QueueView) -> list[str]:
+    return [view.model.item(row).scenario for row in range(view.model.rowCount())]
+
+
+def click(qtbot: QtBot, view: QueueView, name: str) -> None:
+    button = next(button for button in view.findChildren(QToolButton) if button.accessibleName() == name)
+    qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
+
+
+def test_empty_queue_says_what_to_do(view: QueueView) -> None:
+    assert not view.table.isVisible()
+
+
+def test_submitted_runs_appear_in_order_as_waiting(view: QueueView, bridge: QueueBridge) -> None:
+    bridge.queue.submit(campaign("A", "B", "C"))
+    assert view.table.isVisible()
+    assert names(view) == ["A", "B", "C"]
+    status = [view.model.index(row, QueueColumn.STATUS).data() for row in range(3)]
+    assert status == ["Waiting"] * 3
+
+
+def test_keys_move_a_run_and_the_selection_follows(qtbot: QtBot, view: QueueView, bridge: QueueBridge) -> None:
+    first, *_ = bridge.queue.submit(campaign("A", "B", "C"))
+    view.select(first)
+    view.table.setFocus()
+    view.down_action.trigger()
+    view.down_action.trigger()
+    assert names(view) == ["B", "C", "A"]
+    assert [item.run_id for item in view.selected()] == [first]
+    click(qtbot, view, "Move up")
+    assert names(view) == ["B", "A", "C"]
+
+
+def test_drag_moves_a_run(view: QueueView, bridge: QueueBridge) -> None:
+    bridge.queue.submit(campaign("A", "B", "C"))
+    dragged = view.model.mimeData([view.model.index(2, 0)])
+    view.model.dropMimeData(dragged, Qt.DropAction.MoveAction, 0, 0, view.model.index(-1, -1))
+    assert names(view) == ["C", "A", "B"]
+    dragged = view.model.mimeData([view.model.index(0, 0)])
+    view.model.dropMimeData(dragged, Qt.DropAction.MoveAction, 3, 0, view.model.index(-1, -1))
+    assert names(view) == ["A", "B", "C"]
+
+
+def test_remove_takes_waiting_runs_out_and_marks_them_cancelled(
+    qtbot: QtBot, view: QueueView, bridge: QueueBridge
+) -> None:
+    ended: list[RunStatus] = []
+    bridge.finished.connect(lambda _run, status: ended.append(status))
+    _, second = bridge.queue.submit(campaign("A", "B"))
+    view.select(second)
+    click(qtbot, view, "Remove from queue")
+    assert names(view) == ["A"]
+    assert ended == [RunStatus.CANCELLED]
+
+
+def test_paused_queue_starts_nothing_and_resumes(qtbot: QtBot, view: QueueView, bridge: QueueBridge) -> None:
+    bridge.queue.submit(campaign("A"))
+    qtbot.wait(400)
+    assert bridge.queue.items[0].state is QueueState.WAITING
+    assert view.pause_action.isChecked()
+    with qtbot.waitSignal(bridge.finished, timeout=30_000) as finished:
+        click(qtbot, view, "Pause the queue")
+    assert finished.args[1] is RunStatus.FINISHED
+    assert view.model.index(0, QueueColumn.PROGRESS).data() == "100%"
+    view.table.selectRow(0)
+    click(qtbot, view, "Repeat")
+    assert len(names(view)) == 2
+    qtbot.waitUntil(lambda: not bridge.queue.busy, timeout=30_000)
+    click(qtbot, view, "Clear done")
+    assert not view.table.isVisible()
+
+
+def test_running_run_is_cancelled_by_button(qtbot: QtBot, view: QueueView, bridge: QueueBridge) -> None:
+    bridge.queue.submit(campaign("A", loop="open", rate=10, count=10_000))
+    bridge.queue.resume()
+    qtbot.waitUntil(lambda: bridge.queue.items[0].done > 0, timeout=30_000)
+    with qtbot.waitSignal(bridge.finished, timeout=30_000) as finished:
+        click(qtbot, view, "Cancel run")
+    assert finished.args[1] is RunStatus.CANCELLED
+    assert view.model.index(0, QueueColumn.STATUS).data() == "Cancelled"
+
+
+def test_rows_are_copied_with_header(view: QueueView, bridge: QueueBridge) -> None:
+    bridge.queue.submit(campaign("A", "B"))
+    view.table.selectAll()
+    view.copy_action.trigger()
+    header, *rows = QGuiApplication.clipboard().text().splitlines()
+    assert header.split("\t")[:4] == ["Run", "Scenario", "Campaign", "Status"]
+    assert [row.split("\t")[1] for row in rows] == ["A", "B"]
+
+
+def test_context_menu_offers_the_same_actions(qtbot: QtBot, view: QueueView, bridge: QueueBridge) -> None:
+    bridge.queue.submit(campaign("A"))
+    view.table.selectRow(0)
+    view.table.customContextMenuRequested.emit(QPoint(5, 5))
+    menu = next(widget for widget in QApplication.topLevelWidgets() if isinstance(widget, QMenu) and widget.isVisible())
+    texts = [action.text() for action in menu.actions() if action.text()]
+    menu.close()
+    assert {"Open run", "Repeat", "Move up", "Cancel run", "Remove from queue"} <= set(texts)
+
+
+def test_double_click_opens_the_run(qtbot: QtBot, view: QueueView, bridge: QueueBridge) -> None:
+    (run_id,) = bridge.queue.submit(campaign("A"))
+    with qtbot.waitSignal(view.opened) as opened:
+        view.table.doubleClicked.emit(view.model.index(0, 1))
+    assert opened.args == [run_id]
