@@ -195,6 +195,9 @@ class RoleHandle(Protocol):
     def begin(self, at_ns: int) -> None:
         """Tell the role to start its work at `at_ns` (`clock.now_ns`)."""
 
+    def command(self, command: Mapping[str, Any]) -> None:
+        """Send a command into the role, which takes it with `RoleContext.take_command`; returns at once."""
+
     def stop(self) -> None:
         """Ask the role to stop soon and drain; returns at once."""
 

@@ -28,7 +28,7 @@ class BrokerRole(Role):
                 queues=(parameters.address,),
                 plain_port=None if parameters.tls else 0,
                 tls_port=0 if parameters.tls else None,
-                tls=RoleIdentity(self._settings, "the broker").tls(),
+                tls=RoleIdentity(self._settings, "the broker", self.context).tls(),
                 limits=QueueLimits(messages=parameters.queue_depth, max_message_size=parameters.max_message_size),
             ),
             on_refused=lambda reason: self.context.event("refused client", f"Client refused: {reason}.", Level.WARNING),

@@ -9,7 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labconsole.trial import Curve, Event, Samples
-from labconsole_amqp import evaluation
+from labconsole_amqp.choices import Mode
+from labconsole_amqp.evaluation import latencies_ns
+from labconsole_amqp.joining import load
 from labconsole_amqp.parameters import AmqpParameters
 
 _INTERVALS = 200
@@ -17,10 +19,13 @@ _SHORTEST_S = 0.1
 
 
 def curves(parameters: AmqpParameters, samples: Samples, events: Sequence[Event]) -> tuple[Curve, ...]:
-    """Throughput per interval at sender and receiver, and latency p50 and p99 per interval; t = 0 is T0."""
-    joined = evaluation.load(parameters, samples)
+    """Throughput per interval at sender and receiver, and latency p50 and p99 per interval.
+
+    t = 0 is T0; on a console that plays one end and may have waited for the other, the first message.
+    """
+    joined = load(parameters, samples)
     sent_ns, received_ns = joined.sent["sent_ns"], joined.received["received_ns"]
-    begins = [event.data["begin_ns"] for event in events if event.name == "T0"]
+    begins = [event.data["begin_ns"] for event in events if event.name == "T0" and parameters.mode is Mode.BOTH]
     present = [times for times in (sent_ns, received_ns) if len(times)]
     if not present:
         return ()
@@ -34,7 +39,7 @@ def curves(parameters: AmqpParameters, samples: Samples, events: Sequence[Event]
         if len(times):
             counts, _ = np.histogram((times - zero_ns) / 1e9, edges)
             lines.append(Curve(title, "Throughput", "msg/s", middles, counts / width_s))
-    times, latencies = evaluation.latencies_ns(parameters, joined, events)
+    times, latencies = latencies_ns(parameters, joined, events)
     for title, fraction in (("p50", 0.5), ("p99", 0.99)):
         t_s, values = _quantiles((times - zero_ns) / 1e9, latencies / 1e6, edges, fraction)
         if len(values):

@@ -54,7 +54,7 @@ METRICS: tuple[MetricKind, ...] = (
         "Message throughput",
         "msg/s",
         _HIGHER,
-        "Messages received, after the warm-up, over the receiver duration.",
+        "Messages received after the warm-up, refused ones too, over the receiver duration.",
     ),
     MetricKind(
         "latency_mean",
@@ -77,12 +77,25 @@ METRICS: tuple[MetricKind, ...] = (
         "Lost",
         "msg",
         _LOWER,
-        "Messages sent that never came; a console that only receives: messages expected that never came.",
+        "Messages sent that never came; a console that only receives: messages expected that never came. Left out "
+        "where a run was cancelled or failed, since then nobody knows.",
     ),
-    MetricKind("duplicated", "Duplicated", "msg", _LOWER, "Arrivals of a message that had arrived before."),
+    MetricKind(
+        "duplicated",
+        "Duplicated",
+        "msg",
+        _LOWER,
+        "Arrivals of a message beyond its first; without message ids, arrivals beyond the number of messages that were "
+        "sent with that time stamp.",
+    ),
     MetricKind("unknown", "Unknown", "msg", _LOWER, "Arrivals of a message that no sender of this run had sent."),
     MetricKind(
-        "out_of_order", "Out of order", "msg", _LOWER, "Messages that came after a later one of the same sender."
+        "out_of_order",
+        "Out of order",
+        "msg",
+        _LOWER,
+        "Messages that came after a later one of the same sender; without message ids, seen only between messages with "
+        "different time stamps (1 ms).",
     ),
     MetricKind(
         "failed_verifications",

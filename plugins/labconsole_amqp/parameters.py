@@ -2,57 +2,13 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
 from labconsole.trial import Parameters
+from labconsole_amqp.choices import BrokerChoice, Leftover, Loop, Mode, Settlement, TlsVersion
 from labconsole_amqp.envelope import FieldsIn, Protection
-
-
-class Mode(StrEnum):
-    """Which ends this console plays."""
-
-    BOTH = "both"
-    SENDER = "sender"
-    RECEIVER = "receiver"
-
-
-class BrokerChoice(StrEnum):
-    """Whose broker carries the messages."""
-
-    EMBEDDED = "embedded"
-    EXTERNAL = "external"
-
-
-class Loop(StrEnum):
-    """Closed: as fast as credit allows. Open: at a given rate, whatever the broker does."""
-
-    CLOSED = "closed"
-    OPEN = "open"
-
-
-class Settlement(StrEnum):
-    """Acknowledged: at least once. Pre-settled: at most once."""
-
-    ACKNOWLEDGED = "acknowledged"
-    PRE_SETTLED = "pre-settled"
-
-
-class Leftover(StrEnum):
-    """What to do with messages that lie in the queue already."""
-
-    REFUSE = "refuse"
-    DRAIN = "drain"
-
-
-class TlsVersion(StrEnum):
-    """The lowest TLS version that is accepted."""
-
-    V1_2 = "1.2"
-    V1_3 = "1.3"
-
 
 TEST_TITLES = {
     1: "Test 1: plain TCP",
@@ -212,7 +168,7 @@ class AmqpParameters(Parameters):
         Loop,
         Field(
             title="Loop",
-            description="Closed: as fast as credit allows, as in the source. Open: at a rate; latency from intended times",
+            description="Closed: as fast as credit allows, as in the source. Open: at a rate, whatever comes of it",
             json_schema_extra=_extra("Load"),
         ),
     ] = Loop.CLOSED
@@ -266,12 +222,22 @@ class AmqpParameters(Parameters):
         float,
         Field(
             title="Patience",
-            description="A run that moves no message for this long is ended as failed",
+            description="How long nothing may move: then a stuck sender fails, and what a receiver misses is lost",
             ge=1,
             le=3600,
             json_schema_extra=_extra("Load", unit="s"),
         ),
     ] = 30.0
+    wait_for_peer: Annotated[
+        float,
+        Field(
+            title="Wait for the other console",
+            description="How long a console that plays one end waits for the other to begin",
+            ge=1,
+            le=86_400,
+            json_schema_extra=_extra("Load", unit="s", shown_if={"mode": ["sender", "receiver"]}),
+        ),
+    ] = 300.0
 
     durable: Annotated[
         bool,
@@ -373,11 +339,27 @@ class AmqpParameters(Parameters):
     def _consistent(self) -> Self:
         if self.mode is not Mode.BOTH and self.broker is BrokerChoice.EMBEDDED:
             raise ValueError("a console that plays one end needs an external broker: set `broker` to external")
+        if self.tls:
+            self._require_pairs()
         if (self.senders > 1 or self.receivers > 1) and not self.numbered:
             raise ValueError(
                 "with several senders or receivers messages must be numbered to be told apart: set `numbered` to true"
             )
         return self
+
+    def _require_pairs(self) -> None:
+        """An identity of the operator's is certificate and key; of the other end, its certificate is enough."""
+        for role, certificate, key in (
+            ("sender", self.sender_certificate, self.sender_key),
+            ("receiver", self.receiver_certificate, self.receiver_key),
+        ):
+            if key and not certificate:
+                raise ValueError(
+                    f"a key needs its certificate: set `{role}_certificate` too, or leave `{role}_key` out for the lab "
+                    "identity"
+                )
+            if certificate and not key and self.mode in (Mode.BOTH, Mode(role)):
+                raise ValueError(f"a {role} proves itself with a key: set `{role}_key` to that of `{role}_certificate`")
 
     @property
     def tls(self) -> bool:
@@ -393,3 +375,13 @@ class AmqpParameters(Parameters):
     def per_sender(self) -> int:
         """Messages that each sender sends, warm-up included."""
         return self.warm_up + self.count
+
+    @property
+    def longest_wait(self) -> float:
+        """Seconds that a console waits at most without a message: for the other console, or within a run."""
+        return self.longest_gap if self.mode is Mode.BOTH else max(self.longest_gap, self.wait_for_peer)
+
+    @property
+    def longest_gap(self) -> float:
+        """Seconds that may pass between two messages: the operator's patience, after the time that a rate asks for."""
+        return self.patience + (1 / self.rate if self.loop is Loop.OPEN else 0.0)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from labconsole.trial import Level, RoleContext, TrialError
+from labconsole_amqp.choices import Leftover
 from labconsole_amqp.connection import Connection
 from labconsole_amqp.fastlink import drain_queue, probe_queue_depth
-from labconsole_amqp.parameters import AmqpParameters, Leftover
+from labconsole_amqp.parameters import AmqpParameters
 
 _COUNTED = 1000
 

@@ -7,19 +7,19 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from labconsole.clock import now_ns, wall_offset_ns
-from labconsole.trial import Level, Role, RoleContext
-from labconsole_amqp.amqp_types import EnvelopeError
+from labconsole.trial import Level, Role, RoleContext, TrialError
+from labconsole_amqp.choices import Loop, Mode, Settlement
 from labconsole_amqp.connection import Connection, connect
-from labconsole_amqp.envelope import NUMBER_BEFORE_STAMP, Parts, Protection, encode, encoded_size, find_stamp
+from labconsole_amqp.envelope import NUMBER_BEFORE_STAMP, SENDER_SHIFT, Parts, Protection, encode, encoded_size
 from labconsole_amqp.fastlink import Batch, Receiver, Template
-from labconsole_amqp.parameters import Settlement
+from labconsole_amqp.foreign_form import template_of
 from labconsole_amqp.payload import load_payload
 from labconsole_amqp.queue_check import require_empty
-from labconsole_amqp.role_settings import RoleIdentity, RoleSettings
+from labconsole_amqp.role_settings import RoleIdentity, RoleSettings, await_connect, tell_connected
 from labconsole_amqp.samples import (
-    CONNECTED,
     FAILED_CHANNEL,
     LATENCY_CHANNEL,
     OUTCOMES,
@@ -27,41 +27,48 @@ from labconsole_amqp.samples import (
     RECEIVED_CHANNEL,
     WALL_OFFSET,
     WORK_DONE,
+    End,
+    latency_from_stamp_ns,
 )
 from labconsole_amqp.sealing import Opened, Outcome, open_sealed
+
+SENDERS_DONE = {"do": "end when all has come"}
+"""The command that tells a receiver that every sender is done."""
 
 _BATCH = 512
 _SEALED_BATCH = 32
 """Fewer at a time when each has to be opened, so that credit and acknowledgements are not held up."""
 _PUMP_S = 0.1
 _SETTLE_S = 2.0
-"""How long to wait for messages that are still on their way, once all senders are done."""
+"""How long one of several receivers waits for a message once all senders are done: no one of them knows its share."""
 _FAILURES_TOLD = 20
+_LARGEST_NUMBER = 2**63 - 1
+_SEQUENCE_MASK = (1 << SENDER_SHIFT) - 1
 
 
 class ReceiverRole(Role):
-    """Receives until it is stopped, or until the expected number of messages came."""
+    """Receives until all that was sent has come, nothing more comes, or it is stopped."""
 
     def __init__(self, context: RoleContext) -> None:
         super().__init__(context)
         self._settings = RoleSettings.model_validate(context.settings)
         self._parameters = self._settings.parameters
+        self._sealed = self._parameters.protection is not Protection.NONE
         self._connection: Connection | None = None
         self._received = context.series(RECEIVED)
         self._count = 0
         self._failed = 0
+        self._senders_done = self._parameters.mode is Mode.RECEIVER
 
     def prepare(self) -> dict[str, Any]:
-        """Load keys, connect, look into the queue, attach with credit. Raises TrialError."""
-        parameters = self._parameters
-        protection = parameters.protection
-        self._sealed = protection is not Protection.NONE
-        self._payload = load_payload(parameters.payload, as_string=protection is not Protection.SIGNED_ENCRYPTED).data
-        self._identity = RoleIdentity(self._settings, "the receiver")
-        self._verification_key = self._identity.peer_key if self._sealed else None
+        """Load keys, and when told to, connect, look into the queue, attach with credit. Raises TrialError."""
+        parameters, protection = self._parameters, self._parameters.protection
         encrypted = protection is Protection.SIGNED_ENCRYPTED
-        self._decryption_key = self._identity.private_key if encrypted else None
-        endpoint = self._identity.endpoint()
+        self._payload = load_payload(parameters.payload, as_string=not encrypted).data
+        identity = RoleIdentity(self._settings, "the receiver", self.context)
+        self._verification_key = identity.peer_key if self._sealed else None
+        self._decryption_key = identity.private_key if encrypted else None
+        endpoint = identity.endpoint(*await_connect(self.context))
         if self._settings.check_queue:
             with connect(endpoint) as first:
                 require_empty(first, parameters, self.context)
@@ -83,37 +90,26 @@ class ReceiverRole(Role):
         )
         self._wall_offset_ns = wall_offset_ns()
         self.context.event(WALL_OFFSET, "Offset to Unix time was read.", offset_ns=self._wall_offset_ns)
-        self.context.event(
-            CONNECTED,
-            f"Connected in {self._connection.times.total_ns / 1e6:.1f} ms.",
-            connect_ns=self._connection.times.total_ns,
-            attach_ns=self._link.attach_ns,
-            tls=self._connection.tls_version,
-            cipher=self._connection.cipher,
-            container=self._connection.container,
-        )
+        tell_connected(self.context, self._connection, self._link.attach_ns)
         return {}
 
     def run(self) -> dict[str, Any]:
-        """Receive. Ends when the expected messages came, or soon after a stop."""
+        """Receive until the end. Raises TrialError."""
         cpu_before = time.process_time_ns()
-        parameters = self._parameters
-        expected = parameters.per_sender * parameters.senders if parameters.receivers == 1 else None
-        stopped_ns: int | None = None
-        threads = parameters.crypto_threads if self._sealed else 1
+        end, last_ns = None, now_ns()
+        threads = self._parameters.crypto_threads if self._decryption_key is not None else 1
         with ThreadPoolExecutor(threads) as pool:
-            while expected is None or self._count < expected:
+            while end is None:
                 batch = self._link.receive(_SEALED_BATCH if self._sealed else _BATCH, _PUMP_S)
                 if len(batch):
-                    self._take(batch, pool)
+                    self._take(batch, pool, threads)
+                    last_ns = now_ns()
                 self.context.tick()
-                if self.context.stop_requested:
-                    stopped_ns = stopped_ns or now_ns()
-                    if not len(batch) or now_ns() - stopped_ns > _SETTLE_S * 1e9:
-                        break
+                end = self._end(len(batch) == 0, (now_ns() - last_ns) / 1e9)
         self.context.event(
             WORK_DONE,
             f"{self._count} messages received.",
+            end=end,
             cpu_ns=time.process_time_ns() - cpu_before,
             messages=self._count,
         )
@@ -124,28 +120,57 @@ class ReceiverRole(Role):
         if self._connection is not None:
             self._connection.close()
 
+    def _end(self, quiet: bool, quiet_s: float) -> End | None:
+        """Whether and why to end now; `quiet_s` is how long no message has come. Raises TrialError."""
+        parameters = self._parameters
+        if self.context.stop_requested:
+            return End.STOPPED
+        self._senders_done = self._senders_done or self.context.take_command() == SENDERS_DONE
+        if not (self._senders_done and quiet):
+            return None
+        # An empty turn after the last one expected: duplicates and foreign messages are counted too.
+        if parameters.receivers == 1 and self._count >= parameters.per_sender * parameters.senders:
+            return End.COMPLETE
+        if parameters.mode is Mode.BOTH:
+            longest_s = parameters.patience if parameters.receivers == 1 else min(_SETTLE_S, parameters.patience)
+        elif self._count:
+            longest_s = parameters.longest_gap
+        elif quiet_s > parameters.wait_for_peer:
+            raise TrialError(
+                f"No message came within {parameters.wait_for_peer:g} s: let the other console begin to send, to the "
+                f"same queue {parameters.address}, or set `wait_for_peer` higher."
+            )
+        else:
+            return None
+        return End.QUIET if quiet_s > longest_s else None
+
     def _template(self) -> Template:
+        """The plain message as the sender sends it."""
         numbered = self._parameters.numbered
         message, stamp_offset = encode(
             Parts(self._payload), durable=self._parameters.durable, message_id=0 if numbered else None
         )
         return Template(message, stamp_offset, stamp_offset - NUMBER_BEFORE_STAMP if numbered else None)
 
-    def _take(self, batch: Batch, pool: ThreadPoolExecutor) -> None:
+    def _take(self, batch: Batch, pool: ThreadPoolExecutor, threads: int) -> None:
+        """Check, record and count the messages of one batch."""
         count = len(batch)
         stamps, numbers = batch.stamps_ms, batch.numbers
         verify_ns, decrypt_ns = np.zeros(count, np.int32), np.zeros(count, np.int32)
         outcomes = np.zeros(count, np.uint8)
-        for index, opened in zip(batch.raw, pool.map(self._open, batch.raw.values()), strict=True):
+        learnt = self._sealed
+        for index, opened in zip(batch.raw, self._open_all(list(batch.raw.values()), pool, threads), strict=True):
             outcomes[index] = OUTCOMES.index(opened.outcome)
             verify_ns[index], decrypt_ns[index] = opened.verify_ns, opened.decrypt_ns
             if opened.envelope is not None:
+                number = opened.envelope.message_id
                 stamps[index] = opened.envelope.stamp_ms
-                numbers[index] = -1 if opened.envelope.message_id is None else opened.envelope.message_id
+                numbers[index] = -1 if number is None or number > _LARGEST_NUMBER else number
             if opened.outcome is not Outcome.OK:
                 self._tell(opened)
-            elif not self._sealed:
+            elif not learnt:
                 self._learn(batch.raw[index])
+                learnt = True
         self._received.extend(
             number=numbers,
             received_ns=batch.received_ns,
@@ -155,20 +180,44 @@ class ReceiverRole(Role):
             decrypt_ns=decrypt_ns,
             outcome=outcomes,
         )
-        self._count += count
         self.context.count(RECEIVED_CHANNEL.name, count)
-        good = outcomes == 0
-        latencies = batch.received_ns[good] + self._wall_offset_ns - stamps[good] * 1_000_000
-        self.context.observe(LATENCY_CHANNEL.name, np.maximum(latencies, 0))
+        self._observe(batch.received_ns, stamps, numbers, outcomes == 0)
+        self._count += count
 
-    def _open(self, message: bytes) -> Opened:
-        return open_sealed(
-            message,
-            self._parameters.protection,
-            self._verification_key,
-            self._decryption_key,
-            expected=self._payload,
-        )
+    def _open_all(self, messages: list[bytes], pool: ThreadPoolExecutor, threads: int) -> list[Opened]:
+        """Open messages, on several threads if a private key has to work (which releases the interpreter's lock)."""
+        if threads == 1 or len(messages) == 1:
+            return self._open(messages)
+        parts = [messages[start::threads] for start in range(min(threads, len(messages)))]
+        opened: list[Opened] = [None] * len(messages)  # type: ignore[list-item]
+        for start, part in enumerate(pool.map(self._open, parts)):
+            opened[start::threads] = part
+        return opened
+
+    def _open(self, messages: list[bytes]) -> list[Opened]:
+        protection, verify, decrypt = self._parameters.protection, self._verification_key, self._decryption_key
+        return [open_sealed(message, protection, verify, decrypt, expected=self._payload) for message in messages]
+
+    def _observe(
+        self,
+        received_ns: NDArray[np.int64],
+        stamps_ms: NDArray[np.int64],
+        numbers: NDArray[np.int64],
+        good: NDArray[np.bool_],
+    ) -> None:
+        """Show latencies on the live view, as they will be evaluated, but without the sender's samples."""
+        parameters = self._parameters
+        if parameters.numbered:
+            sequence = numbers & _SEQUENCE_MASK
+        else:
+            sequence = np.arange(self._count, self._count + len(received_ns))
+        counted = good & (sequence >= parameters.warm_up)
+        if parameters.loop is Loop.OPEN and parameters.mode is Mode.BOTH:
+            intended_ns = self.context.start_ns + (sequence * (1e9 / parameters.rate)).astype(np.int64)
+            latencies = received_ns - intended_ns
+        else:
+            latencies = latency_from_stamp_ns(received_ns, self._wall_offset_ns, stamps_ms)
+        self.context.observe(LATENCY_CHANNEL.name, latencies[counted])
 
     def _tell(self, opened: Opened) -> None:
         """Record a message that was refused; the first ones in words."""
@@ -180,10 +229,7 @@ class ReceiverRole(Role):
             self.context.event("refused", f"A message was refused: {reason}.{more}", Level.WARNING)
 
     def _learn(self, message: bytes) -> None:
-        """A broker changed the message's form, not its content: from now on this form passes in the fast path."""
-        try:
-            stamp_offset = find_stamp(message)
-        except EnvelopeError:
-            return  # a stamp in a shorter form: such messages stay on the slow path
-        if not self._parameters.numbered:
-            self._link.learn(Template(message, stamp_offset))
+        """A broker changed the form of a good message: from now on this form passes in the fast path."""
+        template = template_of(message, numbered=self._parameters.numbered)
+        if template is not None:
+            self._link.learn(template)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -10,12 +12,22 @@ from typing import Any
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey, RSAPublicKey
 from pydantic import BaseModel, ConfigDict
 
-from labconsole.security.identities import Identity, IdentityFiles, load_certificates, load_identity
+from labconsole.security.identities import (
+    Identity,
+    IdentityFiles,
+    load_certificates,
+    load_identity,
+    validity_problem,
+)
 from labconsole.security.secrets import SecretSource
-from labconsole_amqp.connection import Endpoint
+from labconsole.trial import Level, RoleContext, TrialError
+from labconsole_amqp.connection import Connection, Endpoint
 from labconsole_amqp.fastlink_tls import TlsSettings
 from labconsole_amqp.parameters import AmqpParameters
+from labconsole_amqp.samples import CONNECTED
 from labconsole_amqp.sealing import rsa_private_key, rsa_public_key
+
+_POLL_S = 0.002
 
 
 class RoleSettings(BaseModel):
@@ -25,8 +37,6 @@ class RoleSettings(BaseModel):
 
     parameters: AmqpParameters
     index: int = 0
-    host: str = ""
-    port: int = 0
     own: IdentityFiles | None = None
     """The role's own identity."""
     trust: Path | None = None
@@ -43,16 +53,20 @@ class RoleSettings(BaseModel):
 
 @dataclass(frozen=True)
 class RoleIdentity:
-    """The loaded identity of a role, and the other end's certificate."""
+    """The loaded identity of a role, and the other end's certificate; what is odd about them becomes an event."""
 
     settings: RoleSettings
     role: str
+    context: RoleContext
 
     @cached_property
     def own(self) -> Identity:
         """The role's own identity, loaded and checked. Raises TrialError."""
         assert self.settings.own is not None
-        return load_identity(self.settings.own, self.role)
+        identity = load_identity(self.settings.own, self.role)
+        for note in identity.notes:
+            self.context.event("identity", note, Level.WARNING)
+        return identity
 
     @cached_property
     def private_key(self) -> RSAPrivateKey:
@@ -62,9 +76,13 @@ class RoleIdentity:
     @cached_property
     def peer_key(self) -> RSAPublicKey:
         """The other end's public key. Raises TrialError."""
-        assert self.settings.peer_certificate is not None
-        certificate = load_certificates(self.settings.peer_certificate)[0]
-        return rsa_public_key(certificate, str(self.settings.peer_certificate))
+        file = self.settings.peer_certificate
+        assert file is not None
+        certificate = load_certificates(file)[0]
+        problem = validity_problem(certificate, datetime.now(UTC))
+        if problem is not None:
+            self.context.event("identity", f"The other end's certificate {file} {problem}.", Level.WARNING)
+        return rsa_public_key(certificate, str(file))
 
     def tls(self) -> TlsSettings | None:
         """TLS settings of this role's connection; None for Test 1. Raises TrialError."""
@@ -80,20 +98,41 @@ class RoleIdentity:
             minimum_version=f"TLSv{parameters.tls_minimum}",
         )
 
-    def endpoint(self) -> Endpoint:
-        """Where the role connects to, with its password resolved. Raises TrialError."""
+    def endpoint(self, host: str, port: int) -> Endpoint:
+        """The broker at `host` and `port`, with the user's password resolved. Raises TrialError."""
         parameters = self.settings.parameters
         password = None
         if parameters.username:
             source = SecretSource(
-                keyring_entry=f"{parameters.username}@{self.settings.host}:{self.settings.port}",
+                keyring_entry=f"{parameters.username}@{host}:{port}",
                 passphrase_file=Path(parameters.password_file) if parameters.password_file else None,
             )
-            password = source.resolve(f"user {parameters.username} at {self.settings.host}").reveal()
-        return Endpoint(
-            self.settings.host,
-            self.settings.port,
-            tls=self.tls(),
-            username=parameters.username or None,
-            password=password,
-        )
+            password = source.resolve(f"user {parameters.username} at {host}").reveal()
+        return Endpoint(host, port, tls=self.tls(), username=parameters.username or None, password=password)
+
+
+def connect_command(host: str, port: int) -> dict[str, Any]:
+    """The command that lets a sender or receiver, which is loaded and waits, connect."""
+    return {"do": "connect", "host": host, "port": port}
+
+
+def await_connect(context: RoleContext) -> tuple[str, int]:
+    """Wait for the command to connect: (host, port). Raises TrialError when the role is stopped instead."""
+    while (command := context.take_command()) is None:
+        if context.stop_requested:
+            raise TrialError("The run was ended before it had begun.")
+        time.sleep(_POLL_S)
+    return command["host"], command["port"]
+
+
+def tell_connected(context: RoleContext, connection: Connection, attach_ns: int) -> None:
+    """Record how connecting went."""
+    context.event(
+        CONNECTED,
+        f"Connected in {connection.times.total_ns / 1e6:.1f} ms.",
+        connect_ns=connection.times.total_ns,
+        attach_ns=attach_ns,
+        tls=connection.tls_version,
+        cipher=connection.cipher,
+        container=connection.container,
+    )

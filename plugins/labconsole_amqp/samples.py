@@ -1,6 +1,11 @@
-"""The series that senders and receivers record, one row per message, and the live channels."""
+"""The series that senders and receivers record, one row per message, the live channels, and the events."""
 
 from __future__ import annotations
+
+from enum import StrEnum
+
+import numpy as np
+from numpy.typing import NDArray
 
 from labconsole.trial import Column, LiveChannel, Series
 from labconsole_amqp.sealing import Outcome
@@ -46,12 +51,32 @@ SENT_CHANNEL = LiveChannel("sent", "Sent", "msg")
 RECEIVED_CHANNEL = LiveChannel("received", "Received", "msg")
 FAILED_CHANNEL = LiveChannel("failed", "Failed verifications", "msg")
 LATENCY_CHANNEL = LiveChannel("latency", "Latency (from the 1 ms stamp in the message)", "ns")
+"""In an open loop, latency counts from the intended send time, as in the stored figures."""
 
 CONNECTED = "connected"
 """Event: a sender or receiver is connected; data: connect_ns, attach_ns, tls, cipher, container."""
 
 WORK_DONE = "work done"
-"""Event: a sender, receiver or broker is done; data: cpu_ns since T0, messages, and a sender's begin_ns and end_ns."""
+"""Event: a sender, receiver or broker is done; data: cpu_ns since T0, messages; a sender's end_ns; a receiver's End."""
 
 WALL_OFFSET = "wall clock"
 """Event: data offset_ns, to add to `clock.now_ns` for Unix time on that host."""
+
+
+class End(StrEnum):
+    """Why a receiver ended: only after `COMPLETE` and `QUIET` is a message that did not come a lost one."""
+
+    COMPLETE = "complete"
+    QUIET = "quiet"
+    STOPPED = "stopped"
+
+
+_LAST_STAMP_MS = 9_000_000_000_000
+"""In ns this still is a 64-bit number; a stamp is not signed, so a forged one may be anything."""
+
+
+def latency_from_stamp_ns(
+    received_ns: NDArray[np.int64], wall_offset_ns: int, stamps_ms: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Time from the stamp in each message (1 ms steps, wall clock) until it was received, ns."""
+    return received_ns + wall_offset_ns - np.clip(stamps_ms, 0, _LAST_STAMP_MS) * 1_000_000

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
-from pathlib import Path
 from typing import ClassVar
 
 from labconsole.clock import now_ns
-from labconsole.locations import identities_dir
-from labconsole.security.identities import IdentityFiles
-from labconsole.security.lab_identities import BROKER, STATE_A, STATE_B, LabIdentities, lab_identities
 from labconsole.trial import (
     Curve,
     Evaluation,
@@ -23,12 +20,16 @@ from labconsole.trial import (
     Samples,
     Series,
     Trial,
-    TrialError,
 )
 from labconsole_amqp import curves, evaluation
+from labconsole_amqp.choices import BrokerChoice, Loop, Mode, Settlement
+from labconsole_amqp.envelope import Protection
+from labconsole_amqp.identity_choice import IdentityChoice
 from labconsole_amqp.metrics import METRICS
-from labconsole_amqp.parameters import AmqpParameters, BrokerChoice, Loop, Mode
-from labconsole_amqp.role_settings import RoleSettings
+from labconsole_amqp.parameters import AmqpParameters
+from labconsole_amqp.payload import load_payload
+from labconsole_amqp.receiver import SENDERS_DONE
+from labconsole_amqp.role_settings import RoleSettings, connect_command
 from labconsole_amqp.samples import (
     ACKNOWLEDGED,
     FAILED_CHANNEL,
@@ -41,6 +42,9 @@ from labconsole_amqp.samples import (
 
 _LEAD_NS = 20_000_000
 """T0 lies this far ahead, so that every role has heard of it."""
+_GRACE_S = 2.0
+"""How long roles may take to end by themselves once they are told to."""
+_POLL_S = 0.02
 
 _SENDER = "labconsole_amqp.sender:SenderRole"
 _RECEIVER = "labconsole_amqp.receiver:ReceiverRole"
@@ -61,60 +65,66 @@ class AmqpTrial(Trial[AmqpParameters]):
     live: ClassVar[tuple[LiveChannel, ...]] = (SENT_CHANNEL, RECEIVED_CHANNEL, LATENCY_CHANNEL, FAILED_CHANNEL)
 
     def roles(self, parameters: AmqpParameters) -> tuple[RoleSpec, ...]:
-        lab = lab_identities(identities_dir()) if parameters.tls else None
-        broker = _broker(parameters, lab) if parameters.broker is BrokerChoice.EMBEDDED else ()
-        host, port = (parameters.host, parameters.port) if not broker else ("", 0)
-        return broker + _receivers(parameters, lab, host, port) + _senders(parameters, lab, host, port)
+        identities = IdentityChoice(parameters)
+        return _brokers(parameters, identities) + _receivers(parameters, identities) + _senders(parameters, identities)
 
     def run(self, parameters: AmqpParameters, context: RunContext) -> None:
-        lab = lab_identities(identities_dir()) if parameters.tls else None
-        for note in lab.notes if lab else ():
+        load_payload(parameters.payload, as_string=parameters.protection is not Protection.SIGNED_ENCRYPTED)
+        identities = IdentityChoice(parameters)
+        specs = (
+            _brokers(parameters, identities),
+            _receivers(parameters, identities),
+            _senders(parameters, identities),
+        )
+        for note in identities.notes:
             context.event("identities", note)
+        brokers, receivers, senders = ([context.start(spec) for spec in group] for group in specs)
         host, port = parameters.host, parameters.port
-        broker: list[RoleHandle] = []
-        if parameters.broker is BrokerChoice.EMBEDDED:
-            broker = [context.start(spec) for spec in _broker(parameters, lab)]
-            info = broker[0].ready()
+        for broker in brokers:
+            info = broker.ready()
             host, port = info["host"], info["port"]
-            broker[0].begin(now_ns())
-        receivers = _started(context, _receivers(parameters, lab, host, port))
-        senders = _started(context, _senders(parameters, lab, host, port))
-        if context.stop_requested:
-            return
+            broker.begin(now_ns())
+        # One after the other, so that none disturbs the other's connect time; the first looks into the queue.
+        for role in (*receivers, *senders):
+            if context.stop_requested:
+                return
+            role.command(connect_command(host, port))
+            role.ready()
         begin_ns = now_ns() + _LEAD_NS
         for role in (*receivers, *senders):
             role.begin(begin_ns)
         channel = SENT_CHANNEL if parameters.mode is Mode.SENDER else RECEIVED_CHANNEL
         context.expect(parameters.per_sender * parameters.senders, channel.name)
         context.event("T0", f"{len(senders)} senders and {len(receivers)} receivers begin.", begin_ns=begin_ns)
-        self._conduct(parameters, context, broker, receivers, senders)
+        self._conduct(parameters, context, receivers, senders)
+        for broker in brokers:
+            broker.stop()
+            broker.finish()
 
     def _conduct(
         self,
         parameters: AmqpParameters,
         context: RunContext,
-        broker: list[RoleHandle],
-        receivers: list[RoleHandle],
-        senders: list[RoleHandle],
+        receivers: Sequence[RoleHandle],
+        senders: Sequence[RoleHandle],
     ) -> None:
-        """Wait for the senders, then for the receivers, and end the broker last."""
-        patience = parameters.patience
-        stalled = f"No message moved for {patience:g} s: "
+        """Wait for the senders, then for the receivers. When it is cancelled, both end with what they have."""
         context.wait(
-            senders, stall_s=patience, reason=stalled + "the broker gives no credit, or nobody empties its queue."
+            senders,
+            stall_s=parameters.longest_wait,
+            reason=f"No message moved for {parameters.longest_wait:g} s: the broker gives no credit, since its queue "
+            "is full and nobody empties it, or a limit holds it back; look at the queue there.",
+        )
+        for receiver in receivers:
+            receiver.command(SENDERS_DONE)
+        context.wait(
+            receivers,
+            stall_s=parameters.longest_wait + _GRACE_S,
+            reason="The receiver does not end by itself: look at the log.",
         )
         if context.stop_requested:
-            for role in (*senders, *receivers):
-                role.stop()
-            return
-        if parameters.receivers > 1:
-            for role in receivers:
-                role.stop()
-        missing = stalled + "the receiver still waits for messages that do not come."
-        context.wait(receivers, stall_s=patience, reason=missing)
-        for role in broker:
-            role.stop()
-            role.finish()
+            _end(senders)
+            _end(receivers)
 
     def evaluate(self, parameters: AmqpParameters, samples: Samples, events: Sequence[Event]) -> Evaluation:
         return evaluation.evaluate(parameters, samples, events)
@@ -126,6 +136,8 @@ class AmqpTrial(Trial[AmqpParameters]):
         told = []
         if parameters.loop is Loop.CLOSED:
             told.append("Closed loop: latency includes queueing between sender and receiver, as in the source.")
+        if parameters.settlement is Settlement.PRE_SETTLED:
+            told.append("Pre-settled: nobody acknowledges a message, so one may be lost without anybody's fault.")
         if parameters.mode is Mode.RECEIVER:
             told.append(
                 "Latency is from the time stamp in the message (1 ms steps) by this computer's wall clock, and so "
@@ -136,28 +148,30 @@ class AmqpTrial(Trial[AmqpParameters]):
         return tuple(told)
 
 
-def _started(context: RunContext, specs: Sequence[RoleSpec]) -> list[RoleHandle]:
-    """Start roles and wait until each is ready. The first looks into the queue, so it goes ahead."""
-    handles: list[RoleHandle] = []
-    for spec in specs:
-        handle = context.start(spec)
-        handles.append(handle)
-        if len(handles) == 1:
-            handle.ready()
-    for handle in handles:
-        handle.ready()
-    return handles
+def _end(roles: Sequence[RoleHandle]) -> None:
+    """Let roles end by themselves, so that they write how far they came; whoever is late is ended by the engine."""
+    for role in roles:
+        role.stop()
+    deadline = time.monotonic() + _GRACE_S
+    while any(role.running for role in roles) and time.monotonic() < deadline:
+        time.sleep(_POLL_S)
 
 
-def _broker(parameters: AmqpParameters, lab: LabIdentities | None) -> tuple[RoleSpec, ...]:
-    own = lab.files(BROKER) if lab else None
-    settings = RoleSettings(parameters=parameters, own=own, trust=_trust(parameters, lab))
+def _brokers(parameters: AmqpParameters, identities: IdentityChoice) -> tuple[RoleSpec, ...]:
+    if parameters.broker is BrokerChoice.EXTERNAL:
+        return ()
+    settings = RoleSettings(
+        parameters=parameters,
+        own=identities.broker if parameters.tls else None,
+        trust=identities.trust if parameters.tls else None,
+    )
     return (RoleSpec("broker", _BROKER, settings.to_json()),)
 
 
-def _receivers(parameters: AmqpParameters, lab: LabIdentities | None, host: str, port: int) -> tuple[RoleSpec, ...]:
+def _receivers(parameters: AmqpParameters, identities: IdentityChoice) -> tuple[RoleSpec, ...]:
     if parameters.mode is Mode.SENDER:
         return ()
+    tls, sealed = parameters.tls, parameters.protection is not Protection.NONE
     return tuple(
         RoleSpec(
             f"receiver-{index}",
@@ -165,11 +179,9 @@ def _receivers(parameters: AmqpParameters, lab: LabIdentities | None, host: str,
             RoleSettings(
                 parameters=parameters,
                 index=index,
-                host=host,
-                port=port,
-                own=_receiver_files(parameters, lab) if lab else None,
-                trust=_trust(parameters, lab),
-                peer_certificate=_sender_files(parameters, lab).certificate if lab else None,
+                own=identities.receiver if tls else None,
+                trust=identities.trust if tls else None,
+                peer_certificate=identities.sender_certificate if sealed else None,
                 check_queue=index == 0 and parameters.mode is Mode.BOTH and parameters.broker is BrokerChoice.EXTERNAL,
             ).to_json(),
         )
@@ -177,9 +189,10 @@ def _receivers(parameters: AmqpParameters, lab: LabIdentities | None, host: str,
     )
 
 
-def _senders(parameters: AmqpParameters, lab: LabIdentities | None, host: str, port: int) -> tuple[RoleSpec, ...]:
+def _senders(parameters: AmqpParameters, identities: IdentityChoice) -> tuple[RoleSpec, ...]:
     if parameters.mode is Mode.RECEIVER:
         return ()
+    tls, encrypted = parameters.tls, parameters.protection is Protection.SIGNED_ENCRYPTED
     return tuple(
         RoleSpec(
             f"sender-{index}",
@@ -187,47 +200,11 @@ def _senders(parameters: AmqpParameters, lab: LabIdentities | None, host: str, p
             RoleSettings(
                 parameters=parameters,
                 index=index,
-                host=host,
-                port=port,
-                own=_sender_files(parameters, lab) if lab else None,
-                trust=_trust(parameters, lab),
-                peer_certificate=_receiver_files(parameters, lab).certificate if lab else None,
+                own=identities.sender if tls else None,
+                trust=identities.trust if tls else None,
+                peer_certificate=identities.receiver_certificate if encrypted else None,
                 check_queue=index == 0 and parameters.mode is Mode.SENDER,
             ).to_json(),
         )
         for index in range(parameters.senders)
-    )
-
-
-def _trust(parameters: AmqpParameters, lab: LabIdentities | None) -> Path | None:
-    if parameters.trust:
-        return Path(parameters.trust)
-    return lab.authority_file if lab else None
-
-
-def _sender_files(parameters: AmqpParameters, lab: LabIdentities) -> IdentityFiles:
-    return _files(
-        parameters.sender_certificate, parameters.sender_key, parameters.sender_passphrase_file, lab.files(STATE_A)
-    )
-
-
-def _receiver_files(parameters: AmqpParameters, lab: LabIdentities) -> IdentityFiles:
-    return _files(
-        parameters.receiver_certificate,
-        parameters.receiver_key,
-        parameters.receiver_passphrase_file,
-        lab.files(STATE_B),
-    )
-
-
-def _files(certificate: str, key: str, passphrase_file: str, lab: IdentityFiles) -> IdentityFiles:
-    """The operator's files where a certificate is named (a peer's comes without key), else the lab's."""
-    if not certificate:
-        if key:
-            raise TrialError(f"The key {key} needs its certificate: name both, or neither for the lab identity.")
-        return lab
-    return IdentityFiles(
-        certificate=Path(certificate),
-        key=Path(key or certificate),
-        passphrase_file=Path(passphrase_file) if passphrase_file else None,
     )

@@ -1,0 +1,73 @@
+"""Messages sealed by threads ahead of the link, handed out in their order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from queue import SimpleQueue
+from types import TracebackType
+from typing import NamedTuple
+
+
+class Sealed(NamedTuple):
+    """An encoded message, the offset of its stamp, and the ns that went into signing and encrypting it."""
+
+    message: bytes
+    stamp_offset: int
+    sign_ns: int
+    encrypt_ns: int
+
+
+class SealedAhead:
+    """Threads that call `make(sequence)` for every sequence ordered. All methods belong to one thread.
+
+    `on_ready` is called, on any thread, when the message that is to be taken next is ready.
+    """
+
+    def __init__(self, make: Callable[[int], Sealed], threads: int, on_ready: Callable[[], None]) -> None:
+        self._make = make
+        self._on_ready = on_ready
+        self._orders: SimpleQueue[int | None] = SimpleQueue()
+        self._ready: dict[int, Sealed] = {}
+        self._ordered = 0
+        self._taken = 0
+        self._threads = ThreadPoolExecutor(threads)
+        self._working = [self._threads.submit(self._work) for _ in range(threads)]
+
+    def order(self, until: int) -> None:
+        """Have all messages before sequence `until` made."""
+        for sequence in range(self._ordered, until):
+            self._orders.put(sequence)
+        self._ordered = max(self._ordered, until)
+
+    def take(self, limit: int) -> list[Sealed]:
+        """The messages that are ready at the head, at most `limit`. Raises what `make` raised."""
+        taken: list[Sealed] = []
+        while len(taken) < limit and (sealed := self._ready.pop(self._taken, None)) is not None:
+            taken.append(sealed)
+            self._taken += 1
+        if not taken:
+            for thread in self._working:
+                if thread.done():
+                    thread.result()
+        return taken
+
+    def __enter__(self) -> SealedAhead:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for _ in self._working:
+            self._orders.put(None)
+        self._threads.shutdown()
+
+    def _work(self) -> None:
+        try:
+            while (sequence := self._orders.get()) is not None:
+                self._ready[sequence] = self._make(sequence)
+                if sequence == self._taken:
+                    self._on_ready()
+        except BaseException:
+            self._on_ready()
+            raise
