@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -11,11 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 from PySide6.QtWidgets import QApplication
+from sqlalchemy import insert, select, update
 
 from labconsole.engine.containment import this_process
 from labconsole.engine.queue import RunQueue
 from labconsole.engine.usage import RESOURCES
 from labconsole.plugin import Plugins
+from labconsole.store import schema
 from labconsole.store.reader import Reader
 from labconsole.store.records import NewCampaign, NewScenario, RunStatus
 from labconsole.store.store import EventRecord, SampleChunk, Store
@@ -132,19 +134,21 @@ class StoredRuns:
             self.end(run_id)
         return run_ids
 
-    def many(self, count: int) -> Sequence[int]:
-        """Finished runs without samples, but with the metrics of one that was sampled."""
+    def many(self, count: int) -> None:
+        """Finished runs without samples, but with the metrics of one that was sampled: written in one transaction."""
         first = self.finished(("Test 1", {"test": 1}), messages=200)[0]
-        with Reader(self.path) as reader:
-            evaluation = Evaluation(reader.run(first).metrics)
         run_ids = self.queued(
             *((f"Test {test}", {"test": test}) for test in (1, 2, 3, 4)), repeats=math.ceil(count / 4)
         )
-        for run_id in run_ids:
-            self.start(run_id)
-            self.store.replace_evaluation(run_id, evaluation)
-            self.end(run_id)
-        return run_ids
+        run, metric = schema.run, schema.metric
+        with self.store.writer.transaction() as connection:
+            metrics = [row._asdict() for row in connection.execute(select(metric).where(metric.c.run_id == first))]
+            ended = {name: connection.execute(select(run.c[name]).where(run.c.id == first)).scalar() for name in _ENDED}
+            connection.execute(update(run).where(run.c.id.in_(run_ids)).values(ended))
+            connection.execute(insert(metric), [row | {"run_id": run_id} for run_id in run_ids for row in metrics])
+
+
+_ENDED = ("status", "started", "ended", "provenance", "warnings")
 
 
 @pytest.fixture(scope="session")

@@ -68,7 +68,7 @@ class HistoryFilters(QWidget):
         self.kind_box.setCurrentIndex(0)
 
     def condition(self, haystacks: Mapping[int, str]) -> Callable[[RunRow], bool]:
-        """Whether a run is wanted; `haystacks` holds each run's `query.searchable` text by id."""
+        """Whether a run is wanted; `haystacks` holds `query.searchable` texts by id that are known already."""
         terms = query.parse(self.search.text())
         status, kind, trash = self.status_box.currentData(), self.kind_box.currentData(), self.trash
 
@@ -77,7 +77,7 @@ class HistoryFilters(QWidget):
                 run.trashed == trash
                 and (not status or run.status.value == status)
                 and (not kind or run.kind == kind)
-                and query.accepts(terms, run, haystacks[run.id])
+                and (not terms or query.accepts(terms, run, haystacks.get(run.id) or query.searchable(run)))
             )
 
         return accepted

@@ -21,13 +21,13 @@ class Term:
 
 
 def parse(query: str) -> tuple[Term, ...]:
-    """The terms of a query; quotes keep words together, an unknown field is taken as a plain word."""
+    """The terms of a query; quotes keep words together, an unknown field is a plain word, `status:` alone nothing."""
     terms = []
     for field, quoted, plain in _TERM.findall(query.casefold()):
         text = quoted or plain
         if field in _FIELDS:
             terms.append(Term(field, text))
-        elif field or text:
+        elif text.removesuffix(":") not in _FIELDS:
             terms.append(Term("", f"{field}:{text}" if field else text))
     return tuple(term for term in terms if term.text)
 

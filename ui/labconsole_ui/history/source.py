@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 from labconsole.plugin import Plugins
@@ -10,6 +12,18 @@ from labconsole.report.csv_export import export_run
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunRow
 from labconsole_ui.history.columns import Catalogue, catalogue
+from labconsole_ui.history.query import searchable
+
+BREATH = 10
+"""After so many runs the thread lets go of the interpreter, which the window needs for painting meanwhile."""
+
+
+@dataclass(frozen=True)
+class History:
+    """The trials, and all runs with the newest first."""
+
+    known: Catalogue
+    runs: tuple[RunRow, ...]
 
 
 class RunSource:
@@ -21,8 +35,9 @@ class RunSource:
         self._reader: Reader | None = None
         self._version = -1
         self._catalogue: Catalogue | None = None
+        self._texts: dict[int, tuple[RunRow, str]] = {}
 
-    def read(self, *, force: bool) -> tuple[Catalogue, list[RunRow]] | None:
+    def read(self, *, force: bool) -> History | None:
         """Trials and runs, trashed ones as well; None if nothing was written since. Raises StoreError."""
         if self._reader is None:
             self._reader = self._factory()
@@ -32,7 +47,17 @@ class RunSource:
         if version == self._version and not force:
             return None
         self._version = version
-        return self._catalogue, self._reader.runs(include_trashed=True)
+        return History(self._catalogue, tuple(self._reader.runs(include_trashed=True)))
+
+    def texts(self, history: History) -> dict[int, str]:
+        """Each run's `query.searchable` text by id; those of runs that have not changed are kept."""
+        before, self._texts = self._texts, {}
+        for number, run in enumerate(history.runs):
+            known = before.get(run.id)
+            self._texts[run.id] = known if known is not None and known[0] == run else (run, searchable(run))
+            if number % BREATH == 0:
+                time.sleep(0.0005)
+        return {run_id: text for run_id, (_, text) in self._texts.items()}
 
     def export(self, run_ids: list[int], folder: Path) -> int:
         """Write runs as CSV, a folder for each; returns the number of files. Raises StoreError and ExportError."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from PySide6.QtCore import QByteArray, QEvent, QObject, QPoint, Qt, QTimer, Signal
@@ -24,11 +24,10 @@ from labconsole.store.reader import Reader
 from labconsole.store.records import RunRow
 from labconsole_ui.background import Background
 from labconsole_ui.bridge import QueueBridge
-from labconsole_ui.history import query
 from labconsole_ui.history.changes import RunChanges
 from labconsole_ui.history.columns import Catalogue, column_of, run_fields
 from labconsole_ui.history.filters import HistoryFilters
-from labconsole_ui.history.source import RunSource
+from labconsole_ui.history.source import History, RunSource
 from labconsole_ui.message_bar import Message, MessageBar, Tone
 from labconsole_ui.tables import DataTable, RecordModel
 from labconsole_ui.theme import Theme
@@ -60,7 +59,7 @@ class HistoryView(QWidget):
         self._background = Background(self, at_end=self._runs.close)
         self._busy = self._stale = False
         self._all: dict[int, RunRow] = {}
-        self._haystacks: dict[int, str] = {}
+        self._haystacks: Mapping[int, str] = {}
         self._catalogue: Catalogue | None = None
         self._columns_state = QByteArray()
         self.changes = RunChanges(store_path, self._background, self)
@@ -109,36 +108,36 @@ class HistoryView(QWidget):
         self._busy = True
         self._background.submit(lambda: self._runs.read(force=False), self._take, self._say_unreadable)
 
-    def _take(self, read: tuple[Catalogue, list[RunRow]] | None) -> None:
+    def _take(self, read: History | None) -> None:
         self._busy = False
         if read is not None:
-            known, runs = read
-            if self._catalogue != known:
-                self._catalogue = known
-                self._show_columns(known)
-            self._show_runs(runs)
+            if self._catalogue != read.known:
+                self._catalogue = read.known
+                self._show_columns(read.known)
+            self._show_runs(read)
+            self._background.submit(lambda: self._runs.texts(read), self._take_texts, self._say_unreadable)
         if self._stale:
             self._stale = False
             self.refresh()
+
+    def _take_texts(self, texts: dict[int, str]) -> None:
+        self._haystacks = texts
 
     def _show_columns(self, known: Catalogue) -> None:
         self.model.set_fields(run_fields(known))
         self.table.sortByColumn(-1, Qt.SortOrder.AscendingOrder)
         self.filters.set_kinds(known.titles)
 
-    def _show_runs(self, runs: list[RunRow]) -> None:
+    def _show_runs(self, read: History) -> None:
         first = not self._all
         chosen = {run.id for run in self.selected()}
         current = self.table.currentIndex()
         current_id = self.model.record(current.row()).id if current.isValid() else None
         scrolled = self.table.verticalScrollBar().value()
-        texts = self._haystacks
-        self._haystacks = {
-            run.id: texts[run.id] if self._all.get(run.id) == run else query.searchable(run) for run in runs
-        }
-        self._all = {run.id: run for run in runs}
-        self.model.set_records(runs, self.filters.condition(self._haystacks))
-        if first and runs:
+        self._all = {run.id: run for run in read.runs}
+        self._haystacks = {}
+        self.model.set_records(read.runs, self.filters.condition(self._haystacks))
+        if first and read.runs:
             self.table.fit_columns()
             self.restore_columns(self._columns_state)
         self._select(chosen, current_id, current.column())

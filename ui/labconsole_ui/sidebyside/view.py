@@ -29,7 +29,7 @@ from labconsole.analysis.side_by_side import MetricLine, ParameterLine, Table, s
 from labconsole.plugin import Plugins
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunRow
-from labconsole.trial import Trial
+from labconsole.trial import Trial, TrialError
 from labconsole_ui.background import Background
 from labconsole_ui.message_bar import Message, MessageBar, Tone
 from labconsole_ui.runview.records import direction_text
@@ -143,11 +143,9 @@ class SideBySideView(QWidget):
     def _headings(self, table: Table) -> list[str]:
         headings = []
         for index, group in enumerate(table.columns):
-            runs = (
-                self.tr("run {0}").format(group.runs[0].id)
-                if len(group.runs) == 1
-                else self.tr("{0} repeats").format(group.repeats)
-            )
+            alone = self.tr("run {0}").format(group.runs[0].id)
+            runs = alone if len(group.runs) == 1 else self.tr("{0} repeats").format(group.repeats)
+            runs = "" if group.title.endswith(runs) else runs
             baseline = self.tr("baseline") if index == table.baseline else ""
             headings.append(f"{group.title}\n{', '.join(part for part in (runs, baseline) if part)}")
         return headings
@@ -324,7 +322,14 @@ def _difference_field(index: int, heading: str) -> Field[MetricLine]:
 
 
 def _write(path: Path, text: str) -> None:
-    path.write_text(text, encoding="utf-8", newline="")
+    """Write the whole file or nothing under its name. Raises TrialError."""
+    partial = path.with_name(f"{path.name}.partial")
+    try:
+        partial.write_text(text, encoding="utf-8", newline="")
+        partial.replace(path)
+    except OSError as error:
+        partial.unlink(missing_ok=True)
+        raise TrialError(f"{path} cannot be written ({error.strerror}): choose another folder.") from error
 
 
 def _safe(cell: object) -> object:

@@ -1,0 +1,127 @@
+"""Prints how long the history of 2,000 runs and a run of 1,000,000 samples take to show, and the longest stall."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import platform
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+
+import psutil
+import PySide6
+from PySide6.QtCore import Qt, QTimer
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QWidget
+
+from labconsole.engine.queue import RunQueue
+from labconsole.plugin import Plugins
+from labconsole.store.reader import Reader
+from labconsole_ui.bridge import QueueBridge
+from labconsole_ui.history.view import HistoryView
+from labconsole_ui.runview.view import RunView
+from labconsole_ui.theme import Theme
+
+RUNS, SAMPLES, SHOWN_MS, STALL_MS = 2_000, 1_000_000, 200.0, 50.0
+FIXTURES = Path(__file__).parents[1] / "labconsole_ui" / "views" / "conftest.py"
+
+
+def stored_runs(path: Path) -> Any:
+    """The tests' writer of runs on a new database."""
+    spec = importlib.util.spec_from_file_location("views_fixtures", FIXTURES)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.StoredRuns(path)
+
+
+class StallWatch:
+    """The longest time for which the event loop did not come round."""
+
+    def __init__(self) -> None:
+        self.longest_ms = 0.0
+        self._last = time.perf_counter()
+        self._timer = QTimer()
+        self._timer.setTimerType(Qt.TimerType.PreciseTimer)
+        self._timer.timeout.connect(self._tick)
+        self._timer.start(1)
+
+    def restart(self) -> None:
+        """Forget what was before."""
+        self.longest_ms, self._last = 0.0, time.perf_counter()
+
+    def _tick(self) -> None:
+        now = time.perf_counter()
+        self.longest_ms, self._last = max(self.longest_ms, (now - self._last) * 1e3), now
+
+
+def shown(app: QApplication, make: Callable[[], QWidget], done: Callable[[Any], bool]) -> tuple[Any, float, float]:
+    """Make and show a view; returns it, the ms until `done`, and the longest stall of the loop after its making."""
+    watch = StallWatch()
+    begin = time.perf_counter()
+    view = make()
+    view.resize(1280, 800)
+    view.show()
+    made_ms = (time.perf_counter() - begin) * 1e3
+    watch.restart()
+    while not done(view):
+        app.processEvents()
+        time.sleep(0.0005)
+    took_ms = (time.perf_counter() - begin) * 1e3
+    until = time.perf_counter() + 0.5
+    while time.perf_counter() < until:
+        app.processEvents()
+        time.sleep(0.0005)
+    return view, took_ms, max(watch.longest_ms, made_ms)
+
+
+def main() -> int:
+    """Measure both; exit code 1 when a target is missed."""
+    app = QApplication([])
+    theme, plugins = Theme(app), Plugins.discover()
+    print(f"machine   {platform.processor() or platform.machine()}, {psutil.cpu_count()} cores, {platform.system()}")
+    print(f"versions  Python {platform.python_version()}, PySide6 {PySide6.__version__}")
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "runs.db"
+        stored = stored_runs(path)
+        stored.many(RUNS)
+        [big] = stored.finished(("Big", {"test": 1, "count": SAMPLES}), messages=SAMPLES, rate=50_000.0)
+        stored.close()
+        bridge = QueueBridge(lambda wake: RunQueue(path, wake=wake))
+        readers = lambda: Reader(path)  # noqa: E731
+        for attempt in ("first", "again"):
+            history, took, stall = shown(
+                app,
+                lambda: HistoryView(readers, path, bridge, theme, plugins),
+                lambda view: view.model.rowCount() >= RUNS,
+            )
+            print(f"history   {RUNS:,} runs shown in {took:.0f} ms, longest stall {stall:.0f} ms ({attempt})")
+            watch = StallWatch()
+            for letter in "test 3":
+                QTest.keyClick(history.filters.search, letter)
+                app.processEvents()
+            history.table.sortByColumn(6, Qt.SortOrder.DescendingOrder)
+            app.processEvents()
+            print(f"          filtered and sorted, longest stall {watch.longest_ms:.0f} ms")
+            history.deleteLater()
+        run_view, run_took, run_stall = shown(
+            app,
+            lambda: RunView(readers, big, plugins, theme, bridge),
+            lambda view: len(view.plots) >= 4,
+        )
+        print(f"run view  {SAMPLES:,} messages, all plots in {run_took:.0f} ms, longest stall {run_stall:.0f} ms")
+        run_view.deleteLater()
+        app.processEvents()
+        bridge.close()
+    print(f"targets   history in {SHOWN_MS:.0f} ms, no stall over {STALL_MS:.0f} ms")
+    return 0 if took <= SHOWN_MS and max(stall, run_stall) <= STALL_MS else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,183 @@
+"""The run view: figures, parameters, plots and events of a stored run, and runs that did not end well."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from PySide6.QtCore import QEvent, Qt
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
+
+from labconsole.plugin import Plugins
+from labconsole.store.reader import Reader
+from labconsole.store.records import RunStatus
+from labconsole_ui.bridge import QueueBridge
+from labconsole_ui.runview.view import RunView
+from labconsole_ui.theme import Theme
+
+if TYPE_CHECKING:
+    from conftest import StoredRuns
+
+pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
+PLOTS = ["Throughput", "Latency", "CPU, 100 % = one core", "Resident memory"]
+
+
+@pytest.fixture
+def make(
+    qtbot: QtBot, bridge: QueueBridge, plugins: Plugins, theme: Theme, readers: Callable[[], Reader]
+) -> Iterator[Callable[..., RunView]]:
+    made: list[RunView] = []
+
+    def run_view(run_id: int, installed: Plugins = plugins) -> RunView:
+        view = RunView(readers, run_id, installed, theme, bridge)
+        made.append(view)
+        view.resize(1280, 800)
+        view.show()
+        view.activateWindow()
+        qtbot.waitUntil(lambda: view.progress.isHidden())
+        return view
+
+    yield run_view
+    for view in made:
+        view.close()
+        view.deleteLater()
+    QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+
+
+def rows(view: RunView, table: str) -> list[list[str]]:
+    model = view.tables[table].model()
+    return [
+        [str(model.index(row, column).data()) for column in range(model.columnCount())]
+        for row in range(model.rowCount())
+    ]
+
+
+def test_figures_are_shown_with_unit_samples_and_definition(
+    stored: StoredRuns, make: Callable[..., RunView], readers: Callable[[], Reader], plugins: Plugins
+) -> None:
+    [run_id] = stored.finished(("Test 1", {"test": 1}), messages=1_500)
+    view = make(run_id)
+    with readers() as reader:
+        metrics = {metric.name: metric for metric in reader.run(run_id).metrics}
+    shown = {row[0]: row for row in rows(view, "metrics")}
+    assert len(shown) == len(metrics)
+    assert shown["Mean latency"][1] == f"{metrics['latency_mean'].value:.3f} ms"
+    assert shown["Mean latency"][2:4] == ["1,500", "measured"]
+    assert shown["Sender message size"][1] == "282 B"
+    place = list(shown).index("Message throughput")
+    tooltip = view.tables["metrics"].model().index(place, 0).data(Qt.ItemDataRole.ToolTipRole)
+    assert tooltip == plugins.trial("amqp.messaging").metric_kind("throughput").description
+
+
+def test_parameters_have_units_and_changed_ones_are_marked(stored: StoredRuns, make: Callable[..., RunView]) -> None:
+    [run_id] = stored.finished(("Test 3", {"test": 3, "credit": 77}), messages=100)
+    shown = {row[0]: row[1:] for row in rows(make(run_id), "parameters")}
+    assert shown["Credit window"] == ["77 messages", "changed"]
+    assert shown["Test"] == ["3", "changed"]
+    assert shown["Rate"] == ["1,000 msg/s", ""]
+
+
+def test_plots_come_from_the_stored_samples(stored: StoredRuns, make: Callable[..., RunView]) -> None:
+    [run_id] = stored.finished(("Test 1", {"test": 1}), messages=4_000, rate=1_000.0)
+    view = make(run_id)
+    assert list(view.plots) == PLOTS
+    sent = next(curve for curve in view.plots["Throughput"].curves() if curve.title == "Sent")
+    assert np.median(sent.values) == pytest.approx(1_000, rel=0.02)
+    assert 3.9 < sent.t_s[-1] < 4.2
+    assert [curve.title for curve in view.plots["Resident memory"].curves()] == ["broker", "receiver-0", "sender-0"]
+
+
+def test_events_are_timed_from_t0_and_provenance_and_sites_are_there(
+    stored: StoredRuns, make: Callable[..., RunView]
+) -> None:
+    [run_id] = stored.finished(("Test 1", {"test": 1}), messages=100)
+    view = make(run_id)
+    assert rows(view, "events")[1] == ["+0.500 s", "Warning", "broker", "The broker gave no credit for 20 ms."]
+    provenance = dict(rows(view, "provenance"))
+    assert provenance["os.cpu"] == "2 cores" and provenance["python"] == "3.11"
+    assert ["tls port", "5671", "5871"] in rows(view, "sites")
+    assert view.header.messages()[0].startswith("Closed loop: latency includes queueing")
+
+
+@pytest.mark.parametrize(
+    ("status", "reason"),
+    [
+        (RunStatus.FAILED, "The certificate of State B has expired: renew it, then run again."),
+        (RunStatus.INTERRUPTED, "Its process ended in mid-run; what it had measured until then is kept."),
+    ],
+)
+def test_a_run_that_did_not_end_well_shows_why_and_what_was_sampled(
+    stored: StoredRuns, make: Callable[..., RunView], status: RunStatus, reason: str
+) -> None:
+    [run_id] = stored.queued(("Test 2", {"test": 2}))
+    stored.start(run_id)
+    stored.sample(run_id, messages=300)
+    stored.end(run_id, status, reason)
+    view = make(run_id)
+    assert view.header.messages()[:2] == [reason, "Figures and plots cover what was sampled until then."]
+    assert [row[1] for row in rows(view, "metrics") if row[0] == "Messages received"] == ["300 msg"]
+    assert list(view.plots) == PLOTS
+
+
+def test_a_run_that_goes_on_is_shown_and_filled_when_it_has_finished(
+    stored: StoredRuns, make: Callable[..., RunView], bridge: QueueBridge, qtbot: QtBot
+) -> None:
+    [run_id] = stored.queued(("Test 1", {"test": 1}))
+    stored.start(run_id)
+    view = make(run_id)
+    assert rows(view, "metrics") == [] and view.plots == {}
+    assert "This run is not over. Figures appear here when it has finished." in view.header.messages()
+    stored.sample(run_id, messages=200)
+    stored.end(run_id)
+    bridge.finished.emit(run_id + 1, RunStatus.FINISHED)
+    bridge.finished.emit(run_id, RunStatus.FINISHED)
+    qtbot.waitUntil(lambda: list(view.plots) == PLOTS)
+    assert [row[1] for row in rows(view, "metrics") if row[0] == "Messages received"] == ["200 msg"]
+    assert "This run is not over. Figures appear here when it has finished." not in view.header.messages()
+
+
+def test_note_and_tags_are_written_when_enter_is_pressed(
+    stored: StoredRuns, make: Callable[..., RunView], readers: Callable[[], Reader], qtbot: QtBot
+) -> None:
+    [run_id] = stored.finished(("Test 1", {"test": 1}), messages=50)
+    view = make(run_id)
+    for editor, text in ((view.header.note, "for the report"), (view.header.tags, "night, reference")):
+        editor.setFocus()
+        qtbot.keyClicks(editor, text)
+        qtbot.keyClick(editor, Qt.Key.Key_Return)
+
+    def written() -> bool:
+        with readers() as reader:
+            row = reader.run(run_id).row
+        return (row.note, row.tags) == ("for the report", ("night", "reference"))
+
+    qtbot.waitUntil(written)
+
+
+def test_every_table_is_copied_as_text(stored: StoredRuns, make: Callable[..., RunView], qtbot: QtBot) -> None:
+    [run_id] = stored.finished(("Test 1", {"test": 1}), messages=50)
+    view = make(run_id)
+    for name, table in view.tables.items():
+        view.tabs.setCurrentWidget(table)
+        table.setFocus()
+        qtbot.keyClick(table, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
+        lines = QGuiApplication.clipboard().text().splitlines()
+        assert len(lines) == 1 + table.model().rowCount(), name
+        assert all(line.count("\t") == table.model().columnCount() - 1 for line in lines), name
+
+
+def test_a_run_of_a_trial_that_is_not_installed_shows_what_is_stored(
+    stored: StoredRuns, make: Callable[..., RunView]
+) -> None:
+    [run_id] = stored.finished(("Test 1", {"test": 1}), messages=50)
+    view = make(run_id, Plugins(()))
+    assert "latency mean" in [row[0] for row in rows(view, "metrics")]
+    assert list(view.plots) == ["CPU, 100 % = one core", "Resident memory"]
+
+
+def test_an_unknown_run_is_said_to_be_unknown(make: Callable[..., RunView]) -> None:
+    assert make(99).header.title.text().startswith("There is no run 99")
