@@ -30,12 +30,11 @@ def main(arguments: "list[str]") -> int:
     command = parser.parse_args(own).command
     if not set_up(command):
         return 1
-    scripts = ROOT / ".venv" / ("Scripts" if os.name == "nt" else "bin")
     if command == "test":
         os.environ["QT_QPA_PLATFORM"] = "offscreen"
         os.chdir(str(ROOT))
-        return hand_over([str(scripts / "python"), "-m", "pytest", *handed_on])
-    return hand_over([str(scripts / "labconsole"), *(handed_on or start_arguments(has_display()))])
+        return hand_over([installed("python"), "-m", "pytest", *handed_on])
+    return hand_over([installed("labconsole"), *(handed_on or start_arguments(has_display()))])
 
 
 def set_up(command: str) -> bool:
@@ -92,6 +91,11 @@ def newer_python() -> "str | None":
     """Return the command of a Python on the search path that is new enough."""
     names = [f"python{OLDEST_PYTHON[0]}.{minor}" for minor in range(OLDEST_PYTHON[1], OLDEST_PYTHON[1] + 4)]
     return next((name for name in names if shutil.which(name)), None)
+
+
+def installed(name: str) -> str:
+    """Return the path of a program of the virtual environment."""
+    return str(ROOT / ".venv" / (f"Scripts/{name}.exe" if os.name == "nt" else f"bin/{name}"))
 
 
 def hand_over(command: "list[str]") -> int:

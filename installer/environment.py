@@ -51,13 +51,8 @@ class Environment:
     def __init__(self, root: Path) -> None:
         self.root = root
         self.path = root / ".venv"
-        self.scripts = self.path / ("Scripts" if os.name == "nt" else "bin")
-        self.python = self.scripts / ("python.exe" if os.name == "nt" else "python")
+        self.python = self.path / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
         self._state_file = self.path / "labconsole-state.json"
-
-    def script(self, name: str) -> Path:
-        """Return the path of the command `name` that a package has installed."""
-        return self.scripts / (f"{name}.exe" if os.name == "nt" else name)
 
     def step(self) -> Step:
         """Say what is to be done, by looking at two files only."""

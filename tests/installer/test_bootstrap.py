@@ -33,10 +33,10 @@ def finished_checkout(tmp_path: Path) -> Path:
         shutil.copy(path, root / path.relative_to(ROOT))
     shutil.copy(ROOT / "labconsole" / "qt_libraries.py", root / "labconsole")
     made = environment.Environment(root)
-    made.scripts.mkdir(parents=True)
+    made.python.parent.mkdir(parents=True)
     for name in ("python", "labconsole"):
-        (made.scripts / name).write_text('#!/bin/sh\necho "$0" "$@" "$QT_QPA_PLATFORM" "$PWD"\nexit 7\n')
-        (made.scripts / name).chmod(0o755)
+        made.python.with_name(name).write_text('#!/bin/sh\necho "$0" "$@" "$QT_QPA_PLATFORM" "$PWD"\nexit 7\n')
+        made.python.with_name(name).chmod(0o755)
     state = asdict(environment.wanted_state(root, made.path))
     (made.path / "labconsole-state.json").write_text(json.dumps(state))
     return root

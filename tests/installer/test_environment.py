@@ -180,7 +180,7 @@ def test_the_state_follows_each_defining_file(checkout: Path) -> None:
 
 def test_a_state_file_cut_off_by_a_crash_is_no_state(checkout: Path) -> None:
     made = Environment(checkout)
-    made.scripts.mkdir(parents=True)
+    made.python.parent.mkdir(parents=True)
     made.python.touch()
     (made.path / "labconsole-state.json").write_text(json.dumps(asdict(WANTED))[:20])
     assert made.step() is Step.MAKE
