@@ -26,6 +26,7 @@ HANDED_IN = re.compile(r"(PIP_\w+|SSL_CERT_FILE|(https?|no)_proxy)$", re.IGNOREC
 HANDED_FILES = Path("etc", "handed-in")
 NOBODY = "65534:65534"
 USER = "1000:1000"
+WINDOW_OPEN = 15  # seconds
 KILLED_AFTER = (8, 30)  # seconds: in the midst of apt, and of pip
 LINKED = "ldd .venv/lib/python3*/site-packages/PySide6/Qt/plugins/platforms/libq{xcb,wayland,offscreen}.so"
 
@@ -86,7 +87,7 @@ def inside(root: Path, command: str, user: str, network: bool = True) -> tuple[i
     ]
     path = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
     home = "HOME=/home/trial" if user == USER else "HOME=/root"
-    in_clone = f"cd /{PLACE} && {command}"
+    in_clone = f"cd /{PLACE} || exit; {command}"
     inner = [str(root), "/usr/bin/env", "-i", path, home, "LANG=C.UTF-8", *settings, "/bin/bash", "-c", in_clone]
     namespaces = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--propagation", "private"]
     namespaces += [] if network else ["--net"]
@@ -138,6 +139,9 @@ def prove(root: Path, user: str, pytest_arguments: list[str]) -> list[str]:
 
     code, _, seconds = inside(root, " ".join([BOOTSTRAP, "test", "--", *pytest_arguments]), user)
     expect(f"`test` passes ({seconds:.0f} s)", code == 0)
+
+    code, _, _ = inside(root, f"Xvfb :7 & sleep 2; DISPLAY=:7 timeout {WINDOW_OPEN} {BOOTSTRAP} run", user)
+    expect(f"on a display `run` opens the window, and it is still open after {WINDOW_OPEN} s", code == 124)
 
     expect("no policy for services is left behind", not (root / "usr/sbin/policy-rc.d").exists())
     enabled = [link.name for link in (root / "etc/systemd/system").glob("*.wants/*")]
