@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import struct
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -150,18 +151,22 @@ class TestSettlement:
             send(sender, 10)
             assert sender.accepted == broker.broker.depths()["q"] == broker.broker.counts()["q"].taken_in == 10
 
-    def test_what_a_lost_consumer_had_not_settled_comes_back_to_the_front(self, broker: Serving) -> None:
+    @pytest.mark.parametrize("reset", [False, True], ids=["end", "reset"])
+    def test_what_a_lost_consumer_had_not_settled_comes_back_to_the_front(self, broker: Serving, reset: bool) -> None:
         with connect(broker.plain) as producer:
             send(Sender(producer, "q"), 100)
             lost = connect(broker.plain)
             receiver = Receiver(lost, "q", window=40, templates=[MESSAGE])
             assert receive(receiver, 5) == [0, 1, 2, 3, 4]
             until(lambda: broker.broker.counts()["q"].passed_on == 5, lost)
-            lost.wire.sock.shutdown(socket.SHUT_RDWR)
-            until(lambda: broker.broker.depths()["q"] == 95, producer)
-            assert broker.broker.lost.total() == 1
-            lost.close()
+            if reset:
+                lost.wire.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                lost.wire.sock.close()
+            else:
+                lost.wire.sock.shutdown(socket.SHUT_RDWR)
+            until(lambda: broker.broker.depths()["q"] == 95 and broker.broker.lost.total() == 1, producer)
             assert receive(Receiver(producer, "q", templates=[MESSAGE]), 95) == list(range(5, 100))
+            lost.close()
 
     def test_what_a_detached_consumer_had_not_settled_comes_back(self, broker: Serving) -> None:
         with connect(broker.plain) as connection:
