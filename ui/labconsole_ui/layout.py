@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QSize, Qt
-from PySide6.QtWidgets import QDockWidget, QMainWindow, QWidget
+from PySide6.QtCore import QCoreApplication, QSize, Qt
+from PySide6.QtWidgets import QDockWidget, QMainWindow, QTabBar, QWidget
+from shiboken6 import isValid
 
 from labconsole_ui.settings import WindowState
 from labconsole_ui.theme import Theme
@@ -59,6 +60,11 @@ def arrange(window: QMainWindow, navigation: QDockWidget, live: QDockWidget, bot
 
 def _show_title_bars(window: QMainWindow) -> None:
     """A dock among tabs is named by its tab; a title bar of its own would only say it again."""
+    if not isValid(window):
+        # Docks report that they hide also while the window that holds them goes.
+        return
+    for tabs in window.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly):
+        tabs.setAccessibleName(QCoreApplication.translate("Layout", "Panes"))
     for dock in window.findChildren(QDockWidget):
         tabbed = not dock.isFloating() and bool(window.tabifiedDockWidgets(dock))
         bar = dock.titleBarWidget()

@@ -109,7 +109,7 @@ class LogPane(QWidget):
         self.search_line.textChanged.connect(lambda _text: self._refill())
         theme.changed.connect(self._refill)
         bridge.event_recorded.connect(self._event)
-        bridge.log.connect(lambda run_id, line: self.add(LogLine(_clock(), Level.INFO, self._run(run_id), line)))
+        bridge.log.connect(self._stray)
         bridge.finished.connect(self._finished)
 
     def add(self, line: LogLine) -> None:
@@ -126,6 +126,9 @@ class LogPane(QWidget):
     def _event(self, run_id: int, event: Event) -> None:
         source = self.tr("run {run} {source}").format(run=run_id, source=event.source)
         self.add(LogLine(_clock(), event.level, source, event.message))
+
+    def _stray(self, run_id: int, line: str) -> None:
+        self.add(LogLine(_clock(), Level.INFO, self._run(run_id), line))
 
     def _finished(self, run_id: int, status: RunStatus) -> None:
         level = Level.INFO if status is RunStatus.FINISHED else Level.WARNING

@@ -171,7 +171,7 @@ class MainWindow(QMainWindow):
                 self._question.finished.connect(self._close_answered)
                 self._question.open()
             return
-        self._remember()
+        self.remember()
         self._lock.release()
         self.services.bridge.close()
         event.accept()
@@ -199,7 +199,8 @@ class MainWindow(QMainWindow):
         if self._close_when_done and all(item.state is QueueState.DONE for item in self.services.bridge.queue.items):
             QTimer.singleShot(0, self.close)
 
-    def _remember(self) -> None:
+    def remember(self) -> None:
+        """Keep layout and columns for the next start."""
         layout.remember(self, self.services.state)
         self.services.state.keep(HISTORY_COLUMNS_KEY, self.history_view.columns_state())
         self.services.state.save()

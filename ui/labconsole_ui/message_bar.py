@@ -19,6 +19,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from labconsole_ui.icon_label import IconLabel
 from labconsole_ui.theme import Theme
 
 SHOWN_AT_ONCE = 2
@@ -97,15 +98,14 @@ class MessageEntry(QFrame):
     def __init__(self, message: Message, theme: Theme) -> None:
         super().__init__()
         self.message = message
-        self._theme = theme
         self.setProperty("message", message.tone.value)
         column = QVBoxLayout(self)
         column.setContentsMargins(12, 8, 8, 8)
         line = QHBoxLayout()
         line.setSpacing(10)
         column.addLayout(line)
-        self._icon = QLabel()
-        line.addWidget(self._icon, 0, Qt.AlignmentFlag.AlignTop)
+        icon = IconLabel(theme, _ICONS[message.tone], 20, _COLOURS[message.tone])
+        line.addWidget(icon, 0, Qt.AlignmentFlag.AlignTop)
         self.sentence_label = QLabel(message.sentence)
         self.sentence_label.setWordWrap(True)
         self.sentence_label.setTextFormat(Qt.TextFormat.PlainText)
@@ -129,8 +129,6 @@ class MessageEntry(QFrame):
         self.close_button.setAccessibleName(self.tr("Close this message"))
         self.close_button.setToolTip(self.tr("Close this message"))
         line.addWidget(self.close_button, 0, Qt.AlignmentFlag.AlignTop)
-        theme.changed.connect(self._paint_icon)
-        self._paint_icon()
 
     def _details(self, text: str) -> QWidget:
         box = QWidget()
@@ -148,7 +146,3 @@ class MessageEntry(QFrame):
         row.addWidget(view, 1)
         row.addWidget(copy, 0, Qt.AlignmentFlag.AlignTop)
         return box
-
-    def _paint_icon(self) -> None:
-        tone = self.message.tone
-        self._icon.setPixmap(self._theme.pixmap(_ICONS[tone], 20, _COLOURS[tone]))

@@ -47,7 +47,7 @@ class QueueModel(QAbstractTableModel):
         self._theme = theme
         self._items: tuple[QueueItem, ...] = bridge.queue.items
         bridge.items_changed.connect(self._refresh)
-        bridge.live.connect(lambda _run_id, _frame: self._refresh())
+        bridge.live.connect(self._refresh)
         theme.changed.connect(self._repaint)
 
     def item(self, row: int) -> QueueItem:

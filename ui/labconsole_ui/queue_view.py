@@ -60,7 +60,7 @@ class QueueView(QWidget):
         column.addWidget(self._stack, 1)
         self.table.selectionModel().selectionChanged.connect(lambda *_: self._update())
         bridge.items_changed.connect(self._follow)
-        bridge.live.connect(lambda *_: self._update())
+        bridge.live.connect(self._update)
         self._follow()
 
     def selected(self) -> list[QueueItem]:

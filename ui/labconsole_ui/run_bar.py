@@ -83,7 +83,7 @@ class RunBar(QFrame):
         self.live_box.setToolTip(self.tr("The run sends no live figures and is spared the little work that they cost."))
         self.live_box.setChecked(not bridge.live_plots)
         self.live_box.toggled.connect(lambda off: bridge.set_live_plots(not off))
-        bridge.live_plots_switched.connect(lambda on: self.live_box.setChecked(not on))
+        bridge.live_plots_switched.connect(self._show_live)
         for widget in (self.run_button, self.repeats_box, self.add_button, self.campaign_button):
             line.addWidget(widget)
         line.addStretch(1)
@@ -96,6 +96,9 @@ class RunBar(QFrame):
         self.problem_button.setVisible(bool(sentence))
         for button in (self.run_button, self.add_button):
             button.setEnabled(not sentence)
+
+    def _show_live(self, on: bool) -> None:
+        self.live_box.setChecked(not on)
 
     def show_campaign(self, runs: int) -> None:
         """Offer the whole campaign of the chosen profile, if it has more than one run."""

@@ -22,6 +22,7 @@ from labconsole.store.reader import Reader
 from labconsole.store.records import RunRow
 from labconsole_ui.background import Background
 from labconsole_ui.bridge import QueueBridge
+from labconsole_ui.icon_label import IconLabel
 from labconsole_ui.scroll_page import ScrollPage
 from labconsole_ui.theme import FontRole, Theme
 from labconsole_ui.words import STATUS_ICONS, duration, status_word
@@ -62,7 +63,7 @@ class StartPage(ScrollPage):
         self._recent_box.hide()
         column.addWidget(self._recent_box)
         column.addStretch(1)
-        bridge.finished.connect(lambda *_: self.refresh())
+        bridge.finished.connect(self.refresh)
         bridge.items_changed.connect(self._follow_queue)
         theme.changed.connect(self.refresh)
         self._follow_queue()
@@ -133,9 +134,8 @@ class StartPage(ScrollPage):
         line = QHBoxLayout(card)
         line.setContentsMargins(18, 16, 18, 16)
         line.setSpacing(16)
-        mark = QLabel()
-        self._paint_mark(mark, plugin.name)
-        self._theme.changed.connect(lambda: self._paint_mark(mark, plugin.name))
+        icon = f"plugin-{plugin.name}"
+        mark = IconLabel(self._theme, icon if self._theme.has_icon(icon) else "plugin", 32, "link")
         line.addWidget(mark, 0, Qt.AlignmentFlag.AlignTop)
         texts = QVBoxLayout()
         texts.setSpacing(4)
@@ -153,10 +153,6 @@ class StartPage(ScrollPage):
             button.clicked.connect(lambda _checked=False, kind=kind: self.page_wanted.emit(f"trial:{kind}"))
             line.addWidget(button, 0, Qt.AlignmentFlag.AlignVCenter)
         return card
-
-    def _paint_mark(self, mark: QLabel, plugin: str) -> None:
-        name = f"plugin-{plugin}" if self._theme.has_icon(f"plugin-{plugin}") else "plugin"
-        mark.setPixmap(self._theme.pixmap(name, 32, "link"))
 
     def _section(self, title: str, content: QVBoxLayout) -> QWidget:
         box = QWidget()

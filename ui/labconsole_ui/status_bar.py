@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QLabel, QProgressBar, QStatusBar
 
 from labconsole.engine.queue import QueueState
 from labconsole_ui.bridge import QueueBridge
+from labconsole_ui.icon_label import IconLabel
 from labconsole_ui.theme import FontRole, Theme
 from labconsole_ui.words import duration, figure, fraction, item_name
 
@@ -21,9 +22,8 @@ class ConsoleStatusBar(QStatusBar):
     def __init__(self, bridge: QueueBridge, theme: Theme, database: Path) -> None:
         super().__init__()
         self._bridge = bridge
-        self._theme = theme
         self.setSizeGripEnabled(False)
-        self._icon = QLabel()
+        self._icon = IconLabel(theme, "good", 16, "good")
         self.state_label = QLabel()
         self.state_label.setAccessibleName(self.tr("State of the engine"))
         self.progress = QProgressBar()
@@ -46,8 +46,7 @@ class ConsoleStatusBar(QStatusBar):
         self.addPermanentWidget(self.notice_label)
         self.addPermanentWidget(path)
         bridge.items_changed.connect(self._follow)
-        bridge.live.connect(lambda *_: self._follow())
-        theme.changed.connect(self._follow)
+        bridge.live.connect(self._follow)
         self._follow()
 
     def show_notice(self, sentence: str, explanation: str) -> None:
@@ -64,13 +63,13 @@ class ConsoleStatusBar(QStatusBar):
         self.figures_label.setVisible(running is not None)
         if running is None:
             paused = self._bridge.queue.paused
-            self._icon.setPixmap(self._theme.pixmap("pause" if paused else "good", 16, "warning" if paused else "good"))
+            self._icon.show_icon("pause" if paused else "good", "warning" if paused else "good")
             if paused and waiting:
                 self.state_label.setText(self.tr("Queue paused, {waiting} waiting").format(waiting=waiting))
             else:
                 self.state_label.setText(self.tr("Queue paused") if paused else self.tr("Ready"))
             return
-        self._icon.setPixmap(self._theme.pixmap("running", 16, "link"))
+        self._icon.show_icon("running", "link")
         share = fraction(running)
         self.progress.setRange(0, 1000 if share is not None else 0)
         if share is not None:

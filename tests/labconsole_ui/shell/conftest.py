@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import shiboken6
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
@@ -51,16 +52,26 @@ def services(bridge: QueueBridge, theme: Theme, home: Path) -> Services:
 
 
 @pytest.fixture
-def window(qtbot: QtBot, services: Services) -> Iterator[MainWindow]:
-    window = MainWindow(services)
-    window.resize(1280, 800)
-    window.show()
-    yield window
-    queue = services.bridge.queue
-    for item in reversed(queue.items):
+def open_window(qtbot: QtBot, bridge: QueueBridge) -> Iterator[Callable[[Services], MainWindow]]:
+    """Opens windows on the test's queue; at the end the queue is emptied and the windows go, with their threads."""
+    windows: list[MainWindow] = []
+
+    def open_one(services: Services) -> MainWindow:
+        window = MainWindow(services)
+        windows.append(window)
+        window.resize(1280, 800)
+        window.show()
+        return window
+
+    yield open_one
+    for item in reversed(bridge.queue.items):
         if item.state is not QueueState.DONE:
-            queue.cancel(item.run_id)
-    qtbot.waitUntil(lambda: all(item.state is QueueState.DONE for item in queue.items), timeout=20_000)
-    window.close()
-    window.deleteLater()
-    qtbot.wait(1)
+            bridge.queue.cancel(item.run_id)
+    qtbot.waitUntil(lambda: all(item.state is QueueState.DONE for item in bridge.queue.items), timeout=20_000)
+    for window in windows:
+        shiboken6.delete(window)
+
+
+@pytest.fixture
+def window(open_window: Callable[[Services], MainWindow], services: Services) -> MainWindow:
+    return open_window(services)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QEvent, QObject, Qt
-from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel, QMenu, QPushButton, QWidget
+from PySide6.QtWidgets import QAbstractButton, QApplication, QComboBox, QLabel, QMenu, QPushButton, QWidget
 from pytestqt.qtbot import QtBot
 
 from labconsole.engine.queue import QueueState
 from labconsole.plugin import BrokenPlugin, Plugin, Plugins
 from labconsole.store.records import NewCampaign, NewScenario, RunStatus
-from labconsole_ui.bridge import QueueBridge
 from labconsole_ui.closing import CloseQuestion
 from labconsole_ui.main_window import MainWindow
 from labconsole_ui.navigation import Navigation
@@ -39,6 +40,12 @@ def endless() -> NewCampaign:
     return campaign("Long", loop="open", rate=10, count=100_000)
 
 
+def owners(widget: QWidget) -> list[QWidget]:
+    """All widgets that hold this one."""
+    above = widget.parentWidget()
+    return [] if above is None else [above, *owners(above)]
+
+
 def nameless(root: QWidget) -> list[str]:
     """Widgets that take the focus but have neither a text nor an accessible name."""
     found = []
@@ -47,7 +54,9 @@ def nameless(root: QWidget) -> list[str]:
             continue
         if isinstance(widget.parent(), QMenu) or widget.focusProxy() is not None:
             continue
-        text = widget.text() if isinstance(widget, QAbstractButton) else ""
+        if any(isinstance(owner, QComboBox) for owner in owners(widget)):
+            continue
+        text = widget.text() if isinstance(widget, QAbstractButton | QLabel) else ""
         if not (widget.accessibleName() or text):
             found.append(f"{type(widget).__name__} in {type(widget.parentWidget()).__name__}")
     return found
@@ -166,12 +175,12 @@ def test_close_when_done_waits_for_the_queue(qtbot: QtBot, window: MainWindow) -
         assert [reader.run(run_id).row.status for run_id in run_ids] == [RunStatus.FINISHED] * 2
 
 
-def test_broken_plugins_are_shown_with_their_error(qtbot: QtBot, services: Services) -> None:
+def test_broken_plugins_are_shown_with_their_error(
+    services: Services, open_window: Callable[[Services], MainWindow]
+) -> None:
     bad_trial = Plugin(name="bad", title="Bad", description="Cannot load", trials={"bad.trial": "no_such_module:Trial"})
     plugins = Plugins((*services.plugins.found, bad_trial), (BrokenPlugin("gone", "ImportError: no module gone"),))
-    window = MainWindow(Services(services.database, plugins, services.bridge, services.theme, services.state))
-    qtbot.addWidget(window)
-    window.show()
+    window = open_window(replace(services, plugins=plugins))
     navigation = window.findChild(Navigation)
     titles = [navigation.topLevelItem(row).text(0) for row in range(navigation.topLevelItemCount())]
     assert "gone (broken)" in titles
@@ -186,14 +195,12 @@ def details(window: MainWindow) -> list[QWidget]:
     return [widget for widget in window.findChildren(QWidget) if widget.accessibleName() == "Error of the plugin"]
 
 
-def test_layout_theme_and_broken_memory(qtbot: QtBot, services: Services, bridge: QueueBridge) -> None:
-    window = MainWindow(services)
-    window.show()
+def test_layout_and_theme_are_remembered(services: Services, open_window: Callable[[Services], MainWindow]) -> None:
+    window = open_window(services)
     window.live_dock.hide()
     window.set_theme(ThemeMode.DARK)
-    window._remember()
-    again = MainWindow(services)
-    again.show()
+    window.remember()
+    again = open_window(services)
     assert not again.live_dock.isVisible()
     assert services.state.text("window/theme") == "dark"
     again.reset_layout()
@@ -201,11 +208,8 @@ def test_layout_theme_and_broken_memory(qtbot: QtBot, services: Services, bridge
     window.set_theme(ThemeMode.LIGHT)
     services.state.keep("window/docks", "nonsense")
     services.state.keep("window/geometry", "nonsense")
-    third = MainWindow(services)
-    third.show()
+    third = open_window(services)
     assert third.queue_dock.isVisible()
-    for each in (window, again, third):
-        qtbot.addWidget(each)
 
 
 def test_default_layout_fits_a_small_screen(window: MainWindow) -> None:
@@ -274,11 +278,11 @@ def test_about_names_the_licences(qtbot: QtBot, window: MainWindow) -> None:
 
 
 @pytest.mark.parametrize("key", ["window/docks", "window/geometry", "window/theme", f"form/{KIND}", "history/columns"])
-def test_window_starts_with_any_nonsense_in_its_memory(qtbot: QtBot, services: Services, key: str) -> None:
+def test_window_starts_with_any_nonsense_in_its_memory(
+    services: Services, open_window: Callable[[Services], MainWindow], key: str
+) -> None:
     services.state.keep(key, "\u0000[]{}")
     services.state.save()
     state = WindowState(services.state.path)
-    window = MainWindow(Services(services.database, services.plugins, services.bridge, services.theme, state))
-    qtbot.addWidget(window)
-    window.show()
+    window = open_window(replace(services, state=state))
     assert window.open_trial(KIND) is not None
