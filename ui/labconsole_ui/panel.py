@@ -64,7 +64,7 @@ class TrialPanel(QWidget):
         self.form = ParameterForm(trial.parameters, theme, editors)
         self.run_bar = RunBar(context.bridge, theme, COLUMN_WIDTH)
         self.sites = SitesTable(theme)
-        self._facts = _FactsCard(theme)
+        self.facts_card = _FactsCard(theme)
         self._warnings = QVBoxLayout()
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
@@ -134,7 +134,7 @@ class TrialPanel(QWidget):
         column.addLayout(heading)
         column.addWidget(self.presets)
         column.addWidget(self.form)
-        column.addWidget(self._facts)
+        column.addWidget(self.facts_card)
         column.addLayout(self._warnings)
         column.addWidget(self.sites)
         column.addStretch(1)
@@ -180,7 +180,7 @@ class TrialPanel(QWidget):
         self.run_bar.show_campaign(len(profile.scenarios) * profile.repeats if profile else 0)
         self.sites.show_sites([_site(site.model_dump(exclude_none=True)) for site in profile.sites] if profile else [])
         if parameters is not None:
-            self._facts.show_facts(self.facts(parameters))
+            self.facts_card.show_facts(self.facts(parameters))
             self._show_warnings(self.context.trial.warnings(parameters))
         self._remember()
 

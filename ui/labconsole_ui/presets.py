@@ -142,7 +142,7 @@ class PresetRow(QWidget):
             try:
                 save_profile(name, text)
             except ProfileError as error:
-                if name not in {info.name for info in list_profiles() if not info.builtin} or not self._confirm(error):
+                if name not in {info.name for info in list_profiles() if not info.builtin} or not self.confirm(error):
                     raise
                 save_profile(name, text, replace=True)
         except ProfileError as error:
@@ -152,7 +152,8 @@ class PresetRow(QWidget):
         self.compare_with(self._current, self._repeats)
         self.saved.emit(name)
 
-    def _confirm(self, error: ProfileError) -> bool:
+    def confirm(self, error: ProfileError) -> bool:
+        """Ask whether the profile that is there shall be replaced."""
         answer = QMessageBox.question(self, self.tr("Replace the profile?"), str(error))
         return answer is QMessageBox.StandardButton.Yes
 

@@ -1,0 +1,189 @@
+"""A trial's panel by clicks: presets, facts, warnings, run bar, save as profile, and what survives a restart."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QLabel, QLineEdit
+from pytestqt.qtbot import QtBot
+
+from labconsole.engine.queue import QueueState
+from labconsole.profile import load_profile
+from labconsole_ui.main_window import MainWindow
+from labconsole_ui.panel import TrialPanel
+from labconsole_ui.segmented import SegmentedEditor
+from labconsole_ui.services import Services
+from labconsole_ui.settings import WindowState
+
+KIND = "amqp.messaging"
+Opener = Callable[[Services], MainWindow]
+
+
+@pytest.fixture
+def panel(window: MainWindow) -> TrialPanel:
+    window.services.bridge.queue.pause()
+    panel = window.open_trial(KIND)
+    assert panel is not None
+    return panel
+
+
+def facts(panel: TrialPanel) -> dict[str, str]:
+    labels = [label.text() for label in panel.facts_card.findChildren(QLabel) if not label.isHidden()]
+    return dict(zip(labels[::2], labels[1::2], strict=True))
+
+
+def choose_test(qtbot: QtBot, panel: TrialPanel, test: int) -> None:
+    editor = panel.form.row("test").editor
+    assert isinstance(editor, SegmentedEditor)
+    qtbot.mouseClick(editor.buttons[test - 1], Qt.MouseButton.LeftButton)
+
+
+def choose_profile(qtbot: QtBot, panel: TrialPanel, name: str) -> None:
+    combo = panel.presets.profile_combo
+    combo.setFocus()
+    combo.setCurrentIndex(combo.findData(name))
+    combo.activated.emit(combo.currentIndex())
+
+
+def test_first_preset_fills_the_form(panel: TrialPanel) -> None:
+    assert panel.presets.profile_name == "demo"
+    assert panel.form.values()["count"] == 20_000
+    assert panel.presets.modified_label.isHidden()
+
+
+@pytest.mark.parametrize(("test", "size"), [(1, "282 B"), (2, "282 B"), (3, "652 B"), (4, "1\u202f053 B")])
+def test_encoded_size_is_the_source_s(qtbot: QtBot, panel: TrialPanel, test: int, size: str) -> None:
+    choose_test(qtbot, panel, test)
+    qtbot.waitUntil(lambda: facts(panel).get("Encoded message") == size)
+    assert facts(panel)["Payload"] == "237 B"
+
+
+def test_arrow_keys_move_between_the_tests(qtbot: QtBot, panel: TrialPanel) -> None:
+    editor = panel.form.row("test").editor
+    assert isinstance(editor, SegmentedEditor)
+    qtbot.keyClick(editor.buttons[0], Qt.Key.Key_Right)
+    assert editor.value() == 2
+    assert "client" in editor.meaning_label.text()
+
+
+def test_change_is_marked_as_modified_and_names_the_run(qtbot: QtBot, panel: TrialPanel) -> None:
+    edit = panel.form.row("count").editor.findChild(QLineEdit)
+    edit.selectAll()
+    qtbot.keyClicks(edit, "50")
+    qtbot.waitUntil(lambda: not panel.presets.modified_label.isHidden())
+    qtbot.mouseClick(panel.run_bar.add_button, Qt.MouseButton.LeftButton)
+    (item,) = panel.context.bridge.queue.items
+    assert item.scenario == "Test 1: plain (modified)"
+
+
+def test_profile_of_a_campaign_offers_scenarios_sites_and_the_whole_campaign(qtbot: QtBot, panel: TrialPanel) -> None:
+    choose_profile(qtbot, panel, "swim-within-malaysia")
+    assert panel.presets.scenario_combo.count() == 12
+    assert panel.sites.isVisibleTo(panel)
+    assert panel.sites.table.columnCount() >= 1
+    panel.presets.scenario_combo.setCurrentIndex(11)
+    panel.presets.scenario_combo.activated.emit(11)
+    assert panel.form.values()["test"] == 4
+    runs = 12 * load_profile("swim-within-malaysia", panel.context.plugins).repeats
+    assert str(runs) in panel.run_bar.campaign_button.text()
+    panel.context.launcher.run_profile("swim-within-malaysia", at_once=False)
+    assert len(panel.context.bridge.queue.items) == runs
+
+
+def test_run_goes_before_what_waits_and_add_behind(qtbot: QtBot, panel: TrialPanel) -> None:
+    queue = panel.context.bridge.queue
+    panel.run_bar.repeats_box.setValue(2)
+    qtbot.mouseClick(panel.run_bar.add_button, Qt.MouseButton.LeftButton)
+    added = [item.run_id for item in queue.items]
+    panel.run_bar.repeats_box.setValue(1)
+    qtbot.mouseClick(panel.run_bar.run_button, Qt.MouseButton.LeftButton)
+    ids = [item.run_id for item in queue.items]
+    assert ids[1:] == added
+    assert not queue.paused
+    qtbot.waitUntil(lambda: queue.items[0].state is QueueState.RUNNING)
+
+
+def test_wrong_form_cannot_run_and_says_why(qtbot: QtBot, panel: TrialPanel) -> None:
+    edit = panel.form.row("count").editor.findChild(QLineEdit)
+    edit.selectAll()
+    qtbot.keyClicks(edit, "0")
+    qtbot.waitUntil(lambda: not panel.run_bar.run_button.isEnabled())
+    assert not panel.run_bar.add_button.isEnabled()
+    assert panel.run_bar.problem_button.text() == "Messages: Enter at least 1."
+    qtbot.keyClick(panel, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
+    assert panel.context.bridge.queue.items == ()
+
+
+def test_help_line_explains_the_field_with_the_focus(qtbot: QtBot, panel: TrialPanel) -> None:
+    panel.window().activateWindow()
+    edit = panel.form.row("count").editor.findChild(QLineEdit)
+    edit.setFocus()
+    qtbot.waitUntil(lambda: panel.run_bar.help_label.text().startswith("Messages: "))
+
+
+def test_warnings_of_the_trial_are_shown(panel: TrialPanel) -> None:
+    texts = [label.text() for label in panel.findChildren(QLabel) if label.property("tone") == "warning"]
+    assert any(text.startswith("Closed loop: ") for text in texts)
+
+
+def test_saved_profile_holds_the_form_and_is_chosen(panel: TrialPanel, home: Path) -> None:
+    panel.form.row("count").set_value(77)
+    panel.form.judge()
+    panel.presets.save_as("mine")
+    assert load_profile("mine", panel.context.plugins).scenarios[0].parameters["count"] == 77
+    assert panel.presets.profile_name == "mine"
+    assert panel.presets.modified_label.isHidden()
+
+
+def test_existing_profile_is_replaced_only_when_confirmed(panel: TrialPanel, monkeypatch: pytest.MonkeyPatch) -> None:
+    panel.presets.save_as("mine")
+    panel.form.row("count").set_value(78)
+    panel.form.judge()
+    failures: list[str] = []
+    panel.presets.failed.connect(failures.append)
+    monkeypatch.setattr(panel.presets, "confirm", lambda _error: False)
+    panel.presets.save_as("mine")
+    assert "exists already" in failures[0]
+    assert load_profile("mine", panel.context.plugins).scenarios[0].parameters["count"] == 20_000
+    monkeypatch.setattr(panel.presets, "confirm", lambda _error: True)
+    panel.presets.save_as("mine")
+    assert load_profile("mine", panel.context.plugins).scenarios[0].parameters["count"] == 78
+
+
+def test_bad_profile_name_is_refused_in_a_sentence(panel: TrialPanel, window: MainWindow) -> None:
+    panel.presets.save_as("Bad Name!")
+    assert "cannot be a profile's name" in window.messages.entries()[0].message.sentence
+
+
+def test_parameters_are_copied_as_toml_and_json(panel: TrialPanel) -> None:
+    toml, plain = panel.presets.copy_button.menu().actions()
+    toml.trigger()
+    assert tomllib.loads(QGuiApplication.clipboard().text())["count"] == 20_000
+    plain.trigger()
+    assert json.loads(QGuiApplication.clipboard().text())["count"] == 20_000
+
+
+def test_form_survives_a_restart(panel: TrialPanel, services: Services, open_window: Opener) -> None:
+    panel.form.set_values({"count": 321, "test": 3})
+    panel.run_bar.repeats_box.setValue(5)
+    services.state.save()
+    again = open_window(replace(services, state=WindowState(services.state.path))).open_trial(KIND)
+    assert again is not None
+    assert (again.form.values()["count"], again.form.values()["test"]) == (321, 3)
+    assert again.run_bar.repeats_box.value() == 5
+    assert again.presets.profile_name == "demo"
+    assert not again.presets.modified_label.isHidden()
+
+
+def test_no_live_plot_switch_follows_the_queue_s(panel: TrialPanel) -> None:
+    panel.run_bar.live_box.click()
+    assert not panel.context.bridge.live_plots
+    panel.context.bridge.set_live_plots(True)
+    assert not panel.run_bar.live_box.isChecked()
