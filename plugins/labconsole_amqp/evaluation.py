@@ -169,12 +169,13 @@ def _ran_out(parameters: AmqpParameters, events: Sequence[Event]) -> bool:
 
 
 def _out_of_order(joined: Joined) -> int:
-    """Messages that came after a later one of the same sender."""
-    total = 0
+    """Messages that came after a later one of the same sender, at the same receiver."""
     index = joined.of_received[joined.matched]
-    for sender in np.unique(joined.sent["sender"]):
-        sequence = joined.sent["seq"][index][joined.sent["sender"][index] == sender]
-        total += int(np.count_nonzero(sequence < np.maximum.accumulate(sequence))) if len(sequence) else 0
+    senders, receivers = joined.sent["role"][index], joined.received["role"][joined.matched]
+    total = 0
+    for sender, receiver in np.unique(np.stack((senders, receivers)), axis=1).T:
+        sequence = joined.sent["seq"][index][(senders == sender) & (receivers == receiver)]
+        total += int(np.count_nonzero(sequence < np.maximum.accumulate(sequence)))
     return total
 
 

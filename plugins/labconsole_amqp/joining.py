@@ -25,7 +25,7 @@ Table = dict[str, NDArray[Any]]
 class Joined:
     """Senders' and receivers' samples of one run, joined.
 
-    `sent` and `received` are all rows of all roles, in order of time, with a column `sender` (the role's index).
+    `sent` and `received` are all rows of all roles, in order of time, with a column `role` (the role's index).
     `of_received` gives for each received row the index of its row in `sent`, -1 if nobody of this run sent it.
     Of several arrivals of one message all but one are `duplicates`: the first good one stays, or the first at all.
     """
@@ -52,7 +52,7 @@ def load(parameters: AmqpParameters, samples: Samples) -> Joined:
     received = _gathered(samples, RECEIVED, "received_ns")
     refused = received["outcome"] != 0
     if parameters.numbered:
-        sent_numbers = message_number(0, 0) + (sent["sender"] << SENDER_SHIFT) + sent["seq"]
+        sent_numbers = message_number(0, 0) + (sent["role"] << SENDER_SHIFT) + sent["seq"]
         index = _places(sent_numbers, received["number"])
     else:
         index = _by_stamp(sent["stamp_ms"], received["stamp_ms"], refused)
@@ -63,7 +63,7 @@ def load(parameters: AmqpParameters, samples: Samples) -> Joined:
 
 
 def _gathered(samples: Samples, series: Series, time_column: str) -> Table:
-    """The rows of all roles in order of time, with a column `sender` (index of the role)."""
+    """The rows of all roles in order of time, with a column `role` (its index)."""
     tables: list[Table] = [{column.name: np.empty(0, np.dtype(column.dtype)) for column in series.columns}]
     roles = [np.empty(0, np.int64)]
     for role in samples.roles(series.name):
@@ -71,7 +71,7 @@ def _gathered(samples: Samples, series: Series, time_column: str) -> Table:
         tables.append(table)
         roles.append(np.full(len(table[time_column]), int(role.rpartition("-")[2]), np.int64))
     gathered = {name: np.concatenate([table[name] for table in tables]) for name in tables[0]}
-    gathered["sender"] = np.concatenate(roles)
+    gathered["role"] = np.concatenate(roles)
     order = np.argsort(gathered[time_column], kind="stable")
     return {name: column[order] for name, column in gathered.items()}
 

@@ -94,8 +94,8 @@ METRICS: tuple[MetricKind, ...] = (
         "Out of order",
         "msg",
         _LOWER,
-        "Messages that came after a later one of the same sender; without message ids, seen only between messages with "
-        "different time stamps (1 ms).",
+        "Messages that came after a later one of the same sender to the same receiver; without message ids, seen only "
+        "between messages with different time stamps (1 ms).",
     ),
     MetricKind(
         "failed_verifications",

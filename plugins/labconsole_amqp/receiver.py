@@ -211,13 +211,13 @@ class ReceiverRole(Role):
             sequence = numbers & _SEQUENCE_MASK
         else:
             sequence = np.arange(self._count, self._count + len(received_ns))
-        counted = good & (sequence >= parameters.warm_up)
+        counted = good & (sequence >= parameters.warm_up) & (sequence < parameters.per_sender)
         if parameters.loop is Loop.OPEN and parameters.mode is Mode.BOTH:
-            intended_ns = self.context.start_ns + (sequence * (1e9 / parameters.rate)).astype(np.int64)
-            latencies = received_ns - intended_ns
+            due_ns = (sequence[counted] * (1e9 / parameters.rate)).astype(np.int64)
+            latencies = received_ns[counted] - self.context.start_ns - due_ns
         else:
-            latencies = latency_from_stamp_ns(received_ns, self._wall_offset_ns, stamps_ms)
-        self.context.observe(LATENCY_CHANNEL.name, latencies[counted])
+            latencies = latency_from_stamp_ns(received_ns[counted], self._wall_offset_ns, stamps_ms[counted])
+        self.context.observe(LATENCY_CHANNEL.name, latencies)
 
     def _tell(self, opened: Opened) -> None:
         """Record a message that was refused; the first ones in words."""

@@ -97,6 +97,10 @@ class AmqpTrial(Trial[AmqpParameters]):
         context.expect(parameters.per_sender * parameters.senders, channel.name)
         context.event("T0", f"{len(senders)} senders and {len(receivers)} receivers begin.", begin_ns=begin_ns)
         self._conduct(parameters, context, receivers, senders)
+        if context.stop_requested:
+            _end(senders)
+            _end(receivers)
+            return
         for broker in brokers:
             broker.stop()
             broker.finish()
@@ -108,7 +112,7 @@ class AmqpTrial(Trial[AmqpParameters]):
         receivers: Sequence[RoleHandle],
         senders: Sequence[RoleHandle],
     ) -> None:
-        """Wait for the senders, then for the receivers. When it is cancelled, both end with what they have."""
+        """Wait for the senders, then for the receivers."""
         context.wait(
             senders,
             stall_s=parameters.longest_wait,
@@ -122,9 +126,6 @@ class AmqpTrial(Trial[AmqpParameters]):
             stall_s=parameters.longest_wait + _GRACE_S,
             reason="The receiver does not end by itself: look at the log.",
         )
-        if context.stop_requested:
-            _end(senders)
-            _end(receivers)
 
     def evaluate(self, parameters: AmqpParameters, samples: Samples, events: Sequence[Event]) -> Evaluation:
         return evaluation.evaluate(parameters, samples, events)
