@@ -122,6 +122,7 @@ class RoleProcess:
                 self._commands.append(message["command"])
             case "live_hz":
                 self._live_interval_ns = _interval_ns(message["hz"])
+                self._next_live_ns = 0
 
     def wait_for_begin(self) -> None:
         """Wait for T0; returns at once when the role is stopped before."""

@@ -28,7 +28,7 @@ from labconsole.trial import Parameters, Trial, TrialError
 
 RECORD_INTERVAL_S = 0.25
 USAGE_INTERVAL_S = 0.5
-_QUIET_INTERVAL_S = 1.0
+_QUIET_INTERVAL_S = 0.5
 """Between live frames where no live view wants any: the queue still shows the progress."""
 
 

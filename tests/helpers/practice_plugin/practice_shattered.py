@@ -1,0 +1,3 @@
+"""A plugin whose manifest cannot be imported."""
+
+raise RuntimeError("this plugin is in pieces")

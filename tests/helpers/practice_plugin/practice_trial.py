@@ -1,0 +1,193 @@
+"""A third party's plugin for the tests of the engine: roles that count, and that misbehave in every way we know."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from pydantic import Field
+
+from labconsole.clock import now_ns
+from labconsole.plugin import Plugin
+from labconsole.trial import (
+    Column,
+    Direction,
+    Evaluation,
+    Event,
+    Level,
+    LiveChannel,
+    Metric,
+    MetricKind,
+    Parameters,
+    Role,
+    RoleSpec,
+    RunContext,
+    Samples,
+    Series,
+    Trial,
+    TrialError,
+    Verdict,
+)
+
+plugin = Plugin(
+    name="practice",
+    title="Practice",
+    description="Counts, and misbehaves when asked to.",
+    trials={"practice.counting": "practice_trial:CountingTrial", "practice.lost": "practice_lost_trial:LostTrial"},
+)
+
+COUNTED = Series(
+    "counted", "Numbers counted", (Column("number", "i8", "", "Number"), Column("t_ns", "i8", "ns", "Time"))
+)
+FAULTS = (
+    *("none", "refuse", "fault", "exit", "print", "deaf", "stall", "fork", "close fault", "slow prepare"),
+    *("trial fault", "trial prints", "evaluate fault", "evaluate slowly", "commands", "talkative", "die at the end"),
+)
+
+
+class CountingParameters(Parameters):
+    """What to count, and how to go wrong."""
+
+    count: int = Field(default=1000, title="Count", description="Numbers that each role counts", ge=1, le=100_000_000)
+    rate: float = Field(default=0.0, title="Rate", description="Numbers per second, 0 for as fast as possible", ge=0)
+    roles: int = Field(default=1, title="Roles", description="Number of roles", ge=1, le=8)
+    patience: float = Field(default=20.0, title="Patience", description="Seconds without a count", gt=0)
+    fault: Literal[FAULTS] = Field(default="none", title="Fault", description="What goes wrong")  # type: ignore[valid-type]
+    word: str = Field(default="", title="Word", description="Any text")
+
+
+class CounterRole(Role):
+    """Counts random numbers of the run's seed."""
+
+    def prepare(self) -> dict[str, Any]:
+        settings = self.context.settings
+        self._fault: str = settings["fault"]
+        self._writer = self.context.series(COUNTED)
+        self.context.event("process", "This role's process.", pid=os.getpid(), group=os.getpgid(0))
+        if self._fault == "slow prepare":
+            time.sleep(60)
+        return {"pid": os.getpid()}
+
+    def run(self) -> dict[str, Any]:
+        settings = self.context.settings
+        numbers = random.Random(settings["seed"])
+        total, rate, done = settings["count"], settings["rate"], 0
+        start_ns = now_ns()
+        while done < total and (not self.context.stop_requested or self._fault == "deaf"):
+            due = total if not rate else min(total, int((now_ns() - start_ns) * rate / 1e9))
+            step = min(due - done, 500)
+            if step > 0:
+                self._writer.extend(number=[numbers.getrandbits(31) for _ in range(step)], t_ns=np.full(step, now_ns()))
+                self.context.count("counted", step)
+                self.context.observe("lateness", np.full(step, 1_000_000 + done))
+                done += step
+            self.context.tick()
+            self._misbehave(done >= total // 2)
+            if rate:
+                time.sleep(0.005)
+        return {"done": done}
+
+    def close(self) -> None:
+        if self._fault == "close fault":
+            raise ValueError("cannot be closed")
+
+    def _misbehave(self, halfway: bool) -> None:
+        if self._fault == "talkative":
+            print("word " * 20)
+        if not halfway:
+            return
+        match self._fault:
+            case "refuse":
+                raise TrialError("The counter refuses to go on: ask it nicely.")
+            case "fault":
+                raise ValueError("three is not a number")
+            case "exit":
+                os._exit(7)
+            case "print":
+                print("a stray line of a role")
+                self._fault = "none"
+            case "stall":
+                while not self.context.stop_requested:
+                    self.context.tick()
+                    time.sleep(0.01)
+            case "fork":
+                child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+                self.context.event("process", "A child of this role.", pid=child.pid)
+                self._fault = "none"
+
+
+class CountingTrial(Trial[CountingParameters]):
+    """Counts in roles."""
+
+    kind: ClassVar[str] = "practice.counting"
+    title: ClassVar[str] = "Counting"
+    description: ClassVar[str] = "How fast can one count?"
+    parameters: ClassVar[type[Parameters]] = CountingParameters
+    series: ClassVar[tuple[Series, ...]] = (COUNTED,)
+    metrics: ClassVar[tuple[MetricKind, ...]] = (
+        MetricKind("counted", "Counted", "", Direction.HIGHER, "Numbers that all roles counted."),
+        MetricKind("checksum", "Checksum", "", Direction.NEUTRAL, "Their sum modulo 1,000,003."),
+    )
+    live: ClassVar[tuple[LiveChannel, ...]] = (
+        LiveChannel("counted", "Counted", ""),
+        LiveChannel("lateness", "Lateness", "ns"),
+    )
+
+    def roles(self, parameters: CountingParameters) -> tuple[RoleSpec, ...]:
+        return self._roles(parameters, seed=0)
+
+    def run(self, parameters: CountingParameters, context: RunContext) -> None:
+        context.event("process", "The worker's process.", pid=os.getpid(), group=os.getpgid(0))
+        if parameters.fault == "trial prints":
+            print("a stray line of the trial")
+            os.write(1, b"a stray line on descriptor 1\n")
+        if parameters.fault == "trial fault":
+            raise ValueError("the trial is wrong")
+        roles = [context.start(role) for role in self._roles(parameters, context.seed)]
+        for role in roles:
+            role.ready()
+        begin_ns = now_ns() + 10_000_000
+        for role in roles:
+            role.begin(begin_ns)
+        context.expect(parameters.count * parameters.roles, "counted")
+        if parameters.fault == "commands":
+            while (command := context.take_command()) is None and not context.stop_requested:
+                time.sleep(0.01)
+            context.event("command", f"Took {command}.", Level.WARNING, command=command)
+        if parameters.fault == "talkative":
+            for index in range(400):
+                context.event("talk", f"Word {index}.", index=index)
+                time.sleep(0.005)
+        context.wait(roles, stall_s=parameters.patience, reason="Nobody counts any more: wake the counters up.")
+        if parameters.fault == "die at the end":
+            os._exit(9)
+
+    def evaluate(self, parameters: CountingParameters, samples: Samples, events: Sequence[Event]) -> Evaluation:
+        if parameters.fault == "evaluate fault":
+            raise ValueError("cannot be evaluated")
+        if parameters.fault == "evaluate slowly":
+            time.sleep(2)
+        numbers = [samples.table("counted", role)["number"] for role in samples.roles("counted")]
+        total = sum(len(part) for part in numbers)
+        checksum = int(sum(int(part.sum()) for part in numbers)) % 1_000_003
+        verdict = Verdict(
+            "all counted", "pass" if total == parameters.count * parameters.roles else "fail", f"{total} numbers."
+        )
+        return Evaluation((Metric("counted", total, "", samples=total), Metric("checksum", checksum, "")), (verdict,))
+
+    def warnings(self, parameters: CountingParameters) -> tuple[str, ...]:
+        return ("Counting is not measuring.",)
+
+    @staticmethod
+    def _roles(parameters: CountingParameters, seed: int) -> tuple[RoleSpec, ...]:
+        settings = {"count": parameters.count, "rate": parameters.rate, "fault": parameters.fault}
+        return tuple(
+            RoleSpec(f"counter-{index}", "practice_trial:CounterRole", {**settings, "seed": seed + index})
+            for index in range(parameters.roles)
+        )

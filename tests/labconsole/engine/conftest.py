@@ -1,0 +1,31 @@
+"""The practice plugin is found by the console and by its worker processes, as any third party's is."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.helpers.practice import PLUGIN, Bench
+
+
+@pytest.fixture(scope="package", autouse=True)
+def practice_plugin() -> Iterator[Path]:
+    """Puts the plugin's directory on the path of this process and its children."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(PLUGIN))
+        patch.setenv("PYTHONPATH", str(PLUGIN))
+        importlib.invalidate_caches()
+        yield PLUGIN
+    sys.modules.pop("practice_trial", None)
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Iterator[Bench]:
+    """A queue on a new database."""
+    opened = Bench(tmp_path)
+    yield opened
+    opened.close()

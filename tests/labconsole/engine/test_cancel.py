@@ -1,0 +1,95 @@
+"""Cancelling: the ladder of message, terminate and kill, at every moment of a run."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+
+import pytest
+
+from labconsole.engine import supervisor
+from labconsole.store.records import RunStatus
+from tests.helpers.practice import Bench, alive, processes, wait_until
+
+LONG = {"count": 1_000_000, "rate": 2000.0}
+
+
+def test_cancel_ends_a_run_and_keeps_what_it_has(bench: Bench) -> None:
+    [run_id] = bench.submit({**LONG, "roles": 2})
+    bench.pump_until_counting()
+    bench.queue.cancel(run_id)
+    bench.queue.cancel(run_id)
+    bench.pump_until_idle()
+    run = bench.detail(run_id)
+    assert (run.row.status, run.row.reason) == (RunStatus.CANCELLED, "Cancelled by the operator.")
+    assert 0 < run.row.metrics["counted"].value == sum(len(bench.numbers(run_id, f"counter-{i}")) for i in (0, 1))
+    assert not [pid for pid in processes(run).values() if alive(pid)]
+
+
+def test_cancel_in_the_moment_of_the_start_is_not_lost(bench: Bench) -> None:
+    """The message lies in the pipe behind the task before the worker reads either."""
+    [run_id] = bench.submit(LONG)
+    bench.queue.pump()
+    bench.queue.cancel(run_id)
+    begun = time.monotonic()
+    bench.pump_until_idle()
+    assert bench.detail(run_id).row.reason == "Cancelled by the operator."
+    assert time.monotonic() - begun < supervisor.TERMINATE_AFTER_S
+
+
+def test_cancel_while_a_role_gets_ready(bench: Bench) -> None:
+    [run_id] = bench.submit({"fault": "slow prepare"})
+    bench.pump_until(lambda: bool(bench.told.events))
+    bench.queue.cancel(run_id)
+    begun = time.monotonic()
+    bench.pump_until_idle()
+    assert bench.detail(run_id).row.reason == "Cancelled by the operator."
+    assert time.monotonic() - begun < 6
+
+
+def test_a_role_that_is_deaf_is_killed_and_named(bench: Bench) -> None:
+    [run_id] = bench.submit({**LONG, "fault": "deaf"})
+    bench.pump_until_counting()
+    bench.queue.cancel(run_id)
+    bench.pump_until_idle()
+    run = bench.detail(run_id)
+    assert run.row.status is RunStatus.CANCELLED
+    assert [event.message for event in run.events if event.name == "killed"] == [
+        "Did not end within 3 s and was killed: counter-0."
+    ]
+    assert run.row.metrics["counted"].value > 0
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="stops a process by a signal")
+@pytest.mark.parametrize(
+    ("stopped", "ends_by"), [("The worker's process.", "kill"), ("nothing", "terminate")], ids=["kill", "terminate"]
+)
+def test_a_worker_that_does_not_listen_is_terminated_then_killed(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, stopped: str, ends_by: str
+) -> None:
+    """A worker stopped by SIGSTOP takes no SIGTERM either; one whose trial sleeps does."""
+    monkeypatch.setattr(supervisor, "TERMINATE_AFTER_S", 0.3)
+    monkeypatch.setattr(supervisor, "KILL_AFTER_S", 1.2 if ends_by == "kill" else 30.0)
+    [run_id] = bench.submit({**LONG, "fault": "deaf", "roles": 2})
+    bench.pump_until_counting()
+    pids = {event.message: event.data["pid"] for _, event in bench.told.events if event.name == "process"}
+    if stopped in pids:
+        os.kill(pids[stopped], signal.SIGSTOP)
+    bench.queue.cancel(run_id)
+    bench.pump_until_idle()
+    run = bench.detail(run_id)
+    assert run.row.status is RunStatus.CANCELLED
+    assert run.row.reason == "Cancelled by the operator; its process had to be killed."
+    assert run.row.metrics["counted"].value > 0
+    assert wait_until(lambda: not [pid for pid in processes(run).values() if alive(pid)])
+
+
+def test_the_ladder_leaves_a_worker_alone_that_only_evaluates(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(supervisor, "TERMINATE_AFTER_S", 1.5)
+    [run_id] = bench.submit({**LONG, "fault": "evaluate slowly"})
+    bench.pump_until_counting()
+    bench.queue.cancel(run_id)
+    bench.pump_until_idle()
+    assert bench.detail(run_id).row.reason == "Cancelled by the operator."

@@ -1,0 +1,65 @@
+"""A disk that fills up in mid-run, on a real small file system."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.helpers.practice import PLUGIN, profile_text
+
+UNSHARE = shutil.which("unshare")
+MOUNT = ["-m", "sh", "-c", 'mount -t tmpfs -o size="$1" tmpfs "$0" && shift && exec "$@"']
+
+
+def _may_mount(folder: Path) -> bool:
+    if UNSHARE is None or sys.platform != "linux":
+        return False
+    return subprocess.run([UNSHARE, *MOUNT, str(folder), "1m", "true"], capture_output=True).returncode == 0
+
+
+def _run_on_small_disk(folder: Path, size: str, profile: Path) -> tuple[int, list[dict[str, object]], str]:
+    """`labconsole run` and then `show`, with the database on a disk of `size` that nobody else sees."""
+    disk = folder / "disk"
+    disk.mkdir()
+    if not _may_mount(disk):
+        pytest.skip("needs the right to mount a tmpfs")
+    assert UNSHARE is not None
+    commands = (
+        f"{sys.executable} -m labconsole.cli.main run {profile} --db {disk}/runs.db --json; code=$?; "
+        f"{sys.executable} -m labconsole.cli.main show 1 --db {disk}/runs.db --json; ls {disk}/runs.db.spool >&2; exit $code"
+    )
+    done = subprocess.run(
+        [UNSHARE, *MOUNT, str(disk), size, "sh", "-c", commands],
+        capture_output=True,
+        text=True,
+        timeout=100,
+        env={**os.environ, "PYTHONPATH": str(PLUGIN)},
+    )
+    return done.returncode, [json.loads(line) for line in done.stdout.splitlines()], done.stderr
+
+
+def test_a_disk_that_fills_up_fails_the_run_and_keeps_the_samples_so_far(tmp_path: Path) -> None:
+    profile = tmp_path / "big.toml"
+    profile.write_text(profile_text(count=50_000_000, roles=2))
+    code, [told, shown], log = _run_on_small_disk(tmp_path, "20m", profile)
+    assert code == 1, log
+    assert told["status"] == shown["status"] == "failed"
+    assert "Free space on that disk" in str(told["reason"]) or "disk of" in str(told["reason"])
+    counted = shown["metrics"]["counted"]["value"]  # type: ignore[index,call-overload]
+    stored = sum(series["rows"] for series in shown["series"] if series["name"] == "counted")  # type: ignore[attr-defined,index]
+    assert counted == stored > 100_000
+    assert "Traceback" not in log
+
+
+def test_a_disk_that_is_full_at_the_start_says_so(tmp_path: Path) -> None:
+    profile = tmp_path / "small.toml"
+    profile.write_text(profile_text(count=100))
+    code, [told, _], log = _run_on_small_disk(tmp_path, "4m", profile)
+    assert code == 1, log
+    assert told["status"] == "failed" and "No space left on device. Free space on that disk" in str(told["reason"])

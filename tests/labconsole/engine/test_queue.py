@@ -1,0 +1,303 @@
+"""The queue: order, pause, removal, repeats, two consoles on one database, and what dead ones left."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from labconsole.clock import wall_now
+from labconsole.engine.containment import this_process
+from labconsole.engine.queue import QueueState
+from labconsole.engine.recorder import make_spool, spool_directory, spool_root
+from labconsole.engine.spool import SpoolWriter
+from labconsole.store.reader import Reader
+from labconsole.store.records import Owner, RunStatus
+from labconsole.trial import Event, Level
+from tests.helpers.practice import Bench, campaign
+
+QUICK = {"count": 100}
+LONG = {"count": 1_000_000, "rate": 1000.0}
+DEAD = Owner(2**22 + 1, 1.0, "another boot")
+
+
+def _states(bench: Bench) -> list[tuple[int, QueueState]]:
+    return [(item.run_id, item.state) for item in bench.queue.items]
+
+
+def test_runs_wait_in_the_order_of_the_campaign(bench: Bench) -> None:
+    run_ids = bench.submit(QUICK, QUICK, repeats=2)
+    assert _states(bench) == [(run_id, QueueState.WAITING) for run_id in run_ids]
+    assert [(item.repeat, item.repeats) for item in bench.queue.items] == [(1, 2), (1, 2), (2, 2), (2, 2)]
+    assert bench.queue.busy and bench.told.changes
+
+
+def test_move_changes_the_order_of_those_that_wait(bench: Bench) -> None:
+    a, b, c = bench.submit(QUICK, QUICK, QUICK)
+    bench.queue.move(c, -1)
+    assert [item.run_id for item in bench.queue.items] == [a, c, b]
+    bench.queue.move(a, +99)
+    assert [item.run_id for item in bench.queue.items] == [c, b, a]
+    bench.queue.move(a, -99)
+    bench.queue.move(12345, 1)
+    assert [item.run_id for item in bench.queue.items] == [a, c, b]
+
+
+def test_the_order_of_running_is_the_order_of_the_list(bench: Bench) -> None:
+    a, b = bench.submit(QUICK, QUICK)
+    bench.queue.move(b, -1)
+    bench.pump_until_idle()
+    assert bench.told.ends == [(b, RunStatus.FINISHED), (a, RunStatus.FINISHED)]
+
+
+def test_remove_marks_a_waiting_run_as_cancelled(bench: Bench) -> None:
+    a, b = bench.submit(QUICK, QUICK)
+    bench.queue.remove(a)
+    bench.queue.cancel(b)
+    bench.queue.remove(b)
+    assert bench.queue.items == () and not bench.queue.busy
+    for run_id in (a, b):
+        row = bench.detail(run_id).row
+        assert (row.status, row.reason) == (RunStatus.CANCELLED, "Removed from the queue before it began.")
+
+
+def test_pause_lets_the_current_run_end_and_starts_no_other(bench: Bench) -> None:
+    a, b = bench.submit({"count": 800, "rate": 2000.0}, QUICK)
+    bench.queue.pump()
+    bench.queue.pause()
+    bench.pump_until_idle()
+    assert _states(bench) == [(a, QueueState.DONE), (b, QueueState.WAITING)]
+    bench.queue.remove(a)
+    bench.queue.move(a, 1)
+    assert _states(bench) == [(a, QueueState.DONE), (b, QueueState.WAITING)], "only those that wait can be changed"
+    bench.queue.resume()
+    bench.pump_until_idle()
+    assert _states(bench) == [(a, QueueState.DONE), (b, QueueState.DONE)]
+    again = bench.queue.repeat(a)
+    assert [(item.repeat, item.repeats) for item in bench.queue.items] == [(1, 2), (1, 1), (2, 2)]
+    bench.queue.clear_done()
+    assert _states(bench) == [(again, QueueState.WAITING)]
+    assert bench.detail(again).row.parameters == bench.detail(a).row.parameters
+    assert bench.detail(again).row.seed != bench.detail(a).row.seed
+
+
+def test_live_frames_can_be_switched_off_and_on_in_mid_run(bench: Bench) -> None:
+    """Without a live view a run is still seen to move: longer than its patience, and with progress in the list."""
+    bench.queue.set_live(0)
+    [run_id] = bench.submit({"count": 3200, "rate": 1000.0, "patience": 1.8})
+    bench.pump_until(lambda: bench.queue.items[0].done > 500)
+    assert bench.told.frames == []
+    bench.queue.set_live(20)
+    bench.pump_until_idle()
+    assert bench.detail(run_id).row.status is RunStatus.FINISHED, bench.detail(run_id).row.reason
+    assert len([frame for _, frame in bench.told.frames if frame.channels]) >= 3
+
+
+def test_a_command_reaches_the_run(bench: Bench) -> None:
+    [run_id] = bench.submit({"count": 100, "fault": "commands"})
+    bench.pump_until(lambda: any(frame.total for _, frame in bench.told.frames))
+    bench.queue.command(run_id, {"stop": "station 7"})
+    bench.pump_until_idle()
+    [event] = [event for number, event in bench.told.events if number == run_id and event.name == "command"]
+    assert event.data["command"] == {"stop": "station 7"}
+
+
+def test_a_flood_of_output_is_cut_and_no_turn_is_long(bench: Bench) -> None:
+    [run_id] = bench.submit({"count": 3000, "rate": 3000.0, "fault": "talkative"})
+    bench.pump_until_idle()
+    assert bench.detail(run_id).row.status is RunStatus.FINISHED
+    events = [event for _, event in bench.told.events if event.name == "talk"]
+    assert [event.data["index"] for event in events] == list(range(400)), "events are never lost"
+
+
+def test_submitting_a_large_campaign_is_quick(bench: Bench) -> None:
+    prepared = campaign(bench.folder, *[QUICK] * 12, repeats=10)
+    begun = time.perf_counter()
+    run_ids = bench.queue.submit(prepared)
+    elapsed = time.perf_counter() - begun
+    bench.queue.pause()
+    for run_id in run_ids[3:]:
+        bench.queue._items = [item for item in bench.queue._items if item.run_id != run_id]
+    assert len(run_ids) == 120 and elapsed < 0.5  # 0.03 s on an idle machine
+
+
+def test_two_consoles_on_one_database(tmp_path: Path) -> None:
+    """The second's run fails with a sentence that says what to do, and the first's is unharmed."""
+    first, second = Bench(tmp_path), Bench(tmp_path)
+    try:
+        [long] = first.submit({"count": 4000, "rate": 1000.0})
+        first.pump_until_counting()
+        [late] = second.submit(QUICK)
+        second.pump_until_idle()
+        row = second.detail(late).row
+        assert row.status is RunStatus.FAILED
+        assert row.reason.startswith(f"Run {long} of another console (process ")
+        assert row.reason.endswith("wait for its end, or use another database (--db).")
+        second.queue.recover()
+        assert not second.queue.busy, "a living console's runs are not taken over"
+        first.pump_until_idle()
+        assert first.detail(long).row.status is RunStatus.FINISHED
+        assert len(first.numbers(long)) == 4000
+    finally:
+        second.close()
+        first.close()
+
+
+def test_a_run_that_somebody_else_has_ended_is_shown_as_it_ended(bench: Bench) -> None:
+    [run_id] = bench.submit(QUICK)
+    bench.queue.store.run_ended(run_id, RunStatus.CANCELLED, "Somebody else did it.", wall_now())
+    bench.pump_until_idle()
+    assert [(item.status, item.reason) for item in bench.queue.items] == [
+        (RunStatus.CANCELLED, "Somebody else did it.")
+    ]
+
+
+def test_a_run_of_a_trial_that_cannot_be_imported_fails(bench: Bench) -> None:
+    prepared = campaign(bench.folder, QUICK)
+    lost = [scenario.__class__(scenario.name, "practice.lost", scenario.parameters) for scenario in prepared.scenarios]
+    [run_id] = bench.queue.submit(prepared.__class__(**{**prepared.__dict__, "scenarios": tuple(lost)}))
+    bench.pump_until_idle()
+    row = bench.detail(run_id).row
+    assert row.status is RunStatus.FAILED
+    assert "practice.lost cannot be loaded: ModuleNotFoundError" in row.reason
+
+
+def test_queued_runs_of_a_dead_console_are_cancelled(bench: Bench) -> None:
+    run_ids = bench.queue.store.add_campaign(campaign(bench.folder, QUICK, QUICK), DEAD, wall_now())
+    other = Bench(bench.folder)
+    bench.queue.recover()
+    other.queue.recover()
+    other.close()
+    assert not bench.queue.busy
+    assert [bench.detail(run_id).row.status for run_id in run_ids] == [RunStatus.CANCELLED] * 2
+
+
+def _dead_run(bench: Bench) -> tuple[int, Path]:
+    """A run that was going on in a process that is dead, with events in its spool that nobody took in."""
+    [run_id] = bench.queue.store.add_campaign(campaign(bench.folder, QUICK), DEAD, wall_now())
+    bench.queue.store.run_started(run_id, DEAD, {}, [], wall_now())
+    spool = spool_directory(bench.database, bench.detail(run_id).row.uuid)
+    make_spool(spool)
+    writer = SpoolWriter(spool / "worker.spool")
+    writer.event(Event(1, "worker", Level.INFO, "left", "What a dead worker left."))
+    writer.close()
+    return run_id, spool
+
+
+def test_two_consoles_recover_the_same_run_at_once(bench: Bench) -> None:
+    run_id, spool = _dead_run(bench)
+    other = Bench(bench.folder)
+    try:
+        bench.queue.recover()
+        other.queue.recover()
+        other.queue.pump()
+        bench.pump_until_idle()
+        other.pump_until_idle()
+    finally:
+        other.close()
+    run = bench.detail(run_id)
+    assert run.row.status is RunStatus.INTERRUPTED
+    assert run.row.reason == "Its process ended in mid-run; what it had measured until then is kept."
+    assert [event.name for event in run.events] == ["left"] and run.row.metrics["counted"].value == 0
+    assert not spool.exists()
+    assert bench.told.ends == other.told.ends == [(run_id, RunStatus.INTERRUPTED)]
+
+
+def test_a_spool_left_behind_by_a_run_that_has_ended_is_taken_in(bench: Bench) -> None:
+    """A kill between the end of a run and the removal of its spool; a run nobody knows is left alone."""
+    run_id, spool = _dead_run(bench)
+    bench.queue.store.run_ended(run_id, RunStatus.FAILED, "Its own reason.", wall_now())
+    unknown = spool_root(bench.database) / "0b7a4c1e"
+    unknown.mkdir()
+    bench.queue.recover()
+    bench.pump_until_idle()
+    run = bench.detail(run_id)
+    assert (run.row.status, run.row.reason) == (RunStatus.FAILED, "Its own reason.")
+    assert [event.name for event in run.events] == ["left"]
+    assert not spool.exists() and unknown.exists()
+
+
+def test_a_damaged_spool_is_set_aside_and_told(bench: Bench) -> None:
+    run_id, spool = _dead_run(bench)
+    path = spool / "worker.spool"
+    writer_end = path.read_bytes()
+    path.write_bytes(writer_end + writer_end[-80:])
+    bench.queue.recover()
+    bench.pump_until_idle()
+    run = bench.detail(run_id)
+    assert run.row.status is RunStatus.INTERRUPTED and "is damaged after byte" in run.row.reason
+    assert [event.name for event in run.events] == ["left"], "what stands before the damage is kept"
+    assert not spool.exists() and spool.with_suffix(".damaged").is_dir()
+    bench.queue.recover()
+    assert not bench.queue.busy
+
+
+def test_close_cancels_what_runs_and_what_waits(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    running, waiting = bench.submit(LONG, QUICK)
+    bench.pump_until_counting()
+    begun = time.monotonic()
+    bench.close()
+    assert time.monotonic() - begun < 6
+    for run_id, reason in (
+        (running, "Cancelled by the operator."),
+        (waiting, "Removed from the queue before it began."),
+    ):
+        row = bench.detail(run_id).row
+        assert (row.status, row.reason) == (RunStatus.CANCELLED, reason)
+    assert bench.numbers(running)
+
+
+def test_a_consumer_that_does_not_read_slows_no_run_and_loses_no_message(bench: Bench) -> None:
+    """A frozen window: the worker's pipe is full, the run goes on at its pace, and later every event is there."""
+    [run_id] = bench.queue.store.add_campaign(
+        campaign(bench.folder, {"count": 6000, "rate": 3000.0, "roles": 2, "fault": "talkative"}),
+        this_process(),
+        wall_now(),
+    )
+    worker = subprocess.Popen(
+        [sys.executable, "-m", "labconsole.engine.worker"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    )
+    assert worker.stdin is not None and worker.stdout is not None
+    task = {"t": "run", "database": str(bench.database), "run_id": run_id, "live_hz": 500.0, "parent_pid": os.getpid()}
+    worker.stdin.write(json.dumps(task).encode() + b"\n")
+    worker.stdin.flush()
+    deadline = time.monotonic() + 40
+    with Reader(bench.database) as reader:
+        while not reader.run(run_id).row.status.final:
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        run = reader.run(run_id)
+    assert worker.poll() is None, "it waits until its last messages are taken"
+    messages = [json.loads(line) for line in worker.stdout]
+    assert worker.wait(10) == 0
+    worker.stdin.close()
+    worker.stdout.close()
+    assert run.row.status is RunStatus.FINISHED and run.row.metrics["counted"].value == 12000
+    spent_ns = [event.t_ns for event in run.events if event.name == "talk"]
+    assert (max(spent_ns) - min(spent_ns)) / 1e9 < 4.5
+    talk = [
+        message["event"]["data"]["index"]
+        for message in messages
+        if message["t"] == "event" and message["event"]["name"] == "talk"
+    ]
+    assert talk == list(range(400))
+    frames = [message for message in messages if message["t"] == "live"]
+    gaps_ns = [after["t_ns"] - before["t_ns"] for before, after in itertools.pairwise(frames)]
+    assert frames[-1]["done"] == 12000 and max(gaps_ns) > 0.5e9, "of the frames in between, only the newest waited"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_a_step_of_the_wall_clock_does_not_make_an_owner_dead() -> None:
+    """The start of a process is taken from ticks since boot."""
+    ticks = int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19])
+    assert this_process().started == ticks / os.sysconf("SC_CLK_TCK")

@@ -1,0 +1,192 @@
+"""One run from start to end: its processes, its log, its provenance, its samples, and every way to fail."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from labconsole.engine.recorder import spool_root
+from labconsole.engine.usage import RESOURCES
+from labconsole.store.reader import Reader
+from labconsole.store.records import RunDetail, RunStatus
+from labconsole.store.store import Store
+from tests.helpers.practice import Bench, alive, processes
+
+SCENARIOS = {
+    "counts": {"count": 6000, "rate": 8000.0, "roles": 2},
+    "counts again": {"count": 6000, "roles": 2},
+    "refuse": {"fault": "refuse"},
+    "fault": {"fault": "fault"},
+    "exit": {"fault": "exit"},
+    "print": {"fault": "print"},
+    "stall": {"fault": "stall", "patience": 0.7},
+    "close fault": {"fault": "close fault"},
+    "trial fault": {"fault": "trial fault"},
+    "trial prints": {"fault": "trial prints"},
+    "evaluate fault": {"fault": "evaluate fault"},
+    "die at the end": {"fault": "die at the end"},
+    "fork": {"fault": "fork"},
+}
+
+
+class Campaign:
+    """All scenarios, each run once."""
+
+    def __init__(self, folder: Path) -> None:
+        self.bench = Bench(folder)
+        details = self.bench.run(*SCENARIOS.values())
+        self.runs = dict(zip(SCENARIOS, details, strict=True))
+
+    def __getitem__(self, name: str) -> RunDetail:
+        return self.runs[name]
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory, practice_plugin: Path) -> Iterator[Campaign]:
+    campaign = Campaign(tmp_path_factory.mktemp("campaign"))
+    yield campaign
+    campaign.bench.close()
+
+
+def test_a_run_that_counts_is_finished_and_evaluated(done: Campaign) -> None:
+    run = done["counts"]
+    assert (run.row.status, run.row.reason) == (RunStatus.FINISHED, "")
+    assert run.row.metrics["counted"].value == 12000
+    assert [(verdict.name, verdict.result) for verdict in run.verdicts] == [("all counted", "pass")]
+    assert run.warnings == ("Counting is not measuring.",)
+    assert len(done.bench.numbers(run.row.id, "counter-1")) == 6000
+
+
+@pytest.mark.parametrize(
+    ("name", "status", "reason"),
+    [
+        ("refuse", RunStatus.FAILED, "The counter refuses to go on: ask it nicely."),
+        ("fault", RunStatus.FAILED, "A fault in practice_trial:CounterRole: ValueError: three is not a number"),
+        ("exit", RunStatus.FAILED, "Role counter-0 ended with exit code 7 in mid-run."),
+        ("stall", RunStatus.FAILED, "Nobody counts any more: wake the counters up."),
+        ("close fault", RunStatus.FAILED, "A fault in practice_trial:CounterRole: ValueError: cannot be closed"),
+        ("trial fault", RunStatus.FAILED, "A fault in the trial: ValueError: the trial is wrong"),
+        (
+            "evaluate fault",
+            RunStatus.FAILED,
+            "The samples could not be evaluated: ValueError: cannot be evaluated",
+        ),
+        ("die at the end", RunStatus.INTERRUPTED, "The worker process ended with exit code 9; the log tells more."),
+    ],
+)
+def test_a_run_that_fails_says_why(done: Campaign, name: str, status: RunStatus, reason: str) -> None:
+    assert (done[name].row.status, done[name].row.reason) == (status, reason)
+
+
+@pytest.mark.parametrize("name", ["refuse", "fault", "stall", "evaluate fault", "close fault", "die at the end"])
+def test_what_was_counted_before_a_failure_is_kept(done: Campaign, name: str) -> None:
+    assert len(done.bench.numbers(done[name].row.id)) >= 500
+
+
+@pytest.mark.parametrize("name", ["refuse", "fault", "stall", "close fault", "die at the end"])
+def test_a_run_that_failed_is_evaluated_all_the_same(done: Campaign, name: str) -> None:
+    assert done[name].row.metrics["counted"].value >= 500
+
+
+def test_the_traceback_of_a_fault_is_in_the_log(done: Campaign) -> None:
+    assert "ValueError: three is not a number" in done.bench.told.lines
+    assert "ValueError: the trial is wrong" in done.bench.told.lines
+
+
+def test_stray_prints_come_as_log_lines_and_do_no_harm(done: Campaign) -> None:
+    for line in ("a stray line of a role", "a stray line of the trial", "a stray line on descriptor 1"):
+        assert line in done.bench.told.lines
+    assert done["print"].row.status is done["trial prints"].row.status is RunStatus.FINISHED
+
+
+def test_every_run_has_a_process_and_a_group_of_its_own(done: Campaign) -> None:
+    workers = [processes(run)["The worker's process."] for run in done.runs.values()]
+    assert len(set(workers)) == len(workers) and os.getpid() not in workers
+    for name in ("counts", "print"):
+        groups = {event.data["group"] for event in done[name].events if event.name == "process"}
+        assert groups == {processes(done[name])["The worker's process."]}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs process groups")
+def test_no_process_of_any_run_is_left(done: Campaign) -> None:
+    assert "A child of this role." in processes(done["fork"])
+    for run in done.runs.values():
+        assert not [name for name, pid in processes(run).items() if alive(pid)], run.row.parameters
+
+
+def test_no_spool_is_left(done: Campaign) -> None:
+    assert list(spool_root(done.bench.database).iterdir()) == []
+
+
+def test_each_process_has_its_resources_recorded(done: Campaign) -> None:
+    with Reader(done.bench.database) as reader:
+        samples = reader.samples(done["counts"].row.id)
+        assert samples.roles(RESOURCES.name) == ["counter-0", "counter-1", "worker"]
+        table = samples.table(RESOURCES.name, "counter-0")
+    assert table["rss"].min() > 10_000_000
+    assert 0 <= table["cpu"].min() and table["cpu"].max() < 400
+
+
+def test_the_provenance_says_with_what_a_run_was_measured(done: Campaign) -> None:
+    run = done["counts"]
+    provenance = run.provenance
+    assert provenance["seed"] == run.row.seed
+    assert provenance["live_view_hz"] == 8.0
+    assert provenance["python"] == ".".join(map(str, sys.version_info[:3]))
+    assert provenance["packages"]["numpy"] and provenance["openssl"]["cryptography"].startswith("OpenSSL")
+    for key in ("console", "revision", "host", "os", "kernel", "machine", "cpu", "cores", "memory_bytes", "clock"):
+        assert provenance[key], key
+    assert abs(provenance["wall_offset_ns"]) > 0
+
+
+def test_events_of_worker_and_roles_are_stored_in_their_order(done: Campaign) -> None:
+    events = done["counts"].events
+    assert [event.source for event in events][0] == "worker"
+    assert {event.source for event in events} == {"worker", "counter-0", "counter-1"}
+    assert [event.t_ns for event in events] == sorted(event.t_ns for event in events)
+
+
+def test_a_role_that_failed_stands_in_the_events(done: Campaign) -> None:
+    failed = [event for event in done["exit"].events if event.name == "failed"]
+    assert [event.data["role"] for event in failed] == ["counter-0"]
+
+
+def test_the_same_seed_counts_the_same_numbers(done: Campaign, tmp_path: Path) -> None:
+    """Position and order seed make a run's seed, so a campaign can be repeated to the number."""
+    again = Bench(tmp_path)
+    [first] = again.run({"count": 6000, "roles": 2})
+    again.close()
+    assert first.row.seed == done["counts"].row.seed != done["counts again"].row.seed
+    assert again.numbers(first.row.id) == done.bench.numbers(done["counts"].row.id)
+    assert done.bench.numbers(done["counts"].row.id) != done.bench.numbers(done["counts again"].row.id)
+
+
+def test_evaluating_again_gives_the_same(done: Campaign) -> None:
+    from labconsole.engine.recorder import Recorder
+    from labconsole.engine.settling import RunAtHand, recover
+
+    before = done["counts"]
+    with Store.open(done.bench.database) as store:
+        run = RunAtHand(store, before)
+        recover(run, Recorder(store, run.id, run.spool), RunStatus.INTERRUPTED, "must not be written")
+    assert done.bench.detail(before.row.id) == before
+
+
+def test_progress_rate_and_time_to_go_were_reported(done: Campaign) -> None:
+    run_id = done["counts"].row.id
+    frames = [frame for number, frame in done.bench.told.frames if number == run_id]
+    assert frames[-1].done == frames[-1].total == 12000
+    assert frames[-1].channels["lateness"].histogram.count == 12000
+    assert frames[-1].channels["lateness"].minimum == 1_000_000
+    assert [frame.done for frame in frames] == sorted(frame.done for frame in frames)
+    item = next(item for item in done.bench.queue.items if item.run_id == run_id)
+    assert item.rate is not None and 2000 < item.rate < 16500
+    assert item.eta_s is None and item.reason == ""
+
+
+def test_no_pump_took_long(done: Campaign) -> None:
+    assert done.bench.slowest_pump_s < 0.25  # 0.05 on an idle machine, see tests/benchmarks/engine.py

@@ -1,0 +1,208 @@
+"""Spool files and the recorder: growth, torn ends, damage, repetition, and writes that fail."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from labconsole.clock import wall_now
+from labconsole.engine import spool as spool_module
+from labconsole.engine.containment import this_process
+from labconsole.engine.recorder import Recorder, make_spool, spool_directory
+from labconsole.engine.spool import BLOCK_ROWS, EventBlock, SampleBlock, SpoolReader, SpoolSeriesWriter, SpoolWriter
+from labconsole.store.errors import StoreError
+from labconsole.store.reader import Reader
+from labconsole.store.records import NewCampaign, NewScenario
+from labconsole.store.store import Store
+from labconsole.trial import Column, Event, Level, Series, TrialError
+
+SERIES = Series("numbers", "Numbers", (Column("n", "i8", "", "N"), Column("half", "f4", "s", "Half")))
+
+
+def _write(writer: SpoolSeriesWriter, first: int, count: int) -> None:
+    numbers = np.arange(first, first + count)
+    writer.extend(n=numbers, half=numbers / 2)
+
+
+def _numbers(blocks: list[SampleBlock | EventBlock]) -> list[int]:
+    return [int(n) for block in blocks if isinstance(block, SampleBlock) for n in block.columns["n"]]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "role.spool"
+
+
+def test_what_was_written_is_read_in_blocks(path: Path) -> None:
+    spool = SpoolWriter(path)
+    writer = SpoolSeriesWriter(spool, "role", SERIES)
+    _write(writer, 0, BLOCK_ROWS + 10)
+    spool.event(Event(5, "role", Level.WARNING, "odd", "Something odd.", {"n": 3}))
+    writer.flush()
+    writer.flush()
+    spool.close()
+    spool.close()
+    blocks = SpoolReader(path).read_new()
+    assert _numbers(blocks) == list(range(BLOCK_ROWS + 10))
+    samples = [block for block in blocks if isinstance(block, SampleBlock)]
+    assert [(block.seq, block.rows, block.role, block.series) for block in samples] == [
+        (0, BLOCK_ROWS, "role", SERIES),
+        (1, 10, "role", SERIES),
+    ]
+    assert samples[0].columns["half"].dtype == np.float32
+    [event] = [block.event for block in blocks if isinstance(block, EventBlock)]
+    assert event == Event(5, "role", Level.WARNING, "odd", "Something odd.", {"n": 3})
+
+
+def test_a_growing_file_gives_each_block_once_and_only_when_it_is_complete(path: Path, tmp_path: Path) -> None:
+    """At every length at which a kill may cut it."""
+    spool = SpoolWriter(path)
+    writer = SpoolSeriesWriter(spool, "role", SERIES)
+    ends = []
+    for first in range(0, 30, 10):
+        _write(writer, first, 10)
+        writer.flush()
+        ends.append(path.stat().st_size)
+    spool.close()
+    whole = path.read_bytes()
+    grown = tmp_path / "grown.spool"
+    reader = SpoolReader(grown)
+    seen: list[int] = []
+    for length in range(len(whole) + 1):
+        grown.write_bytes(whole[:length])
+        seen += _numbers(reader.read_new())
+        assert len(seen) == 10 * sum(length >= end for end in ends)
+    assert seen == list(range(30)) and reader.damage is None
+
+
+def test_damage_is_told_and_what_stands_before_it_is_kept(path: Path) -> None:
+    spool = SpoolWriter(path)
+    writer = SpoolSeriesWriter(spool, "role", SERIES)
+    for first in (0, 10, 20):
+        _write(writer, first, 10)
+        writer.flush()
+    spool.close()
+    data = bytearray(path.read_bytes())
+    data[-60] ^= 1
+    path.write_bytes(data)
+    reader = SpoolReader(path)
+    assert _numbers(reader.read_new()) == list(range(20))
+    assert reader.damage is not None and "the samples before it were kept" in reader.damage
+    assert reader.read_new() == []
+
+
+def test_a_file_of_something_else_is_told(path: Path) -> None:
+    path.write_bytes(b"this is no spool file at all")
+    reader = SpoolReader(path)
+    assert reader.read_new() == []
+    assert reader.damage == f"{path} is not a spool file of this console."
+
+
+def test_a_long_file_is_read_in_pieces(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spool_module, "READ_SIZE", 4096)
+    spool = SpoolWriter(path)
+    writer = SpoolSeriesWriter(spool, "role", SERIES)
+    for first in range(0, 1000, 50):
+        _write(writer, first, 50)
+        writer.flush()
+    spool.close()
+    reader, seen, pieces = SpoolReader(path), list[int](), 0
+    while blocks := reader.read_new():
+        seen += _numbers(blocks)
+        pieces += 1
+    assert seen == list(range(1000)) and pieces > 3 and reader.damage is None
+
+
+def test_rows_must_have_every_column_and_one_length(path: Path) -> None:
+    spool = SpoolWriter(path)
+    writer = SpoolSeriesWriter(spool, "role", SERIES)
+    with pytest.raises(ValueError, match="columns"):
+        writer.extend(n=[1])
+    with pytest.raises(ValueError, match="columns"):
+        writer.extend(n=[1], half=[1.0, 2.0])
+    spool.close()
+
+
+def test_a_spool_is_never_written_over(path: Path) -> None:
+    SpoolWriter(path).close()
+    with pytest.raises(TrialError, match="File exists"):
+        SpoolWriter(path)
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Path:
+    return tmp_path / "runs.db"
+
+
+def _new_run(store: Store) -> tuple[int, Path]:
+    campaign = NewCampaign("c", "C", "", 1, (NewScenario("s", "k", {}),), ((0, 1),))
+    [run_id] = store.add_campaign(campaign, this_process(), wall_now())
+    with Reader(store.path) as reader:
+        directory = spool_directory(store.path, reader.run(run_id).row.uuid)
+    make_spool(directory)
+    return run_id, directory
+
+
+def test_recording_twice_or_in_pieces_stores_each_row_once(database: Path) -> None:
+    with Store.open(database) as store:
+        run_id, directory = _new_run(store)
+        spool = SpoolWriter(directory / "role.spool")
+        writer = SpoolSeriesWriter(spool, "role", SERIES)
+        recorder = Recorder(store, run_id, directory)
+        for first in (0, 10, 20):
+            _write(writer, first, 10)
+            writer.flush()
+            spool.event(Event(first, "role", Level.INFO, "ten", "Ten more."))
+            recorder.poll()
+        spool.close()
+        Recorder(store, run_id, directory).finish()
+        recorder.finish()
+        recorder.discard_spool()
+        Recorder(store, run_id, directory).discard_spool()
+    assert not directory.exists()
+    with Reader(database) as reader:
+        assert reader.samples(run_id).table("numbers", "role")["n"].tolist() == list(range(30))
+        assert [event.t_ns for event in reader.run(run_id).events] == [0, 10, 20]
+
+
+def test_after_a_write_that_failed_nothing_is_missing(database: Path) -> None:
+    """What was read from the spool but not stored is read again: no gap, no row twice."""
+    with Store.open(database, lock_timeout_s=0.2) as store:
+        run_id, directory = _new_run(store)
+        spool = SpoolWriter(directory / "role.spool")
+        writer = SpoolSeriesWriter(spool, "role", SERIES)
+        recorder = Recorder(store, run_id, directory)
+        _write(writer, 0, 10)
+        writer.flush()
+        recorder.poll()
+        _write(writer, 10, 10)
+        writer.flush()
+        other = sqlite3.connect(database, isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(StoreError, match="locked by another program"):
+            recorder.poll()
+        other.execute("ROLLBACK")
+        other.close()
+        _write(writer, 20, 10)
+        writer.flush()
+        recorder.poll()
+        spool.close()
+    with Reader(database) as reader:
+        assert reader.samples(run_id).table("numbers", "role")["n"].tolist() == list(range(30))
+
+
+def test_a_digest_binds_each_block_to_those_before_it(path: Path) -> None:
+    """A block taken out of the middle is damage, though each block on its own is intact."""
+    spool = SpoolWriter(path)
+    sizes = []
+    for n in range(3):
+        sizes.append(path.stat().st_size)
+        spool.event(Event(n, "role", Level.INFO, "n", "N."))
+    spool.close()
+    data = path.read_bytes()
+    path.write_bytes(data[: sizes[1]] + data[sizes[2] :])
+    reader = SpoolReader(path)
+    assert len(reader.read_new()) == 1 and reader.damage is not None
