@@ -1,0 +1,211 @@
+"""Two operators, two consoles: one sends and one receives, each with a database of its own; and where secrets go."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from labconsole.security.identities import IdentityFiles
+from labconsole.security.lab_authority import LabAuthority, Purpose, Validity
+from labconsole.store.reader import Reader
+from labconsole_amqp.broker import BrokerSettings
+from labconsole_amqp.broker_queue import QueueLimits
+from labconsole_amqp.broker_sasl import Access
+from labconsole_amqp.fastlink import TlsSettings
+from tests.helpers.identities import write_identity
+from tests.labconsole_amqp.embedded import Serving, serving
+from tests.labconsole_amqp.lab import Lab, Outcome
+
+PASSWORD = "a password that nobody may see"
+
+
+class Site:
+    """Certificates of two States and a broker, made for a test; `sender` and `receiver` are the States' files."""
+
+    def __init__(self, folder: Path) -> None:
+        self.authority = LabAuthority.create("Test CA", Validity.for_days(10))
+        self.folder = folder
+        self.sender = self.issue("state-x")
+        self.receiver = self.issue("state-y")
+        self.broker = self.issue("the-broker", Purpose.SERVER)
+
+    def issue(self, name: str, purpose: Purpose = Purpose.STATE) -> IdentityFiles:
+        return write_identity(self.folder, name, self.authority, purpose)
+
+    def server_tls(self) -> TlsSettings:
+        """The broker's settings."""
+        password = self.broker.passphrase_file.read_text() if self.broker.passphrase_file else None
+        return TlsSettings(self.broker.trust, self.broker.certificate, self.broker.key, password)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
+    return Site(tmp_path_factory.mktemp("site"))
+
+
+@pytest.fixture
+def broker(site: Site) -> Iterator[Serving]:
+    settings = BrokerSettings(
+        queues=("q",),
+        tls_port=0,
+        tls=site.server_tls(),
+        access=Access(anonymous=True, users={"operator": PASSWORD}),
+        limits=QueueLimits(messages=40),
+    )
+    with serving(settings) as running:
+        yield running
+
+
+def external(broker: Serving, site: Site, mode: str, test: int, **more: Any) -> dict[str, Any]:
+    """Parameters of a console that plays one end, with nothing of the other end but its certificate."""
+    settings: dict[str, Any] = {
+        "mode": mode,
+        "broker": "external",
+        "host": "127.0.0.1",
+        "port": broker.ports.tls if test >= 2 else broker.ports.plain,
+        "address": "q",
+        "test": test,
+        "count": 60,
+        "patience": 5.0,
+        "wait_for_peer": 20.0,
+        "trust": str(site.sender.trust),
+        "sender_certificate": str(site.sender.certificate),
+        "receiver_certificate": str(site.receiver.certificate),
+    }
+    own = site.sender if mode == "sender" else site.receiver
+    settings |= {f"{mode}_key": str(own.key), f"{mode}_passphrase_file": str(own.passphrase_file)}
+    return settings | more
+
+
+@pytest.mark.parametrize("test", (1, 2, 3, 4))
+@pytest.mark.parametrize("first", ("sender", "receiver"))
+def test_two_consoles_meet_in_whatever_order_they_come(
+    first: str, test: int, broker: Serving, site: Site, tmp_path: Path
+) -> None:
+    outcomes: dict[str, Outcome] = {}
+
+    def play(mode: str) -> None:
+        outcomes[mode] = Lab(tmp_path / mode).run(**external(broker, site, mode, test))
+
+    threads = [threading.Thread(target=play, args=(mode,)) for mode in sorted(("sender", "receiver"), key=first.__ne__)]
+    for thread in threads:
+        thread.start()
+        time.sleep(0.6)
+    for thread in threads:
+        thread.join()
+    sender, receiver = outcomes["sender"], outcomes["receiver"]
+    assert (sender.failure, receiver.failure) == (None, None)
+    assert sender.figures["sent"] == receiver.figures["received"] == 60
+    assert (receiver.figures["lost"], receiver.figures["failed_verifications"]) == (0, 0)
+    assert receiver.verdicts == {"all messages arrived": "pass", "all messages were accepted": "pass"}
+    assert receiver.figures["latency_mean"] > -1
+    assert sender.samples.roles("received") == receiver.samples.roles("sent") == []
+    assert not (tmp_path / "home" / "identities").exists(), "lab identities were made that nobody needs"
+
+
+def test_a_receiver_that_nobody_sends_to_says_so(broker: Serving, site: Site, tmp_path: Path) -> None:
+    outcome = Lab(tmp_path / "run").run(**external(broker, site, "receiver", 1, wait_for_peer=1.0))
+    assert outcome.failure == (
+        "No message came within 1 s: let the other console begin to send, to the same queue q, or set `wait_for_peer` "
+        "higher."
+    )
+
+
+def test_a_sender_that_nobody_receives_from_says_so_and_keeps_its_samples(
+    broker: Serving, site: Site, tmp_path: Path
+) -> None:
+    settings = external(broker, site, "sender", 1, wait_for_peer=1.0, patience=1.0)
+    outcome = Lab(tmp_path / "run").run(**settings)
+    assert outcome.failure is not None
+    assert outcome.failure.startswith("No message moved for 1 s: the broker gives no credit, since its queue is full")
+    assert outcome.figures["sent"] == 40
+
+
+def test_a_queue_that_is_not_empty_is_refused_or_drained(broker: Serving, site: Site, tmp_path: Path) -> None:
+    Lab(tmp_path / "first").run(**external(broker, site, "sender", 1, count=30))
+    both = external(broker, site, "sender", 1, count=20) | {"mode": "both"}
+    refused = Lab(tmp_path / "second").run(**both)
+    assert refused.failure == (
+        f"The queue q at 127.0.0.1:{broker.ports.plain} is not empty, 30 messages lie in it and would spoil the "
+        "figures: empty it there, or set `leftover` to drain to throw them away."
+    )
+    drained = Lab(tmp_path / "third").run(**both, leftover="drain")
+    assert drained.failure is None
+    assert (drained.figures["received"], drained.figures["unknown"], drained.figures["lost"]) == (20, 0, 0)
+    assert [event.message for event in drained.told("drained")] == [
+        "30 messages lay in the queue and were thrown away."
+    ]
+
+
+def profile(path: Path, settings: dict[str, Any]) -> Path:
+    """A profile with one scenario."""
+    lines = ["format = 1", 'kind = "amqp.messaging"', 'title = "Two consoles"', "[parameters]"]
+    lines += [f"{key} = {json.dumps(value)}" for key, value in settings.items()]
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def test_two_command_lines_with_two_databases_and_no_secret_anywhere(
+    broker: Serving, site: Site, tmp_path: Path, own_home: Path
+) -> None:
+    password_file = tmp_path / "password"
+    password_file.touch(0o600)
+    password_file.write_text(PASSWORD)
+    login = {"username": "operator", "password_file": str(password_file), "count": 200, "loop": "open", "rate": 100.0}
+    secrets = [PASSWORD.encode(), *(b"passphrase of state-" + letter for letter in (b"x", b"y"))]
+    consoles, seen = [], []
+    for mode in ("receiver", "sender"):
+        file = profile(tmp_path / f"{mode}.toml", external(broker, site, mode, 4, **login))
+        arguments = [sys.executable, "-m", "labconsole.cli.main", "run", str(file), "--json", "--db"]
+        consoles.append(
+            subprocess.Popen(
+                [*arguments, str(own_home / f"{mode}.db")],
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                env={**os.environ, "PYTHONTRACEMALLOC": "0"},
+            )
+        )
+    while any(console.poll() is None for console in consoles):
+        for child in psutil.Process().children(recursive=True):
+            seen.append(_shown(child))
+        time.sleep(0.2)
+    results = []
+    for console in consoles:
+        out, err = console.communicate()
+        assert console.returncode == 0, err.decode()
+        results.append(json.loads(out))
+        seen += [out, err]
+    received, sent = results
+    assert received["metrics"]["received"]["value"] == sent["metrics"]["sent"]["value"] == 200
+    assert (received["metrics"]["lost"]["value"], received["metrics"]["failed_verifications"]["value"]) == (0, 0)
+    assert "lost" not in sent["metrics"]
+    files = [path for path in own_home.rglob("*") if path.is_file()]
+    assert {"receiver.db", "sender.db"} <= {path.name for path in files}
+    for mode in ("receiver", "sender"):
+        reader = Reader(own_home / f"{mode}.db")
+        row = reader.runs()[0]
+        detail = reader.run(row.id)
+        seen.append(repr((detail, list(detail.events))).encode())
+        reader.close()
+    seen += [path.read_bytes() for path in files]
+    assert len(seen) > 20
+    for secret in secrets:
+        assert not any(secret in text for text in seen)
+
+
+def _shown(process: psutil.Process) -> bytes:
+    """What anybody can see of a process: its arguments and environment."""
+    try:
+        return "\0".join([*process.cmdline(), *(f"{k}={v}" for k, v in process.environ().items())]).encode()
+    except (psutil.NoSuchProcess, psutil.AccessDenied):
+        return b""

@@ -1,0 +1,72 @@
+"""The live view against the stored figures: what it last showed is what `evaluate` finds in the samples."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from labconsole_amqp.samples import WALL_OFFSET
+from tests.labconsole_amqp.lab import Lab, Outcome
+
+pytestmark = pytest.mark.usefixtures("lab_home")
+
+BIN = 2 ** (1 / 64) - 1
+"""The middle of a bin of the live histogram is at most this far (1.1 %) from any value in it."""
+
+
+def stamp_error_ms(outcome: Outcome) -> tuple[float, float]:
+    """How far the stamps of this run's messages lie before their times of sending: (least, most), ms."""
+    offset_ns = outcome.told(WALL_OFFSET)[0].data["offset_ns"]
+    early = outcome.column("sent", "sent_ns") + offset_ns - outcome.column("sent", "stamp_ms") * 1_000_000
+    return float(early.min()) / 1e6, float(early.max()) / 1e6
+
+
+@pytest.mark.parametrize(
+    "settings",
+    (
+        {"test": 1, "count": 5000},
+        {"test": 4, "count": 100},
+        {"test": 1, "count": 200, "warm_up": 50, "loop": "open", "rate": 1000.0},
+        {"test": 1, "count": 500, "senders": 2, "numbered": True, "warm_up": 20},
+    ),
+)
+def test_the_last_live_frame_agrees_with_the_stored_figures(settings: dict[str, Any], tmp_path: Path) -> None:
+    outcome = Lab(tmp_path / "run").run(**settings)
+    channels, figures = outcome.frame.channels, outcome.figures
+    assert outcome.failure is None
+    assert channels["sent"].count == figures["sent"]
+    assert channels["received"].count == figures["received"] == outcome.frame.done == outcome.frame.total
+    latency = channels["latency"]
+    samples = {metric.name: metric.samples for metric in outcome.evaluation.metrics}
+    assert latency.count == latency.histogram.count == samples["latency_mean"]
+    least, most = (0.0, 0.0) if settings.get("loop") == "open" else stamp_error_ms(outcome)
+    assert most < 60, "stamps lie far from the times of sending"
+    for name, fraction in (("latency_p50", 0.5), ("latency_p99", 0.99)):
+        shown_ns = latency.histogram.quantile(fraction)
+        assert shown_ns is not None
+        low, high = figures[name] + least, figures[name] + most
+        assert low * (1 - BIN) - 0.001 <= shown_ns / 1e6 <= high * (1 + BIN) + 0.001
+    assert latency.minimum is not None
+    assert latency.maximum is not None
+    assert figures["latency_min"] + least - 0.001 <= latency.minimum / 1e6 <= figures["latency_min"] + most + 0.001
+    assert figures["latency_max"] + least - 0.001 <= latency.maximum / 1e6 <= figures["latency_max"] + most + 0.001
+    bins = latency.histogram.bins
+    shown_mean = sum(2 ** ((index + 0.5) / 32) * count for index, count in bins.items()) / latency.count / 1e6
+    assert (figures["latency_mean"] + least) * (1 - BIN) <= shown_mean <= (figures["latency_mean"] + most) * (1 + BIN)
+
+
+def test_the_stamp_is_at_most_one_step_and_one_chunk_before_the_time_of_sending(tmp_path: Path) -> None:
+    outcome = Lab(tmp_path / "run").run(test=4, count=100)
+    offset_ns = outcome.told(WALL_OFFSET)[0].data["offset_ns"]
+    early_ms = (outcome.column("sent", "sent_ns") + offset_ns) / 1e6 - outcome.column("sent", "stamp_ms")
+    assert early_ms.min() > -0.5
+    assert np.median(early_ms) < 2.0
+
+
+def test_without_live_view_a_run_gives_the_same_figures(tmp_path: Path) -> None:
+    outcome = Lab(tmp_path / "run", live_hz=0.0).run(test=1, count=300, loop="open", rate=200.0, patience=1.0)
+    assert outcome.failure is None
+    assert outcome.figures["lost"] == 0
