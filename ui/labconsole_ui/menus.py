@@ -22,7 +22,10 @@ class MenuBuilder:
 
     def menu(self, title: str) -> QMenu:
         """A new menu of the bar."""
-        return self._window.menuBar().addMenu(title)
+        # Not addMenu(title): PySide deletes such a menu after somebody called QAction.menu().
+        made = QMenu(title, self._window.menuBar())
+        self._window.menuBar().addMenu(made)
+        return made
 
     def add(
         self,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtWidgets import QTabBar, QTabWidget, QWidget
 
 from labconsole_ui.theme import Theme
@@ -31,6 +31,10 @@ class Pages(QTabWidget):
         self.tabCloseRequested.connect(self.close_page)
         self.currentChanged.connect(lambda _index: self.shown.emit(self.current_key))
         theme.changed.connect(self._paint_icons)
+
+    def minimumSizeHint(self) -> QSize:  # noqa: N802 - Qt names it
+        """A wide page must not push the window over the edge of the screen."""
+        return QSize(420, 200)
 
     @property
     def current_key(self) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QKeySequence, QShortcut
-from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from labconsole.plugin import Plugin, Plugins
 from labconsole.store.records import NewScenario
@@ -17,6 +17,7 @@ from labconsole_ui.bridge import QueueBridge
 from labconsole_ui.form.form import ParameterForm
 from labconsole_ui.form.row import EditorFactory
 from labconsole_ui.form.spec import FieldSpec
+from labconsole_ui.icon_label import IconLabel
 from labconsole_ui.launcher import Launcher
 from labconsole_ui.message_bar import Message, Tone
 from labconsole_ui.presets import PresetRow
@@ -185,15 +186,21 @@ class TrialPanel(QWidget):
         self._remember()
 
     def _show_warnings(self, sentences: tuple[str, ...]) -> None:
-        while (item := self._warnings.takeAt(0)) is not None:
-            widget = item.widget()
+        while self._warnings.count():
+            item = self._warnings.takeAt(0)
+            widget = item.widget() if item is not None else None
             if widget is not None:
                 widget.hide()
                 widget.deleteLater()
         for sentence in sentences:
-            note = QLabel(sentence)
-            note.setWordWrap(True)
-            note.setProperty("tone", "warning")
+            note = QWidget()
+            line = QHBoxLayout(note)
+            line.setContentsMargins(4, 0, 0, 0)
+            line.setSpacing(10)
+            line.addWidget(IconLabel(self.context.theme, "warning", 16, "warning"), 0, Qt.AlignmentFlag.AlignTop)
+            text = QLabel(sentence)
+            text.setWordWrap(True)
+            line.addWidget(text, 1)
             self._warnings.addWidget(note)
 
     def _state_key(self) -> str:

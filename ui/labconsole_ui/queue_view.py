@@ -28,11 +28,11 @@ from labconsole_ui.words import duration
 
 _COLUMN_WIDTHS = {
     QueueColumn.RUN: 56,
-    QueueColumn.CAMPAIGN: 150,
+    QueueColumn.CAMPAIGN: 200,
     QueueColumn.STATUS: 120,
     QueueColumn.PROGRESS: 170,
-    QueueColumn.RATE: 100,
-    QueueColumn.ETA: 100,
+    QueueColumn.RATE: 90,
+    QueueColumn.ETA: 90,
 }
 
 

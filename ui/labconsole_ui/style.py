@@ -105,6 +105,9 @@ QHeaderView::section:vertical {{ border-bottom: none; border-right: 1px solid {c
 QTableView, QTreeView, QListView {{ background: {c.base}; alternate-background-color: {c.alternate};
     border: 1px solid {c.border}; border-radius: {RADIUS}px; gridline-color: {c.border};
     selection-background-color: {c.info_ground}; selection-color: {c.text}; outline: none; }}
+QTableView[plain="true"] {{ border: none; border-radius: 0; }}
+QTableView[plain="true"]::item {{ padding: 5px; }}
+QTableView[plain="true"] QHeaderView::section:vertical {{ border: none; padding-right: 16px; }}
 QTableView:focus, QTreeView:focus, QListView:focus {{ border-color: {c.link}; }}
 QToolButton[section="true"] {{ font-weight: 600; font-size: 11.5pt; padding: 2px 4px; text-align: left; }}
 QTableCornerButton::section {{ background: {c.base}; border: none; border-bottom: 1px solid {c.border}; }}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -235,6 +236,13 @@ def test_every_menu_entry_can_be_reached_by_keyboard(window: MainWindow) -> None
         assert menu is not None
         shortcuts = [action.shortcut().toString() for action in menu.actions() if not action.shortcut().isEmpty()]
         assert len(shortcuts) == len(set(shortcuts))
+
+
+def test_menus_outlive_a_look_at_them(window: MainWindow) -> None:
+    for _ in range(2):
+        for action in window.menuBar().actions():
+            assert action.menu().actions()
+        gc.collect()
 
 
 def test_help_lists_the_shortcuts(qtbot: QtBot, window: MainWindow) -> None:
