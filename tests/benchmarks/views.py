@@ -42,11 +42,13 @@ def stored_runs(path: Path) -> Any:
 
 
 class StallWatch:
-    """The longest time for which the event loop did not come round."""
+    """The longest time for which the event loop did not come round, and the most CPU time that one turn took.
+
+    The second says what the window itself costs, however busy the machine is with other things.
+    """
 
     def __init__(self) -> None:
-        self.longest_ms = 0.0
-        self._last = time.perf_counter()
+        self.restart()
         self._timer = QTimer()
         self._timer.setTimerType(Qt.TimerType.PreciseTimer)
         self._timer.timeout.connect(self._tick)
@@ -54,31 +56,35 @@ class StallWatch:
 
     def restart(self) -> None:
         """Forget what was before."""
-        self.longest_ms, self._last = 0.0, time.perf_counter()
+        self.longest_ms = self.most_cpu_ms = 0.0
+        self._last, self._last_cpu = time.perf_counter(), time.thread_time()
 
     def _tick(self) -> None:
-        now = time.perf_counter()
+        now, cpu = time.perf_counter(), time.thread_time()
         self.longest_ms, self._last = max(self.longest_ms, (now - self._last) * 1e3), now
+        self.most_cpu_ms, self._last_cpu = max(self.most_cpu_ms, (cpu - self._last_cpu) * 1e3), cpu
+
+    def __str__(self) -> str:
+        return f"longest stall {self.longest_ms:.0f} ms ({self.most_cpu_ms:.0f} ms CPU of the window's thread)"
 
 
-def shown(app: QApplication, make: Callable[[], QWidget], done: Callable[[Any], bool]) -> tuple[Any, float, float]:
-    """Make and show a view; returns it, the ms until `done`, and the longest stall of the loop after its making."""
+def shown(app: QApplication, make: Callable[[], QWidget], done: Callable[[Any], bool]) -> tuple[Any, float, StallWatch]:
+    """Make and show a view; returns it, the ms until `done`, and how the loop came round."""
     watch = StallWatch()
     begin = time.perf_counter()
     view = make()
     view.resize(1280, 800)
     view.show()
-    made_ms = (time.perf_counter() - begin) * 1e3
     watch.restart()
     while not done(view):
         app.processEvents()
         time.sleep(0.0005)
     took_ms = (time.perf_counter() - begin) * 1e3
-    until = time.perf_counter() + 0.5
+    until = time.perf_counter() + 1.0
     while time.perf_counter() < until:
         app.processEvents()
         time.sleep(0.0005)
-    return view, took_ms, max(watch.longest_ms, made_ms)
+    return view, took_ms, watch
 
 
 def main() -> int:
@@ -101,26 +107,26 @@ def main() -> int:
                 lambda: HistoryView(readers, path, bridge, theme, plugins),
                 lambda view: view.model.rowCount() >= RUNS,
             )
-            print(f"history   {RUNS:,} runs shown in {took:.0f} ms, longest stall {stall:.0f} ms ({attempt})")
+            print(f"history   {RUNS:,} runs shown in {took:.0f} ms, {stall} ({attempt})")
             watch = StallWatch()
             for letter in "test 3":
                 QTest.keyClick(history.filters.search, letter)
                 app.processEvents()
             history.table.sortByColumn(6, Qt.SortOrder.DescendingOrder)
             app.processEvents()
-            print(f"          filtered and sorted, longest stall {watch.longest_ms:.0f} ms")
+            print(f"          filtered and sorted, {watch}")
             history.deleteLater()
         run_view, run_took, run_stall = shown(
             app,
             lambda: RunView(readers, big, plugins, theme, bridge),
             lambda view: len(view.plots) >= 4,
         )
-        print(f"run view  {SAMPLES:,} messages, all plots in {run_took:.0f} ms, longest stall {run_stall:.0f} ms")
+        print(f"run view  {SAMPLES:,} messages, all plots in {run_took:.0f} ms, {run_stall}")
         run_view.deleteLater()
         app.processEvents()
         bridge.close()
     print(f"targets   history in {SHOWN_MS:.0f} ms, no stall over {STALL_MS:.0f} ms")
-    return 0 if took <= SHOWN_MS and max(stall, run_stall) <= STALL_MS else 1
+    return 0 if took <= SHOWN_MS and max(stall.longest_ms, run_stall.longest_ms) <= STALL_MS else 1
 
 
 if __name__ == "__main__":

@@ -61,6 +61,8 @@ def _run(
 
 
 def _end(executor: ThreadPoolExecutor, ended: Event, at_end: Callable[[], None] | None) -> None:
+    if ended.is_set():
+        return  # PySide reports some ends twice
     ended.set()
     if at_end is not None:
         executor.submit(at_end)

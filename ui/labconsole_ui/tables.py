@@ -8,7 +8,7 @@ from operator import itemgetter
 from typing import Any, Generic, TypeVar
 
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, Qt
-from PySide6.QtGui import QAction, QColor, QGuiApplication, QKeySequence
+from PySide6.QtGui import QAction, QColor, QGuiApplication, QKeySequence, QShowEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QHeaderView,
@@ -182,6 +182,7 @@ class DataTable(QTableView):
 
     def __init__(self, name: str, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self._fit_due: int | None = None
         self.setAccessibleName(name)
         self.setFont(theme.font(FontRole.TABLE))
         self.setAlternatingRowColors(True)
@@ -208,6 +209,12 @@ class DataTable(QTableView):
         self.addAction(self.copy_action)
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
 
+    def showEvent(self, event: QShowEvent) -> None:
+        """Fit the columns to what came while the table was hidden."""
+        super().showEvent(event)
+        if self._fit_due is not None:
+            self.fit_columns(self._fit_due)
+
     def copy_rows(self) -> None:
         """Copy the selected rows, or all without a selection."""
         QGuiApplication.clipboard().setText(self.as_tsv())
@@ -224,7 +231,10 @@ class DataTable(QTableView):
         return "\n".join("\t".join(_one_line(cell) for cell in line) for line in lines) + "\n"
 
     def fit_columns(self, widest: int = 320) -> None:
-        """Give every column the width of its contents, up to `widest` pixels."""
+        """Give every column the width of its contents, up to `widest` pixels; a hidden table does it when shown."""
+        self._fit_due = None if self.isVisible() else widest
+        if self._fit_due is not None:
+            return
         self.resizeColumnsToContents()
         for column in range(self.model().columnCount()):
             self.setColumnWidth(column, min(widest, self.columnWidth(column)))

@@ -50,11 +50,17 @@ class RunSource:
         return History(self._catalogue, tuple(self._reader.runs(include_trashed=True)))
 
     def texts(self, history: History) -> dict[int, str]:
-        """Each run's `query.searchable` text by id; those of runs that have not changed are kept."""
+        """Each run's `query.searchable` text by id; those of runs that have not changed are kept.
+
+        The metrics are read here as well: the store's rows decode them when they are first asked for.
+        """
+        names = [kind.name for kind in history.known.metrics]
         before, self._texts = self._texts, {}
         for number, run in enumerate(history.runs):
             known = before.get(run.id)
             self._texts[run.id] = known if known is not None and known[0] == run else (run, searchable(run))
+            for name in names:
+                run.metrics.get(name)
             if number % BREATH == 0:
                 time.sleep(0.0005)
         return {run_id: text for run_id, (_, text) in self._texts.items()}

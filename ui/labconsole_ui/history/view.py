@@ -122,6 +122,8 @@ class HistoryView(QWidget):
 
     def _take_texts(self, texts: dict[int, str]) -> None:
         self._haystacks = texts
+        if self.filters.search.text():
+            self._filter()
 
     def _show_columns(self, known: Catalogue) -> None:
         self.model.set_fields(run_fields(known))
@@ -135,7 +137,6 @@ class HistoryView(QWidget):
         current_id = self.model.record(current.row()).id if current.isValid() else None
         scrolled = self.table.verticalScrollBar().value()
         self._all = {run.id: run for run in read.runs}
-        self._haystacks = {}
         self.model.set_records(read.runs, self.filters.condition(self._haystacks))
         if first and read.runs:
             self.table.fit_columns()

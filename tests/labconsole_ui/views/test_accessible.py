@@ -1,0 +1,86 @@
+"""Every control of the views says what it is, and the keyboard reaches it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import pytest
+from PySide6.QtCore import QEvent, Qt
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QAbstractItemView,
+    QApplication,
+    QComboBox,
+    QHeaderView,
+    QLineEdit,
+    QTabBar,
+    QTabWidget,
+    QWidget,
+)
+from pytestqt.qtbot import QtBot
+
+from labconsole.plugin import Plugins
+from labconsole.store.reader import Reader
+from labconsole_ui.bridge import QueueBridge
+from labconsole_ui.history.view import HistoryView
+from labconsole_ui.live.dock import LiveView
+from labconsole_ui.plots.timeplot import TimePlot
+from labconsole_ui.runview.view import RunView
+from labconsole_ui.sidebyside.view import SideBySideView
+from labconsole_ui.theme import Theme
+
+if TYPE_CHECKING:
+    from conftest import StoredRuns
+
+pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
+CONTROLS = (QAbstractButton, QComboBox, QLineEdit, QAbstractItemView, QTabWidget, TimePlot)
+
+
+def controls(view: QWidget) -> list[QWidget]:
+    """The controls that the views made themselves, without the parts that Qt puts into its own."""
+    own = [widget for kind in CONTROLS for widget in view.findChildren(kind)]
+    return [widget for widget in own if not isinstance(widget, QHeaderView) and not part_of_another(widget)]
+
+
+def part_of_another(widget: QWidget) -> bool:
+    parent = widget.parent()
+    inside = isinstance(parent, QComboBox | QLineEdit | QTabBar)
+    return inside or widget.objectName().startswith("qt_") or widget.metaObject().className() == "QTableCornerButton"
+
+
+@pytest.mark.parametrize("which", ["history", "run", "side by side", "live"])
+def test_every_control_has_a_name_and_takes_the_keyboard(
+    which: str,
+    stored: StoredRuns,
+    bridge: QueueBridge,
+    plugins: Plugins,
+    theme: Theme,
+    readers: Callable[[], Reader],
+    qtbot: QtBot,
+) -> None:
+    run_ids = stored.finished(("Plain", {"test": 1}), ("Signed", {"test": 3}), messages=100)
+    makers: dict[str, Callable[[], QWidget]] = {
+        "history": lambda: HistoryView(readers, stored.path, bridge, theme, plugins),
+        "run": lambda: RunView(readers, run_ids[0], plugins, theme, bridge),
+        "side by side": lambda: SideBySideView(readers, run_ids, plugins, theme),
+        "live": lambda: LiveView(bridge, plugins, theme),
+    }
+    ready: dict[str, Callable[[QWidget], bool]] = {
+        "history": lambda view: view.model.rowCount() == 2,
+        "run": lambda view: len(view.plots) == 4,
+        "side by side": lambda view: view.table_data is not None,
+        "live": lambda view: True,
+    }
+    view = makers[which]()
+    view.show()
+    qtbot.waitUntil(lambda: ready[which](view))
+    found = controls(view)
+    assert len(found) >= 5
+    for widget in found:
+        text = widget.text() if isinstance(widget, QAbstractButton) else ""
+        assert widget.accessibleName() or text, widget
+        assert widget.focusPolicy() & Qt.FocusPolicy.TabFocus, widget
+    view.close()
+    view.deleteLater()
+    QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
