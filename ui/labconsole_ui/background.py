@@ -65,7 +65,10 @@ def _end(executor: ThreadPoolExecutor, ended: Event, at_end: Callable[[], None] 
         return  # PySide reports some ends twice
     ended.set()
     if at_end is not None:
-        executor.submit(at_end)
+        try:
+            executor.submit(at_end)
+        except RuntimeError:  # the interpreter is ending and has joined all threads: nobody else uses it now
+            at_end()
     executor.shutdown(wait=False)
 
 
