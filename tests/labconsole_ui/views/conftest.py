@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QWidget
+from shiboken6 import delete
 from sqlalchemy import insert, select, update
 
 from labconsole.engine.containment import this_process
@@ -178,3 +179,13 @@ def bridge(stored: StoredRuns, qapp: QApplication) -> Iterator[QueueBridge]:
     made = QueueBridge(lambda wake: RunQueue(stored.path, wake=wake))
     yield made
     made.close()
+
+
+@pytest.fixture
+def closing(bridge: QueueBridge) -> Iterator[Callable[[QWidget], None]]:
+    """Closes and deletes the views it is given when the test ends, before the bridge goes."""
+    views: list[QWidget] = []
+    yield views.append
+    for view in views:
+        view.close()
+        delete(view)

@@ -57,6 +57,7 @@ def test_every_control_has_a_name_and_takes_the_keyboard(
     plugins: Plugins,
     theme: Theme,
     readers: Callable[[], Reader],
+    closing: Callable[[QWidget], None],
     qtbot: QtBot,
 ) -> None:
     run_ids = stored.finished(("Plain", {"test": 1}), ("Signed", {"test": 3}), messages=100)
@@ -73,7 +74,7 @@ def test_every_control_has_a_name_and_takes_the_keyboard(
         "live": lambda view: True,
     }
     view = makers[which]()
-    qtbot.addWidget(view)
+    closing(view)
     view.show()
     qtbot.waitUntil(lambda: ready[which](view))
     found = controls(view)
