@@ -31,77 +31,55 @@ name = "Malaysia"
 
 from __future__ import annotations
 
-import difflib
 import itertools
+import math
 import random
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import tomli_w
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from labconsole.locations import data_dir, profiles_dir
 from labconsole.plugin import Plugins
+from labconsole.profile_file import (
+    FORMAT,
+    ProfileError,
+    ProfileFile,
+    ScenarioTable,
+    Site,
+    Threshold,
+    fault_sentence,
+    merged_tables,
+    nearest,
+    with_overrides,
+)
 from labconsole.store.records import NewCampaign, NewScenario
-from labconsole.trial import Trial, TrialError
+from labconsole.trial import Trial
 
-FORMAT = 1
+__all__ = [
+    "Profile",
+    "ProfileError",
+    "ProfileInfo",
+    "Site",
+    "Threshold",
+    "campaign_of",
+    "interleaved",
+    "list_profiles",
+    "load_profile",
+    "new_scenario",
+    "profile_text",
+    "save_profile",
+    "user_profiles_dir",
+]
+
+MOST_RUNS = 10_000
+"""A profile that asks for more is taken for a mistake."""
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
-
-
-class ProfileError(TrialError):
-    """A profile cannot be used; the message names the file, the key, and the nearest right name."""
-
-
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Threshold(_Strict):
-    """Bounds of one metric, in the metric's unit."""
-
-    min: float | None = None
-    max: float | None = None
-
-
-class Site(_Strict):
-    """One row of the source's resource table."""
-
-    name: str
-    endpoint: str = ""
-    host_name: str = ""
-    tls_port: int | None = None
-    plain_port: int | None = None
-    server: str = ""
-    infrastructure: str = ""
-    remarks: str = ""
-
-
-class _Scenario(_Strict):
-    name: str
-    parameters: dict[str, Any] = {}
-    thresholds: dict[str, Threshold] = {}
-
-
-class _ProfileFile(_Strict):
-    """The form of a profile file, after `extends` was followed."""
-
-    format: int
-    kind: str
-    name: str = ""
-    title: str = ""
-    description: str = ""
-    repeats: Annotated[int, Field(ge=1, le=1000)] = 1
-    seed: int = 1
-    parameters: dict[str, Any] = {}
-    matrix: dict[str, Annotated[list[Any], Field(min_length=1)]] = {}
-    scenarios: list[_Scenario] = []
-    thresholds: dict[str, Threshold] = {}
-    sites: list[Site] = []
 
 
 @dataclass(frozen=True)
@@ -152,7 +130,7 @@ def list_profiles() -> list[ProfileInfo]:
 def _info(name: str, path: Path) -> ProfileInfo:
     builtin = path.parent == profiles_dir()
     try:
-        data = _merged(path)
+        data = merged_tables(path, _base_of)
     except ProfileError as error:
         return ProfileInfo(name, name, "", "", path, builtin, str(error))
     return ProfileInfo(
@@ -169,7 +147,7 @@ def load_profile(
     Raises ProfileError.
     """
     path = _find(name_or_path)
-    return _validated(_merged(path), path, plugins, overrides or {}, repeats)
+    return _validated(merged_tables(path, _base_of), path, plugins, overrides or {}, repeats)
 
 
 def _find(name_or_path: str) -> Path:
@@ -181,83 +159,68 @@ def _find(name_or_path: str) -> Path:
         if path.is_file():
             return path
         raise ProfileError(f"The profile {name_or_path} does not exist; `labconsole profiles` lists those there are.")
-    raise ProfileError(f"No profile is called {name_or_path}{_nearest(name_or_path, files)}")
+    raise ProfileError(f"No profile is called {name_or_path}{nearest(name_or_path, files)}")
 
 
-def _nearest(name: str, choices: Iterable[str]) -> str:
-    options = sorted(choices)
-    close = difflib.get_close_matches(name, options, n=1, cutoff=0.5)
-    if close:
-        return f"; did you mean {close[0]}?"
-    return f"; there are: {', '.join(options)}."
-
-
-def _merged(path: Path, seen: tuple[Path, ...] = ()) -> dict[str, Any]:
-    """The tables of a profile file over those it extends."""
-    try:
-        text = path.read_text(encoding="utf-8")
-        data = tomllib.loads(text)
-    except OSError as error:
-        raise ProfileError(f"The profile {path} cannot be read: {error.strerror}.") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ProfileError(f"The profile {path} is not valid TOML: {error}.") from error
-    if data.get("format") != FORMAT:
-        found = data.get("format", "none")
-        raise ProfileError(f"The profile {path} has format {found}; this console reads `format = {FORMAT}`.")
-    base_name = data.pop("extends", None)
-    if base_name is None:
-        return {"name": path.stem, **data}
-    base_path = path.parent / f"{base_name}.toml"
-    base_path = base_path if base_path.is_file() and base_path != path else _find(str(base_name))
-    if base_path in (*seen, path):
-        raise ProfileError(f"The profile {path} extends itself by way of {base_name}; take one of the `extends` out.")
-    base = _merged(base_path, (*seen, path))
-    merged = {**base, "name": path.stem, **data}
-    for table in ("parameters", "matrix", "thresholds"):
-        merged[table] = {**base.get(table, {}), **data.get(table, {})}
-    return merged
+def _base_of(path: Path, name: str) -> Path:
+    """The file that `path` extends: beside it, else by name; one's own `demo` may extend the built-in `demo`."""
+    beside, builtin = path.parent / f"{name}.toml", profiles_dir() / f"{name}.toml"
+    if name == path.stem:
+        return builtin if builtin.is_file() and not builtin.samefile(path) else path
+    return beside if beside.is_file() else _find(name)
 
 
 def _validated(
     data: Mapping[str, Any], path: Path, plugins: Plugins, overrides: Mapping[str, str], repeats: int | None
 ) -> Profile:
+    where = f"Profile {path.name}"
     try:
-        file = _ProfileFile.model_validate(data)
+        file = ProfileFile.model_validate(data)
     except ValidationError as error:
-        raise ProfileError(f"Profile {path.name}: {_sentence(error, _ProfileFile)}") from error
+        raise ProfileError(f"{where}: {fault_sentence(error, ProfileFile)}") from error
     if repeats is not None and repeats < 1:
         raise ProfileError(f"The number of repeats must be 1 or more, not {repeats}.")
     try:
         trial = plugins.trial(file.kind)
     except KeyError:
-        raise ProfileError(
-            f"Profile {path.name}: no trial is called {file.kind}{_nearest(file.kind, plugins.kinds())}"
-        ) from None
-    fixed = {key: _override(text) for key, text in overrides.items()}
-    scenarios = tuple(_scenarios(file, path, trial, fixed))
-    canonical = {**data, "repeats": repeats or file.repeats, "parameters": {**file.parameters, **fixed}}
+        known = plugins.kinds()
+        raise ProfileError(f"{where}: no trial is called {file.kind}{nearest(file.kind, known)}") from None
+    except Exception as error:
+        raise ProfileError(f"{where}: the trial {file.kind} cannot be loaded: {error}") from error
+    file = with_overrides(file, {key: _override(text, key, trial) for key, text in overrides.items()}, repeats)
+    scenarios = tuple(_scenarios(file, where, trial))
     return Profile(
         name=file.name,
         title=file.title or file.name,
         description=file.description,
         kind=file.kind,
-        text=tomli_w.dumps(canonical),
+        text=tomli_w.dumps(file.model_dump(mode="json", exclude_defaults=True, exclude_none=True)),
         scenarios=scenarios,
-        repeats=repeats or file.repeats,
+        repeats=file.repeats,
         seed=file.seed,
         sites=tuple(file.sites),
     )
 
 
-def _scenarios(file: _ProfileFile, path: Path, trial: Trial[Any], fixed: Mapping[str, Any]) -> Iterable[NewScenario]:
-    free = {key: values for key, values in file.matrix.items() if key not in fixed}
-    for scenario in file.scenarios or [_Scenario(name="")]:
-        for values in itertools.product(*free.values()):
-            point = dict(zip(free, values, strict=True))
-            parameters = {**file.parameters, **scenario.parameters, **point, **fixed}
-            name = " ".join([scenario.name, *(f"{key}={_short(value)}" for key, value in point.items())]).strip()
-            thresholds = {**file.thresholds, **scenario.thresholds}
-            yield new_scenario(trial, name or file.name, parameters, thresholds, f"Profile {path.name}")
+def _scenarios(file: ProfileFile, where: str, trial: Trial[Any]) -> Iterable[NewScenario]:
+    """Every scenario at every point of the matrix. Raises ProfileError."""
+    for key in file.matrix:
+        if key in file.parameters or any(key in scenario.parameters for scenario in file.scenarios):
+            raise ProfileError(f"{where}: {key} stands in the matrix and in parameters; take it out of one of them.")
+    runs = math.prod(len(values) for values in file.matrix.values()) * max(1, len(file.scenarios)) * file.repeats
+    if runs > MOST_RUNS:
+        raise ProfileError(f"{where}: it asks for {runs:,} runs; {MOST_RUNS:,} are the most. Shorten the matrix.")
+    names: set[str] = set()
+    for scenario in file.scenarios or [ScenarioTable(name="")]:
+        for values in itertools.product(*file.matrix.values()):
+            point = dict(zip(file.matrix, values, strict=True))
+            parts = [scenario.name, *(f"{key}={_short(value)}" for key, value in point.items())]
+            name = " ".join(filter(None, parts)) or file.name
+            if name in names:
+                raise ProfileError(f"{where}: two scenarios are called {name!r}; give each a name of its own.")
+            names.add(name)
+            parameters = {**file.parameters, **scenario.parameters, **point}
+            yield new_scenario(trial, name, parameters, {**file.thresholds, **scenario.thresholds}, where)
 
 
 def new_scenario(
@@ -267,11 +230,11 @@ def new_scenario(
     try:
         complete = trial.parameters.model_validate(dict(parameters))
     except ValidationError as error:
-        raise ProfileError(f"{where}: {_sentence(error, trial.parameters)}") from error
+        raise ProfileError(f"{where}: {fault_sentence(error, trial.parameters)}") from error
     known = [kind.name for kind in trial.metrics]
     for metric in thresholds:
         if metric not in known:
-            raise ProfileError(f"{where}: no metric is called {metric}{_nearest(metric, known)}")
+            raise ProfileError(f"{where}: no metric is called {metric}{nearest(metric, known)}")
     bounds = {metric: threshold.model_dump(exclude_none=True) for metric, threshold in thresholds.items()}
     return NewScenario(name, trial.kind, complete.model_dump(mode="json"), bounds)
 
@@ -280,33 +243,20 @@ def _short(value: Any) -> str:
     return value if isinstance(value, str) else tomli_w.dumps({"v": value}).removeprefix("v = ").strip()
 
 
-def _override(text: str) -> Any:
-    """The value of `--set key=value`: TOML where it is TOML, otherwise the words themselves."""
+def _override(text: str, key: str, trial: Trial[Any]) -> Any:
+    """The value of `--set key=value`: TOML where the parameter takes it, otherwise the words themselves."""
     try:
-        return tomllib.loads(f"value = {text}")["value"]
+        value = tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
         return text
-
-
-def _sentence(error: ValidationError, model: type[BaseModel]) -> str:
-    """The first fault that pydantic found, as a sentence with the key and the nearest right name."""
-    first = error.errors(include_url=False)[0]
-    key = ".".join(str(part) for part in first["loc"])
-    if first["type"] == "extra_forbidden":
-        level: Any = model
-        for part in first["loc"][:-1]:
-            level = (
-                _ProfileFile
-                if level is None
-                else {"scenarios": _Scenario, "sites": Site, "thresholds": Threshold}.get(str(part), level)
-            )
-        return f"there is no key {key}{_nearest(str(first['loc'][-1]), level.model_fields)}"
-    if first["type"] == "missing":
-        return f"the key {key} is missing."
-    message = first["msg"].removeprefix("Value error, ")
-    message = message[0].lower() + message[1:]
-    given = "" if isinstance(first["input"], (dict, list)) else f" (it is {first['input']!r})"
-    return f"{key}: {message}{given}." if key else f"{message}."
+    field = trial.parameters.model_fields.get(key)
+    if field is None or field.annotation is None:
+        return value
+    try:
+        TypeAdapter[Any](field.annotation).validate_python(value)
+    except ValidationError:
+        return text
+    return value
 
 
 def campaign_of(profile: Profile) -> NewCampaign:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import argparse
 import sys
 
-from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from labconsole import doctor as doctor_checks
 from labconsole.analysis.parameters import describe_parameters
 from labconsole.cli.exit_codes import BAD_USAGE, FAILED, FINISHED
+from labconsole.cli.terminal import output
 from labconsole.plugin import Plugins, load_dotted
 from labconsole.profile import list_profiles
 
@@ -21,27 +22,32 @@ def profiles(arguments: argparse.Namespace) -> int:
     for profile in list_profiles():
         where = "built-in" if profile.builtin else str(profile.path)
         table.add_row(profile.name, profile.error or profile.title, profile.kind, where)
-    Console().print(table)
+    output().print(table)
     return FINISHED
 
 
 def trials(arguments: argparse.Namespace) -> int:
     """List the trials, or show one with parameters and metrics."""
-    console, plugins = Console(), Plugins.discover()
+    console, plugins = output(), Plugins.discover()
     if arguments.kind is None:
         table = Table("Trial", "Title", "Plugin", box=None, pad_edge=False)
         for kind in plugins.kinds():
-            table.add_row(kind, plugins.trial(kind).title, plugins.of_kind(kind).title)
+            try:
+                title = plugins.trial(kind).title
+            except Exception as error:  # noqa: BLE001 - foreign code: shown as broken, and the others all the same
+                title = f"broken: {type(error).__name__}: {error}"
+            table.add_row(kind, title, plugins.of_kind(kind).title)
         console.print(table)
         for broken in plugins.broken:
-            console.print(f"Plugin {broken.name} is broken: {broken.error}", style="red", markup=False)
+            console.print(f"Plugin {broken.name} is broken: {broken.error}", style="red")
         return FINISHED
     if arguments.kind not in plugins.kinds():
         known = ", ".join(plugins.kinds())
         print(f"labconsole: no trial is called {arguments.kind}; there are: {known}.", file=sys.stderr)
         return BAD_USAGE
     trial = plugins.trial(arguments.kind)
-    console.print(f"[bold]{trial.title}[/bold]\n{trial.description}\n")
+    console.print(trial.title, style="bold")
+    console.print(f"{trial.description}\n")
     table = Table("Parameter", "Default", "Unit", "Meaning", title="Parameters", title_justify="left", box=None)
     fields = trial.parameters.model_fields
     for value in describe_parameters(trial.parameters().model_dump(mode="json"), trial.parameters):
@@ -60,12 +66,16 @@ def doctor(arguments: argparse.Namespace) -> int:
     plugins = Plugins.discover()
     for plugin in plugins.found:
         for dotted in plugin.doctor_checks:
-            checks += load_dotted(dotted)()
+            try:
+                checks += load_dotted(dotted)()
+            except Exception as error:  # noqa: BLE001 - foreign code: shown as missing, and the others all the same
+                found = f"{type(error).__name__}: {error}"
+                checks.append(doctor_checks.Check(dotted, False, found, f"plugin {plugin.name}", "repair or remove it"))
     table = Table("", "What", "Found", "Needed for", "To do", box=None, pad_edge=False)
     for check in checks:
-        mark = "[green]ok[/green]" if check.ok else "[red]missing[/red]"
+        mark = Text("ok", "green") if check.ok else Text("missing", "red")
         table.add_row(mark, check.name, check.found, check.needed_for, check.remedy)
     for broken in plugins.broken:
-        table.add_row("[red]broken[/red]", f"plugin {broken.name}", broken.error, "its trials", "repair or remove it")
-    Console().print(table)
+        table.add_row(Text("broken", "red"), f"plugin {broken.name}", broken.error, "its trials", "repair or remove it")
+    output().print(table)
     return FINISHED if all(check.ok for check in checks) and not plugins.broken else FAILED

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from labconsole import __version__
-from labconsole.cli import gui, lists, run, runs
 from labconsole.cli.exit_codes import BAD_USAGE, FAILED
-from labconsole.profile import ProfileError
-from labconsole.trial import TrialError
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code (`labconsole.cli.exit_codes`)."""
     arguments = _parser().parse_args(argv)
+    # Imported only now, and only what this command needs: the help and the lists come at once.
+    from labconsole.profile_file import ProfileError
+    from labconsole.trial import TrialError
+
+    module, _, function = arguments.command.partition(":")
     try:
-        code: int = arguments.command(arguments)
+        code: int = getattr(importlib.import_module(module), function)(arguments)
     except ProfileError as error:
         print(f"labconsole: {error}", file=sys.stderr)
         return BAD_USAGE
@@ -39,14 +42,14 @@ def _parser() -> argparse.ArgumentParser:
     database.add_argument("--db", type=Path, metavar="FILE", help="run database (default: in your data directory)")
 
     window = commands.add_parser("gui", parents=[database], help="open the window")
-    window.set_defaults(command=gui.gui)
+    window.set_defaults(command="labconsole.cli.gui:gui")
 
     profiles = commands.add_parser("profiles", help="list the profiles that can be run")
-    profiles.set_defaults(command=lists.profiles)
+    profiles.set_defaults(command="labconsole.cli.lists:profiles")
 
     trials = commands.add_parser("trials", help="list the kinds of trials, their parameters and metrics")
     trials.add_argument("kind", nargs="?", help="show one kind in full")
-    trials.set_defaults(command=lists.trials)
+    trials.set_defaults(command="labconsole.cli.lists:trials")
 
     start = commands.add_parser("run", parents=[database], help="run a profile: one scenario or a whole campaign")
     start.add_argument("profile", metavar="PROFILE", help="name of a profile, or path of a TOML file")
@@ -64,23 +67,23 @@ def _parser() -> argparse.ArgumentParser:
         metavar="DIR",
         help="also export CSV (default: your data directory)",
     )
-    start.set_defaults(command=run.run)
+    start.set_defaults(command="labconsole.cli.run:run")
 
     history = commands.add_parser("runs", parents=[database], help="list the runs in the database")
-    history.set_defaults(command=runs.runs)
+    history.set_defaults(command="labconsole.cli.runs:runs")
 
     show = commands.add_parser("show", parents=[database], help="show one run")
     show.add_argument("run", type=int, metavar="RUN", help="number of the run")
     show.add_argument("--json", action="store_true", help="everything but the samples, as one JSON object")
-    show.set_defaults(command=runs.show)
+    show.set_defaults(command="labconsole.cli.runs:show")
 
     export = commands.add_parser("export", parents=[database], help="export one run")
     export.add_argument("run", type=int, metavar="RUN", help="number of the run")
     export.add_argument("--csv", type=Path, metavar="DIR", required=True, help="directory for the CSV files")
-    export.set_defaults(command=runs.export)
+    export.set_defaults(command="labconsole.cli.runs:export")
 
     doctor = commands.add_parser("doctor", help="check this machine, and say what is missing for what")
-    doctor.set_defaults(command=lists.doctor)
+    doctor.set_defaults(command="labconsole.cli.lists:doctor")
     return parser
 
 

@@ -13,11 +13,11 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 from labconsole.cli.comparison import print_comparison
 from labconsole.cli.exit_codes import BAD_USAGE, CANCELLED, FAILED, FINISHED, THRESHOLD_MISSED
+from labconsole.cli.terminal import output
 from labconsole.engine.protocol import LiveFrame
 from labconsole.engine.queue import QueueState, RunQueue
 from labconsole.engine.thresholds import PREFIX
@@ -49,10 +49,12 @@ def run(arguments: argparse.Namespace) -> int:
     reader = Reader(database)
     try:
         queue.recover()
-        with _Progress(queue, quiet=arguments.json) as progress, _cancel_on_interrupt(queue, wakeup) as cancelled:
+        with _Progress(queue, quiet=arguments.json) as progress, _interrupts(wakeup) as cancelled:
             run_ids = queue.submit(campaign)
             reported = 0
             while queue.busy:
+                if cancelled:
+                    _cancel_all(queue)
                 queue.pump()
                 while reported < len(run_ids) and _done(queue, run_ids[reported]):
                     progress.report(reader.run(run_ids[reported]), as_json=arguments.json)
@@ -121,9 +123,9 @@ class _Progress:
     def __init__(self, queue: RunQueue, *, quiet: bool) -> None:
         self._queue = queue
         self._quiet = quiet
-        self._console = Console(stderr=True)
+        self._console = output(stderr=True)
         self._progress = Progress(
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(),
             TextColumn("{task.percentage:>3.0f} %"),
             TextColumn("{task.fields[rate]}"),
@@ -150,9 +152,9 @@ class _Progress:
             print(json.dumps(run_as_json(detail), ensure_ascii=False), flush=True)
         row = detail.row
         if row.status is not RunStatus.FINISHED:
-            self._progress.print(f"Run {row.id} ({row.scenario}) {row.status}: {row.reason}", style="red", markup=False)
+            self._progress.print(f"Run {row.id} ({row.scenario}) {row.status}: {row.reason}", style="red")
         elif not self._console.is_terminal and not self._quiet:
-            self._console.print(f"Run {row.id} ({row.scenario}, repeat {row.repeat}) finished.", markup=False)
+            self._console.print(f"Run {row.id} ({row.scenario}, repeat {row.repeat}) finished.")
 
     def items_changed(self) -> None:
         for item in self._queue.items:
@@ -173,29 +175,25 @@ class _Progress:
 
     def event(self, run_id: int, event: Event) -> None:
         if event.level is not Level.INFO:
-            self._progress.print(f"Run {run_id}: {event.message}", style="yellow", markup=False)
+            self._progress.print(f"Run {run_id}: {event.message}", style="yellow")
 
     def log(self, run_id: int, line: str) -> None:
-        self._progress.print(f"Run {run_id}: {line}", style="dim", markup=False)
+        self._progress.print(f"Run {run_id}: {line}", style="dim")
 
     def finished(self, run_id: int, status: RunStatus) -> None:
         return
 
 
 @contextmanager
-def _cancel_on_interrupt(queue: RunQueue, wakeup: threading.Event) -> Iterator[list[int]]:
-    """Ctrl-C and SIGTERM cancel what runs and what waits; yields a list that then is not empty."""
+def _interrupts(wakeup: threading.Event) -> Iterator[list[int]]:
+    """Catches Ctrl-C and SIGTERM and wakes the main loop; yields a list that is not empty once one came."""
     received: list[int] = []
 
-    def cancel(number: int, frame: object) -> None:
+    def note(number: int, frame: object) -> None:
         received.append(number)
-        queue.pause()
-        for item in queue.items:
-            if item.state is not QueueState.DONE:
-                queue.cancel(item.run_id)
         wakeup.set()
 
-    before = {number: signal.signal(number, cancel) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield received
     finally:
@@ -203,15 +201,19 @@ def _cancel_on_interrupt(queue: RunQueue, wakeup: threading.Event) -> Iterator[l
             signal.signal(number, handler)
 
 
+def _cancel_all(queue: RunQueue) -> None:
+    for item in queue.items:
+        if item.state is not QueueState.DONE:
+            queue.cancel(item.run_id)
+
+
 def _summary(details: list[RunDetail], plugins: Plugins, database: Path, csv: Path | None, reader: Reader) -> None:
     """The comparison table, and where everything lies."""
-    console = Console()
+    console = output()
     rows = [detail.row for detail in details if detail.metrics]
     if rows:
         print_comparison(console, rows, plugins)
-    console.print(
-        f"Runs {_span([detail.row.id for detail in details])} are in {database}", markup=False, soft_wrap=True
-    )
+    console.print(f"Runs {_span([detail.row.id for detail in details])} are in {database}", soft_wrap=True)
     if csv is not None:
         directory = (
             csv
@@ -221,7 +223,7 @@ def _summary(details: list[RunDetail], plugins: Plugins, database: Path, csv: Pa
         for detail in details:
             export_run(reader, detail.row.id, directory / f"run-{detail.row.id}")
         export_metrics(reader, [detail.row.id for detail in details], directory / "metrics.csv")
-        console.print(f"CSV files are in {directory}", markup=False, soft_wrap=True)
+        console.print(f"CSV files are in {directory}", soft_wrap=True)
 
 
 def _span(run_ids: list[int]) -> str:

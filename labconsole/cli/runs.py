@@ -9,12 +9,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
 
 from labconsole.analysis.figures import format_number
 from labconsole.cli.exit_codes import FINISHED
 from labconsole.cli.run import run_as_json
+from labconsole.cli.terminal import output
 from labconsole.engine.queue import RunQueue
 from labconsole.locations import database_path
 from labconsole.report.csv_export import export_run
@@ -25,8 +25,9 @@ _KEY_METRICS = ("throughput", "latency_mean", "lost")
 
 
 def _reader(arguments: argparse.Namespace) -> Reader:
-    """Open the database, after runs that died were taken in."""
+    """Open the database, after runs that died were taken in. Raises StoreError, also if there is none."""
     database: Path = arguments.db or database_path()
+    Reader(database).close()
     wakeup = threading.Event()
     queue = RunQueue(database, wake=wakeup.set)
     try:
@@ -57,7 +58,7 @@ def runs(arguments: argparse.Namespace) -> int:
             )
     finally:
         reader.close()
-    Console().print(table)
+    output().print(table)
     return FINISHED
 
 
@@ -97,6 +98,7 @@ def _as_json(detail: RunDetail) -> dict[str, Any]:
         "seed": row.seed,
         "tags": row.tags,
         "note": row.note,
+        "warnings": list(detail.warnings),
         "provenance": dict(detail.provenance),
         "sites": [dict(site) for site in detail.sites],
         "events": [asdict(event) for event in detail.events],
@@ -105,11 +107,11 @@ def _as_json(detail: RunDetail) -> dict[str, Any]:
 
 
 def _print(detail: RunDetail) -> None:
-    console, row = Console(), detail.row
-    console.print(f"[bold]Run {row.id}[/bold]: {row.scenario}, repeat {row.repeat}, of {row.campaign}")
-    console.print(f"{row.kind}, {row.status}{f': {row.reason}' if row.reason else ''}", markup=False)
-    for warning in detail.provenance.get("warnings", ()):
-        console.print(f"Note: {warning}", markup=False)
+    console, row = output(), detail.row
+    console.print(f"Run {row.id}: {row.scenario}, repeat {row.repeat}, of {row.campaign}", style="bold")
+    console.print(f"{row.kind}, {row.status}{f': {row.reason}' if row.reason else ''}")
+    for warning in detail.warnings:
+        console.print(f"Note: {warning}")
     table = Table("Metric", "Value", "Unit", "Samples", "Origin", box=None)
     for metric in detail.metrics:
         labels = ", ".join(f"{name} {value}" for name, value in metric.labels.items())
@@ -117,6 +119,6 @@ def _print(detail: RunDetail) -> None:
         table.add_row(name, format_number(metric.value), metric.unit, f"{metric.samples:,}", metric.origin)
     console.print(table)
     for verdict in detail.verdicts:
-        console.print(f"{verdict.result}: {verdict.name}: {verdict.reason}", markup=False)
+        console.print(f"{verdict.result}: {verdict.name}: {verdict.reason}")
     changed = ", ".join(f"{name}={value}" for name, value in row.parameters.items() if value != "")
-    console.print(f"Parameters: {changed}", markup=False)
+    console.print(f"Parameters: {changed}")

@@ -30,10 +30,8 @@ def _run_on_small_disk(folder: Path, size: str, profile: Path) -> tuple[int, lis
     if not _may_mount(disk):
         pytest.skip("needs the right to mount a tmpfs")
     assert UNSHARE is not None
-    commands = (
-        f"{sys.executable} -m labconsole.cli.main run {profile} --db {disk}/runs.db --json; code=$?; "
-        f"{sys.executable} -m labconsole.cli.main show 1 --db {disk}/runs.db --json; ls {disk}/runs.db.spool >&2; exit $code"
-    )
+    console, database = f"{sys.executable} -m labconsole.cli.main", f"--db {disk}/runs.db --json"
+    commands = f"{console} run {profile} {database}; code=$?; {console} show 1 {database}; exit $code"
     done = subprocess.run(
         [UNSHARE, *MOUNT, str(disk), size, "sh", "-c", commands],
         capture_output=True,

@@ -128,7 +128,7 @@ def test_each_process_has_its_resources_recorded(done: Campaign) -> None:
         assert samples.roles(RESOURCES.name) == ["counter-0", "counter-1", "worker"]
         table = samples.table(RESOURCES.name, "counter-0")
     assert table["rss"].min() > 10_000_000
-    assert 0 <= table["cpu"].min() and table["cpu"].max() < 400
+    assert table["cpu"].min() >= 0 and table["cpu"].max() < 400
 
 
 def test_the_provenance_says_with_what_a_run_was_measured(done: Campaign) -> None:
@@ -145,7 +145,7 @@ def test_the_provenance_says_with_what_a_run_was_measured(done: Campaign) -> Non
 
 def test_events_of_worker_and_roles_are_stored_in_their_order(done: Campaign) -> None:
     events = done["counts"].events
-    assert [event.source for event in events][0] == "worker"
+    assert next(event.source for event in events) == "worker"
     assert {event.source for event in events} == {"worker", "counter-0", "counter-1"}
     assert [event.t_ns for event in events] == sorted(event.t_ns for event in events)
 

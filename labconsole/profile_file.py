@@ -1,0 +1,177 @@
+"""The form of a profile file: its keys, what it extends, overrides, and its faults as sentences."""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, get_args
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from labconsole.trial import TrialError
+
+FORMAT = 1
+
+
+class ProfileError(TrialError):
+    """A profile cannot be used; the message names the file, the key, and the nearest right name."""
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Threshold(_Strict):
+    """Bounds of one metric, in the metric's unit; at least one of them."""
+
+    min: float | None = None
+    max: float | None = None
+
+    @model_validator(mode="after")
+    def _can_be_met(self) -> Threshold:
+        if self.min is None and self.max is None:
+            raise ValueError("give min, max or both")
+        if self.min is not None and self.max is not None and self.min > self.max:
+            raise ValueError(f"min {self.min:g} is above max {self.max:g}")
+        return self
+
+
+class Site(_Strict):
+    """One row of the source's resource table."""
+
+    name: str
+    endpoint: str = ""
+    host_name: str = ""
+    tls_port: int | None = None
+    plain_port: int | None = None
+    server: str = ""
+    infrastructure: str = ""
+    remarks: str = ""
+
+
+class ScenarioTable(_Strict):
+    """One of `[[scenarios]]`."""
+
+    name: str
+    parameters: dict[str, Any] = {}
+    thresholds: dict[str, Threshold] = {}
+
+
+class ProfileFile(_Strict):
+    """The form of a profile file, after `extends` was followed."""
+
+    format: int
+    kind: str
+    name: str = ""
+    title: str = ""
+    description: str = ""
+    repeats: Annotated[int, Field(ge=1, le=1000)] = 1
+    seed: int = 1
+    parameters: dict[str, Any] = {}
+    matrix: dict[str, Annotated[list[Any], Field(min_length=1)]] = {}
+    scenarios: list[ScenarioTable] = []
+    thresholds: dict[str, Threshold] = {}
+    sites: list[Site] = []
+
+
+def merged_tables(path: Path, base_of: Callable[[Path, str], Path], seen: tuple[Path, ...] = ()) -> dict[str, Any]:
+    """The tables of a profile file over those it extends; `base_of(path, name)` finds them. Raises ProfileError."""
+    data = _read(path)
+    base_name = data.pop("extends", None)
+    if base_name is None:
+        return {"name": path.stem, **data}
+    base_path = base_of(path, str(base_name)).resolve()
+    seen = (*seen, path.resolve())
+    if base_path in seen:
+        raise ProfileError(f"The profile {path} extends itself by way of {base_name}; take one of the `extends` out.")
+    base = merged_tables(base_path, base_of, seen)
+    merged = {**base, "name": path.stem, **data}
+    for table in ("parameters", "matrix", "thresholds"):
+        merged[table] = {**_table(base_path, base, table), **_table(path, data, table)}
+    # What one profile fixes the other may vary, and the other way round: the one that extends has its way.
+    for table, other in (("parameters", "matrix"), ("matrix", "parameters")):
+        said = _without(_table(path, data, table), _table(path, data, other))
+        merged[other] = _without(merged[other], said)
+    return merged
+
+
+def _table(path: Path, data: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    table = data.get(name, {})
+    if not isinstance(table, dict):
+        raise ProfileError(f"Profile {path.name}: {name} must be a table, as in [{name}] (it is {table!r}).")
+    return table
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ProfileError(f"The profile {path} cannot be read: {error.strerror}.") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ProfileError(f"The profile {path} is not valid TOML: {error}.") from error
+    if data.get("format") != FORMAT:
+        found = data.get("format", "none")
+        raise ProfileError(f"The profile {path} has format {found}; this console reads `format = {FORMAT}`.")
+    return data
+
+
+def with_overrides(file: ProfileFile, fixed: Mapping[str, Any], repeats: int | None) -> ProfileFile:
+    """The profile with parameters that have one value in all scenarios."""
+    scenarios = [
+        scenario.model_copy(update={"parameters": _without(scenario.parameters, fixed)}) for scenario in file.scenarios
+    ]
+    return file.model_copy(
+        update={
+            "parameters": {**file.parameters, **fixed},
+            "matrix": _without(file.matrix, fixed),
+            "scenarios": scenarios,
+            "repeats": repeats or file.repeats,
+        }
+    )
+
+
+def _without(table: Mapping[str, Any], keys: Iterable[str]) -> dict[str, Any]:
+    return {key: value for key, value in table.items() if key not in keys}
+
+
+def nearest(name: str, choices: Iterable[str]) -> str:
+    """The end of a sentence on a wrong `name`: the choice it is closest to, or all of them."""
+    options = sorted(choices)
+    close = difflib.get_close_matches(name, options, n=1, cutoff=0.5)
+    if close:
+        return f"; did you mean {close[0]}?"
+    return f"; there are: {', '.join(options)}."
+
+
+def fault_sentence(error: ValidationError, model: type[BaseModel]) -> str:
+    """The first fault that pydantic found, as a sentence with the key and the nearest right name."""
+    first = error.errors(include_url=False)[0]
+    key = ".".join(str(part) for part in first["loc"])
+    if first["type"] == "extra_forbidden":
+        *parents, last = first["loc"]
+        return f"there is no key {key}{nearest(str(last), _model_at(model, parents).model_fields)}"
+    if first["type"] == "missing":
+        return f"the key {key} is missing."
+    message = first["msg"].removeprefix("Value error, ")
+    message = message[0].lower() + message[1:]
+    given = "" if isinstance(first["input"], (dict, list)) else f" (it is {first['input']!r})"
+    return f"{key}: {message}{given}." if key else f"{message}."
+
+
+def _model_at(model: type[BaseModel], path: Sequence[int | str]) -> type[BaseModel]:
+    """The model that stands at `path` (as in `ValidationError.errors`) inside `model`."""
+    for part in path:
+        field = model.model_fields.get(str(part))
+        if field is not None:
+            model = next(kind for kind in _types(field.annotation) if issubclass(kind, BaseModel))
+    return model
+
+
+def _types(annotation: Any) -> Iterator[type]:
+    """The classes that a type annotation is made of: `dict[str, Threshold]` gives dict, str, Threshold."""
+    if isinstance(annotation, type) and not get_args(annotation):
+        yield annotation
+    for argument in get_args(annotation):
+        yield from _types(argument)
