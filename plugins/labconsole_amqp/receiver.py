@@ -10,15 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labconsole.clock import now_ns, wall_offset_ns
-from labconsole.trial import Level, Role, RoleContext, TrialError
+from labconsole.trial import Level, RoleContext, TrialError
 from labconsole_amqp.choices import Loop, Mode, Settlement
-from labconsole_amqp.connection import Connection, connect
 from labconsole_amqp.envelope import NUMBER_BEFORE_STAMP, SENDER_SHIFT, Parts, Protection, encode, encoded_size
 from labconsole_amqp.fastlink import Batch, Receiver, Template
 from labconsole_amqp.foreign_form import template_of
+from labconsole_amqp.link_role import LinkRole
 from labconsole_amqp.payload import load_payload
-from labconsole_amqp.queue_check import require_empty
-from labconsole_amqp.role_settings import RoleIdentity, RoleSettings, await_connect, tell_connected
+from labconsole_amqp.role_settings import RoleIdentity
 from labconsole_amqp.samples import (
     FAILED_CHANNEL,
     LATENCY_CHANNEL,
@@ -46,42 +45,36 @@ _LARGEST_NUMBER = 2**63 - 1
 _SEQUENCE_MASK = (1 << SENDER_SHIFT) - 1
 
 
-class ReceiverRole(Role):
+class ReceiverRole(LinkRole):
     """Receives until all that was sent has come, nothing more comes, or it is stopped."""
 
     def __init__(self, context: RoleContext) -> None:
         super().__init__(context)
-        self._settings = RoleSettings.model_validate(context.settings)
-        self._parameters = self._settings.parameters
-        self._sealed = self._parameters.protection is not Protection.NONE
-        self._connection: Connection | None = None
+        self._sealed = self.parameters.protection is not Protection.NONE
         self._received = context.series(RECEIVED)
         self._count = 0
         self._failed = 0
-        self._senders_done = self._parameters.mode is Mode.RECEIVER
+        self._senders_done = self.parameters.mode is Mode.RECEIVER
 
-    def prepare(self) -> dict[str, Any]:
-        """Load keys, and when told to, connect, look into the queue, attach with credit. Raises TrialError."""
-        parameters, protection = self._parameters, self._parameters.protection
-        encrypted = protection is Protection.SIGNED_ENCRYPTED
-        self._payload = load_payload(parameters.payload, as_string=not encrypted).data
-        identity = RoleIdentity(self._settings, "the receiver", self.context)
+    def load(self, identity: RoleIdentity) -> None:
+        """Load the payload that is expected, and keys. Raises TrialError."""
+        encrypted = self.parameters.protection is Protection.SIGNED_ENCRYPTED
+        self._payload = load_payload(self.parameters.payload, as_string=not encrypted).data
         self._verification_key = identity.peer_key if self._sealed else None
         self._decryption_key = identity.private_key if encrypted else None
-        endpoint = identity.endpoint(*await_connect(self.context))
-        if self._settings.check_queue:
-            with connect(endpoint) as first:
-                require_empty(first, parameters, self.context)
-        self._connection = connect(endpoint)
+
+    def attach(self) -> int:
+        """Attach with credit. Raises TrialError."""
+        parameters = self.parameters
         size = encoded_size(
             len(self._payload),
-            protection,
+            parameters.protection,
             parameters.fields_in,
             durable=parameters.durable,
             message_id=parameters.numbered,
         )
         self._link = Receiver(
-            self._connection,
+            self.connection,
             parameters.address,
             window=parameters.credit,
             settled=parameters.settlement is Settlement.PRE_SETTLED,
@@ -90,14 +83,13 @@ class ReceiverRole(Role):
         )
         self._wall_offset_ns = wall_offset_ns()
         self.context.event(WALL_OFFSET, "Offset to Unix time was read.", offset_ns=self._wall_offset_ns)
-        tell_connected(self.context, self._connection, self._link.attach_ns)
-        return {}
+        return self._link.attach_ns
 
-    def run(self) -> dict[str, Any]:
+    def work(self) -> dict[str, Any]:
         """Receive until the end. Raises TrialError."""
         cpu_before = time.process_time_ns()
         end, last_ns = None, now_ns()
-        threads = self._parameters.crypto_threads if self._decryption_key is not None else 1
+        threads = self.parameters.crypto_threads if self._decryption_key is not None else 1
         with ThreadPoolExecutor(threads) as pool:
             while end is None:
                 batch = self._link.receive(_SEALED_BATCH if self._sealed else _BATCH, _PUMP_S)
@@ -115,14 +107,9 @@ class ReceiverRole(Role):
         )
         return {"received": self._count, "failed": self._failed}
 
-    def close(self) -> None:
-        """Close the connection."""
-        if self._connection is not None:
-            self._connection.close()
-
     def _end(self, quiet: bool, quiet_s: float) -> End | None:
         """Whether and why to end now; `quiet_s` is how long no message has come. Raises TrialError."""
-        parameters = self._parameters
+        parameters = self.parameters
         if self.context.stop_requested:
             return End.STOPPED
         self._senders_done = self._senders_done or self.context.take_command() == SENDERS_DONE
@@ -146,9 +133,9 @@ class ReceiverRole(Role):
 
     def _template(self) -> Template:
         """The plain message as the sender sends it."""
-        numbered = self._parameters.numbered
+        numbered = self.parameters.numbered
         message, stamp_offset = encode(
-            Parts(self._payload), durable=self._parameters.durable, message_id=0 if numbered else None
+            Parts(self._payload), durable=self.parameters.durable, message_id=0 if numbered else None
         )
         return Template(message, stamp_offset, stamp_offset - NUMBER_BEFORE_STAMP if numbered else None)
 
@@ -195,7 +182,7 @@ class ReceiverRole(Role):
         return opened
 
     def _open(self, messages: list[bytes]) -> list[Opened]:
-        protection, verify, decrypt = self._parameters.protection, self._verification_key, self._decryption_key
+        protection, verify, decrypt = self.parameters.protection, self._verification_key, self._decryption_key
         return [open_sealed(message, protection, verify, decrypt, expected=self._payload) for message in messages]
 
     def _observe(
@@ -206,7 +193,7 @@ class ReceiverRole(Role):
         good: NDArray[np.bool_],
     ) -> None:
         """Show latencies on the live view, as they will be evaluated, but without the sender's samples."""
-        parameters = self._parameters
+        parameters = self.parameters
         if parameters.numbered:
             sequence = numbers & _SEQUENCE_MASK
         else:
@@ -230,6 +217,6 @@ class ReceiverRole(Role):
 
     def _learn(self, message: bytes) -> None:
         """A broker changed the form of a good message: from now on this form passes in the fast path."""
-        template = template_of(message, numbered=self._parameters.numbered)
+        template = template_of(message, numbered=self.parameters.numbered)
         if template is not None:
             self._link.learn(template)

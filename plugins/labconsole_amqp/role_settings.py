@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
@@ -20,14 +19,11 @@ from labconsole.security.identities import (
     validity_problem,
 )
 from labconsole.security.secrets import SecretSource
-from labconsole.trial import Level, RoleContext, TrialError
-from labconsole_amqp.connection import Connection, Endpoint
+from labconsole.trial import Level, RoleContext
+from labconsole_amqp.connection import Endpoint
 from labconsole_amqp.fastlink_tls import TlsSettings
 from labconsole_amqp.parameters import AmqpParameters
-from labconsole_amqp.samples import CONNECTED
 from labconsole_amqp.sealing import rsa_private_key, rsa_public_key
-
-_POLL_S = 0.002
 
 
 class RoleSettings(BaseModel):
@@ -36,6 +32,8 @@ class RoleSettings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     parameters: AmqpParameters
+    role: str
+    """Sender, receiver or broker, as messages call it."""
     index: int = 0
     own: IdentityFiles | None = None
     """The role's own identity."""
@@ -109,30 +107,3 @@ class RoleIdentity:
             )
             password = source.resolve(f"user {parameters.username} at {host}").reveal()
         return Endpoint(host, port, tls=self.tls(), username=parameters.username or None, password=password)
-
-
-def connect_command(host: str, port: int) -> dict[str, Any]:
-    """The command that lets a sender or receiver, which is loaded and waits, connect."""
-    return {"do": "connect", "host": host, "port": port}
-
-
-def await_connect(context: RoleContext) -> tuple[str, int]:
-    """Wait for the command to connect: (host, port). Raises TrialError when the role is stopped instead."""
-    while (command := context.take_command()) is None:
-        if context.stop_requested:
-            raise TrialError("The run was ended before it had begun.")
-        time.sleep(_POLL_S)
-    return command["host"], command["port"]
-
-
-def tell_connected(context: RoleContext, connection: Connection, attach_ns: int) -> None:
-    """Record how connecting went."""
-    context.event(
-        CONNECTED,
-        f"Connected in {connection.times.total_ns / 1e6:.1f} ms.",
-        connect_ns=connection.times.total_ns,
-        attach_ns=attach_ns,
-        tls=connection.tls_version,
-        cipher=connection.cipher,
-        container=connection.container,
-    )

@@ -9,14 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labconsole.clock import now_ns
-from labconsole.trial import Role, RoleContext, TrialError
+from labconsole.trial import RoleContext, TrialError
 from labconsole_amqp.choices import Loop, Settlement
-from labconsole_amqp.connection import Connection, connect
 from labconsole_amqp.envelope import NUMBER_BEFORE_STAMP, Parts, Protection, encode, message_number
 from labconsole_amqp.fastlink import Sender, Template
+from labconsole_amqp.link_role import LinkRole
 from labconsole_amqp.payload import load_payload
-from labconsole_amqp.queue_check import require_empty
-from labconsole_amqp.role_settings import RoleIdentity, RoleSettings, await_connect, tell_connected
+from labconsole_amqp.role_settings import RoleIdentity
 from labconsole_amqp.samples import ACKNOWLEDGED, SENT, SENT_CHANNEL, WORK_DONE
 from labconsole_amqp.sealed_ahead import Sealed, SealedAhead
 from labconsole_amqp.sealing import seal
@@ -30,45 +29,37 @@ _SLEEP_S = 0.002
 """Waits for a due message end with a sleep, since the wait for a socket only knows whole milliseconds."""
 
 
-class SenderRole(Role):
+class SenderRole(LinkRole):
     """Sends `count` messages (after `warm_up` ones) to the queue."""
 
     def __init__(self, context: RoleContext) -> None:
         super().__init__(context)
-        self._settings = RoleSettings.model_validate(context.settings)
-        self._parameters = self._settings.parameters
-        self._open_loop = self._parameters.loop is Loop.OPEN
-        self._total = self._parameters.per_sender
-        self._connection: Connection | None = None
+        self._open_loop = self.parameters.loop is Loop.OPEN
+        self._total = self.parameters.per_sender
         self._sent = context.series(SENT)
         self._acknowledged = context.series(ACKNOWLEDGED)
         self._done = 0
 
-    def prepare(self) -> dict[str, Any]:
-        """Load payload and keys, and when told to, connect and attach. Raises TrialError."""
-        parameters = self._parameters
-        sealed = parameters.protection is not Protection.NONE
-        encrypted = parameters.protection is Protection.SIGNED_ENCRYPTED
-        self._payload = load_payload(parameters.payload, as_string=not encrypted).data
-        identity = RoleIdentity(self._settings, "the sender", self.context)
+    def load(self, identity: RoleIdentity) -> None:
+        """Load payload and keys, and make the first message. Raises TrialError."""
+        sealed = self.parameters.protection is not Protection.NONE
+        encrypted = self.parameters.protection is Protection.SIGNED_ENCRYPTED
+        self._payload = load_payload(self.parameters.payload, as_string=not encrypted).data
         self._signing_key = identity.private_key if sealed else None
         self._recipient_key = identity.peer_key if encrypted else None
-        first = self._sealed(0).message if sealed else self._template().message
-        endpoint = identity.endpoint(*await_connect(self.context))
-        self._connection = connect(endpoint)
-        if self._settings.check_queue:
-            require_empty(self._connection, parameters, self.context)
-        self._link = Sender(
-            self._connection, parameters.address, settled=parameters.settlement is Settlement.PRE_SETTLED
-        )
-        self._link.check_size(len(first))
-        tell_connected(self.context, self._connection, self._link.attach_ns)
-        return {"message_size": len(first)}
+        self._size = len(self._sealed(0).message if sealed else self._template().message)
 
-    def run(self) -> dict[str, Any]:
+    def attach(self) -> int:
+        """Attach; the broker must take messages of our size. Raises TrialError."""
+        settled = self.parameters.settlement is Settlement.PRE_SETTLED
+        self._link = Sender(self.connection, self.parameters.address, settled=settled)
+        self._link.check_size(self._size)
+        return self._link.attach_ns
+
+    def work(self) -> dict[str, Any]:
         """Send everything, then wait for the last acknowledgement. Raises TrialError."""
         cpu_before = time.process_time_ns()
-        if self._parameters.protection is Protection.NONE:
+        if self.parameters.protection is Protection.NONE:
             self._send_plain()
         else:
             self._send_sealed()
@@ -91,17 +82,12 @@ class SenderRole(Role):
             )
         return {"sent": self._done}
 
-    def close(self) -> None:
-        """Close the connection."""
-        if self._connection is not None:
-            self._connection.close()
-
     def _send_plain(self) -> None:
         template = self._template()
         zeros = np.zeros(_BATCH, np.int32)
         while self._done < self._total and not self.context.stop_requested:
             wanted = min(self._due() - self._done, _BATCH)
-            sent = self._link.send(template, wanted, message_number(self._settings.index, self._done))
+            sent = self._link.send(template, wanted, message_number(self.settings.index, self._done))
             count = len(sent)
             if count:
                 sizes = np.full(count, len(template.message), np.int32)
@@ -114,9 +100,8 @@ class SenderRole(Role):
             self.context.tick()
 
     def _send_sealed(self) -> None:
-        assert self._connection is not None
-        most = self._parameters.crypto_threads * _SEALED_AHEAD
-        with SealedAhead(self._sealed, self._parameters.crypto_threads, self._connection.wake) as ahead:
+        most = self.parameters.crypto_threads * _SEALED_AHEAD
+        with SealedAhead(self._sealed, self.parameters.crypto_threads, self.connection.wake) as ahead:
             while self._done < self._total and not self.context.stop_requested:
                 due = self._due()
                 ahead.order(min(due, self._done + most))
@@ -143,14 +128,14 @@ class SenderRole(Role):
         if not self._open_loop:
             return self._total
         passed_ns = now_ns() - self.context.start_ns
-        return min(self._total, int(passed_ns * self._parameters.rate / 1e9) + 1)
+        return min(self._total, int(passed_ns * self.parameters.rate / 1e9) + 1)
 
     def _wait(self, *, ready: bool) -> None:
         """Wait for the next message to be due if the link and all that is due are `ready`, else for anything."""
         if not (self._open_loop and ready):
             self._link.pump(_PUMP_S)
             return
-        due_ns = self.context.start_ns + int(self._done * 1e9 / self._parameters.rate)
+        due_ns = self.context.start_ns + int(self._done * 1e9 / self.parameters.rate)
         left_s = max(0.0, (due_ns - now_ns()) / 1e9)
         self._link.pump(min(max(0.0, left_s - _SLEEP_S), _PUMP_S))
         left_s = max(0.0, (due_ns - now_ns()) / 1e9)
@@ -159,24 +144,22 @@ class SenderRole(Role):
 
     def _sealed(self, sequence: int) -> Sealed:
         """Message `sequence`, signed, and encrypted in Test 4."""
-        parts = seal(self._payload, self._parameters.protection, self._signing_key, self._recipient_key)
+        parts = seal(self._payload, self.parameters.protection, self._signing_key, self._recipient_key)
         message, stamp_offset = self._encoded(parts, sequence)
         return Sealed(message, stamp_offset, parts.sign_ns, parts.encrypt_ns)
 
     def _template(self) -> Template:
         """The plain message that all of Tests 1 and 2 are made from."""
         message, stamp_offset = self._encoded(Parts(self._payload), 0)
-        return Template(
-            message, stamp_offset, stamp_offset - NUMBER_BEFORE_STAMP if self._parameters.numbered else None
-        )
+        return Template(message, stamp_offset, stamp_offset - NUMBER_BEFORE_STAMP if self.parameters.numbered else None)
 
     def _encoded(self, parts: Parts, sequence: int) -> tuple[bytes, int]:
         """Message `sequence` and the offset of its stamp."""
         return encode(
             parts,
-            fields_in=self._parameters.fields_in,
-            durable=self._parameters.durable,
-            message_id=message_number(self._settings.index, sequence) if self._parameters.numbered else None,
+            fields_in=self.parameters.fields_in,
+            durable=self.parameters.durable,
+            message_id=message_number(self.settings.index, sequence) if self.parameters.numbered else None,
         )
 
     def _record(
@@ -192,7 +175,7 @@ class SenderRole(Role):
         sequence = np.arange(self._done, self._done + count)
         intended_ns = sent_ns
         if self._open_loop:
-            intended_ns = self.context.start_ns + (sequence * (1e9 / self._parameters.rate)).astype(np.int64)
+            intended_ns = self.context.start_ns + (sequence * (1e9 / self.parameters.rate)).astype(np.int64)
         self._sent.extend(
             seq=sequence,
             intended_ns=intended_ns,
@@ -212,10 +195,9 @@ class SenderRole(Role):
 
     def _drain(self) -> None:
         """Wait until all is written and acknowledged, as long as it goes on within the operator's patience."""
-        assert self._connection is not None
-        patience_ns = int(self._parameters.patience * 1e9)
+        patience_ns = int(self.parameters.patience * 1e9)
         left, since_ns = -1, now_ns()
-        while (waiting := self._link.drain(_PUMP_S)) or self._connection.wire.blocked:
+        while (waiting := self._link.drain(_PUMP_S)) or self.connection.wire.blocked:
             self._take_acknowledgements()
             self.context.tick()
             if waiting != left:
@@ -226,5 +208,5 @@ class SenderRole(Role):
         if waiting and not self.context.stop_requested:
             raise TrialError(
                 f"The broker did not acknowledge {waiting} of {self._done} messages within "
-                f"{self._parameters.patience:g} s: is its queue full?"
+                f"{self.parameters.patience:g} s: is its queue full?"
             )

@@ -25,11 +25,12 @@ from labconsole_amqp import curves, evaluation
 from labconsole_amqp.choices import BrokerChoice, Loop, Mode, Settlement
 from labconsole_amqp.envelope import Protection
 from labconsole_amqp.identity_choice import IdentityChoice
+from labconsole_amqp.link_role import connect_command
 from labconsole_amqp.metrics import METRICS
 from labconsole_amqp.parameters import AmqpParameters
 from labconsole_amqp.payload import load_payload
 from labconsole_amqp.receiver import SENDERS_DONE
-from labconsole_amqp.role_settings import RoleSettings, connect_command
+from labconsole_amqp.role_settings import RoleSettings
 from labconsole_amqp.samples import (
     ACKNOWLEDGED,
     FAILED_CHANNEL,
@@ -163,6 +164,7 @@ def _brokers(parameters: AmqpParameters, identities: IdentityChoice) -> tuple[Ro
         return ()
     settings = RoleSettings(
         parameters=parameters,
+        role="broker",
         own=identities.broker if parameters.tls else None,
         trust=identities.trust if parameters.tls else None,
     )
@@ -179,6 +181,7 @@ def _receivers(parameters: AmqpParameters, identities: IdentityChoice) -> tuple[
             _RECEIVER,
             RoleSettings(
                 parameters=parameters,
+                role="receiver",
                 index=index,
                 own=identities.receiver if tls else None,
                 trust=identities.trust if tls else None,
@@ -200,6 +203,7 @@ def _senders(parameters: AmqpParameters, identities: IdentityChoice) -> tuple[Ro
             _SENDER,
             RoleSettings(
                 parameters=parameters,
+                role="sender",
                 index=index,
                 own=identities.sender if tls else None,
                 trust=identities.trust if tls else None,

@@ -1,176 +1,206 @@
-"""The fast link through a foreign broker, RabbitMQ with its AMQP 1.0 plugin: not only our own two ends agree."""
+"""Every figure once more through a broker of other people's: RabbitMQ, and proton.Message as second reader."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
-from proton import Message
+from proton import Message, symbol
 
-from labconsole.trial import TrialError
-from labconsole_amqp import envelope
-from labconsole_amqp.fastlink import (
-    Endpoint,
-    Receiver,
-    Sender,
-    Template,
-    TlsSettings,
-    connect,
-    drain_queue,
-    probe_queue_depth,
-)
-from tests.labconsole_amqp import rabbitmq
-from tests.labconsole_amqp.lab_pki import PASSPHRASE, LabCa
+from labconsole_amqp.connection import Endpoint, connect
+from labconsole_amqp.envelope import FieldsIn, decode
+from labconsole_amqp.fastlink import Receiver
+from labconsole_amqp.payload import load_payload
+from tests.labconsole_amqp.lab import Lab, Outcome, run
+from tests.labconsole_amqp.lab_pki import PASSPHRASE, Identity, LabCa
+from tests.labconsole_amqp.rabbitmq import PASSWORD, USER, RabbitMq, available, rabbitmq_broker
+from tests.labconsole_amqp.test_trial import ALWAYS, CRYPTO, PAYLOADS, SIZES, SIZES_IN_ANNOTATIONS
 
-pytestmark = pytest.mark.skipif(not rabbitmq.available(), reason="rabbitmq-server is not installed")
-
-PAYLOAD = b"(FPL-MAS123-IS -B738/M-SDFGIRWY/S -WMKK0100 -N0450F350 DCT -WSSS0055 -0)"
-CLIENT = "State A"
-QUEUES = tuple(f"q{number}" for number in range(6))
+pytestmark = [
+    pytest.mark.skipif(not available(), reason="rabbitmq-server is not installed (Debian: rabbitmq-server)"),
+    pytest.mark.usefixtures("lab_home"),
+]
 
 
-@dataclass(frozen=True)
 class Foreign:
-    """The broker, and the ways in."""
+    """A running RabbitMQ, which lets state-x and state-y in by their certificates (SASL EXTERNAL)."""
 
-    broker: rabbitmq.RabbitMq
-    pki: LabCa
-    plain: Endpoint
-    secure: Endpoint
+    def __init__(self, rabbit: RabbitMq, ca: LabCa, sender: Identity, receiver: Identity, folder: Path) -> None:
+        self.rabbit = rabbit
+        self._ca, self._sender, self._receiver = ca, sender, receiver
+        self._password = _private(folder / "password", PASSWORD)
+        self._passphrase = _private(folder / "passphrase", PASSPHRASE)
+        self.login = Endpoint(rabbit.host, rabbit.port, username=USER, password=PASSWORD)
+
+    def settings(self, test: int, queue: str, **more: Any) -> dict[str, Any]:
+        """Parameters of a run through it: user and password for Test 1, client certificates for the others."""
+        common = {"broker": "external", "host": "127.0.0.1", "address": RabbitMq.address(queue), "test": test}
+        if test == 1:
+            common |= {"port": self.rabbit.port, "username": USER, "password_file": str(self._password)}
+        else:
+            common |= {
+                "port": self.rabbit.tls_port,
+                "trust": str(self._ca.ca_file),
+                "sender_certificate": str(self._sender.certificate),
+                "sender_key": str(self._sender.key),
+                "sender_passphrase_file": str(self._passphrase),
+                "receiver_certificate": str(self._receiver.certificate),
+                "receiver_key": str(self._receiver.key),
+                "receiver_passphrase_file": str(self._passphrase),
+            }
+        return common | more
+
+    def fetch(self, queue: str, count: int) -> list[bytes]:
+        """The raw messages that lie in the queue."""
+        with connect(self.login) as connection:
+            receiver, raw = Receiver(connection, RabbitMq.address(queue)), []
+            deadline = time.monotonic() + 10
+            while len(raw) < count and time.monotonic() < deadline:
+                batch = receiver.receive(count - len(raw), 0.2)
+                raw += [batch.raw[index] for index in range(len(batch))]
+        return raw
 
 
-@pytest.fixture(scope="module")
-def fresh_queues() -> Iterator[str]:
-    return map(rabbitmq.RabbitMq.address, QUEUES)
-
-
-@pytest.fixture
-def queue(fresh_queues: Iterator[str]) -> str:
-    """A queue for each test: RabbitMQ may pass messages to a pre-settled receiver that has just gone."""
-    return next(fresh_queues)
+def _private(path: Path, text: str) -> Path:
+    path.touch(0o600)
+    path.write_text(text)
+    return path
 
 
 @pytest.fixture(scope="module")
 def foreign(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Foreign]:
     folder = tmp_path_factory.mktemp("foreign")
-    pki = LabCa(folder / "pki")
-    server, client = pki.issue("broker"), pki.issue(CLIENT, encrypted=True)
-    with rabbitmq.rabbitmq_broker(
-        folder, queues=QUEUES, clients=(CLIENT,), ca_file=pki.ca_file, identity=server
-    ) as broker:
-        tls = TlsSettings(pki.ca_file, client.certificate, client.key, PASSPHRASE)
-        assert broker.tls_port is not None
-        yield Foreign(
-            broker,
-            pki,
-            Endpoint(broker.host, broker.port, username=rabbitmq.USER, password=rabbitmq.PASSWORD),
-            Endpoint(broker.host, broker.tls_port, tls),
-        )
+    ca = LabCa(folder / "pki")
+    server = ca.issue("server")
+    sender, receiver = ca.issue("state-x", encrypted=True), ca.issue("state-y", encrypted=True)
+    queues = ("q", "left")
+    with rabbitmq_broker(
+        folder, queues=queues, clients=("state-x", "state-y"), ca_file=ca.ca_file, identity=server
+    ) as rabbit:
+        yield Foreign(rabbit, ca, sender, receiver, folder)
 
 
-def template(payload: bytes = PAYLOAD) -> Template:
-    message, stamp = envelope.encode(envelope.Parts(payload), message_id=envelope.message_number(0, 0))
-    return Template(message, stamp, stamp - envelope.NUMBER_BEFORE_STAMP)
+def all_good(outcome: Outcome, count: int) -> None:
+    assert outcome.failure is None
+    figures = outcome.figures
+    assert figures["sent"] == figures["received"] == count
+    assert [figures[name] for name in ("lost", "duplicated", "unknown", "out_of_order", "failed_verifications")] == [
+        0
+    ] * 5
+    assert set(outcome.verdicts.values()) == {"pass"}
 
 
-def send_all(sender: Sender, message: Template, count: int) -> None:
-    deadline = time.monotonic() + 10
-    while sender.sent < count and time.monotonic() < deadline:
-        sender.send(message, count - sender.sent, envelope.message_number(0, sender.sent))
-        sender.pump(0.05 if sender.capacity == 0 else 0)
-    assert sender.drain(5) == 0
-
-
-@pytest.mark.parametrize("secure", [False, True], ids=["plain", "tls-external"])
-@pytest.mark.parametrize("settled", [False, True], ids=["acknowledged", "pre-settled"])
-def test_messages_arrive_in_order_and_a_learned_form_is_fast(
-    foreign: Foreign, queue: str, secure: bool, settled: bool
+@pytest.mark.parametrize("payload", PAYLOADS)
+@pytest.mark.parametrize("test", (1, 2, 3, 4))
+def test_every_figure_comes_out_through_a_foreign_broker_too(
+    test: int, payload: str, foreign: Foreign, tmp_path: Path
 ) -> None:
-    """RabbitMQ fills the header in; the rest of the message stays ours, so its form can be learned."""
-    with connect(foreign.secure if secure else foreign.plain) as connection:
-        receiver = Receiver(connection, queue, settled=settled, templates=[template()])
-        sender = Sender(connection, queue, settled=settled)
-        send_all(sender, template(), 2000)
-        assert sender.accepted == (0 if settled else 2000)
-        numbers: list[int] = []
-        slow = 0
-        deadline = time.monotonic() + 10
-        while receiver.received < 2000 and time.monotonic() < deadline:
-            batch = receiver.receive(200, 0.2)
-            for index, raw in batch.raw.items():
-                opened = envelope.decode(raw)
-                assert opened.body == PAYLOAD
-                assert opened.message_id is not None
-                batch.numbers[index] = opened.message_id
-                slow += 1
-            if batch.raw:
-                stamp = envelope.find_stamp(raw)
-                receiver.learn(Template(raw, stamp, stamp - envelope.NUMBER_BEFORE_STAMP))
-            numbers += batch.numbers.tolist()
-        assert numbers == [envelope.message_number(0, n) for n in range(2000)]
-        assert 0 < slow <= 200
+    count = 30 if payload == "fpl-fixm" else 200
+    outcome = run(tmp_path / "run", **foreign.settings(test, "q", payload=payload, count=count))
+    all_good(outcome, count)
+    assert outcome.figures["sent_size"] == SIZES[test][PAYLOADS.index(payload)]
+    assert set(outcome.figures) == ALWAYS | CRYPTO[test]
+    containers = {event.data["container"] for event in outcome.told("connected")}
+    assert len(containers) == 1
+    assert "labconsole-broker" not in containers
+    assert {event.data["tls"] is not None for event in outcome.told("connected")} == {test >= 2}
 
 
-def test_a_second_reader_decodes_a_large_message(foreign: Foreign, queue: str) -> None:
-    payload = bytes(65 + n % 26 for n in range(42_708))
-    with connect(foreign.secure) as connection:
-        send_all(Sender(connection, queue), template(payload), 3)
-        receiver = Receiver(connection, queue)
-        deadline = time.monotonic() + 10
-        while receiver.received < 3:
-            assert time.monotonic() < deadline
-            for raw in receiver.receive(10, 1).raw.values():
-                message = Message()
-                message.decode(raw)
-                assert message.body == payload.decode()
+@pytest.mark.parametrize(
+    ("test", "options"),
+    (
+        (1, {"settlement": "pre-settled"}),
+        (1, {"durable": True}),
+        (1, {"numbered": True}),
+        (2, {"loop": "open", "rate": 200.0}),
+        (4, {"fields_in": "message-annotations"}),
+        (4, {"settlement": "pre-settled", "credit": 5}),
+    ),
+)
+def test_options_work_through_a_foreign_broker(
+    test: int, options: dict[str, Any], foreign: Foreign, tmp_path: Path
+) -> None:
+    outcome = run(tmp_path / "run", **foreign.settings(test, "q", count=50, **options))
+    all_good(outcome, 50)
+    if "fields_in" in options:
+        assert outcome.figures["sent_size"] == SIZES_IN_ANNOTATIONS[4][1]
 
 
-def test_a_queue_that_is_not_empty_is_seen_and_drained(foreign: Foreign, queue: str) -> None:
-    with connect(foreign.plain) as connection:
-        assert probe_queue_depth(connection, queue) == 0
-        send_all(Sender(connection, queue), template(), 20)
-        assert probe_queue_depth(connection, queue, limit=100) == 20
-        assert drain_queue(connection, queue) == 20
-        assert probe_queue_depth(connection, queue) == 0
+def test_several_senders_and_receivers_share_a_foreign_queue(foreign: Foreign, tmp_path: Path) -> None:
+    outcome = run(tmp_path / "run", **foreign.settings(4, "q", count=50, numbered=True, senders=2, receivers=2))
+    assert outcome.failure is None
+    assert [outcome.figures[name] for name in ("sent", "received", "lost", "duplicated", "unknown")] == [
+        100,
+        100,
+        0,
+        0,
+        0,
+    ]
+    assert outcome.samples.roles("received") == ["receiver-0", "receiver-1"]
 
 
-def test_a_missing_queue(foreign: Foreign) -> None:
-    """RabbitMQ tells only who wants to receive: a sender's messages vanish there, so look before sending."""
-    missing = foreign.broker.address("nowhere")
-    with connect(foreign.plain) as connection, pytest.raises(TrialError, match="has no queue /amq/queue/nowhere"):
-        Receiver(connection, missing)
-    with connect(foreign.plain) as connection, pytest.raises(TrialError, match="has no queue /amq/queue/nowhere"):
-        probe_queue_depth(connection, missing)
+PROPERTIES, ANNOTATIONS = FieldsIn.APPLICATION_PROPERTIES, FieldsIn.MESSAGE_ANNOTATIONS
 
 
-def test_a_wrong_password(foreign: Foreign) -> None:
-    endpoint = Endpoint(foreign.plain.host, foreign.plain.port, username=rabbitmq.USER, password="wrong")
-    with pytest.raises(TrialError, match="wrong user name or password"):
-        connect(endpoint)
+@pytest.mark.parametrize(
+    ("test", "payload", "fields_in"),
+    (
+        *((test, payload, PROPERTIES) for test in (1, 2, 3, 4) for payload in PAYLOADS),
+        (3, "small", ANNOTATIONS),
+        (4, "fpl-fixm", ANNOTATIONS),
+    ),
+)
+def test_a_second_reader_finds_in_the_foreign_queue_what_was_sent(
+    test: int, payload: str, fields_in: FieldsIn, foreign: Foreign, tmp_path: Path
+) -> None:
+    settings = foreign.settings(test, "left", payload=payload, count=3, mode="sender", fields_in=fields_in)
+    outcome = Lab(tmp_path / "run").run(**settings)
+    assert outcome.failure is None
+    raw = foreign.fetch("left", 3)
+    assert len(raw) == 3
+    text = load_payload(payload).data
+    for message, stamp_ms in zip(raw, outcome.column("sent", "stamp_ms").tolist(), strict=True):
+        second, ours = Message(), decode(message)
+        second.decode(message)
+        fields = second.annotations if fields_in is ANNOTATIONS else second.properties
+        assert int(second.properties["sent_time"]) == ours.stamp_ms == stamp_ms
+        body = second.body.encode() if isinstance(second.body, str) else bytes(second.body)
+        assert body == ours.body
+        if test < 4:
+            assert isinstance(second.body, str)
+            assert body == text
+        names = {1: (), 2: (), 3: ("x-digital-signature",), 4: ("x-digital-signature", "x-encrypted-key", "x-iv")}[test]
+        for name in names:
+            assert len(fields[symbol(name) if fields is second.annotations else name]) == (
+                24 if name == "x-iv" else 344
+            )
 
 
-def test_nobody_comes_in_without_authentication(foreign: Foreign) -> None:
-    with pytest.raises(TrialError, match=r"without|does not offer SASL ANONYMOUS"):
-        connect(Endpoint(foreign.plain.host, foreign.plain.port))
+def test_a_queue_that_is_missing_or_not_empty_is_told_in_one_sentence(foreign: Foreign, tmp_path: Path) -> None:
+    missing = run(tmp_path / "a", **foreign.settings(1, "no-such-queue", count=5))
+    assert missing.failure is not None
+    assert "has no queue /amq/queue/no-such-queue" in missing.failure
+    assert run(tmp_path / "b", **foreign.settings(1, "left", count=7, mode="sender")).failure is None
+    refused = run(tmp_path / "c", **foreign.settings(1, "left", count=5))
+    assert refused.failure is not None
+    assert "is not empty, 7 messages lie in it" in refused.failure
+    all_good(run(tmp_path / "d", **foreign.settings(1, "left", count=5, leftover="drain")), 5)
 
 
-def test_a_client_certificate_is_required(foreign: Foreign) -> None:
-    with pytest.raises(TrialError, match="requires a client certificate"):
-        connect(Endpoint(foreign.secure.host, foreign.secure.port, TlsSettings(foreign.pki.ca_file)))
+def test_a_wrong_password_is_told_in_one_sentence(foreign: Foreign, tmp_path: Path) -> None:
+    wrong = foreign.settings(1, "q", count=5) | {"password_file": str(_private(tmp_path / "wrong", "not this"))}
+    failure = run(tmp_path / "a", **wrong).failure
+    assert failure is not None
+    assert "refused user lab: wrong user name or password" in failure
 
 
-def test_a_foreign_client_certificate(foreign: Foreign, tmp_path: Path) -> None:
-    stranger = LabCa(tmp_path, "Another CA").issue(CLIENT)
-    tls = TlsSettings(foreign.pki.ca_file, stranger.certificate, stranger.key)
-    with pytest.raises(TrialError, match=r"refused our client certificate .* does not know the CA"):
-        connect(Endpoint(foreign.secure.host, foreign.secure.port, tls))
-
-
-def test_a_certificate_whose_name_the_broker_does_not_know(foreign: Foreign) -> None:
-    unknown = foreign.pki.issue("State X")
-    tls = TlsSettings(foreign.pki.ca_file, unknown.certificate, unknown.key)
-    with pytest.raises(TrialError, match="certificate"):
-        connect(Endpoint(foreign.secure.host, foreign.secure.port, tls))
+def test_the_receiver_opens_what_lay_in_the_foreign_queue(foreign: Foreign, tmp_path: Path) -> None:
+    """Sent by one console, kept by a durable queue, received by another."""
+    options = {"count": 20, "durable": True}
+    sent = run(tmp_path / "s", **foreign.settings(4, "left", mode="sender", **options))
+    received = run(tmp_path / "r", **foreign.settings(4, "left", mode="receiver", **options))
+    assert (sent.failure, received.failure) == (None, None)
+    assert (received.figures["received"], received.figures["failed_verifications"]) == (20, 0)
