@@ -153,18 +153,25 @@ class Broker:
         return self._queues.get(address)
 
     def _settle(self) -> None:
-        """Move messages on, write what is to be written, and wait for room where there is none."""
-        for queue in self._queues.values():
-            queue.work()
+        """Move messages on and write them, and wait for room where there is none."""
+        moving = True
+        while moving:
+            moving = False
+            for queue in self._queues.values():
+                moving |= queue.work()
+            self._flush()
         for peer, awaited in tuple(self._peers.items()):
-            if peer.wire is not None and peer.wire.dirty:
-                peer.flush()
             if self._forget_if_gone(peer):
                 continue
             wanted = selectors.EVENT_READ | (selectors.EVENT_WRITE if peer.wants_to_write else 0)
             if wanted != awaited:
                 self._peers[peer] = wanted
                 self._selector.modify(peer.sock, wanted, peer)
+
+    def _flush(self) -> None:
+        for peer in self._peers:
+            if peer.wire is not None and peer.wire.dirty:
+                peer.flush()
 
     def _forget_if_gone(self, peer: Peer) -> bool:
         """At once, before a new client gets the same file descriptor."""

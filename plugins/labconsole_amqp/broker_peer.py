@@ -167,11 +167,11 @@ class Peer:
     def _read(self) -> None:
         wire = self.wire
         assert wire is not None
+        if wire.blocked:
+            # The socket may have room again: then its consumers are served in this turn.
+            wire.write()
         if wire.read():
             self._process(wire)
-        elif wire.blocked:
-            # The socket has room again: its consumers may be served.
-            wire.dirty = True
 
     def _process(self, wire: Wire) -> None:
         """Answer what the client opened, sent, acknowledged and closed."""

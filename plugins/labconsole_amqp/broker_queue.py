@@ -10,6 +10,7 @@ from typing import Any
 from labconsole_amqp.fastlink_wire import TagRing, Wire, ffi, lib, set_condition
 
 _TURN_MESSAGES = 256
+_TURN_BYTES = 256 * 1024
 _BUFFER_BYTES = 64 * 1024
 
 
@@ -65,20 +66,26 @@ class Queue:
         self._size_bytes += sum(map(len, messages))
         self.counts.given_back += len(messages)
 
-    def work(self) -> None:
-        """Pass on what consumers have credit for, and give producers credit for the room that makes."""
+    def work(self) -> bool:
+        """Pass on what consumers take now, and give producers credit for the room that makes.
+
+        Returns whether anything was passed on, so that more may be once it is written.
+        """
+        passed = False
         while self._messages and self._pass_on():
-            pass
+            passed = True
         if not self._messages:
             for outlet in self.outlets:
                 outlet.drained()
         self._grant()
+        return passed
 
     def _pass_on(self) -> bool:
         """Give each consumer one turn; False if none could take anything."""
         passed = False
         for outlet in tuple(self.outlets):
-            count = min(outlet.room, _TURN_MESSAGES, len(self._messages))
+            usual_bytes = self._size_bytes // max(1, len(self._messages)) + 1
+            count = min(outlet.room, _TURN_MESSAGES, _TURN_BYTES // usual_bytes + 1, len(self._messages))
             if count > 0:
                 pop = self._messages.popleft
                 turn = [pop() for _ in range(count)]
@@ -184,14 +191,17 @@ class Outlet(_End):
     def __init__(self, wire: Wire, link: Any, queue: Queue) -> None:
         super().__init__(wire, link, queue)
         self._ring = TagRing()
+        self._session = lib.pn_link_session(link)
         self._settled = lib.pn_link_remote_snd_settle_mode(link) == lib.PN_SND_SETTLED
         self._pending: deque[tuple[Any, bytes]] = deque()
         queue.outlets.append(self)
 
     @property
     def room(self) -> int:
-        """Messages that the consumer takes now: its credit, or 0 while its socket takes no more."""
-        return 0 if self.wire.blocked else int(lib.pn_link_credit(self.link))
+        """Messages that the consumer takes now: its credit, or 0 while there is enough for its socket."""
+        if self.wire.blocked or lib.pn_session_outgoing_bytes(self._session) >= _TURN_BYTES:
+            return 0
+        return int(lib.pn_link_credit(self.link))
 
     def send(self, messages: Iterable[bytes]) -> None:
         """Put messages on the wire."""

@@ -80,6 +80,14 @@ class Link:
         self.connection.pump(timeout_s)
         self._check()
 
+    def _flush(self) -> None:
+        """Write what the socket takes; that the connection is lost is reported by `pump`, after what is in hand."""
+        try:
+            self.connection.flush()
+        except TrialError:
+            # The socket says it again in the pump that follows.
+            return
+
     def close(self) -> None:
         """Detach; deliveries that are not settled go back to the queue. Raises TrialError if the connection is lost.
 

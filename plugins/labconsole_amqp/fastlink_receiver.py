@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labconsole.clock import now_ns
-from labconsole.trial import TrialError
 from labconsole_amqp.connection import Connection
 from labconsole_amqp.fastlink_link import ATTACH_TIMEOUT_S, Link, Template
 from labconsole_amqp.fastlink_wire import ffi, lib
@@ -94,7 +93,8 @@ class Receiver(Link):
         be read.
         """
         if self._readable:
-            self._acknowledge()
+            # Acknowledgements and credit of the batch before go out while the next is read.
+            self._flush()
         else:
             self.pump(timeout_s)
         times: list[int] = []
@@ -104,14 +104,6 @@ class Receiver(Link):
         self.received += len(times)
         self._top_up()
         return self._check_batch(times, sizes, raw)
-
-    def _acknowledge(self) -> None:
-        """Send acknowledgements and credit of the batch before, while the next is already there to be read."""
-        try:
-            self.connection.flush()
-        except TrialError:
-            # The connection is lost: first hand out what came, then the next pump says so.
-            return
 
     @property
     def _readable(self) -> bool:

@@ -81,8 +81,8 @@ class Sender(Link):
     def send(self, template: Template, count: int, first_number: int = 0) -> Sent:
         """Send up to `count` messages from `template`, as many as there is capacity for, numbered from `first_number`.
 
-        Never waits; `pump` when it sent less than asked. Raises TrialError if the message is larger than the peer
-        takes, or the link is gone.
+        Never waits; `pump` when it sent less than asked, and to learn of a lost connection. Raises TrialError if the
+        message is larger than the peer takes.
         """
         self.check_size(len(template.message))
         if self._rows is None or self._rows.template is not template:
@@ -129,7 +129,7 @@ class Sender(Link):
                 advance(link)
                 pending.append(delivery)
         self.sent += len(starts)
-        self.connection.flush()
+        self._flush()
 
     def check_size(self, size: int) -> None:
         """Raises TrialError if the peer does not take a message of `size` bytes."""

@@ -1,7 +1,8 @@
 """TLS for both ends of an AMQP connection: settings, contexts, and failures said in one sentence.
 
-Python's own `ssl` does TLS around the socket, and proton sees plain bytes. Unlike proton's `pn_ssl` it checks IP
-addresses in certificates, tells why a handshake failed, and loads no system CA bundle (25 ms each).
+Python's own `ssl` does TLS around the socket, and proton sees plain bytes. It is as fast as
+proton's `pn_ssl` (measured side by side), and unlike that it checks IP addresses in certificates, tells why a handshake
+failed, and loads no system CA bundle (25 ms each).
 """
 
 from __future__ import annotations
