@@ -324,7 +324,10 @@ class MainWindow(QMainWindow):
         item = next((item for item in self.services.bridge.queue.items if item.run_id == run_id), None)
         reason = item.reason if item is not None and item.reason else self.tr("The reason is in its events.")
         name = item.scenario if item is not None else ""
-        text = self.tr("Run {run} ({name}) failed: {reason} What it measured until then is kept.")
+        if status is RunStatus.FAILED:
+            text = self.tr("Run {run} ({name}) failed: {reason} What it measured until then is kept.")
+        else:
+            text = self.tr("Run {run} ({name}) was interrupted: {reason} What it measured until then is kept.")
         sentence = reason if reason.endswith((".", "!", "?")) else f"{reason}."
         message = text.format(run=run_id, name=name, reason=sentence)
         self.messages.show_message(

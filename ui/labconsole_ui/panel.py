@@ -61,16 +61,18 @@ class TrialPanel(QWidget):
         super().__init__()
         self.context = context
         trial, theme = context.trial, context.theme
-        self.presets = PresetRow(trial, context.plugins, theme)
-        self.form = ParameterForm(trial.parameters, theme, editors)
-        self.run_bar = RunBar(context.bridge, theme, COLUMN_WIDTH)
-        self.sites = SitesTable(theme)
-        self.facts_card = _FactsCard(theme)
+        area = ScrollPage(COLUMN_WIDTH, 20, self)
+        self.presets = PresetRow(trial, context.plugins, theme, area.page)
+        self.form = ParameterForm(trial.parameters, theme, editors, area.page)
+        self.run_bar = RunBar(context.bridge, theme, COLUMN_WIDTH, self)
+        self.sites = SitesTable(theme, area.page)
+        self.facts_card = _FactsCard(theme, area.page)
         self._warnings = QVBoxLayout()
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
-        column.addWidget(self._scrolled(), 1)
+        self._fill(area.column)
+        column.addWidget(area, 1)
         line = QFrame()
         line.setFrameShape(QFrame.Shape.HLine)
         line.setForegroundRole(self.palette().ColorRole.Mid)
@@ -119,9 +121,7 @@ class TrialPanel(QWidget):
             sites=sites,
         )
 
-    def _scrolled(self) -> ScrollPage:
-        area = ScrollPage(COLUMN_WIDTH, 20)
-        column = area.column
+    def _fill(self, column: QVBoxLayout) -> None:
         column.setSpacing(14)
         title = QLabel(self.context.trial.title)
         title.setFont(self.context.theme.font(FontRole.TITLE))
@@ -139,7 +139,6 @@ class TrialPanel(QWidget):
         column.addLayout(self._warnings)
         column.addWidget(self.sites)
         column.addStretch(1)
-        return area
 
     def _connect(self) -> None:
         self.form.judged.connect(self._judged)
@@ -235,8 +234,8 @@ class TrialPanel(QWidget):
 class _FactsCard(QFrame):
     """Facts side by side: a quiet caption, a strong value."""
 
-    def __init__(self, theme: Theme) -> None:
-        super().__init__()
+    def __init__(self, theme: Theme, parent: QWidget) -> None:
+        super().__init__(parent)
         self.setProperty("card", True)
         self._theme = theme
         self._grid = QGridLayout(self)

@@ -34,8 +34,8 @@ class PresetRow(QWidget):
     failed = Signal(str)
     saved = Signal(str)
 
-    def __init__(self, trial: Trial[Any], plugins: Plugins, theme: Theme) -> None:
-        super().__init__()
+    def __init__(self, trial: Trial[Any], plugins: Plugins, theme: Theme, parent: QWidget) -> None:
+        super().__init__(parent)
         self._trial = trial
         self._plugins = plugins
         self._current: Mapping[str, Any] = {}

@@ -30,9 +30,9 @@ class RunBar(QFrame):
     problem_clicked = Signal()
     repeats_changed = Signal()
 
-    def __init__(self, bridge: QueueBridge, theme: Theme, max_width: int) -> None:
-        super().__init__()
-        inner = QWidget()
+    def __init__(self, bridge: QueueBridge, theme: Theme, max_width: int, parent: QWidget) -> None:
+        super().__init__(parent)
+        inner = QWidget(self)
         inner.setMaximumWidth(max_width)
         centred = QHBoxLayout(self)
         centred.setContentsMargins(0, 0, 0, 0)

@@ -10,14 +10,14 @@ from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
 class ScrollPage(QScrollArea):
     """Put content into `column`. Keyboard focus scrolls the page along."""
 
-    def __init__(self, max_width: int, margin: int) -> None:
-        super().__init__()
+    def __init__(self, max_width: int, margin: int, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
         self.setWidgetResizable(True)
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setAlignment(Qt.AlignmentFlag.AlignHCenter)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self.page = QWidget()
+        self.page = QWidget(self.viewport())
         self.page.setProperty("page", True)
         self.page.setMaximumWidth(max_width)
         self.column = QVBoxLayout(self.page)

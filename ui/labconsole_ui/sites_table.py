@@ -13,6 +13,7 @@ from PySide6.QtWidgets import (
     QTableWidget,
     QTableWidgetItem,
     QVBoxLayout,
+    QWidget,
 )
 
 from labconsole_ui.theme import FontRole, Theme
@@ -21,8 +22,8 @@ from labconsole_ui.theme import FontRole, Theme
 class SitesTable(QFrame):
     """One column for each site, as the source prints it; rows that no site fills are left out."""
 
-    def __init__(self, theme: Theme) -> None:
-        super().__init__()
+    def __init__(self, theme: Theme, parent: QWidget) -> None:
+        super().__init__(parent)
         self.setProperty("card", True)
         self._titles = {
             "endpoint": self.tr("Endpoint"),

@@ -18,7 +18,7 @@ from labconsole_ui.colours import DARK, LIGHT, Colours
 from labconsole_ui.style import style_sheet
 
 FONT_FILES = ("Inter-Regular.otf", "Inter-Medium.otf", "Inter-SemiBold.otf")
-ICON_SIZES = (16, 20, 24, 32, 48, 64, 96)
+ICON_SIZES = (16, 24, 32, 64)
 
 
 class ThemeMode(StrEnum):

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import psutil
 import pytest
 from PySide6.QtCore import QEvent, QObject, Qt
 from PySide6.QtWidgets import QAbstractButton, QApplication, QComboBox, QLabel, QMenu, QPushButton, QWidget
@@ -124,6 +125,25 @@ def test_failed_run_is_told_with_its_reason_and_leads_to_the_run(qtbot: QtBot, w
     assert entry.message.sentence.startswith(f"Run {run_id} (A) failed: ")
     assert "refused" in entry.message.sentence
     assert "kept" in entry.message.sentence
+    qtbot.mouseClick(entry.link_button, Qt.MouseButton.LeftButton)
+    assert window.pages.current_key == f"run:{run_id}"
+
+
+def test_killed_run_is_told_and_its_samples_so_far_are_there(qtbot: QtBot, window: MainWindow) -> None:
+    queue = window.services.bridge.queue
+    (run_id,) = queue.submit(endless())
+    qtbot.waitUntil(lambda: queue.items[0].done > 0, timeout=30_000)
+    qtbot.wait(600)
+    (worker,) = [child for child in psutil.Process().children() if "labconsole.engine.worker" in child.cmdline()]
+    with qtbot.waitSignal(window.services.bridge.finished, timeout=30_000):
+        worker.kill()
+    (entry,) = window.messages.entries()
+    assert "was interrupted" in entry.message.sentence
+    assert "kept" in entry.message.sentence
+    with window.services.reader() as reader:
+        detail = reader.run(run_id)
+    assert detail.row.status is RunStatus.INTERRUPTED
+    assert sum(series.rows for series in detail.series) > 0
     qtbot.mouseClick(entry.link_button, Qt.MouseButton.LeftButton)
     assert window.pages.current_key == f"run:{run_id}"
 

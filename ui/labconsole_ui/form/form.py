@@ -27,10 +27,14 @@ class ParameterForm(QWidget):
     field_focused = Signal(object)
 
     def __init__(
-        self, model: type[Parameters], theme: Theme, editors: Mapping[str, EditorFactory] | None = None
+        self,
+        model: type[Parameters],
+        theme: Theme,
+        editors: Mapping[str, EditorFactory] | None = None,
+        parent: QWidget | None = None,
     ) -> None:
         """`editors` replaces the usual editor of the fields it names."""
-        super().__init__()
+        super().__init__(parent)
         self._editors = editors or {}
         self._model = model
         self._theme = theme
@@ -170,15 +174,14 @@ class ParameterForm(QWidget):
             self._add_section(title, entries)
 
     def _add_section(self, title: str, entries: list[tuple[FieldSpec, tuple[str, ...]]]) -> None:
-        rows = []
+        # From the top down: a widget that gets its parent late is styled again with all that it holds.
+        section = FormSection(title, self._theme, self, folded=len(self.sections) >= OPEN_SECTIONS)
         for spec, path in entries:
-            row = FieldRow(spec, path, self._theme, self._editors.get(spec.name))
+            row = FieldRow(spec, path, self._theme, section.body, self._editors.get(spec.name))
             row.edited.connect(self._debounce.start)
             row.focused.connect(self.field_focused)
             self._rows[path] = row
-            rows.append(row)
-        folded = len(self.sections) >= OPEN_SECTIONS
-        section = FormSection(title, rows, self._theme, folded=folded)
+            section.add_row(row)
         self.sections.append(section)
         self._column.addWidget(section)
 

@@ -39,9 +39,14 @@ class FieldRow(QWidget):
     focused = Signal(object)
 
     def __init__(
-        self, spec: FieldSpec, path: tuple[str, ...], theme: Theme, make_editor: EditorFactory | None = None
+        self,
+        spec: FieldSpec,
+        path: tuple[str, ...],
+        theme: Theme,
+        parent: QWidget,
+        make_editor: EditorFactory | None = None,
     ) -> None:
-        super().__init__()
+        super().__init__(parent)
         self.spec = spec
         self.path = path
         self.editor = (make_editor or _EDITORS[spec.kind])(spec)
@@ -52,7 +57,7 @@ class FieldRow(QWidget):
         grid.setColumnMinimumWidth(0, LABEL_WIDTH)
         grid.setColumnStretch(1, 1)
         if spec.kind is not FieldKind.FLAG and not self.editor.wide:
-            label = QLabel(spec.title)
+            label = QLabel(spec.title, self)
             label.setFixedWidth(LABEL_WIDTH)
             label.setWordWrap(True)
             label.setBuddy(self.editor)
@@ -75,7 +80,7 @@ class FieldRow(QWidget):
             grid.addWidget(self.editor, 0, 0, 1, 2)
         else:
             grid.addWidget(self.editor, 0, 1)
-        self.reset_button = QToolButton()
+        self.reset_button = QToolButton(self)
         theme.bind_icon(self.reset_button, "reset", "muted")
         self.reset_button.setAccessibleName(self.tr("Reset to default: {title}").format(title=spec.title))
         self.reset_button.setToolTip(self.tr("Back to the default: {value}").format(value=_shown(spec)))
@@ -85,7 +90,7 @@ class FieldRow(QWidget):
         self.reset_button.setSizePolicy(policy)
         self.reset_button.clicked.connect(self.reset)
         grid.addWidget(self.reset_button, 0, 2, Qt.AlignmentFlag.AlignTop)
-        self.error_label = QLabel()
+        self.error_label = QLabel(self)
         self.error_label.setProperty("tone", "bad")
         self.error_label.setWordWrap(True)
         self.error_label.setFont(theme.font(FontRole.CAPTION))

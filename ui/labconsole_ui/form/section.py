@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QToolButton, QVBoxLayout, QWidget
 
@@ -14,22 +12,22 @@ from labconsole_ui.theme import Theme
 class FormSection(QFrame):
     """A section without a title cannot be folded."""
 
-    def __init__(self, title: str, rows: Sequence[FieldRow], theme: Theme, *, folded: bool) -> None:
-        super().__init__()
-        self.rows = tuple(rows)
+    def __init__(self, title: str, theme: Theme, parent: QWidget, *, folded: bool) -> None:
+        super().__init__(parent)
+        self.rows: list[FieldRow] = []
         self._theme = theme
         self.setProperty("card", True)
         column = QVBoxLayout(self)
         column.setContentsMargins(14, 10, 14, 12)
         column.setSpacing(6)
-        self.fold_button = QToolButton()
+        self.fold_button = QToolButton(self)
         self.fold_button.setText(title)
         self.fold_button.setProperty("section", True)
         self.fold_button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         self.fold_button.setIconSize(QSize(16, 16))
         self.fold_button.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.fold_button.clicked.connect(self._toggle)
-        self.summary = QLabel()
+        self.summary = QLabel(self)
         self.summary.setProperty("muted", True)
         line = QHBoxLayout()
         line.addWidget(self.fold_button)
@@ -38,17 +36,20 @@ class FormSection(QFrame):
         line.addStretch(1)
         line.addWidget(self.summary)
         column.addLayout(line)
-        self.body = QWidget()
-        inner = QVBoxLayout(self.body)
-        inner.setContentsMargins(6, 0, 4, 2)
-        inner.setSpacing(8)
-        for row in rows:
-            inner.addWidget(row)
-            row.edited.connect(self._summarise)
+        self.body = QWidget(self)
+        self._inner = QVBoxLayout(self.body)
+        self._inner.setContentsMargins(6, 0, 4, 2)
+        self._inner.setSpacing(8)
         column.addWidget(self.body)
         theme.changed.connect(self._show_fold)
         self.body.setVisible(not (folded and title))
         self._show_fold()
+
+    def add_row(self, row: FieldRow) -> None:
+        """Put a row, made with `body` as its parent, beneath the others."""
+        self.rows.append(row)
+        self._inner.addWidget(row)
+        row.edited.connect(self._summarise)
 
     @property
     def folded(self) -> bool:
