@@ -100,6 +100,15 @@ def test_the_mean_does_not_sink_while_roles_drain(latencies: np.ndarray) -> None
     assert live.figures("received").rate == 0
 
 
+def test_the_progress_is_told_from_another_channel_that_ends_with_the_same_count() -> None:
+    live = LiveRun((LiveChannel("sent", "Sent", "msg"), LiveChannel("received", "Received", "msg")))
+    for second, (sent, received) in enumerate(((0, 0), (60, 20), (100, 70), (100, 100)), start=1):
+        channels = {"sent": ChannelFrame(sent), "received": ChannelFrame(received)}
+        live.take(LiveFrame(T0 + second * 10**9, T0, received, 100, channels, {}))
+    assert live.progress == "received"
+    assert live.figures("received").mean_rate == pytest.approx(25)
+
+
 def test_before_t0_only_resources_are_drawn() -> None:
     live = LiveRun(CHANNELS)
     for step in range(3):

@@ -121,7 +121,7 @@ class LiveView(QWidget):
         counted = live.names(observed=False)
         self.rate_plot.set_unit(rate_unit(live.channel(counted[0]).unit) if counted else "")
         self.rate_plot.set_curves(
-            [_curve(live.channel(name).title, curve, zero) for name, curve in live.rates.items()],
+            [_curve(live.channel(name).title, live.rates[name], zero) for name in counted if name in live.rates],
         )
         several = len(live.latencies) > 1
         self.latency_plot.set_curves(
@@ -164,23 +164,24 @@ class LiveView(QWidget):
             Figure(self.tr("Done"), done, self.tr("Counts of the channel that shows the progress")),
             Figure(self.tr("Elapsed"), format_duration(elapsed), self.tr("Time since T0, the start of the load")),
         ]
-        counted = self._live.names(observed=False)
-        progress = [name for name in counted if frame.channels[name].count == frame.done] or counted
-        for name in progress[:1]:
-            figures += self._rate_figures(self._live.channel(name), self._live.figures(name))
+        progress = self._live.progress
+        if progress is not None:
+            figures += self._rate_figures(self._live.channel(progress), self._live.figures(progress))
         for name in self._live.names(observed=True)[:1]:
             figures += self._latency_figures(self._live.channel(name), self._live.figures(name))
         about = self.tr("Counted since T0")
+        others = [name for name in self._live.names(observed=False) if name != progress and frame.channels[name].count]
         return figures + [
-            Figure(self._live.channel(name).title, f"{frame.channels[name].count:,}", about) for name in counted
+            Figure(self._live.channel(name).title, f"{frame.channels[name].count:,}", about) for name in others
         ]
 
     def _rate_figures(self, channel: LiveChannel, figures: ChannelFigures) -> list[Figure]:
         unit = rate_unit(channel.unit)
+        rate = _rounded(figures.rate) if self._status is None else None
         now = self.tr("{0} in the last second").format(channel.title)
         mean = self.tr("{0} since T0, divided by the time from T0 to the last count").format(channel.title)
         return [
-            Figure(self.tr("Rate now"), format_figure(_rounded(figures.rate), unit), now),
+            Figure(self.tr("Rate now"), format_figure(rate, unit), now),
             Figure(self.tr("Mean since T0"), format_figure(_rounded(figures.mean_rate), unit), mean),
         ]
 

@@ -27,7 +27,7 @@ class FigureStrip(QWidget):
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._theme = theme
-        self._flow = FlowLayout(self, spacing=8)
+        self._flow = FlowLayout(self, spacing=6)
         self._tiles: dict[str, _Tile] = {}
         policy = self.sizePolicy()
         policy.setHeightForWidth(True)
@@ -61,12 +61,12 @@ class _Tile(QFrame):
         caption.setProperty("muted", True)
         caption.setFont(theme.font(FontRole.CAPTION))
         self.value = QLabel(self)
-        self.value.setFont(theme.font(FontRole.HEADING))
+        self.value.setFont(theme.font(FontRole.STRONG))
         self.value.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.value.setMinimumWidth(self.value.fontMetrics().horizontalAdvance("000,000"))
         layout = QVBoxLayout(self)
-        layout.setContentsMargins(10, 6, 10, 6)
-        layout.setSpacing(1)
+        layout.setContentsMargins(8, 4, 8, 4)
+        layout.setSpacing(0)
         layout.addWidget(caption)
         layout.addWidget(self.value)
         self.set_value(figure)

@@ -65,6 +65,7 @@ class LiveRun:
         self._recent: deque[LiveFrame] = deque()
         self._first_ns: int | None = None
         self._counted_ns: dict[str, int] = {}
+        self._progress: list[str] = []
         self.latest: LiveFrame | None = None
         self.rates: dict[str, GrowingCurve] = {}
         self.latencies: dict[str, dict[str, GrowingCurve]] = {}
@@ -105,6 +106,7 @@ class LiveRun:
             if channel.count > (before[name].count if name in before else 0):
                 self._counted_ns[name] = frame.t_ns
         self.latest = frame
+        self._follow_progress(frame)
         for name, usage in frame.usage.items():
             self.cpu.setdefault(name, GrowingCurve()).append(frame.t_ns, usage.cpu)
             self.memory.setdefault(name, GrowingCurve()).append(frame.t_ns, usage.rss)
@@ -117,6 +119,11 @@ class LiveRun:
         self._recent.append(frame)
         if earlier is not None:
             self._extend(frame, earlier)
+
+    @property
+    def progress(self) -> str | None:
+        """The counted channel that shows the progress, None before the first count."""
+        return self._progress[0] if self._progress else None
 
     def figures(self, name: str) -> ChannelFigures:
         """The figures of a channel at the latest frame. Raises KeyError for a channel that nobody reported."""
@@ -135,6 +142,12 @@ class LiveRun:
             _histogram_mean(frame.histogram.bins),
             {label: value for label, value in quantiles.items() if value is not None},
         )
+
+    def _follow_progress(self, frame: LiveFrame) -> None:
+        """Frames do not name the channel behind `done`: it is the one whose count has always been the same."""
+        candidates = self._progress or self.names(observed=False)
+        same = [name for name in candidates if name in frame.channels and frame.channels[name].count == frame.done]
+        self._progress = same or self._progress
 
     def _window_begin(self, frame: LiveFrame) -> LiveFrame | None:
         """The newest frame that is at least a second older than `frame`, or the oldest there is; drops older ones."""

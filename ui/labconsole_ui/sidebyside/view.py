@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import QPoint, Qt
-from PySide6.QtGui import QAction
+from PySide6.QtGui import QAction, QResizeEvent
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
@@ -133,12 +133,21 @@ class SideBySideView(QWidget):
         self._parameter_model.set_records(lines)
         self.parameters.setVisible(bool(lines))
         self.parameters.fit_columns(widest=260)
-        rows = min(len(lines), 8)
-        header = self.parameters.horizontalHeader().sizeHint().height()
-        self.parameters.setFixedHeight(header + rows * self.parameters.verticalHeader().defaultSectionSize() + 6)
+        self._fit_parameters()
         self.parameters_label.setText(
             self.tr("Parameters that differ") if differing else self.tr("All parameters are equal")
         )
+
+    def _fit_parameters(self) -> None:
+        """As high as its rows, up to a third of the view."""
+        header = self.parameters.horizontalHeader().sizeHint().height()
+        rows = self._parameter_model.rowCount() * self.parameters.verticalHeader().defaultSectionSize()
+        self.parameters.setFixedHeight(min(header + rows + 6, max(self.height() // 3, header + 40)))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Share the height between parameters and metrics."""
+        super().resizeEvent(event)
+        self._fit_parameters()
 
     def _headings(self, table: Table) -> list[str]:
         headings = []
@@ -228,7 +237,8 @@ class SideBySideView(QWidget):
         self.title = QLabel(self.tr("Side by side"), self)
         self.baseline_box = QComboBox(self)
         self.baseline_box.setAccessibleName(self.tr("Baseline"))
-        self.baseline_box.setMinimumWidth(220)
+        self.baseline_box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        self.baseline_box.setMinimumContentsLength(14)
         self.baseline_box.currentIndexChanged.connect(self.set_baseline)
         baseline = QLabel(self.tr("&Baseline"), self)
         baseline.setBuddy(self.baseline_box)
@@ -260,7 +270,8 @@ class SideBySideView(QWidget):
         self.note.setWordWrap(True)
         head = QHBoxLayout()
         head.setSpacing(10)
-        head.addWidget(self.title, 1)
+        head.addWidget(self.title)
+        head.addStretch(1)
         for widget in (self.group_box, baseline, self.baseline_box, export):
             head.addWidget(widget)
         fold = QHBoxLayout()
