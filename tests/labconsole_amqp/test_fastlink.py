@@ -323,6 +323,33 @@ class TestConnecting:
         ):
             connect(tls_endpoint(broker, TlsSettings(pki.ca_file)))
 
+    def test_a_server_certificate_of_tomorrow(self, pki: LabCa) -> None:
+        server = pki.issue("early broker", days=(1, 10))
+        tls = TlsSettings(pki.ca_file, server.certificate, server.key)
+        with (
+            serving(BrokerSettings(queues=("q",), tls_port=0, tls=tls)) as broker,
+            pytest.raises(TrialError, match="is not yet valid: check both clocks"),
+        ):
+            connect(tls_endpoint(broker, TlsSettings(pki.ca_file)))
+
+    def test_no_tls_version_in_common(self, pki: LabCa) -> None:
+        server = pki.issue("modern broker")
+        tls = TlsSettings(pki.ca_file, server.certificate, server.key, minimum_version="TLSv1.3")
+        with (
+            serving(BrokerSettings(queues=("q",), tls_port=0, tls=tls)) as broker,
+            pytest.raises(TrialError, match="does not speak the TLS versions allowed here"),
+        ):
+            connect(tls_endpoint(broker, TlsSettings(pki.ca_file, maximum_version="TLSv1.2")))
+
+    def test_a_certificate_can_be_trusted_itself_without_its_ca(self, pki: LabCa) -> None:
+        """Two States without a common CA can trust the certificate of the other (WP/16, "Objective")."""
+        server = pki.issue("peer broker")
+        tls = TlsSettings(pki.ca_file, server.certificate, server.key)
+        client = pki.issue("peer client")
+        with serving(BrokerSettings(queues=("q",), tls_port=0, tls=tls)) as broker:
+            pinned = TlsSettings(server.certificate, client.certificate, client.key)
+            connect(tls_endpoint(broker, pinned)).close()
+
     def test_no_client_certificate(self, tls_broker: Serving, pki: LabCa) -> None:
         with pytest.raises(TrialError, match="requires a client certificate"):
             connect(tls_endpoint(tls_broker, TlsSettings(pki.ca_file)))
