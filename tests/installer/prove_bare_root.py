@@ -87,7 +87,7 @@ def inside(root: Path, command: str, user: str, network: bool = True) -> tuple[i
     ]
     path = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
     home = "HOME=/home/trial" if user == USER else "HOME=/root"
-    in_clone = f"cd /{PLACE} || exit; {command}"
+    in_clone = f"cd /{PLACE} || exit; {command}; exit $?"  # the shell stays, as the init that reaps orphans
     inner = [str(root), "/usr/bin/env", "-i", path, home, "LANG=C.UTF-8", *settings, "/bin/bash", "-c", in_clone]
     namespaces = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--propagation", "private"]
     namespaces += [] if network else ["--net"]
