@@ -60,7 +60,12 @@ def run_broker(options: dict[str, Any]) -> dict[str, Any]:
     broker = Broker(BrokerSettings(queues=(_QUEUE,), tls_port=0, tls=tls))
     print(json.dumps(asdict(broker.listen())), flush=True)
     enough = threading.Event()
-    threading.Thread(target=lambda: (sys.stdin.read(), enough.set()), daemon=True).start()
+
+    def wait_for_end() -> None:
+        sys.stdin.read()
+        enough.set()
+
+    threading.Thread(target=wait_for_end, daemon=True).start()
     broker.serve(enough.is_set, lambda: None)
     broker.close()
     return {"messages": sum(counts.taken_in for counts in broker.counts().values())}

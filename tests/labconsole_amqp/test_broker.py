@@ -199,7 +199,6 @@ class TestSettlement:
             receiver.reject()
             assert receiver.receive(5).body == "b"
             receiver.accept()
-            receiver.close()
         finally:
             client.close()
         with connect(broker.plain) as connection:

@@ -126,6 +126,7 @@ class TestTransfer:
             message.decode(raw)
             assert message.body == PAYLOAD.decode()
             assert message.id == number
+            assert message.properties is not None
             assert abs(message.properties["sent_time"] - time.time() * 1000) < 10_000
 
     def test_distinct_messages_pass_unchanged_but_for_the_stamp(self, connection: Connection) -> None:
