@@ -79,6 +79,9 @@ def test_drag_moves_a_run(view: QueueView, bridge: QueueBridge) -> None:
     dragged = view.model.mimeData([view.model.index(0, 0)])
     view.model.dropMimeData(dragged, Qt.DropAction.MoveAction, 3, 0, view.model.index(-1, -1))
     assert names(view) == ["A", "B", "C"]
+    dragged = view.model.mimeData([view.model.index(0, 0)])
+    view.model.dropMimeData(dragged, Qt.DropAction.MoveAction, 2, 0, view.model.index(-1, -1))
+    assert names(view) == ["B", "A", "C"]
 
 
 def test_remove_takes_waiting_runs_out_and_marks_them_cancelled(
