@@ -22,6 +22,7 @@ def _verdict(name: str, bounds: Mapping[str, float], metric: Metric | None) -> V
     asked = " and ".join(
         f"{word} {bounds[key]:g}" for key, word in (("min", "at least"), ("max", "at most")) if key in bounds
     )
-    reason = f"{name} is {metric.value:g} {metric.unit}; asked: {asked} {metric.unit}.".replace(" .", ".")
+    unit = f" {metric.unit}" if metric.unit else ""
+    reason = f"{name} is {metric.value:g}{unit}; asked: {asked}{unit}."
     result = "pass" if low <= metric.value <= high else "fail"
     return Verdict(PREFIX + name, result, reason, {"value": metric.value, "bounds": dict(bounds)})

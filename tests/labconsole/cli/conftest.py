@@ -1,0 +1,53 @@
+"""Runs `labconsole` as its own process, with the practice plugin installed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.helpers.practice import PLUGIN
+
+
+class CommandLine:
+    """Starts `labconsole`; its home and database are the test's own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.environment = {**os.environ, "PYTHONPATH": str(PLUGIN)}
+
+    def __call__(self, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+        """Run a command to its end."""
+        return subprocess.run(
+            self.command(*arguments), capture_output=True, text=True, timeout=90, env=self.environment, cwd=self.folder
+        )
+
+    def start(self, *arguments: str | Path) -> subprocess.Popen[str]:
+        """Start a command; the test ends it."""
+        return subprocess.Popen(
+            self.command(*arguments),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=self.environment,
+            cwd=self.folder,
+        )
+
+    @staticmethod
+    def command(*arguments: str | Path) -> list[str]:
+        """The arguments of a `labconsole` process."""
+        return [sys.executable, "-m", "labconsole.cli.main", *map(str, arguments)]
+
+    def profile(self, text: str, name: str = "practice") -> Path:
+        """Write a profile."""
+        path = self.folder / f"{name}.toml"
+        path.write_text(text, encoding="utf-8")
+        return path
+
+
+@pytest.fixture
+def labconsole(tmp_path: Path) -> CommandLine:
+    return CommandLine(tmp_path)

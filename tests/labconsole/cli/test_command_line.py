@@ -1,0 +1,249 @@
+"""The command line as scripts and people meet it: output, exit codes, and one clear sentence for each mistake."""
+
+from __future__ import annotations
+
+import csv
+import json
+import signal
+import sqlite3
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from labconsole.store.reader import Reader
+from labconsole.store.records import RunStatus
+from tests.helpers.practice import Bench, profile_text, wait_until
+from tests.labconsole.cli.conftest import CommandLine
+
+NAMED_METRICS = (
+    *("connect_time", "send_duration", "send_rate", "sent_size", "receiver_link_time", "receive_duration"),
+    *("received_size", "throughput", "latency_mean", "latency_p50", "latency_p99", "lost", "failed_verifications"),
+)
+
+
+def test_run_json_prints_one_object_per_run_and_nothing_else(labconsole: CommandLine, tmp_path: Path) -> None:
+    """The built-in demo on the real broker, with the names that others rely on."""
+    done = labconsole("run", "demo", "--set", "count=300", "--json", "--db", tmp_path / "own.db")
+    assert done.returncode == 0, done.stderr
+    runs: list[dict[str, Any]] = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [run["run"] for run in runs] == [1, 2, 3, 4]
+    assert runs[0]["scenario"] == "Test 1: plain"
+    for run in runs:
+        assert (run["status"], run["profile"]) == ("finished", "demo")
+        assert run["parameters"]["count"] == 300
+        for name in NAMED_METRICS:
+            assert set(run["metrics"][name]) == {"value", "unit"}, name
+        assert run["metrics"]["throughput"]["unit"] == "msg/s" and run["metrics"]["lost"]["value"] == 0
+    assert [run["metrics"]["sent_size"]["value"] for run in runs] == [282, 282, 652, 1053]
+    assert (tmp_path / "own.db").exists()
+    assert "Run 1 " not in done.stdout and done.stderr == ""
+
+
+def test_a_run_for_people_shows_a_table_and_where_everything_lies(labconsole: CommandLine, tmp_path: Path) -> None:
+    profile = labconsole.profile(profile_text({"count": 100}, {"count": 300}))
+    done = labconsole("run", profile, "--repeat", "2", "--csv", tmp_path / "csv", "--db", "here.db")
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[0].split() == ["scenario", "1", "scenario", "2"]
+    assert lines[1].split() == ["Metric", "Unit", "2", "runs,", "mean", "2", "runs,", "mean"]
+    assert lines[2].split() == ["Counted", "↑", "100", "300", "(+200.0", "%)"], "no cell is cut or broken in a pipe"
+    assert "Runs 1-4 are in here.db" in done.stdout
+    assert "Run 3 (scenario" in done.stderr
+    rows = list(csv.DictReader((tmp_path / "csv" / "metrics.csv").open(encoding="utf-8")))
+    assert [row["value"] for row in rows if row["metric"] == "counted"].count("300.0") == 2
+    assert (tmp_path / "csv" / "run-4" / "parameters.csv").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["run", "dmo"], "No profile is called dmo; did you mean demo?"),
+        (["run", "nowhere/x.toml"], "The profile nowhere/x.toml does not exist; `labconsole profiles` lists"),
+        (["run", "demo", "--set", "cuont=3"], "Profile demo.toml: there is no key cuont; did you mean count?"),
+        (["run", "demo", "--set", "count"], "--set count is not of the form KEY=VALUE."),
+        (["run", "demo", "--set", "count=many"], "Profile demo.toml: count: input should be a valid integer"),
+        (["run", "demo", "--repeat", "0"], "The number of repeats must be 1 or more, not 0."),
+        (["run", "demo", "--repeat", "often"], "argument --repeat: invalid int value: 'often'"),
+        (["trials", "amqp.mesaging"], "no trial is called amqp.mesaging; there are: amqp.messaging"),
+        (["frobnicate"], "invalid choice: 'frobnicate'"),
+        ([], "the following arguments are required: COMMAND"),
+    ],
+)
+def test_bad_usage_is_said_in_one_sentence(labconsole: CommandLine, arguments: list[str], sentence: str) -> None:
+    done = labconsole(*arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert sentence in done.stderr and "Traceback" not in done.stderr
+
+
+def test_a_failed_run_is_exit_code_1_and_the_others_still_run(labconsole: CommandLine) -> None:
+    profile = labconsole.profile(profile_text({"fault": "refuse"}, {"count": 100}))
+    done = labconsole("run", profile, "--json")
+    assert done.returncode == 1
+    failed, finished = [json.loads(line) for line in done.stdout.splitlines()]
+    assert (failed["status"], failed["reason"]) == ("failed", "The counter refuses to go on: ask it nicely.")
+    assert finished["status"] == "finished"
+    assert "failed: The counter refuses to go on: ask it nicely." in done.stderr
+
+
+def test_a_missed_threshold_is_exit_code_3(labconsole: CommandLine) -> None:
+    profile = labconsole.profile(profile_text(count=100) + "[thresholds]\ncounted = { min = 101, max = 200 }\n")
+    done = labconsole("run", profile, "--json")
+    assert done.returncode == 3, done.stderr
+    run = json.loads(done.stdout)
+    assert run["status"] == "finished"
+    [verdict] = [verdict for verdict in run["verdicts"] if verdict["name"] == "threshold: counted"]
+    assert verdict == {
+        "name": "threshold: counted",
+        "result": "fail",
+        "reason": "counted is 100; asked: at least 101 and at most 200.",
+    }
+    assert labconsole("run", profile, "--set", "count=150").returncode == 0
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="sends signals")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_cancels_everything_and_is_exit_code_130(
+    labconsole: CommandLine, tmp_path: Path, number: signal.Signals
+) -> None:
+    profile = labconsole.profile(profile_text({}, {}, count=1_000_000, rate=1000))
+    console = labconsole.start("run", profile, "--json", "--db", "runs.db")
+    database = tmp_path / "runs.db"
+    assert wait_until(lambda: _status(database, 1) is RunStatus.RUNNING, 30)
+    console.send_signal(number)
+    output, errors = console.communicate(timeout=30)
+    assert console.returncode == 130, errors
+    runs = [json.loads(line) for line in output.splitlines()]
+    assert [run["status"] for run in runs] == ["cancelled", "cancelled"]
+    assert "Traceback" not in errors
+
+
+def _status(database: Path, run_id: int) -> RunStatus | None:
+    if not database.exists():
+        return None
+    with sqlite3.connect(f"file:{database}?mode=ro", uri=True) as raw:
+        try:
+            row = raw.execute("SELECT status FROM run WHERE id = ?", (run_id,)).fetchone()
+        except sqlite3.OperationalError:
+            return None
+    raw.close()
+    return RunStatus(row[0]) if row else None
+
+
+def test_what_lies_in_the_database_can_be_listed_shown_and_exported(labconsole: CommandLine, tmp_path: Path) -> None:
+    profile = labconsole.profile(profile_text({"count": 1000}, {"fault": "refuse"}))
+    labconsole("run", profile)
+    listed = labconsole("runs")
+    assert listed.returncode == 0
+    assert [line.split()[:2] for line in listed.stdout.splitlines()[1:]] == [["2", "failed"], ["1", "finished"]]
+
+    shown = labconsole("show", "1", "--json")
+    detail = json.loads(shown.stdout)
+    assert detail["metrics"]["counted"]["value"] == 1000 and detail["warnings"] == ["Counting is not measuring."]
+    assert {"uuid", "kind", "seed", "provenance", "events", "series", "started", "ended"} < set(detail)
+    assert detail["provenance"]["seed"] == detail["seed"]
+    told = labconsole("show", "2")
+    assert "failed: The counter refuses to go on: ask it nicely." in told.stdout and "Parameters: " in told.stdout
+
+    exported = labconsole("export", "1", "--csv", tmp_path / "out")
+    assert exported.returncode == 0
+    files = {Path(line).name: Path(line) for line in exported.stdout.splitlines()}
+    with files["samples-counted.csv"].open(encoding="utf-8") as file:
+        assert len(list(csv.reader(file))) == 1001
+    assert {"parameters.csv", "metrics.csv", "events.csv", "samples-resources.csv"} <= set(files)
+
+
+@pytest.mark.parametrize("command", [["show", "7"], ["export", "7", "--csv", "out"]])
+def test_an_unknown_run_is_said(labconsole: CommandLine, tmp_path: Path, command: list[str]) -> None:
+    Bench(tmp_path).close()
+    done = labconsole(*command, "--db", "runs.db")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("labconsole: There is no run 7 in ")
+
+
+@pytest.mark.parametrize("command", [["runs"], ["show", "1"]])
+def test_looking_into_a_database_that_is_not_there_makes_none(
+    labconsole: CommandLine, tmp_path: Path, command: list[str]
+) -> None:
+    done = labconsole(*command, "--db", "tpyo.db")
+    assert done.returncode == 1 and "There is no database tpyo.db" in done.stderr
+    assert not (tmp_path / "tpyo.db").exists()
+
+
+def test_a_database_in_a_directory_that_is_not_there(labconsole: CommandLine) -> None:
+    done = labconsole("run", labconsole.profile(profile_text(count=10)), "--db", "nowhere/runs.db")
+    assert done.returncode == 1 and "There is no directory" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_a_database_of_a_newer_console_is_refused(labconsole: CommandLine, tmp_path: Path) -> None:
+    Bench(tmp_path).close()
+    with sqlite3.connect(tmp_path / "runs.db") as raw:
+        raw.execute("PRAGMA user_version = 99")
+    raw.close()
+    for command in (["runs"], ["run", str(labconsole.profile(profile_text(count=10)))]):
+        done = labconsole(*command, "--db", "runs.db")
+        assert done.returncode == 1
+        assert "was written by a newer lab console" in done.stderr and "It was not changed." in done.stderr
+
+
+def test_two_consoles_on_one_database(labconsole: CommandLine, tmp_path: Path) -> None:
+    slow = labconsole.profile(profile_text(count=5000, rate=1000), "slow")
+    quick = labconsole.profile(profile_text(count=10), "quick")
+    database = tmp_path / "runs.db"
+    first = labconsole.start("run", slow, "--json", "--db", database)
+    assert wait_until(lambda: _status(database, 1) is RunStatus.RUNNING, 30)
+    second = labconsole("run", quick, "--json", "--db", database)
+    output, errors = first.communicate(timeout=60)
+    assert second.returncode == 1
+    run = json.loads(second.stdout)
+    assert run["reason"].startswith("Run 1 of another console (process ") and "(--db)" in run["reason"]
+    assert first.returncode == 0, errors
+    assert json.loads(output)["metrics"]["counted"]["value"] == 5000
+
+
+def test_lists_show_what_is_broken_and_go_on(labconsole: CommandLine, own_home: Path) -> None:
+    (own_home / "profiles").mkdir(parents=True)
+    (own_home / "profiles" / "bad.toml").write_text("format = 1\nextends = [nothing]\n")
+    profiles = labconsole("profiles")
+    assert profiles.returncode == 0
+    names = [line.split()[0] for line in profiles.stdout.splitlines()[1:]]
+    assert {"bad", "demo", "swim-within-malaysia", "swim-my-sg"} <= set(names)
+    assert "is not valid TOML" in profiles.stdout
+
+    trials = labconsole("trials")
+    assert trials.returncode == 0
+    assert "practice.counting  Counting" in trials.stdout
+    assert "broken: ModuleNotFoundError: No module named 'a_library_that_nobody_has'" in trials.stdout
+    assert "Plugin shattered is broken: RuntimeError: this plugin is in pieces" in trials.stdout
+
+    one = labconsole("trials", "practice.counting")
+    assert "Numbers that each role counts" in one.stdout and "Numbers that all roles counted." in one.stdout
+
+    doctor = labconsole("doctor")
+    assert doctor.returncode == 1, "a plugin is broken"
+    assert "plugin shattered" in doctor.stdout and "SQLite" in doctor.stdout and "SoftHSM2" in doctor.stdout
+
+
+def test_runs_of_a_killed_console_are_taken_in_by_the_next_command(labconsole: CommandLine, tmp_path: Path) -> None:
+    profile = labconsole.profile(profile_text({}, {}, count=1_000_000, rate=3000))
+    database = tmp_path / "runs.db"
+    console = labconsole.start("run", profile, "--db", database)
+    assert wait_until(lambda: database.exists() and bool(_rows(database)), 40)
+    before = _rows(database)
+    console.kill()
+    console.communicate()
+    listed = labconsole("runs", "--db", database)
+    assert [line.split()[:2] for line in listed.stdout.splitlines()[1:]] == [["2", "cancelled"], ["1", "interrupted"]]
+    with Reader(database) as reader:
+        run = reader.run(1)
+        assert run.row.metrics["counted"].value >= before > 0
+    assert run.row.reason == "Its process ended in mid-run; what it had measured until then is kept."
+
+
+def _rows(database: Path) -> int:
+    """Rows that the first run has stored so far."""
+    if _status(database, 1) is not RunStatus.RUNNING:
+        return 0
+    with Reader(database) as reader:
+        return sum(series.rows for series in reader.run(1).series if series.name == "counted")

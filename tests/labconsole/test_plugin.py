@@ -1,0 +1,71 @@
+"""Plugins: found by their entry point, the built-in one as a third party's; a broken one is shown as broken."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from labconsole.plugin import Plugin, Plugins, load_dotted
+from tests.helpers.practice import PLUGIN
+
+
+@pytest.fixture
+def third_party(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.syspath_prepend(str(PLUGIN))
+    importlib.invalidate_caches()
+    yield
+    sys.modules.pop("practice_trial", None)
+
+
+def test_the_built_in_plugin_comes_by_the_entry_point() -> None:
+    plugins = Plugins.discover()
+    assert plugins.of_kind("amqp.messaging").name == "amqp"
+    assert plugins.trial("amqp.messaging").kind == "amqp.messaging"
+    with pytest.raises(KeyError):
+        plugins.trial("practice.counting")
+
+
+@pytest.mark.usefixtures("third_party")
+def test_a_third_party_s_plugin_comes_by_the_same_door() -> None:
+    plugins = Plugins.discover()
+    assert {"amqp.messaging", "practice.counting"} <= set(plugins.kinds())
+    assert plugins.trial("practice.counting").metric_kind("counted").title == "Counted"
+
+
+@pytest.mark.usefixtures("third_party")
+def test_a_broken_plugin_is_kept_with_its_error_and_harms_no_other() -> None:
+    plugins = Plugins.discover()
+    [broken] = plugins.broken
+    assert (broken.name, broken.error) == ("shattered", "RuntimeError: this plugin is in pieces")
+    assert plugins.kinds()
+
+
+def test_a_manifest_that_is_none_is_broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "odd-1.0.dist-info"
+    folder.mkdir()
+    (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: odd\nVersion: 1.0\n")
+    (folder / "entry_points.txt").write_text("[labconsole.plugins]\nodd = odd_manifest:plugin\n")
+    (tmp_path / "odd_manifest.py").write_text("plugin = {'name': 'odd', 'title': 'Odd', 'trails': {}}\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    importlib.invalidate_caches()
+    [broken] = Plugins.discover().broken
+    assert broken.name == "odd" and "trails" in broken.error
+    sys.modules.pop("odd_manifest")
+
+
+def test_a_manifest_takes_no_key_that_it_does_not_know() -> None:
+    with pytest.raises(ValidationError, match="colour"):
+        Plugin.model_validate({"name": "x", "title": "X", "description": "", "colour": "red"})
+
+
+def test_dotted_names_are_loaded_when_they_are_needed() -> None:
+    assert load_dotted("labconsole.plugin:Plugin") is Plugin
+    with pytest.raises(AttributeError):
+        load_dotted("labconsole.plugin:Nothing")
+    with pytest.raises(ImportError):
+        load_dotted("labconsole.nowhere:Nothing")
