@@ -1,0 +1,97 @@
+"""The AMQP profiles that come with the console: the source's scenarios, sizes and sites, and the demo in one go."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from labconsole.locations import profiles_dir
+from labconsole.plugin import Plugins
+from labconsole.profile import Profile, load_profile
+from labconsole_amqp.envelope import encoded_size
+from labconsole_amqp.parameters import AmqpParameters
+from labconsole_amqp.payload import load_payload
+
+# WP/16, "Sender Message Size", by test and payload.
+WITHIN_MALAYSIA = {
+    (1, "small"): 56, (2, "small"): 56, (3, "small"): 438, (4, "small"): 841,
+    (1, "fpl-tac"): 282, (2, "fpl-tac"): 282, (3, "fpl-tac"): 664, (4, "fpl-tac"): 1065,
+    (1, "fpl-fixm"): 42756, (2, "fpl-fixm"): 42756, (3, "fpl-fixm"): 43138, (4, "fpl-fixm"): 43548,
+}  # fmt: skip
+MALAYSIA_TO_SINGAPORE = {
+    (2, "small"): 56, (3, "small"): 426, (4, "small"): 903,
+    (2, "fpl-tac"): 282, (3, "fpl-tac"): 652, (4, "fpl-tac"): 1053,
+    (2, "fpl-fixm"): 42756, (3, "fpl-fixm"): 43126, (4, "fpl-fixm"): 43536,
+}  # fmt: skip
+
+
+def profile(name: str) -> Profile:
+    return load_profile(name, Plugins.discover())
+
+
+def sizes(name: str) -> dict[tuple[int, str], int]:
+    """The encoded size of each scenario's messages."""
+    found = {}
+    for scenario in profile(name).scenarios:
+        parameters = AmqpParameters.model_validate(dict(scenario.parameters))
+        payload = load_payload(parameters.payload)
+        found[parameters.test, parameters.payload] = encoded_size(
+            payload.size, parameters.protection, parameters.fields_in
+        )
+    return found
+
+
+def test_within_malaysia_is_the_source_s_first_test_in_the_annotation_form() -> None:
+    assert sizes("swim-within-malaysia") == WITHIN_MALAYSIA
+
+
+def test_malaysia_to_singapore_is_its_second_test_but_for_one_cell_that_the_profile_names() -> None:
+    odd = {(4, "small"): 829}
+    assert sizes("swim-my-sg") == MALAYSIA_TO_SINGAPORE | odd
+    assert "903" in (profiles_dir() / "swim-my-sg.toml").read_text()
+
+
+@pytest.mark.parametrize("name", ("swim-within-malaysia", "swim-my-sg"))
+def test_the_source_s_counts(name: str) -> None:
+    counts = {(s.parameters["payload"], s.parameters["count"]) for s in profile(name).scenarios}
+    assert counts == {("small", 10_000), ("fpl-tac", 10_000), ("fpl-fixm", 1_000)}
+
+
+def test_the_source_s_resource_table_stands_in_the_profile() -> None:
+    malaysia, singapore = profile("swim-my-sg").sites
+    assert (malaysia.endpoint, malaysia.tls_port, malaysia.plain_port) == ("202.165.25.133", 5671, 5672)
+    assert (malaysia.host_name, malaysia.server, malaysia.infrastructure) == (
+        "gss-swim-test",
+        "8 vCPU, 16 GB RAM",
+        "TM Cloud Alpha Edge",
+    )
+    assert (singapore.endpoint, singapore.tls_port, singapore.plain_port) == ("13.250.244.73", 5871, 5872)
+    assert singapore.host_name == "swim-cloud-ez-message-broker-2.iop.caas.gov.sg"
+    assert singapore.remarks == "Only incoming whitelisted IP are allowed"
+    assert profile("swim-within-malaysia").sites == (malaysia,)
+
+
+def test_the_demo_runs_all_four_tests_within_half_a_minute_of_an_idle_machine(own_home: Path) -> None:
+    began = time.monotonic()
+    done = subprocess.run(
+        [sys.executable, "-m", "labconsole.cli.main", "run", "demo", "--json"],
+        capture_output=True,
+        env=os.environ,
+        check=False,
+    )
+    took_s = time.monotonic() - began
+    assert done.returncode == 0, done.stderr.decode()
+    runs = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [run["parameters"]["test"] for run in runs] == [1, 2, 3, 4]
+    assert [run["metrics"]["sent_size"]["value"] for run in runs] == [282, 282, 652, 1053]
+    for run in runs:
+        assert run["status"] == "finished"
+        assert run["metrics"]["lost"]["value"] == run["metrics"]["failed_verifications"]["value"] == 0
+        assert {verdict["result"] for verdict in run["verdicts"]} == {"pass"}
+    assert took_s < 90, "half a minute on an idle machine; thrice that where others work too"
