@@ -1,11 +1,11 @@
-"""Work that would hold up the window, done on one thread of its own; results come back on the window's thread."""
+"""Work that would hold up the window, done on a thread of its own; results come back on the window's thread."""
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from threading import Event
+from threading import Lock, Thread
 from typing import Any, TypeVar
 
 from PySide6.QtCore import QObject, Signal, Slot
@@ -25,31 +25,68 @@ class Background(QObject):
     """Jobs of one view, one after another. When the view goes, waiting jobs are dropped and nothing is delivered."""
 
     def __init__(self, parent: QObject, at_end: Callable[[], None] | None = None) -> None:
-        """`at_end` is called last of all on the thread, to release what the jobs shared."""
+        """`at_end` is called last of all, to release what the jobs shared."""
         super().__init__(parent)
-        self._ended = Event()
-        self._executor = ThreadPoolExecutor(1, thread_name_prefix=type(parent).__name__)
+        self._worker = _Worker(type(parent).__name__)
         self._mailbox = _Mailbox()
         self._mailbox.arrived.connect(self._deliver)
-        self.destroyed.connect(partial(_end, self._executor, self._ended, at_end))
+        self.destroyed.connect(partial(self._worker.end, at_end))
 
     def submit(self, work: Callable[[], Result], then: Callable[[Result], None], failed: Callable[[str], None]) -> None:
         """Run `work` on the thread, then `then` with its result here, or `failed` with a TrialError's sentence.
 
         Any other exception is raised here, where the window's last net takes it.
         """
-        self._executor.submit(_run, work, then, failed, self._mailbox, self._ended)
+        self._worker.add(partial(_run, work, then, failed, self._mailbox))
 
     @Slot(object)
     def _deliver(self, action: Callable[[], None]) -> None:
         action()
 
 
-def _run(
-    work: Callable[[], Any], then: Callable[[Any], None], failed: Callable[[str], None], box: _Mailbox, ended: Event
-) -> None:
-    if ended.is_set():
-        return
+class _Worker:
+    """Does jobs in order on a thread that is there only while there are any."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._lock = Lock()
+        self._jobs: deque[Callable[[], None]] = deque()
+        self._running = False
+        self._ended = False
+
+    def add(self, job: Callable[[], None]) -> None:
+        with self._lock:
+            if self._ended:
+                return
+            self._start(job)
+
+    def end(self, last: Callable[[], None] | None) -> None:
+        """Drop the jobs that wait and do `last`; a second call does nothing."""
+        with self._lock:
+            if self._ended:
+                return
+            self._ended = True
+            self._jobs.clear()
+            if last is not None:
+                self._start(last)
+
+    def _start(self, job: Callable[[], None]) -> None:
+        self._jobs.append(job)
+        if not self._running:
+            Thread(target=self._work, name=self._name).start()
+            self._running = True
+
+    def _work(self) -> None:
+        while True:
+            with self._lock:
+                if not self._jobs:
+                    self._running = False
+                    return
+                job = self._jobs.popleft()
+            job()
+
+
+def _run(work: Callable[[], Any], then: Callable[[Any], None], failed: Callable[[str], None], box: _Mailbox) -> None:
     try:
         result = work()
     except TrialError as error:
@@ -58,18 +95,6 @@ def _run(
         box.arrived.emit(partial(_raise, error))
     else:
         box.arrived.emit(partial(then, result))
-
-
-def _end(executor: ThreadPoolExecutor, ended: Event, at_end: Callable[[], None] | None) -> None:
-    if ended.is_set():
-        return  # PySide reports some ends twice
-    ended.set()
-    if at_end is not None:
-        try:
-            executor.submit(at_end)
-        except RuntimeError:  # the interpreter is ending and has joined all threads: nobody else uses it now
-            at_end()
-    executor.shutdown(wait=False)
 
 
 def _raise(error: Exception) -> None:

@@ -71,6 +71,6 @@ def test_nothing_is_delivered_to_a_view_that_is_gone_and_its_thread_ends(owner: 
     delete(owner)
     go.set()
     assert closed.wait(5), "what the jobs shared is released"
-    qtbot.waitUntil(lambda: not any(thread.name.startswith("QObject") for thread in threading.enumerate()))
+    qtbot.waitUntil(lambda: not any(thread.name == "QObject" for thread in threading.enumerate()))
     qtbot.wait(20)
     assert delivered == []

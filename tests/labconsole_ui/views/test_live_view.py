@@ -10,10 +10,12 @@ import pytest
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
+from labconsole.analysis.figures import format_figure
 from labconsole.engine.histogram import LogHistogram
 from labconsole.engine.protocol import ChannelFrame, LiveFrame, Usage
 from labconsole.engine.queue import QueueItem, QueueState
 from labconsole.plugin import Plugins
+from labconsole.store.reader import Reader
 from labconsole.store.records import RunStatus
 from labconsole_ui.bridge import QueueBridge
 from labconsole_ui.live.dock import LiveView
@@ -89,6 +91,23 @@ def test_a_finished_run_stays_until_the_next_one_starts(
     qtbot.waitUntil(lambda: value(view, "Done") == "7 / 10,000")
     assert view._title.text() == f"Run {run_id + 1}"
     assert len(view.rate_plot.curves()) == 0
+
+
+def test_at_the_end_the_figures_are_those_of_the_stored_samples(
+    view: LiveView, bridge: QueueBridge, stored: StoredRuns, run_id: int, qtbot: QtBot
+) -> None:
+    bridge.live.emit(run_id, frame(1, 900))
+    stored.start(run_id)
+    stored.sample(run_id, messages=1_000)
+    stored.end(run_id)
+    bridge.finished.emit(run_id, RunStatus.FINISHED)
+    qtbot.waitUntil(lambda: value(view, "Message throughput") != "")
+    with Reader(stored.path) as reader:
+        metrics = reader.run(run_id).row.metrics
+    assert value(view, "Message throughput") == format_figure(metrics["throughput"].value, "msg/s")
+    assert value(view, "Latency p99") == format_figure(metrics["latency_p99"].value, "ms")
+    assert value(view, "Mean since T0") == ""
+    assert view._note.text().startswith("Final figures, from the stored samples.")
 
 
 def test_no_live_plot_asks_the_run_for_no_frames(

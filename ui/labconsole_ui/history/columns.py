@@ -38,9 +38,13 @@ def catalogue(plugins: Plugins) -> Catalogue:
             titles[kind] = kind
             continue
         titles[kind] = trial.title
-        key = [metric for metric in trial.metrics if metric.name in KEY_METRICS] or list(trial.metrics[:FEW])
-        chosen.update((metric.name, metric) for metric in key)
+        chosen.update((metric.name, metric) for metric in key_metrics(trial.metrics))
     return Catalogue(titles, tuple(chosen.values()))
+
+
+def key_metrics(metrics: Sequence[MetricKind]) -> tuple[MetricKind, ...]:
+    """The figures of a trial that are worth a column: those that trials share, or else its first few."""
+    return tuple(kind for kind in metrics if kind.name in KEY_METRICS) or tuple(metrics[:FEW])
 
 
 def run_fields(known: Catalogue) -> list[Field[RunRow]]:

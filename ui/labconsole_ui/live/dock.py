@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from PySide6.QtCore import QTimer
@@ -13,9 +15,12 @@ from labconsole.analysis.figures import format_duration, format_figure
 from labconsole.engine.protocol import LiveFrame
 from labconsole.engine.queue import QueueItem, QueueState
 from labconsole.plugin import Plugins
+from labconsole.store.reader import Reader
 from labconsole.store.records import RunStatus
-from labconsole.trial import LiveChannel
+from labconsole.trial import LiveChannel, Metric, Trial
+from labconsole_ui.background import Background
 from labconsole_ui.bridge import QueueBridge
+from labconsole_ui.history.columns import key_metrics
 from labconsole_ui.live.figures import Figure, FigureStrip
 from labconsole_ui.live.model import ChannelFigures, GrowingCurve, LiveRun
 from labconsole_ui.plots.grid import PlotGrid
@@ -39,6 +44,9 @@ class LiveView(QWidget):
         self._item: QueueItem | None = None
         self._live: LiveRun | None = None
         self._status: RunStatus | None = None
+        self._trial: Trial[Any] | None = None
+        self._final: Mapping[str, Metric] = {}
+        self._background = Background(self)
         self._build()
         self._due = QTimer(self)
         self._due.setSingleShot(True)
@@ -75,20 +83,30 @@ class LiveView(QWidget):
         if run_id == self._run_id:
             self._status = status
             self._schedule()
+            path = self._bridge.queue.store.path
+            self._background.submit(lambda: _stored_metrics(path, run_id), self._take_final, self._take_unreadable)
+
+    def _take_final(self, stored: tuple[int, Mapping[str, Metric]]) -> None:
+        if stored[0] == self._run_id:
+            self._final = stored[1]
+            self._schedule()
+
+    def _take_unreadable(self, sentence: str) -> None:
+        self._note.setText(sentence)
 
     def _begin(self, run_id: int) -> None:
         """Another run starts: its curves take the place of those before."""
-        self._run_id, self._status = run_id, None
+        self._run_id, self._status, self._final = run_id, None, {}
         self._item = next((item for item in self._bridge.queue.items if item.run_id == run_id), None)
-        self._live = LiveRun(self._channels())
+        self._trial = self._find_trial()
+        self._live = LiveRun(self._trial.live if self._trial is not None else ())
 
-    def _channels(self) -> tuple[LiveChannel, ...]:
-        if self._item is None:
-            return ()
+    def _find_trial(self) -> Trial[Any] | None:
+        """The trial of the run, None if it is not installed: channels then go by their names."""
         try:
-            return self._plugins.trial(self._item.kind).live
+            return self._plugins.trial(self._item.kind) if self._item is not None else None
         except KeyError:
-            return ()  # the plugin is not installed here: channels go by their names
+            return None
 
     def _switched(self, on: bool) -> None:
         self.off_box.setChecked(not on)
@@ -145,6 +163,8 @@ class LiveView(QWidget):
             return self.tr("No live figures: runs are not asked for any. Samples are recorded as ever.")
         if self._run_id is None:
             return self.tr("Figures and curves appear here as soon as a run goes on.")
+        if self._final:
+            return self.tr("Final figures, from the stored samples. The curves are those of the live view.")
         return self.tr(
             "Live figures, cumulative since T0; curves cover the last second. "
             "Final figures come from the stored samples."
@@ -164,6 +184,8 @@ class LiveView(QWidget):
             Figure(self.tr("Done"), done, self.tr("Counts of the channel that shows the progress")),
             Figure(self.tr("Elapsed"), format_duration(elapsed), self.tr("Time since T0, the start of the load")),
         ]
+        if self._final:
+            return figures + self._final_figures()
         progress = self._live.progress
         if progress is not None:
             figures += self._rate_figures(self._live.channel(progress), self._live.figures(progress))
@@ -173,6 +195,14 @@ class LiveView(QWidget):
         others = [name for name in self._live.names(observed=False) if name != progress and frame.channels[name].count]
         return figures + [
             Figure(self._live.channel(name).title, f"{frame.channels[name].count:,}", about) for name in others
+        ]
+
+    def _final_figures(self) -> list[Figure]:
+        """The trial's key figures of the finished run, as evaluated from its stored samples."""
+        kinds = key_metrics(self._trial.metrics) if self._trial is not None else ()
+        stored = [(kind, self._final[kind.name]) for kind in kinds if kind.name in self._final]
+        return [
+            Figure(kind.title, format_figure(metric.value, metric.unit), kind.description) for kind, metric in stored
         ]
 
     def _rate_figures(self, channel: LiveChannel, figures: ChannelFigures) -> list[Figure]:
@@ -226,6 +256,12 @@ class LiveView(QWidget):
     def _apply_theme(self) -> None:
         self._title.setFont(self._theme.font(FontRole.HEADING))
         self._note.setFont(self._theme.font(FontRole.CAPTION))
+
+
+def _stored_metrics(path: Path, run_id: int) -> tuple[int, Mapping[str, Metric]]:
+    """The run's id and unlabelled metrics. Raises StoreError."""
+    with Reader(path) as reader:
+        return run_id, {metric.name: metric for metric in reader.run(run_id).metrics if not metric.labels}
 
 
 def rate_unit(unit: str) -> str:
