@@ -205,8 +205,12 @@ class SenderRole(LinkRole):
             elif self.context.stop_requested or now_ns() - since_ns > patience_ns:
                 break
         self._take_acknowledgements()
-        if waiting and not self.context.stop_requested:
+        if self.context.stop_requested:
+            return
+        patience = f"within {self.parameters.patience:g} s"
+        if waiting:
             raise TrialError(
-                f"The broker did not acknowledge {waiting} of {self._done} messages within "
-                f"{self.parameters.patience:g} s: is its queue full?"
+                f"The broker did not acknowledge {waiting} of {self._done} messages {patience}: is its queue full?"
             )
+        if self.connection.wire.blocked:
+            raise TrialError(f"The last messages could not be written {patience}: is the link to the broker too slow?")
