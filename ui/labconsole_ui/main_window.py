@@ -14,6 +14,7 @@ from labconsole_ui import layout
 from labconsole_ui.broken_page import BrokenPage
 from labconsole_ui.campaign_watch import CampaignWatch
 from labconsole_ui.closing import CloseChoice, CloseQuestion
+from labconsole_ui.guide_page import GuidePage, guide_path
 from labconsole_ui.help_page import HelpPage, show_about
 from labconsole_ui.history.view import HistoryView
 from labconsole_ui.launcher import Launcher
@@ -21,7 +22,7 @@ from labconsole_ui.live.dock import LiveView
 from labconsole_ui.log_pane import LogPane, LogRelay
 from labconsole_ui.menus import MenuBuilder, bring_forward
 from labconsole_ui.message_bar import Message, MessageBar, Tone
-from labconsole_ui.navigation import HELP, START, Navigation
+from labconsole_ui.navigation import GUIDE, HELP, START, Navigation
 from labconsole_ui.pages import Pages
 from labconsole_ui.panel import PanelContext, TrialPanel
 from labconsole_ui.queue_view import QueueView
@@ -67,14 +68,18 @@ class MainWindow(QMainWindow):
     # Pages
 
     def show_page(self, target: str) -> None:
-        """Open a page as the navigation names it: `start`, `help`, `trial:<kind>`, `broken:<plugin>`."""
+        """Open a page as the navigation names it: `start`, `help`, `guide`, `trial:<kind>`, `broken:<plugin>`."""
         kind, _, name = target.partition(":")
         match kind:
             case "start":
                 self.pages.show_page(START, self.tr("Start"), "home", self._start_page, closable=False)
             case "help":
-                make = lambda: HelpPage(self.services.theme, self._menus.actions)  # noqa: E731
-                self.pages.show_page(HELP, self.tr("Help"), "help", make)
+                actions = self._menus.actions
+                self.pages.show_page(HELP, self.tr("Help"), "help", lambda: HelpPage(self.services.theme, actions))
+            case "guide":
+                guide = guide_path()
+                if guide is not None:
+                    self.pages.show_page(GUIDE, self.tr("Guide"), "book", lambda: GuidePage(self.services.theme, guide))
             case "trial":
                 self.open_trial(name)
             case "broken":
@@ -270,6 +275,8 @@ class MainWindow(QMainWindow):
         menus.add(show, self.tr("&Reset layout"), self.reset_layout, "Ctrl+0")
         about = menus.menu(self.tr("&Help"))
         menus.add(about, self.tr("&Help and shortcuts"), lambda: self.show_page(HELP), "F1", "help")
+        if guide_path() is not None:
+            menus.add(about, self.tr("Operator's &guide"), lambda: self.show_page(GUIDE), "Shift+F1", "book")
         menus.add(about, self.tr("Folder of the &data"), self._open_data_folder, icon="folder")
         menus.add(about, self.tr("&About"), lambda: show_about(self), icon="info")
 

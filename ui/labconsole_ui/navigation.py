@@ -11,10 +11,11 @@ from labconsole_ui.theme import Theme
 _TARGET = int(Qt.ItemDataRole.UserRole)
 START = "start"
 HELP = "help"
+GUIDE = "guide"
 
 
 class Navigation(QTreeWidget):
-    """`wanted` carries a page: `start`, `help`, `trial:<kind>` or `broken:<plugin>`."""
+    """`wanted` carries a page: `start`, `help`, `guide`, `trial:<kind>` or `broken:<plugin>`."""
 
     wanted = Signal(str)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import shiboken6
 from PySide6.QtCore import QLibraryInfo, QLocale, QTranslator
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QMessageBox
 
 from labconsole import locations
 from labconsole.engine.queue import RunQueue
@@ -34,6 +34,9 @@ def open_window(database: Path, theme: str | None) -> int:
         services = make_services(app, database, theme)
     except TrialError as error:
         print(error, file=sys.stderr)
+        if app.platformName() != "offscreen":
+            # Whoever started the window from an icon sees no terminal.
+            QMessageBox.critical(None, app.tr("The lab console cannot open"), str(error))
         return 1
     window = MainWindow(services)
     net = ExceptionNet()

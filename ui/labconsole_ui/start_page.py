@@ -22,7 +22,9 @@ from labconsole.store.reader import Reader
 from labconsole.store.records import RunRow
 from labconsole_ui.background import Background
 from labconsole_ui.bridge import QueueBridge
+from labconsole_ui.guide_page import guide_path
 from labconsole_ui.icon_label import IconLabel
+from labconsole_ui.navigation import GUIDE, HELP
 from labconsole_ui.scroll_page import ScrollPage
 from labconsole_ui.theme import FontRole, Theme
 from labconsole_ui.words import STATUS_ICONS, duration, status_word
@@ -62,6 +64,7 @@ class StartPage(ScrollPage):
         self._recent_box = self._section(self.tr("Latest runs"), self._recent)
         self._recent_box.hide()
         column.addWidget(self._recent_box)
+        column.addLayout(self._documentation())
         column.addStretch(1)
         bridge.finished.connect(self.refresh)
         bridge.items_changed.connect(self._follow_queue)
@@ -153,6 +156,24 @@ class StartPage(ScrollPage):
             button.clicked.connect(lambda _checked=False, kind=kind: self.page_wanted.emit(f"trial:{kind}"))
             line.addWidget(button, 0, Qt.AlignmentFlag.AlignVCenter)
         return card
+
+    def _documentation(self) -> QHBoxLayout:
+        line = QHBoxLayout()
+        links = [("help", self.tr("Help and shortcuts"), HELP)]
+        if guide_path() is not None:
+            links.append(("book", self.tr("Operator's guide"), GUIDE))
+        for icon, text, target in links:
+            button = QToolButton()
+            button.setText(text)
+            button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+            button.setIconSize(QSize(18, 18))
+            button.setProperty("row", True)
+            button.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+            self._theme.bind_icon(button, icon, "link")
+            button.clicked.connect(lambda _checked=False, target=target: self.page_wanted.emit(target))
+            line.addWidget(button)
+        line.addStretch(1)
+        return line
 
     def _section(self, title: str, content: QVBoxLayout) -> QWidget:
         box = QWidget()

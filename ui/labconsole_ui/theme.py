@@ -17,7 +17,7 @@ from labconsole import locations
 from labconsole_ui.colours import DARK, LIGHT, Colours
 from labconsole_ui.style import style_sheet
 
-FONT_FILES = ("Inter-Regular.otf", "Inter-Medium.otf", "Inter-SemiBold.otf")
+FONT_FILES = ("Inter-Regular.otf", "Inter-Medium.otf", "Inter-SemiBold.otf", "Inter-Bold.otf")
 ICON_SIZES = (16, 24, 32, 64)
 
 

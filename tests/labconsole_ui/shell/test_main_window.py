@@ -106,6 +106,15 @@ def test_demo_is_one_click_away_and_brings_the_live_plots_forward(qtbot: QtBot, 
     assert not page.demo_button.isEnabled()
 
 
+@pytest.mark.parametrize(("text", "key"), [("Help and shortcuts", "help"), ("Operator's guide", "guide")])
+def test_start_page_leads_to_the_documentation(qtbot: QtBot, window: MainWindow, text: str, key: str) -> None:
+    page = window.findChild(StartPage)
+    link = next(button for button in page.findChildren(QAbstractButton) if button.text() == text)
+    qtbot.mouseClick(link, Qt.MouseButton.LeftButton)
+    assert window.pages.current_key == key
+    assert len(window.pages.currentWidget().toPlainText()) > 500
+
+
 def test_no_slot_holds_the_window_up_while_a_run_goes_on(qtbot: QtBot, window: MainWindow) -> None:
     queue = window.services.bridge.queue
     queue.submit(campaign("A", "B", count=3000))
