@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import Qt, QTimer
 from PySide6.QtWidgets import (
     QLabel,
     QProgressBar,
@@ -60,6 +61,11 @@ class RunView(QWidget):
         self.tabs.setAccessibleName(self.tr("Tables of the run"))
         self.tables: dict[str, DataTable] = {}
         self._arrange()
+        self._waiting_plots: deque[tuple[str, list[Curve]]] = deque()
+        self._next_plot = QTimer(self)
+        self._next_plot.setSingleShot(True)
+        self._next_plot.setInterval(0)
+        self._next_plot.timeout.connect(self._show_next_plot)
         bridge.items_changed.connect(self._reload_unfinished)
         bridge.finished.connect(self._finished)
         self._status: RunStatus | None = None
@@ -156,17 +162,25 @@ class RunView(QWidget):
     # Plots
 
     def _show_curves(self, curves: tuple[Curve, ...]) -> None:
-        self.progress.hide()
         groups: dict[str, list[Curve]] = {}
         for curve in curves:
             groups.setdefault(curve.group, []).append(curve)
         for name in self.plots.keys() - groups.keys():
             self.grid.remove(name)
-        for name, members in groups.items():
-            plot = self.plots.get(name) or self._new_plot(name, members[0].unit)
-            plot.set_curves([PlotCurve(curve.title, curve.t_s, curve.values) for curve in members])
         self._plots_note.setText(self.tr("This run has recorded no samples."))
         self._plots_note.setVisible(not groups)
+        self._waiting_plots = deque(groups.items())
+        self._next_plot.start()
+
+    def _show_next_plot(self) -> None:
+        """One plot a turn of the event loop: making one takes 10 ms."""
+        if not self._waiting_plots:
+            self.progress.hide()
+            return
+        name, members = self._waiting_plots.popleft()
+        plot = self.plots.get(name) or self._new_plot(name, members[0].unit)
+        plot.set_curves([PlotCurve(curve.title, curve.t_s, curve.values) for curve in members])
+        self._next_plot.start()
 
     def _new_plot(self, name: str, unit: str) -> TimePlot:
         plot = TimePlot(name, unit, self._theme, empty_text=self.tr("No samples"))
