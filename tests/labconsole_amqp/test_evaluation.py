@@ -170,6 +170,16 @@ def test_a_refused_copy_does_not_push_the_genuine_message_out() -> None:
         assert verdicts(result)["all messages were accepted"] == "fail"
 
 
+def test_a_refused_copy_does_not_take_the_rank_of_a_genuine_message_with_the_same_stamp() -> None:
+    sent = sent_table(np.array([10 * MS, 10 * MS + 5]))
+    received = received_table(np.array([20 * MS, 30 * MS, 40 * MS]), np.full(3, EPOCH_MS + 10))
+    received["outcome"][0] = OUTCOMES.index(Outcome.SIGNATURE_WRONG)
+    tables = Tables({("sent", "sender-0"): sent, ("received", "receiver-0"): received})
+    result = evaluate(AmqpParameters(test=3, count=2), tables, ended())
+    assert (figures(result)["lost"], figures(result)["duplicated"]) == (0, 1)
+    assert {metric.samples for metric in result.metrics if metric.name == "latency_mean"} == {2}
+
+
 def test_several_senders_and_receivers_are_joined_by_sender_and_sequence() -> None:
     sent_ns = np.arange(50) * MS
     everything = np.array([message_number(sender, seq) for seq in range(50) for sender in (0, 1)])

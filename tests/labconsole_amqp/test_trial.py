@@ -266,5 +266,5 @@ def test_messages_of_elsewhere_do_not_end_the_run_before_all_of_its_own_came(tmp
     payload = Parts(load_payload("fpl-tac").data)
     many = [encode(payload, message_id=message_number(7, sequence)) for sequence in range(200)]
     lab = Lab(tmp_path / "run", during=injecting(many, tls=False))
-    outcome = lab.run(test=1, count=80, loop="open", rate=100.0, numbered=True)
+    outcome = lab.run(test=1, count=8, loop="open", rate=6.0, numbered=True)
     assert (outcome.figures["lost"], outcome.figures["unknown"]) == (0, 200)
