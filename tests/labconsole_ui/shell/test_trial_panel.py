@@ -34,6 +34,10 @@ def panel(window: MainWindow) -> TrialPanel:
     return panel
 
 
+def demo_count(panel: TrialPanel) -> int:
+    return int(load_profile("demo", panel.context.plugins).scenarios[0].parameters["count"])
+
+
 def facts(panel: TrialPanel) -> dict[str, str]:
     labels = [label.text() for label in panel.facts_card.findChildren(QLabel) if not label.isHidden()]
     return dict(zip(labels[::2], labels[1::2], strict=True))
@@ -54,7 +58,7 @@ def choose_profile(qtbot: QtBot, panel: TrialPanel, name: str) -> None:
 
 def test_first_preset_fills_the_form(panel: TrialPanel) -> None:
     assert panel.presets.profile_name == "demo"
-    assert panel.form.values()["count"] == 20_000
+    assert panel.form.values()["count"] == demo_count(panel)
     assert panel.presets.modified_label.isHidden()
 
 
@@ -151,7 +155,7 @@ def test_existing_profile_is_replaced_only_when_confirmed(panel: TrialPanel, mon
     monkeypatch.setattr(panel.presets, "confirm", lambda _error: False)
     panel.presets.save_as("mine")
     assert "exists already" in failures[0]
-    assert load_profile("mine", panel.context.plugins).scenarios[0].parameters["count"] == 20_000
+    assert load_profile("mine", panel.context.plugins).scenarios[0].parameters["count"] == demo_count(panel)
     monkeypatch.setattr(panel.presets, "confirm", lambda _error: True)
     panel.presets.save_as("mine")
     assert load_profile("mine", panel.context.plugins).scenarios[0].parameters["count"] == 78
@@ -165,9 +169,9 @@ def test_bad_profile_name_is_refused_in_a_sentence(panel: TrialPanel, window: Ma
 def test_parameters_are_copied_as_toml_and_json(panel: TrialPanel) -> None:
     toml, plain = panel.presets.copy_menu.actions()
     toml.trigger()
-    assert tomllib.loads(QGuiApplication.clipboard().text())["count"] == 20_000
+    assert tomllib.loads(QGuiApplication.clipboard().text())["count"] == demo_count(panel)
     plain.trigger()
-    assert json.loads(QGuiApplication.clipboard().text())["count"] == 20_000
+    assert json.loads(QGuiApplication.clipboard().text())["count"] == demo_count(panel)
 
 
 def test_form_survives_a_restart(panel: TrialPanel, services: Services, open_window: Opener) -> None:
