@@ -8,6 +8,7 @@ from __future__ import annotations
 import hmac
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from proton import UNDESCRIBED, Array, Data, Described, ProtonException, symbol, ubyte, ulong
 
@@ -63,7 +64,7 @@ class SaslServer:
         header, self._received = self._received[:8], self._received[8:]
         if header == _SASL_HEADER:
             self._header_seen = True
-            return _SASL_HEADER + _frame(_MECHANISMS, Array(UNDESCRIBED, Data.SYMBOL, *self._mechanisms()))
+            return _SASL_HEADER + _frame(_MECHANISMS, _symbols(self._mechanisms()))
         if header == _AMQP_HEADER and self._access.anonymous:
             self.user, self.rest = "anonymous", header + self._received
             return b""
@@ -93,14 +94,16 @@ class SaslServer:
         data = Data()
         try:
             data.decode(body)
-            init = data.get_object()
+            init: Any = data.get_object()
         except ProtonException:
-            init = None
-        if not (isinstance(init, Described) and init.descriptor == _INIT and init.value):
             self.failure = "client sent a malformed SASL frame"
             return b""
-        mechanism, response = str(init.value[0]), bytes(init.value[1] or b"") if len(init.value) > 1 else b""
-        self.user, self.failure = self._authenticate(mechanism, response)
+        fields = init.value if isinstance(init, Described) and init.descriptor == _INIT else None
+        if not isinstance(fields, list) or not fields:
+            self.failure = "client sent a malformed SASL frame"
+            return b""
+        response = fields[1] if len(fields) > 1 and isinstance(fields[1], bytes) else b""
+        self.user, self.failure = self._authenticate(str(fields[0]), response)
         if self.user is not None:
             self.rest = self._received
         return _frame(_OUTCOME, ubyte(_AUTH_FAILED if self.user is None else _OK))
@@ -121,7 +124,13 @@ class SaslServer:
         return user, None
 
 
-def _frame(code: int, field_value: object) -> bytes:
+def _symbols(names: list[symbol]) -> Any:
+    """An AMQP array of symbols; proton's annotations know neither its type code nor its elements."""
+    element_type: Any = Data.SYMBOL
+    return Array(UNDESCRIBED, element_type, *names)
+
+
+def _frame(code: int, field_value: Any) -> bytes:
     data = Data()
     data.put_object(Described(ulong(code), [field_value]))
     body = bytes(data.encode())

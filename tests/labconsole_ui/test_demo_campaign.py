@@ -1,4 +1,4 @@
-"""The demo campaign in the real window, by clicks: real engine processes, real broker, and a window that never blocks."""
+"""The demo campaign in the real window, by clicks: with real engine processes and the real embedded broker."""
 
 from __future__ import annotations
 

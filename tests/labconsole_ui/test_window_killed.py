@@ -69,7 +69,7 @@ def test_kill_of_the_window_loses_nothing_and_leaves_nothing(tmp_path: Path, mom
         window.kill()
         window.communicate()
 
-    gone, alive = psutil.wait_procs(family, timeout=5)
+    _, alive = psutil.wait_procs(family, timeout=5)
     assert not alive, [process.cmdline() for process in alive]
     after_kill = _committed(database, live)
     assert all(after_kill[key] >= rows for key, rows in before.items())
