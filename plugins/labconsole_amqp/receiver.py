@@ -122,6 +122,8 @@ class ReceiverRole(LinkRole):
             longest_s = parameters.patience if parameters.receivers == 1 else min(_SETTLE_S, parameters.patience)
         elif self._count:
             longest_s = parameters.longest_gap
+        elif parameters.receivers > 1:
+            longest_s = parameters.wait_for_peer
         elif quiet_s > parameters.wait_for_peer:
             raise TrialError(
                 f"No message came within {parameters.wait_for_peer:g} s: let the other console begin to send, to the "

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -199,7 +198,5 @@ class Lab:
 
 
 def run(folder: Path, **settings: Any) -> Outcome:
-    """A run in threads, of so few messages that it ends within a moment."""
-    with suppress(FileExistsError):
-        return Lab(folder).run(**settings)
-    raise AssertionError(f"{folder} was used before")
+    """A run in threads, of so few messages that it ends within a moment; `folder` is made."""
+    return Lab(folder).run(**settings)

@@ -15,6 +15,7 @@ from typing import Any
 import psutil
 import pytest
 
+from labconsole.report.csv_export import export_run
 from labconsole.security.identities import IdentityFiles
 from labconsole.security.lab_authority import LabAuthority, Purpose, Validity
 from labconsole.store.reader import Reader
@@ -189,14 +190,16 @@ def test_two_command_lines_with_two_databases_and_no_secret_anywhere(
     assert received["metrics"]["received"]["value"] == sent["metrics"]["sent"]["value"] == 200
     assert (received["metrics"]["lost"]["value"], received["metrics"]["failed_verifications"]["value"]) == (0, 0)
     assert "lost" not in sent["metrics"]
-    files = [path for path in own_home.rglob("*") if path.is_file()]
-    assert {"receiver.db", "sender.db"} <= {path.name for path in files}
     for mode in ("receiver", "sender"):
         reader = Reader(own_home / f"{mode}.db")
         row = reader.runs()[0]
         detail = reader.run(row.id)
+        export_run(reader, row.id, own_home / f"{mode}-csv")
         seen.append(repr((detail, list(detail.events))).encode())
         reader.close()
+    files = [path for path in own_home.rglob("*") if path.is_file()]
+    assert {"receiver.db", "sender.db"} <= {path.name for path in files}
+    assert len([path for path in files if path.suffix == ".csv"]) > 2
     seen += [path.read_bytes() for path in files]
     assert len(seen) > 20
     for secret in secrets:
