@@ -47,7 +47,7 @@ class Parameters(BaseModel):
     """Base of every trial's parameter model: unknown keys are refused, values cannot change.
 
     Fields carry `title`, `description` and bounds; their unit, group, and what they depend on stand in
-    `json_schema_extra` (`{"unit": "msg/s", "group": "Load", "shown_if": {"loop": "open"}}`), from which the form is built.
+    `json_schema_extra` (`{"unit": "msg/s", "group": "Load", "shown_if": {"loop": "open"}}`): the form is made of them.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
@@ -138,7 +138,10 @@ class Evaluation:
 
 @dataclass(frozen=True)
 class Curve:
-    """A line for the run view: `t_s` seconds since T0 and `values` in `unit`, arrays of equal length; one plot per `group`."""
+    """A line for the run view; curves of one `group` share a plot.
+
+    `t_s` are seconds since T0 and `values` are in `unit`: arrays of equal length.
+    """
 
     title: str
     group: str
@@ -265,7 +268,7 @@ class RoleContext(Protocol):
         """Add observations in ns to a live histogram."""
 
     def tick(self) -> None:
-        """Call at least every 100 ms: writes what is due (samples every 250 ms, live frames) and is cheap when nothing is."""
+        """Call at least every 100 ms: writes what is due (samples every 250 ms, live frames); cheap when nothing is."""
 
     def event(self, name: str, message: str, level: Level = Level.INFO, **data: Any) -> None:
         """Record something that happened, in one sentence."""

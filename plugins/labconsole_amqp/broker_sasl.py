@@ -102,7 +102,7 @@ class SaslServer:
         if not isinstance(fields, list) or not fields:
             self.failure = "client sent a malformed SASL frame"
             return b""
-        response = fields[1] if len(fields) > 1 and isinstance(fields[1], bytes) else b""
+        response = bytes(fields[1]) if len(fields) > 1 and isinstance(fields[1], bytes | memoryview) else b""
         self.user, self.failure = self._authenticate(str(fields[0]), response)
         if self.user is not None:
             self.rest = self._received
@@ -126,8 +126,8 @@ class SaslServer:
 
 def _symbols(names: list[symbol]) -> Any:
     """An AMQP array of symbols; proton's annotations know neither its type code nor its elements."""
-    element_type: Any = Data.SYMBOL
-    return Array(UNDESCRIBED, element_type, *names)
+    head: Any = (UNDESCRIBED, Data.SYMBOL)
+    return Array(*head, *names)
 
 
 def _frame(code: int, field_value: Any) -> bytes:
