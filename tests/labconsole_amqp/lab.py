@@ -156,6 +156,7 @@ class Lab:
         make = WorkerContext if processes else _ThreadContext
         self.context = make(self._sink, folder, 1, live_hz)  # type: ignore[arg-type]
         self._over = threading.Event()
+        self._fault: Exception | None = None
 
     def pid(self, role: str) -> int:
         """Process id of a role."""
@@ -165,6 +166,11 @@ class Lab:
         """The live counter as the worker knows it."""
         frame = self.context.frame().channels.get(channel)
         return 0 if frame is None else frame.count
+
+    def until(self, channel: str, count: int) -> None:
+        """Wait until the live counter has come so far, or the run is over."""
+        while self.count(channel) < count and not self._over.wait(0.01):
+            pass
 
     def cancel(self) -> None:
         """What the operator's cancel does."""
@@ -184,6 +190,8 @@ class Lab:
             self.context.end_roles()
             thread.join()
             self.context.close()
+        if self._fault is not None:
+            raise self._fault
         samples = SpoolSamples.read(self._folder)
         evaluation = trial.evaluate(parameters, samples, samples.events)
         return Outcome(parameters, failure, samples, evaluation, self.context.frame())
@@ -192,8 +200,11 @@ class Lab:
         """Call `during` when the run has begun."""
         while not self._over.wait(0.005):
             if self.context.frame().begin_ns is not None:
-                if self._during is not None:
-                    self._during(self)
+                try:
+                    if self._during is not None:
+                        self._during(self)
+                except Exception as fault:  # noqa: BLE001 - raised again where the test sees it
+                    self._fault = fault
                 return
 
 

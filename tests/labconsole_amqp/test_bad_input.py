@@ -254,8 +254,7 @@ def killing(role: str) -> Callable[[Lab], None]:
     """Kill a role's process once messages flow."""
 
     def kill(lab: Lab) -> None:
-        while lab.count("received") < 200:
-            time.sleep(0.01)
+        lab.until("received", 200)
         os.kill(lab.pid(role), signal.SIGKILL)
 
     return kill
@@ -280,8 +279,7 @@ def test_an_external_broker_that_is_killed_in_mid_run(tmp_path: Path) -> None:
     with broker_process() as (process, endpoint):
 
         def kill(lab: Lab) -> None:
-            while lab.count("received") < 50:
-                time.sleep(0.01)
+            lab.until("received", 50)
             process.kill()
 
         settings = {"broker": "external", "port": endpoint.port, "address": "q", "count": 100_000}

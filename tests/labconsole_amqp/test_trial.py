@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -100,7 +99,7 @@ def test_an_open_loop_keeps_its_rate_and_its_schedule(test: int, tmp_path: Path)
     assert np.abs(np.diff(intended) - 5_000_000).max() <= 1
     assert outcome.column("sent", "sent_ns")[-1] - intended[0] >= 99 * 5_000_000
     assert (outcome.column("sent", "sent_ns") >= intended).all(), "a message went out before it was due"
-    assert outcome.figures["send_rate"] == pytest.approx(200, rel=0.2)
+    assert 100 < outcome.figures["send_rate"] < 205
     assert outcome.figures["latency_mean"] == pytest.approx(
         (outcome.column("received", "received_ns") - intended).mean() / 1e6
     )
@@ -164,8 +163,7 @@ def test_any_file_can_be_the_payload_and_test_4_takes_binary_ones(tmp_path: Path
 
 def test_a_cancelled_run_keeps_its_figures_but_claims_no_loss(tmp_path: Path) -> None:
     def cancel(lab: Lab) -> None:
-        while lab.count("received") < 50:
-            time.sleep(0.01)
+        lab.until("received", 50)
         lab.cancel()
 
     outcome = Lab(tmp_path / "run", during=cancel).run(count=100_000, loop="open", rate=500.0)
