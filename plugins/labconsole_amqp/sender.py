@@ -21,9 +21,11 @@ from labconsole_amqp.sealed_ahead import Sealed, SealedAhead
 from labconsole_amqp.sealing import seal
 
 _BATCH = 512
-_SEALED_BATCH = 64
+_SEALED_BATCH = 256
 _SEALED_AHEAD = 32
 """Messages that each crypto thread may be ahead of the link."""
+_GATHER_S = 0.002
+"""In a closed loop, sealed messages go out several at a time: one by one they would cost every role twice the CPU."""
 _PUMP_S = 0.1
 _SLEEP_S = 0.002
 """Waits for a due message end with a sleep, since the wait for a socket only knows whole milliseconds."""
@@ -117,6 +119,8 @@ class SenderRole(LinkRole):
                         )
                     )
                     self._record(sent.times_ns, sent.stamps_ms, sizes, signs, encrypts)
+                    if not self._open_loop:
+                        time.sleep(_GATHER_S)
                     self._link.pump(0)
                 else:
                     self._wait(ready=due == self._done)
@@ -186,7 +190,7 @@ class SenderRole(LinkRole):
             encrypt_ns=encrypt_ns,
         )
         self._done += count
-        self.context.count(SENT_CHANNEL.name, count)
+        self.context.count(SENT_CHANNEL.name, count, (int(sent_ns[0]), int(sent_ns[-1])))
 
     def _take_acknowledgements(self) -> None:
         acknowledged = self._link.take_acknowledged_ns()
