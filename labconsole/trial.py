@@ -261,8 +261,8 @@ class RoleContext(Protocol):
     def series(self, series: Series) -> SeriesWriter:
         """Declare a series of this role and return its writer."""
 
-    def count(self, channel: str, amount: int) -> None:
-        """Add to a live counter."""
+    def count(self, channel: str, amount: int, span_ns: tuple[int, int] | None = None) -> None:
+        """Add to a live counter. `span_ns`: first and last time (`clock.now_ns`) of what is counted; now without it."""
 
     def observe(self, channel: str, values_ns: NDArray[np.int64]) -> None:
         """Add observations in ns to a live histogram."""

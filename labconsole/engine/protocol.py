@@ -16,34 +16,50 @@ LIVE = "live"
 
 @dataclass(frozen=True)
 class ChannelFrame:
-    """A live channel since T0: `count` of all, and for observations `minimum`/`maximum` in ns and their histogram."""
+    """A live channel since T0: `count` of all, and for observations `minimum`/`maximum` in ns and their histogram.
+
+    `first_ns` and `last_ns` (`clock.now_ns`) are the times of the first and the last that was counted.
+    """
 
     count: int = 0
     minimum: int | None = None
     maximum: int | None = None
     histogram: LogHistogram = field(default_factory=LogHistogram)
+    first_ns: int | None = None
+    last_ns: int | None = None
 
     def plus(self, other: ChannelFrame) -> ChannelFrame:
         """Both channels together, as two roles that report the same channel."""
-        lows = [value for value in (self.minimum, other.minimum) if value is not None]
-        highs = [value for value in (self.maximum, other.maximum) if value is not None]
         return ChannelFrame(
             self.count + other.count,
-            min(lows, default=None),
-            max(highs, default=None),
+            lower(self.minimum, other.minimum),
+            higher(self.maximum, other.maximum),
             self.histogram.plus(other.histogram),
+            lower(self.first_ns, other.first_ns),
+            higher(self.last_ns, other.last_ns),
         )
 
     def to_json(self) -> list[Any]:
-        """Compact form: [count, minimum, maximum, [bin, count, bin, count, ...]]."""
+        """Compact form: [count, minimum, maximum, [bin, count, bin, count, ...], first_ns, last_ns]."""
         flat = [number for pair in sorted(self.histogram.bins.items()) for number in pair]
-        return [self.count, self.minimum, self.maximum, flat]
+        return [self.count, self.minimum, self.maximum, flat, self.first_ns, self.last_ns]
 
     @classmethod
     def from_json(cls, data: list[Any]) -> ChannelFrame:
         """The inverse of `to_json`."""
-        count, minimum, maximum, flat = data
-        return cls(count, minimum, maximum, LogHistogram(dict(zip(flat[::2], flat[1::2], strict=True))))
+        count, minimum, maximum, flat, first_ns, last_ns = data
+        histogram = LogHistogram(dict(zip(flat[::2], flat[1::2], strict=True)))
+        return cls(count, minimum, maximum, histogram, first_ns, last_ns)
+
+
+def lower(one: int | None, other: int | None) -> int | None:
+    """The lower of two numbers, either of which may be missing."""
+    return min((number for number in (one, other) if number is not None), default=None)
+
+
+def higher(one: int | None, other: int | None) -> int | None:
+    """The higher of two numbers, either of which may be missing."""
+    return max((number for number in (one, other) if number is not None), default=None)
 
 
 @dataclass(frozen=True)
@@ -58,7 +74,8 @@ class Usage:
 class LiveFrame:
     """The state of a run at `t_ns` (`clock.now_ns`): cumulative, so that any frame may be dropped.
 
-    `begin_ns` is T0 (None while roles prepare); `done` of `total` is the progress (total 0: unknown).
+    `begin_ns` is T0 (None while roles prepare); `done` of `total` (0: unknown) is the progress, counted on channel
+    `progress` (empty before the trial has named one).
     """
 
     t_ns: int
@@ -67,6 +84,7 @@ class LiveFrame:
     total: int
     channels: Mapping[str, ChannelFrame]
     usage: Mapping[str, Usage]
+    progress: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """The plain form of the protocol."""
@@ -78,6 +96,7 @@ class LiveFrame:
             "total": self.total,
             "channels": {name: channel.to_json() for name, channel in self.channels.items()},
             "usage": {name: [usage.cpu, usage.rss] for name, usage in self.usage.items()},
+            "progress": self.progress,
         }
 
     @classmethod
@@ -90,6 +109,7 @@ class LiveFrame:
             data["total"],
             {name: ChannelFrame.from_json(channel) for name, channel in data["channels"].items()},
             {name: Usage(*usage) for name, usage in data["usage"].items()},
+            data["progress"],
         )
 
 

@@ -17,7 +17,7 @@ from labconsole.clock import now_ns
 from labconsole.engine.channel import ChildChannel
 from labconsole.engine.containment import die_with_parent
 from labconsole.engine.histogram import LogHistogram
-from labconsole.engine.protocol import ChannelFrame
+from labconsole.engine.protocol import ChannelFrame, higher, lower
 from labconsole.engine.spool import SpoolSeriesWriter, SpoolWriter
 from labconsole.plugin import load_dotted
 from labconsole.trial import Event, Level, Role, Series, TrialError
@@ -32,19 +32,25 @@ class _Live:
 
     def __init__(self) -> None:
         self.count = 0
+        self.first_ns: int | None = None
+        self.last_ns: int | None = None
         self.minimum: int | None = None
         self.maximum: int | None = None
         self.histogram = LogHistogram()
 
+    def add(self, amount: int, first_ns: int, last_ns: int) -> None:
+        self.first_ns = lower(self.first_ns, first_ns)
+        self.last_ns = higher(self.last_ns, last_ns)
+        self.count += amount
+
     def observe(self, values: NDArray[np.int64]) -> None:
-        low, high = int(values.min()), int(values.max())
-        self.minimum = low if self.minimum is None else min(self.minimum, low)
-        self.maximum = high if self.maximum is None else max(self.maximum, high)
+        self.minimum = lower(self.minimum, int(values.min()))
+        self.maximum = higher(self.maximum, int(values.max()))
         self.histogram.add(values)
         self.count += len(values)
 
     def frame(self) -> ChannelFrame:
-        return ChannelFrame(self.count, self.minimum, self.maximum, self.histogram)
+        return ChannelFrame(self.count, self.minimum, self.maximum, self.histogram, self.first_ns, self.last_ns)
 
 
 class RoleProcess:
@@ -82,8 +88,10 @@ class RoleProcess:
         self._writers.append(writer)
         return writer
 
-    def count(self, channel: str, amount: int) -> None:
-        self._channel_of(channel).count += amount
+    def count(self, channel: str, amount: int, span_ns: tuple[int, int] | None = None) -> None:
+        if amount:
+            first_ns, last_ns = span_ns or (now_ns(),) * 2
+            self._channel_of(channel).add(amount, first_ns, last_ns)
 
     def observe(self, channel: str, values_ns: NDArray[np.int64]) -> None:
         if len(values_ns):

@@ -127,7 +127,8 @@ class WorkerContext:
             for name, frame in role.channels.items():
                 channels[name] = channels[name].plus(frame) if name in channels else frame
         done = channels[self._progress_channel].count if self._progress_channel in channels else 0
-        return LiveFrame(now_ns(), self._begin_ns, done, self._total, channels, self.usage.latest)
+        usage, progress = self.usage.latest, self._progress_channel
+        return LiveFrame(now_ns(), self._begin_ns, done, self._total, channels, usage, progress)
 
     def end_roles(self) -> None:
         """End every role that still runs, and let them write their last samples."""

@@ -169,7 +169,7 @@ class ReceiverRole(LinkRole):
             decrypt_ns=decrypt_ns,
             outcome=outcomes,
         )
-        self.context.count(RECEIVED_CHANNEL.name, count)
+        self.context.count(RECEIVED_CHANNEL.name, count, (int(batch.received_ns[0]), int(batch.received_ns[-1])))
         self._observe(batch.received_ns, stamps, numbers, outcomes == 0)
         self._count += count
 

@@ -36,12 +36,14 @@ def test_frames_of_two_roles_add_up_and_survive_the_pipe() -> None:
     one, two = LogHistogram(), LogHistogram()
     one.add(np.array([1000, 2000]))
     two.add(np.array([4000]))
-    both = ChannelFrame(2, 1000, 2000, one).plus(ChannelFrame(1, 4000, 4000, two)).plus(ChannelFrame())
+    both = ChannelFrame(2, 1000, 2000, one, 60, 90).plus(ChannelFrame(1, 4000, 4000, two, 50, 80)).plus(ChannelFrame())
     assert (both.count, both.minimum, both.maximum, both.histogram.count) == (3, 1000, 4000, 3)
-    frame = LiveFrame(7, 5, 3, 9, {"latency": both}, {"worker": Usage(12.5, 10**8)})
+    assert (both.first_ns, both.last_ns) == (50, 90)
+    frame = LiveFrame(7, 5, 3, 9, {"latency": both}, {"worker": Usage(12.5, 10**8)}, "latency")
     back = LiveFrame.from_json(json.loads(encode_line(frame.to_json())))
     assert (back.t_ns, back.begin_ns, back.done, back.total, back.usage) == (7, 5, 3, 9, frame.usage)
     assert back.channels["latency"].histogram.bins == both.histogram.bins
+    assert (back.progress, back.channels["latency"].first_ns, back.channels["latency"].last_ns) == ("latency", 50, 90)
 
 
 @pytest.mark.parametrize("line", [b'{"t":"live","t_', b"hello\n", b"\xff\xfe\n", b"[1]\n", b'{"x":1}\n', b""])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -25,7 +27,7 @@ def frames(seconds: float, rate: float, latencies: np.ndarray, hz: int = 8) -> l
         done = count
         seen = latencies[:count]
         channels = {
-            "received": ChannelFrame(count),
+            "received": ChannelFrame(count, first_ns=T0, last_ns=T0 + step * 10**9 // hz),
             "latency": ChannelFrame(count, int(seen.min()), int(seen.max()), histogram),
         }
         made.append(
@@ -95,18 +97,28 @@ def test_the_mean_does_not_sink_while_roles_drain(latencies: np.ndarray) -> None
         live.take(frame)
     for more in range(1, 40):
         later = last.t_ns + more * 125_000_000
-        live.take(LiveFrame(later, T0, last.done, last.total, last.channels, last.usage))
+        live.take(replace(last, t_ns=later))
     assert live.figures("received").mean_rate == pytest.approx(4_000)
     assert live.figures("received").rate == 0
 
 
-def test_the_progress_is_told_from_another_channel_that_ends_with_the_same_count() -> None:
+def test_the_progress_is_shown_by_the_channel_that_the_frame_names() -> None:
     live = LiveRun((LiveChannel("sent", "Sent", "msg"), LiveChannel("received", "Received", "msg")))
-    for second, (sent, received) in enumerate(((0, 0), (60, 20), (100, 70), (100, 100)), start=1):
-        channels = {"sent": ChannelFrame(sent), "received": ChannelFrame(received)}
-        live.take(LiveFrame(T0 + second * 10**9, T0, received, 100, channels, {}))
+    live.take(LiveFrame(T0 + 10**9, T0, 0, 100, {"sent": ChannelFrame(60)}, {}, "received"))
+    assert live.progress is None, "nothing is received yet"
+    channels = {"sent": ChannelFrame(100), "received": ChannelFrame(100)}
+    live.take(LiveFrame(T0 + 2 * 10**9, T0, 100, 100, channels, {}, "received"))
     assert live.progress == "received"
-    assert live.figures("received").mean_rate == pytest.approx(25)
+
+
+def test_the_mean_runs_from_the_first_count_to_the_last() -> None:
+    live = LiveRun(CHANNELS)
+    channels = {"received": ChannelFrame(100, first_ns=T0 + 3 * 10**9, last_ns=T0 + 5 * 10**9)}
+    live.take(LiveFrame(T0 + 9 * 10**9, T0, 100, 100, channels, {}, "received"))
+    assert live.figures("received").mean_rate == 50
+    one = {"received": ChannelFrame(1, first_ns=T0 + 3, last_ns=T0 + 3)}
+    live.take(LiveFrame(T0 + 10**10, T0, 1, 100, one, {}, "received"))
+    assert live.figures("received").mean_rate is None
 
 
 def test_before_t0_only_resources_are_drawn() -> None:

@@ -28,16 +28,17 @@ pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
 T0 = 10**12
 
 
-def frame(seconds: float, count: int) -> LiveFrame:
+def frame(seconds: float, count: int, first_s: float = 0.0) -> LiveFrame:
+    """`count` messages received in `seconds` since T0, the first of them at `first_s`."""
     histogram = LogHistogram({700: count})
     channels = {
         "sent": ChannelFrame(count + 5),
-        "received": ChannelFrame(count),
+        "received": ChannelFrame(count, first_ns=T0 + int(first_s * 1e9), last_ns=T0 + int(seconds * 1e9)),
         "latency": ChannelFrame(count, 3_000_000, 4_000_000, histogram),
         "failed": ChannelFrame(0),
     }
     usage = {"sender-0": Usage(80.0, 60_000_000), "receiver-0": Usage(40.0, 50_000_000)}
-    return LiveFrame(T0 + int(seconds * 1e9), T0, count, 10_000, channels, usage)
+    return LiveFrame(T0 + int(seconds * 1e9), T0, count, 10_000, channels, usage, "received")
 
 
 @pytest.fixture
@@ -64,12 +65,12 @@ def value(view: LiveView, caption: str) -> str:
 
 def test_figures_and_curves_follow_the_frames(view: LiveView, bridge: QueueBridge, run_id: int, qtbot: QtBot) -> None:
     for step in range(1, 41):
-        bridge.live.emit(run_id, frame(step / 8, step * 100))
+        bridge.live.emit(run_id, frame(step / 8, step * 100, first_s=1.0))
     qtbot.waitUntil(lambda: value(view, "Done") == "4,000 / 10,000")
     assert view._title.text() == f"Run {run_id}: Test 2, small"
     assert value(view, "Status") == "Running"
     assert value(view, "Rate now") == "800 msg/s"
-    assert value(view, "Mean since T0") == "800 msg/s"
+    assert value(view, "Mean, first to last") == "1,000 msg/s"
     assert (value(view, "Sent"), value(view, "Received"), value(view, "Failed verifications")) == ("4,005", "", "")
     assert value(view, "Latency p50").endswith(" ms")
     assert [curve.title for curve in view.rate_plot.curves()] == ["Sent", "Received", "Failed verifications"]
@@ -86,7 +87,7 @@ def test_a_finished_run_stays_until_the_next_one_starts(
     bridge.finished.emit(run_id, RunStatus.FINISHED)
     qtbot.waitUntil(lambda: value(view, "Status") == "Finished")
     assert value(view, "Done") == "1,000 / 10,000"
-    assert (value(view, "Rate now"), value(view, "Mean since T0")) == ("–", "100 msg/s")
+    assert (value(view, "Rate now"), value(view, "Mean, first to last")) == ("–", "100 msg/s")
     bridge.live.emit(run_id + 1, frame(1, 7))
     qtbot.waitUntil(lambda: value(view, "Done") == "7 / 10,000")
     assert view._title.text() == f"Run {run_id + 1}"
@@ -106,7 +107,7 @@ def test_at_the_end_the_figures_are_those_of_the_stored_samples(
         metrics = reader.run(run_id).row.metrics
     assert value(view, "Message throughput") == format_figure(metrics["throughput"].value, "msg/s")
     assert value(view, "Latency p99") == format_figure(metrics["latency_p99"].value, "ms")
-    assert value(view, "Mean since T0") == ""
+    assert value(view, "Mean, first to last") == ""
     assert view._note.text().startswith("Final figures, from the stored samples.")
 
 

@@ -209,10 +209,13 @@ class LiveView(QWidget):
         unit = rate_unit(channel.unit)
         rate = _rounded(figures.rate) if self._status is None else None
         now = self.tr("{0} in the last second").format(channel.title)
-        mean = self.tr("{0} since T0, divided by the time from T0 to the last count").format(channel.title)
+        mean = self.tr(
+            "{0}, divided by the time from the first message to the last. A warm-up is counted here, but not in the "
+            "figures at the end of the run."
+        ).format(channel.title)
         return [
             Figure(self.tr("Rate now"), format_figure(rate, unit), now),
-            Figure(self.tr("Mean since T0"), format_figure(_rounded(figures.mean_rate), unit), mean),
+            Figure(self.tr("Mean, first to last"), format_figure(_rounded(figures.mean_rate), unit), mean),
         ]
 
     def _latency_figures(self, channel: LiveChannel, figures: ChannelFigures) -> list[Figure]:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labconsole.engine.histogram import BINS_PER_OCTAVE
-from labconsole.engine.protocol import LiveFrame
+from labconsole.engine.protocol import ChannelFrame, LiveFrame
 from labconsole.trial import LiveChannel
 
 WINDOW_NS = 1_000_000_000
@@ -41,8 +41,8 @@ class GrowingCurve:
 
 @dataclass(frozen=True)
 class ChannelFigures:
-    """A channel since T0. `rate` covers the last second; `mean_rate` is the count over the time from T0 to the last
-    frame in which it grew, so that it does not sink while roles drain (both counts per second).
+    """A channel since T0. `rate` covers the last second; `mean_rate` is the count over the time from the first to the
+    last that was counted, as a throughput is defined (both counts per second).
 
     `minimum`, `maximum`, `mean` and the `quantiles` by name are in ns, for channels with observations; mean and
     quantiles come from the log histogram and are within 1.1 %.
@@ -64,8 +64,6 @@ class LiveRun:
         self._declared = {channel.name: channel for channel in channels}
         self._recent: deque[LiveFrame] = deque()
         self._first_ns: int | None = None
-        self._counted_ns: dict[str, int] = {}
-        self._progress: list[str] = []
         self.latest: LiveFrame | None = None
         self.rates: dict[str, GrowingCurve] = {}
         self.latencies: dict[str, dict[str, GrowingCurve]] = {}
@@ -101,12 +99,7 @@ class LiveRun:
         if self.latest is not None and frame.t_ns <= self.latest.t_ns:
             return
         self._first_ns = self._first_ns if self._first_ns is not None else frame.t_ns
-        before = self.latest.channels if self.latest is not None else {}
-        for name, channel in frame.channels.items():
-            if channel.count > (before[name].count if name in before else 0):
-                self._counted_ns[name] = frame.t_ns
         self.latest = frame
-        self._follow_progress(frame)
         for name, usage in frame.usage.items():
             self.cpu.setdefault(name, GrowingCurve()).append(frame.t_ns, usage.cpu)
             self.memory.setdefault(name, GrowingCurve()).append(frame.t_ns, usage.rss)
@@ -122,32 +115,26 @@ class LiveRun:
 
     @property
     def progress(self) -> str | None:
-        """The counted channel that shows the progress, None before the first count."""
-        return self._progress[0] if self._progress else None
+        """The channel that shows the progress, None before its first count."""
+        if self.latest is None or self.latest.progress not in self.latest.channels:
+            return None
+        return self.latest.progress
 
     def figures(self, name: str) -> ChannelFigures:
         """The figures of a channel at the latest frame. Raises KeyError for a channel that nobody reported."""
         if self.latest is None:
             raise KeyError(name)
-        frame, now = self.latest.channels[name], self.latest
-        counted_ns = self._counted_ns.get(name)
-        elapsed_s = (counted_ns - now.begin_ns) / 1e9 if now.begin_ns is not None and counted_ns is not None else 0.0
+        frame = self.latest.channels[name]
         quantiles = {label: frame.histogram.quantile(fraction) for label, fraction in QUANTILES}
         return ChannelFigures(
             frame.count,
             self._rate(name),
-            frame.count / elapsed_s if elapsed_s > 0 else None,
+            _mean_rate(frame),
             frame.minimum,
             frame.maximum,
             _histogram_mean(frame.histogram.bins),
             {label: value for label, value in quantiles.items() if value is not None},
         )
-
-    def _follow_progress(self, frame: LiveFrame) -> None:
-        """Frames do not name the channel behind `done`: it is the one whose count has always been the same."""
-        candidates = self._progress or self.names(observed=False)
-        same = [name for name in candidates if name in frame.channels and frame.channels[name].count == frame.done]
-        self._progress = same or self._progress
 
     def _window_begin(self, frame: LiveFrame) -> LiveFrame | None:
         """The newest frame that is at least a second older than `frame`, or the oldest there is; drops older ones."""
@@ -171,6 +158,12 @@ class LiveRun:
             for label, fraction in QUANTILES:
                 value = interval.quantile(fraction)
                 curves[label].append(frame.t_ns, float("nan") if value is None else value)
+
+
+def _mean_rate(frame: ChannelFrame) -> float | None:
+    if frame.first_ns is None or frame.last_ns is None or frame.last_ns <= frame.first_ns:
+        return None
+    return frame.count / ((frame.last_ns - frame.first_ns) / 1e9)
 
 
 def _rate(frame: LiveFrame, earlier: LiveFrame, name: str) -> float:
