@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from itertools import groupby
@@ -91,15 +91,24 @@ class Reader:
         with explained(self.path):
             return int(self._raw.execute("PRAGMA data_version").fetchone()[0])
 
-    def runs(self, *, include_trashed: bool = False, campaign_id: int | None = None) -> list[RunRow]:
-        """All runs, or those of one campaign, newest first."""
+    def runs(
+        self,
+        *,
+        include_trashed: bool = False,
+        campaign_id: int | None = None,
+        metrics: Collection[str] | None = None,
+    ) -> list[RunRow]:
+        """All runs, or those of one campaign, newest first; with `metrics` they carry only those of these names.
+
+        A long list is read several times as fast with the few figures that it shows.
+        """
         wanted = _run_rows().order_by(schema.run.c.id.desc())
         if campaign_id is not None:
             wanted = wanted.where(schema.scenario.c.campaign_id == campaign_id)
         if not include_trashed:
             wanted = wanted.where(schema.trash.c.run_id.is_(None))
         with self._snapshot() as connection:
-            return _records(connection, wanted, narrow=campaign_id is not None)
+            return _records(connection, wanted, narrow=campaign_id is not None, names=metrics)
 
     def live_runs(self) -> list[LiveRun]:
         """The runs that are queued or running, in the order of their ids."""
@@ -169,8 +178,11 @@ def _run_rows() -> Select[Any]:
     ).select_from(run.join(scenario).join(campaign).outerjoin(schema.note).outerjoin(schema.trash))
 
 
-def _records(connection: Connection, wanted: Select[Any], *, narrow: bool) -> list[RunRow]:
-    """Runs with their tags and unlabelled metrics, in three statements; `narrow` when they are few of all."""
+def _records(
+    connection: Connection, wanted: Select[Any], *, narrow: bool, names: Collection[str] | None = None
+) -> list[RunRow]:
+    """Runs with their tags and unlabelled metrics (of these `names`), in three statements; `narrow` when they are few
+    of all."""
     rows = connection.execute(wanted).all()
     tag, metric = schema.tag.c, schema.metric.c
     tagged = select(tag.run_id, tag.name).order_by(tag.run_id, tag.name)
@@ -179,13 +191,21 @@ def _records(connection: Connection, wanted: Select[Any], *, narrow: bool) -> li
         .where(metric.labels == "{}")
         .order_by(metric.run_id, metric.position)
     )
+    if names is not None:
+        figures = figures.where(metric.name.in_(names))
     if narrow:
         ids = wanted.with_only_columns(schema.run.c.id, maintain_column_froms=True).order_by(None)
         tagged, figures = tagged.where(tag.run_id.in_(ids)), figures.where(metric.run_id.in_(ids))
     tags = _by_run(connection.execute(tagged).all())
     metrics = _by_run(connection.execute(figures).all())
+    parameters = {text: json.loads(text) for text in {row.parameters for row in rows}}
     return [
-        _record(row, tuple(name for _, name in tags.get(row.id, ())), UnlabelledMetrics(metrics.get(row.id, ())))
+        _record(
+            row,
+            parameters[row.parameters],
+            tuple(name for _, name in tags.get(row.id, ())),
+            UnlabelledMetrics(metrics.get(row.id, ())),
+        )
         for row in rows
     ]
 
@@ -195,7 +215,9 @@ def _by_run(rows: Sequence[Sequence[Any]]) -> dict[int, list[Sequence[Any]]]:
     return {run_id: list(group) for run_id, group in groupby(rows, itemgetter(0))}
 
 
-def _record(row: Row[Any], tags: tuple[str, ...], metrics: Mapping[str, Metric]) -> RunRow:
+def _record(
+    row: Row[Any], parameters: Mapping[str, Any], tags: tuple[str, ...], metrics: Mapping[str, Metric]
+) -> RunRow:
     return RunRow(
         id=row.id,
         uuid=row.uuid,
@@ -204,7 +226,7 @@ def _record(row: Row[Any], tags: tuple[str, ...], metrics: Mapping[str, Metric])
         profile=row.profile,
         scenario=row.scenario,
         kind=row.kind,
-        parameters=json.loads(row.parameters),
+        parameters=parameters,
         repeat=row.repeat,
         position=row.position,
         status=RunStatus(row.status),

@@ -29,6 +29,7 @@ from labconsole_ui.runview.view import RunView
 from labconsole_ui.theme import Theme
 
 RUNS, SAMPLES, SHOWN_MS, STALL_MS = 2_000, 1_000_000, 200.0, 50.0
+SCHEDULER = Path("/proc/thread-self/schedstat")
 FIXTURES = Path(__file__).parents[1] / "labconsole_ui" / "views" / "conftest.py"
 
 
@@ -42,9 +43,10 @@ def stored_runs(path: Path) -> Any:
 
 
 class StallWatch:
-    """The longest time for which the event loop did not come round, and the most CPU time that one turn took.
+    """The longest time for which the event loop did not come round, the same without the time for which the thread
+    waited for a processor (Linux tells it), and the most CPU time that one turn took.
 
-    The second says what the window itself costs, however busy the machine is with other things.
+    The last two say what the window itself costs, however busy the machine is with other things.
     """
 
     def __init__(self) -> None:
@@ -56,16 +58,26 @@ class StallWatch:
 
     def restart(self) -> None:
         """Forget what was before."""
-        self.longest_ms = self.most_cpu_ms = 0.0
-        self._last, self._last_cpu = time.perf_counter(), time.thread_time()
+        self.longest_ms = self.own_ms = self.most_cpu_ms = 0.0
+        self._last, self._last_cpu, self._last_waited = time.perf_counter(), time.thread_time(), self._waited_s()
 
     def _tick(self) -> None:
-        now, cpu = time.perf_counter(), time.thread_time()
-        self.longest_ms, self._last = max(self.longest_ms, (now - self._last) * 1e3), now
-        self.most_cpu_ms, self._last_cpu = max(self.most_cpu_ms, (cpu - self._last_cpu) * 1e3), cpu
+        now, cpu, waited = time.perf_counter(), time.thread_time(), self._waited_s()
+        took_ms = (now - self._last) * 1e3
+        self.longest_ms = max(self.longest_ms, took_ms)
+        self.own_ms = max(self.own_ms, took_ms - (waited - self._last_waited) * 1e3)
+        self.most_cpu_ms = max(self.most_cpu_ms, (cpu - self._last_cpu) * 1e3)
+        self._last, self._last_cpu, self._last_waited = now, cpu, waited
+
+    @staticmethod
+    def _waited_s() -> float:
+        return int(SCHEDULER.read_text().split()[1]) / 1e9 if SCHEDULER.exists() else 0.0
 
     def __str__(self) -> str:
-        return f"longest stall {self.longest_ms:.0f} ms ({self.most_cpu_ms:.0f} ms CPU of the window's thread)"
+        return (
+            f"longest stall {self.longest_ms:.0f} ms, {self.own_ms:.0f} ms without waiting for a processor, "
+            f"{self.most_cpu_ms:.0f} ms CPU of the window's thread"
+        )
 
 
 def shown(app: QApplication, make: Callable[[], QWidget], done: Callable[[Any], bool]) -> tuple[Any, float, StallWatch]:
@@ -125,8 +137,9 @@ def main() -> int:
         run_view.deleteLater()
         app.processEvents()
         bridge.close()
-    print(f"targets   history in {SHOWN_MS:.0f} ms, no stall over {STALL_MS:.0f} ms")
-    return 0 if took <= SHOWN_MS and max(stall.longest_ms, run_stall.longest_ms) <= STALL_MS else 1
+    print(f"load      {os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else "")
+    print(f"targets   history in {SHOWN_MS:.0f} ms, no stall over {STALL_MS:.0f} ms but for waiting for a processor")
+    return 0 if took <= SHOWN_MS and max(stall.own_ms, run_stall.own_ms) <= STALL_MS else 1
 
 
 if __name__ == "__main__":

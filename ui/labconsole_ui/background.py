@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import deque
 from collections.abc import Callable
 from functools import partial
@@ -13,6 +14,9 @@ from PySide6.QtCore import QObject, Signal, Slot
 from labconsole.trial import TrialError
 
 Result = TypeVar("Result")
+SWITCH_S = 0.0005
+"""How long a thread keeps the interpreter while another wants it. With Python's 5 ms every call into Qt, which lets go
+of the interpreter, may cost the window 5 ms while a job works: painting a table then takes a quarter of a second."""
 
 
 class _Mailbox(QObject):
@@ -27,6 +31,7 @@ class Background(QObject):
     def __init__(self, parent: QObject, at_end: Callable[[], None] | None = None) -> None:
         """`at_end` is called last of all, to release what the jobs shared."""
         super().__init__(parent)
+        sys.setswitchinterval(SWITCH_S)
         self._worker = _Worker(type(parent).__name__)
         self._mailbox = _Mailbox()
         self._mailbox.arrived.connect(self._deliver)

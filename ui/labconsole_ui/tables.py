@@ -8,7 +8,7 @@ from operator import itemgetter
 from typing import Any, Generic, TypeVar
 
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, Qt
-from PySide6.QtGui import QAction, QColor, QGuiApplication, QKeySequence, QShowEvent
+from PySide6.QtGui import QAction, QColor, QFont, QGuiApplication, QIcon, QKeySequence, QShowEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QHeaderView,
@@ -55,6 +55,7 @@ class RecordModel(QAbstractTableModel, Generic[R]):
         super().__init__(parent)
         self._theme = theme
         self._fields = list(fields)
+        self._answers = [_answers(field, theme) for field in fields]
         self._all: list[R] = []
         self._shown: list[R] = []
         self._accepts: Callable[[R], bool] | None = None
@@ -76,6 +77,7 @@ class RecordModel(QAbstractTableModel, Generic[R]):
         """Show other columns."""
         self.beginResetModel()
         self._fields = list(fields)
+        self._answers = [_answers(field, self._theme) for field in fields]
         self._order = None if self._order is None or self._order[0] >= len(fields) else self._order
         self.endResetModel()
 
@@ -123,22 +125,8 @@ class RecordModel(QAbstractTableModel, Generic[R]):
         """Text, tooltip, colour, icon and alignment of a cell."""
         if not index.isValid():
             return None
-        field, record = self._fields[index.column()], self._shown[index.row()]
-        if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.EditRole):
-            return field.text(record)
-        if role == Qt.ItemDataRole.TextAlignmentRole:
-            return _alignment(field)
-        if role == Qt.ItemDataRole.ToolTipRole:
-            return (field.tooltip(record) if field.tooltip else field.text(record)) or None
-        if role == Qt.ItemDataRole.ForegroundRole and field.tone is not None:
-            meaning = field.tone(record)
-            return QColor(self._theme.colour(meaning)) if meaning else None
-        if role == Qt.ItemDataRole.DecorationRole and field.icon is not None:
-            icon = field.icon(record)
-            return self._theme.icon(*icon) if icon else None
-        if role == Qt.ItemDataRole.FontRole and field.strong is not None and field.strong(record):
-            return self._theme.font(FontRole.STRONG)
-        return None
+        answer = self._answers[index.column()].get(role)
+        return None if answer is None else answer(self._shown[index.row()])
 
     def flags(self, index: Index) -> Qt.ItemFlag:
         """Cells of editable columns can be edited."""
@@ -238,6 +226,41 @@ class DataTable(QTableView):
         self.resizeColumnsToContents()
         for column in range(self.model().columnCount()):
             self.setColumnWidth(column, min(widest, self.columnWidth(column)))
+
+
+def _answers(field: Field[R], theme: Theme) -> dict[int, Callable[[R], Any]]:
+    """What the cells of a column answer, by role: a painted cell is asked for eight roles, most of which it has not."""
+
+    def tooltip(record: R) -> str | None:
+        return (field.tooltip or field.text)(record) or None
+
+    def colour(record: R) -> QColor | None:
+        meaning = field.tone(record) if field.tone is not None else None
+        return QColor(theme.colour(meaning)) if meaning else None
+
+    def icon(record: R) -> QIcon | None:
+        shown = field.icon(record) if field.icon is not None else None
+        return theme.icon(*shown) if shown else None
+
+    def font(record: R) -> QFont | None:
+        return theme.font(FontRole.STRONG) if field.strong is not None and field.strong(record) else None
+
+    alignment = _alignment(field)
+    role = Qt.ItemDataRole
+    answers: dict[int, Callable[[R], Any]] = {
+        role.DisplayRole: field.text,
+        role.EditRole: field.text,
+        role.TextAlignmentRole: lambda _: alignment,
+        role.ToolTipRole: tooltip,
+    }
+    for asked, about, answer in (
+        (role.ForegroundRole, field.tone, colour),
+        (role.DecorationRole, field.icon, icon),
+        (role.FontRole, field.strong, font),
+    ):
+        if about is not None:
+            answers[asked] = answer
+    return answers
 
 
 def _alignment(field: Field[Any]) -> int:

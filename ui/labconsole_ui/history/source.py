@@ -20,7 +20,7 @@ BREATH = 10
 
 @dataclass(frozen=True)
 class History:
-    """The trials, and all runs with the newest first."""
+    """The trials, and all runs with the newest first; the runs carry only the catalogue's metrics."""
 
     known: Catalogue
     runs: tuple[RunRow, ...]
@@ -47,7 +47,8 @@ class RunSource:
         if version == self._version and not force:
             return None
         self._version = version
-        return History(self._catalogue, tuple(self._reader.runs(include_trashed=True)))
+        names = [kind.name for kind in self._catalogue.metrics]
+        return History(self._catalogue, tuple(self._reader.runs(include_trashed=True, metrics=names)))
 
     def texts(self, history: History) -> dict[int, str]:
         """Each run's `query.searchable` text by id; those of runs that have not changed are kept.
