@@ -63,23 +63,27 @@ class _Worker:
         with self._lock:
             if self._ended:
                 return
-            self._start(job)
+            self._jobs.append(job)
+            if not self._running:
+                Thread(target=self._work, name=self._name).start()
+                self._running = True
 
     def end(self, last: Callable[[], None] | None) -> None:
-        """Drop the jobs that wait and do `last`; a second call does nothing."""
+        """Drop the jobs that wait and do `last`: after the job that goes on, or at once; a second call does nothing.
+
+        No thread is started for it: where the interpreter ends with the view still there, it starts none any more.
+        """
         with self._lock:
             if self._ended:
                 return
             self._ended = True
             self._jobs.clear()
-            if last is not None:
-                self._start(last)
-
-    def _start(self, job: Callable[[], None]) -> None:
-        self._jobs.append(job)
-        if not self._running:
-            Thread(target=self._work, name=self._name).start()
-            self._running = True
+            if last is None:
+                return
+            if self._running:
+                self._jobs.append(last)
+                return
+        last()
 
     def _work(self) -> None:
         while True:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -74,3 +77,56 @@ def test_nothing_is_delivered_to_a_view_that_is_gone_and_its_thread_ends(owner: 
     qtbot.waitUntil(lambda: not any(thread.name == "QObject" for thread in threading.enumerate()))
     qtbot.wait(20)
     assert delivered == []
+
+
+def test_what_the_jobs_shared_is_released_without_a_thread_of_its_own(owner: QObject, qtbot: QtBot) -> None:
+    """An interpreter that ends starts no thread any more: Python 3.12 raises RuntimeError there."""
+    released: list[int] = []
+    background = Background(owner, at_end=lambda: released.append(threading.get_ident()))
+    done: list[int] = []
+    background.submit(lambda: 1, done.append, pytest.fail)
+    qtbot.waitUntil(lambda: done == [1])
+    qtbot.waitUntil(lambda: not any(thread.name == "QObject" for thread in threading.enumerate()))
+    delete(owner)
+    assert released == [threading.get_ident()]
+
+
+LEFT_BEHIND = """
+import time
+from PySide6.QtCore import QCoreApplication, QObject
+from labconsole_ui.background import Background
+app = QCoreApplication([])
+idle, busy = QObject(app), QObject(app)
+backgrounds = [Background(view, at_end=lambda: print("released", flush=True)) for view in (idle, busy)]
+backgrounds[1].submit(lambda: time.sleep(0.3), print, print)
+backgrounds[0].submit(lambda: None, lambda _: app.quit(), print)
+app.exec()
+"""
+
+
+def test_a_window_that_was_never_deleted_ends_without_a_word() -> None:
+    ended = subprocess.run([sys.executable, "-c", LEFT_BEHIND], capture_output=True, text=True, timeout=30)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "released\nreleased\n", "")
+
+
+def test_a_job_in_python_does_not_take_the_interpreter_from_the_window(owner: QObject, qtbot: QtBot) -> None:
+    """Each wait for the interpreter lasts as long as the job may keep it: 20 of them take 100 ms at Python's 5 ms."""
+    background = Background(owner)
+    started, over = threading.Event(), threading.Event()
+
+    def work() -> None:
+        started.set()
+        while not over.is_set():
+            sum(range(200))
+
+    background.submit(work, lambda _: None, pytest.fail)
+    try:
+        assert started.wait(5)
+        waits = []
+        for _ in range(20):
+            begin = time.perf_counter()
+            time.sleep(0)
+            waits.append(time.perf_counter() - begin)
+    finally:
+        over.set()
+    assert sorted(waits)[10] < 0.004, "half of them are not held up by others on this machine"

@@ -16,6 +16,8 @@ from labconsole_ui.history.query import searchable
 
 BREATH = 10
 """After so many runs the thread lets go of the interpreter, which the window needs for painting meanwhile."""
+PAINTED_S = 0.1
+"""Nobody waits for the texts: the window first paints the runs undisturbed."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,7 @@ class RunSource:
         The metrics are read here as well: the store's rows decode them when they are first asked for.
         """
         names = [kind.name for kind in history.known.metrics]
+        time.sleep(PAINTED_S)
         before, self._texts = self._texts, {}
         for number, run in enumerate(history.runs):
             known = before.get(run.id)
