@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -12,8 +13,8 @@ import psutil
 
 from labconsole.engine.protocol import LiveFrame
 from labconsole.engine.queue import RunQueue
-from labconsole.profile import campaign_of, load_profile
 from labconsole.plugin import Plugins
+from labconsole.profile import campaign_of, load_profile
 from labconsole.store.reader import Reader
 from labconsole.store.records import NewCampaign, RunDetail, RunStatus
 from labconsole.trial import Event
@@ -133,6 +134,12 @@ class Bench:
 def processes(detail: RunDetail) -> dict[str, int]:
     """Pids of the processes that a run told of in its events, by source or message."""
     return {event.message: event.data["pid"] for event in detail.events if event.name == "process"}
+
+
+def environment(*folders: Path) -> dict[str, str]:
+    """This process's environment, with these folders first on the path of Python."""
+    path = os.pathsep.join([*map(str, folders), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep)
+    return {**os.environ, "PYTHONPATH": path}
 
 
 def alive(pid: int) -> bool:

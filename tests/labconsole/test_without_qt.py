@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
+
+from tests.helpers.practice import environment
 
 HIDING = Path(__file__).parents[1] / "helpers" / "no_qt"
 
@@ -28,8 +29,9 @@ except ModuleNotFoundError:
 
 
 def _run(*command: str) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "PYTHONPATH": str(HIDING)}
-    return subprocess.run([sys.executable, *command], capture_output=True, text=True, timeout=90, env=environment)
+    return subprocess.run(
+        [sys.executable, *command], capture_output=True, text=True, timeout=90, env=environment(HIDING)
+    )
 
 
 def test_every_headless_module_imports() -> None:

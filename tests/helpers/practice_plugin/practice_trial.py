@@ -146,7 +146,8 @@ class CountingTrial(Trial[CountingParameters]):
         context.event("process", "The worker's process.", pid=os.getpid(), group=os.getpgid(0))
         if parameters.fault == "trial prints":
             print("a stray line of the trial")
-            os.write(1, b"a stray line on descriptor 1\n")
+            os.write(1, b"half a line on descriptor 1")
+            context.event("after", "Said after half a line.")
         if parameters.fault == "trial fault":
             raise ValueError("the trial is wrong")
         roles = [context.start(role) for role in self._roles(parameters, context.seed)]

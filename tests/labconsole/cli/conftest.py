@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.helpers.practice import PLUGIN
+from tests.helpers.practice import PLUGIN, environment
 
 
 class CommandLine:
@@ -17,7 +16,7 @@ class CommandLine:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.environment = {**os.environ, "PYTHONPATH": str(PLUGIN)}
+        self.environment = environment(PLUGIN)
 
     def __call__(self, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
         """Run a command to its end."""

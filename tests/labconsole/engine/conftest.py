@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +18,7 @@ def practice_plugin() -> Iterator[Path]:
     """Puts the plugin's directory on the path of this process and its children."""
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(PLUGIN))
-        patch.setenv("PYTHONPATH", str(PLUGIN))
+        patch.setenv("PYTHONPATH", str(PLUGIN), prepend=os.pathsep)
         importlib.invalidate_caches()
         yield PLUGIN
     sys.modules.pop("practice_trial", None)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -11,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.helpers.practice import PLUGIN, profile_text
+from tests.helpers.practice import PLUGIN, environment, profile_text
 
 UNSHARE = shutil.which("unshare")
 MOUNT = ["-m", "sh", "-c", 'mount -t tmpfs -o size="$1" tmpfs "$0" && shift && exec "$@"']
@@ -37,7 +36,7 @@ def _run_on_small_disk(folder: Path, size: str, profile: Path) -> tuple[int, lis
         capture_output=True,
         text=True,
         timeout=100,
-        env={**os.environ, "PYTHONPATH": str(PLUGIN)},
+        env=environment(PLUGIN),
     )
     return done.returncode, [json.loads(line) for line in done.stdout.splitlines()], done.stderr
 

@@ -105,6 +105,10 @@ def _engine_processes(parent: psutil.Process) -> list[psutil.Process]:
     ]
 
 
+def _roles() -> list[psutil.Process]:
+    return [process for process in _engine_processes(psutil.Process()) if "labconsole.engine.role" in _command(process)]
+
+
 def _command(process: psutil.Process) -> list[str]:
     try:
         return process.cmdline()

@@ -98,8 +98,9 @@ def test_the_traceback_of_a_fault_is_in_the_log(done: Campaign) -> None:
 
 
 def test_stray_prints_come_as_log_lines_and_do_no_harm(done: Campaign) -> None:
-    for line in ("a stray line of a role", "a stray line of the trial", "a stray line on descriptor 1"):
+    for line in ("a stray line of a role", "a stray line of the trial", "half a line on descriptor 1"):
         assert line in done.bench.told.lines
+    assert "after" in [event.name for _, event in done.bench.told.events], "half a line spoils no message"
     assert done["print"].row.status is done["trial prints"].row.status is RunStatus.FINISHED
 
 
