@@ -62,6 +62,9 @@ class _Fetcher(Link):
                 held.append(lib.pn_link_current(self._link))
                 lib.pn_link_advance(self._link)
                 quiet_at = time.monotonic() + quiet_s
+        # A broker may notice late that we are gone (RabbitMQ: tens of ms). What comes then must not come to us: it
+        # would be given back to the queue, and arrive out of order.
+        lib.pn_link_flow(self._link, -lib.pn_link_credit(self._link))
         for delivery in held:
             lib.pn_delivery_update(delivery, outcome)
             lib.pn_delivery_settle(delivery)

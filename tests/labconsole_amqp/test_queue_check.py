@@ -1,0 +1,32 @@
+"""Whoever looks into a queue before a run takes no message of the run."""
+
+from __future__ import annotations
+
+import pytest
+
+from labconsole_amqp.broker import BrokerSettings
+from labconsole_amqp.envelope import Parts, encode
+from labconsole_amqp.fastlink import Sender, connect
+from labconsole_amqp.fastlink_queue import _Fetcher
+from labconsole_amqp.fastlink_wire import lib
+from tests.labconsole_amqp.embedded import serving
+
+
+@pytest.mark.parametrize("outcome", (lib.PN_RELEASED, lib.PN_ACCEPTED))
+def test_the_one_who_looked_leaves_no_credit_behind(outcome: int) -> None:
+    """RabbitMQ notices tens of ms late that a consumer is gone; what it gets meanwhile arrives late, out of order."""
+    message, stamp_offset = encode(Parts(b"payload"))
+    with (
+        serving(BrokerSettings(queues=("q",))) as broker,
+        connect(broker.plain) as looking,
+        connect(broker.plain) as sending,
+    ):
+        assert _Fetcher(looking, "q").fetch(1000, outcome, quiet_s=0.05) == 0
+        sender = Sender(sending, "q")
+        while not sender.capacity:
+            sender.pump(0.1)
+        sender.send_messages([message] * 10, stamp_offset)
+        assert sender.drain(5) == 0
+        counts = broker.broker.counts()["q"]
+        assert (counts.taken_in, counts.passed_on) == (10, 0)
+        assert broker.broker.depths() == {"q": 10}
