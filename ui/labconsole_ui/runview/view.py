@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from PySide6.QtCore import Qt, QTimer
@@ -33,6 +34,9 @@ from labconsole_ui.runview.loading import LoadedRun, load_curves, load_run
 from labconsole_ui.tables import DataTable, Field, RecordModel
 from labconsole_ui.theme import Theme
 
+TURN_MS = 10
+"""Between two tables or plots, so that the window paints and answers in between."""
+
 
 class RunView(QWidget):
     """Loads the run in the background, and again when it has finished."""
@@ -61,11 +65,11 @@ class RunView(QWidget):
         self.tabs.setAccessibleName(self.tr("Tables of the run"))
         self.tables: dict[str, DataTable] = {}
         self._arrange()
-        self._waiting_plots: deque[tuple[str, list[Curve]]] = deque()
-        self._next_plot = QTimer(self)
-        self._next_plot.setSingleShot(True)
-        self._next_plot.setInterval(0)
-        self._next_plot.timeout.connect(self._show_next_plot)
+        self._turns: deque[Callable[[], None]] = deque()
+        self._next_turn = QTimer(self)
+        self._next_turn.setSingleShot(True)
+        self._next_turn.setInterval(TURN_MS)
+        self._next_turn.timeout.connect(self._take_turn)
         bridge.items_changed.connect(self._reload_unfinished)
         bridge.finished.connect(self._finished)
         self._status: RunStatus | None = None
@@ -96,12 +100,24 @@ class RunView(QWidget):
     def _show(self, loaded: LoadedRun) -> None:
         self._status = loaded.detail.row.status
         self.header.show_run(loaded)
-        self._fill_tables(loaded)
         self._plots_note.setText(self.tr("Reading the samples ..."))
         self._plots_note.setVisible(not self.plots)
+        self._turns.clear()
+        self._turns.extend(self._table_turns(loaded))
+        self._turns.append(lambda: self._load_curves(loaded))
+        self._next_turn.start()
+
+    def _load_curves(self, loaded: LoadedRun) -> None:
         self._background.submit(
             lambda: load_curves(self._reader_factory, loaded), self._show_curves, self._say_no_curves
         )
+
+    def _take_turn(self) -> None:
+        """Make one table or plot, which takes 5 or 15 ms, and let the window paint before the next."""
+        turn = self._turns.popleft()
+        if self._turns:
+            self._next_turn.start()
+        turn()
 
     def _say_failed(self, sentence: str) -> None:
         self.progress.hide()
@@ -114,28 +130,31 @@ class RunView(QWidget):
 
     # Tables
 
-    def _fill_tables(self, loaded: LoadedRun) -> None:
+    def _table_turns(self, loaded: LoadedRun) -> Iterator[Callable[[], None]]:
         detail, trial = loaded.detail, loaded.trial
         model = trial.parameters if trial is not None else None
-        self._fill(
+        yield partial(
+            self._fill,
             "metrics",
             self.tr("Metrics"),
             records.metric_fields(),
             records.metric_rows(detail.metrics, trial),
             self.tr("No figures: nothing was evaluated."),
         )
-        self._fill(
+        yield partial(
+            self._fill,
             "parameters",
             self.tr("Parameters"),
             records.parameter_fields(),
             describe_parameters(detail.row.parameters, model),
         )
         if detail.verdicts:
-            self._fill("verdicts", self.tr("Verdicts"), records.verdict_fields(), detail.verdicts)
-        self._fill("events", self.tr("Events"), records.event_fields(loaded.begin_ns), detail.events)
+            yield partial(self._fill, "verdicts", self.tr("Verdicts"), records.verdict_fields(), detail.verdicts)
+        yield partial(self._fill, "events", self.tr("Events"), records.event_fields(loaded.begin_ns), detail.events)
         if detail.sites:
-            self._fill("sites", self.tr("Sites"), _site_fields(detail.sites), _site_rows(detail.sites))
-        self._fill(
+            yield partial(self._fill, "sites", self.tr("Sites"), _site_fields(detail.sites), _site_rows(detail.sites))
+        yield partial(
+            self._fill,
             "provenance",
             self.tr("Provenance"),
             records.provenance_fields(),
@@ -169,18 +188,13 @@ class RunView(QWidget):
             self.grid.remove(name)
         self._plots_note.setText(self.tr("This run has recorded no samples."))
         self._plots_note.setVisible(not groups)
-        self._waiting_plots = deque(groups.items())
-        self._next_plot.start()
+        self._turns.extend(partial(self._show_plot, name, members) for name, members in groups.items())
+        self._turns.append(self.progress.hide)
+        self._next_turn.start()
 
-    def _show_next_plot(self) -> None:
-        """One plot a turn of the event loop: making one takes 10 ms."""
-        if not self._waiting_plots:
-            self.progress.hide()
-            return
-        name, members = self._waiting_plots.popleft()
+    def _show_plot(self, name: str, members: Sequence[Curve]) -> None:
         plot = self.plots.get(name) or self._new_plot(name, members[0].unit)
         plot.set_curves([PlotCurve(curve.title, curve.t_s, curve.values) for curve in members])
-        self._next_plot.start()
 
     def _new_plot(self, name: str, unit: str) -> TimePlot:
         plot = TimePlot(name, unit, self._theme, empty_text=self.tr("No samples"))
