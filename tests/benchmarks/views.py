@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib.util
 import os
 import platform
@@ -112,6 +113,7 @@ def main() -> int:
         [big] = stored.finished(("Big", {"test": 1, "count": SAMPLES}), messages=SAMPLES, rate=50_000.0)
         stored.close()
         bridge = QueueBridge(lambda wake: RunQueue(path, wake=wake))
+        gc.freeze()  # as `open_window` does
         readers = lambda: Reader(path)  # noqa: E731
         for attempt in ("first", "again"):
             history, took, stall = shown(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import sys
 from pathlib import Path
@@ -45,6 +46,8 @@ def open_window(database: Path, theme: str | None) -> int:
     logging.getLogger().addHandler(window.log_relay.handler)
     services.bridge.queue.recover()
     window.show()
+    # What is there now stays: looked through at every full collection, it would hold up the window for 50 ms and more.
+    gc.freeze()
     code = app.exec()
     logging.getLogger().removeHandler(window.log_relay.handler)
     net.remove()

@@ -47,10 +47,10 @@ def test_file_that_is_no_database_ends_in_a_sentence(tmp_path: Path, content: by
 
 def test_window_opens_and_closes_without_a_word(tmp_path: Path) -> None:
     code = (
-        "import sys; from PySide6.QtCore import QTimer; from PySide6.QtWidgets import QApplication\n"
+        "import gc, sys; from PySide6.QtCore import QTimer; from PySide6.QtWidgets import QApplication\n"
         "from labconsole_ui.app import main\n"
         "app = QApplication([])\n"
-        "QTimer.singleShot(500, lambda: [w.close() for w in app.topLevelWidgets()])\n"
+        "QTimer.singleShot(500, lambda: [print(len(gc.get_objects())), *(w.close() for w in app.topLevelWidgets())])\n"
         "sys.exit(main(['--theme', 'dark']))"
     )
     environment = {"QT_QPA_PLATFORM": "offscreen", "LABCONSOLE_HOME": str(tmp_path), "PYTHONPATH": ":".join(sys.path)}
@@ -58,5 +58,6 @@ def test_window_opens_and_closes_without_a_word(tmp_path: Path) -> None:
     assert ended.returncode == 0, ended.stderr
     words = [line for line in ended.stderr.splitlines() if "propagateSizeHints" not in line]
     assert words == []
+    assert int(ended.stdout) < 50_000, "full garbage collections must not look through all that was made at the start"
     assert (tmp_path / "runs.db").exists()
     assert (tmp_path / "window.ini").exists()
