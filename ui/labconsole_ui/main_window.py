@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, QTimer, QUrl
-from PySide6.QtGui import QCloseEvent, QDesktopServices
+from PySide6.QtGui import QCloseEvent, QDesktopServices, QResizeEvent
 from PySide6.QtWidgets import QMainWindow, QVBoxLayout, QWidget
 
 from labconsole.engine.queue import QueueState
@@ -33,6 +33,7 @@ from labconsole_ui.sidebyside.view import SideBySideView
 from labconsole_ui.start_page import StartPage
 from labconsole_ui.status_bar import ConsoleStatusBar
 from labconsole_ui.theme import ThemeMode
+from labconsole_ui.words import STATUS_ICONS, number_ranges
 
 DEMO_PROFILE = "demo"
 THEME_KEY = "window/theme"
@@ -49,6 +50,7 @@ class MainWindow(QMainWindow):
         self._close_when_done = False
         self._question: CloseQuestion | None = None
         self._demo_runs: list[int] = []
+        self._campaigns_told: dict[tuple[int, ...], Message] = {}
         self.messages = MessageBar(theme)
         self.pages = Pages(theme)
         self.launcher = Launcher(bridge, plugins, self.messages.show_message)
@@ -117,13 +119,14 @@ class MainWindow(QMainWindow):
 
     def open_run(self, run_id: int) -> None:
         """Open the view of one run."""
-        services = self.services
-        self.pages.show_page(
-            f"run:{run_id}",
-            self.tr("Run {run}").format(run=run_id),
-            "live",
-            lambda: RunView(services.reader, run_id, services.plugins, services.theme, services.bridge),
-        )
+        services, key = self.services, f"run:{run_id}"
+
+        def make() -> RunView:
+            view = RunView(services.reader, run_id, services.plugins, services.theme, services.bridge)
+            view.status_shown.connect(lambda status: self.pages.set_icon(key, *STATUS_ICONS[status]))
+            return view
+
+        self.pages.show_page(key, self.tr("Run {run}").format(run=run_id), "live", make)
 
     def open_runs(self, run_ids: list[int]) -> None:
         """Open the views of several runs."""
@@ -133,9 +136,12 @@ class MainWindow(QMainWindow):
     def compare_runs(self, run_ids: list[int]) -> None:
         """Open the side-by-side table of several runs."""
         services = self.services
-        numbers = ", ".join(str(run_id) for run_id in run_ids)
+        numbers = number_ranges(run_ids)
+        told = self._campaigns_told.pop(tuple(run_ids), None)
+        if told is not None:
+            self.messages.withdraw(told)
         self.pages.show_page(
-            f"compare:{numbers}",
+            f"compare:{','.join(map(str, run_ids))}",
             self.tr("Compare {runs}").format(runs=numbers),
             "compare",
             lambda: SideBySideView(services.reader, run_ids, services.plugins, services.theme),
@@ -162,6 +168,12 @@ class MainWindow(QMainWindow):
         """Bring the docks back to where they stand at a first start."""
         layout.forget(self.services.state)
         layout.arrange(self, self.navigation_dock, self.live_dock, self._bottom_docks)
+        self._live_follows_width = True
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        if self._live_follows_width and event.oldSize().isValid():
+            layout.follow_width(self, self.live_dock, self._bottom_docks, event.oldSize().width())
 
     # Closing
 
@@ -206,7 +218,7 @@ class MainWindow(QMainWindow):
 
     def remember(self) -> None:
         """Keep layout and columns for the next start."""
-        layout.remember(self, self.services.state)
+        layout.remember(self, self.services.state, self.live_dock)
         self.services.state.keep(HISTORY_COLUMNS_KEY, self.history_view.columns_state())
         self.services.state.save()
 
@@ -232,6 +244,7 @@ class MainWindow(QMainWindow):
         self.log_dock = layout.make_dock(self, theme, "log", self.tr("Log"), self.log_pane, 300)
         self._bottom_docks = [self.queue_dock, self.history_dock, self.log_dock]
         self.status = ConsoleStatusBar(services.bridge, services.theme, services.database)
+        self.status.fold_wanted.connect(lambda: layout.toggle_bottom(self))
         self.setStatusBar(self.status)
         other = self._lock.other_process
         if other is not None:
@@ -239,7 +252,8 @@ class MainWindow(QMainWindow):
                 self.tr("Another console has this database open"),
                 self.tr("Process {pid}. Both may look; only one may run at a time.").format(pid=other),
             )
-        self.resize(layout.FIRST_SIZE)
+        self._live_follows_width = layout.follows_width(services.state)
+        self.resize(layout.first_size(self))
         layout.arrange(self, self.navigation_dock, self.live_dock, self._bottom_docks)
         self._build_menus()
         layout.restore(self, services.state)
@@ -263,6 +277,10 @@ class MainWindow(QMainWindow):
         menus.add(show, self.tr("&Start page"), lambda: self.show_page(START), "Alt+Home", "home")
         show.addSeparator()
         menus.add_docks(show, [self.navigation_dock, self.queue_dock, self.live_dock, self.history_dock, self.log_dock])
+        menus.add(show, self.tr("&Fold the panes beneath"), lambda: layout.toggle_bottom(self), "Ctrl+J", "panes")
+        show.addSeparator()
+        menus.add(show, self.tr("&Next page"), lambda: self.pages.step(1), "Ctrl+Tab")
+        menus.add(show, self.tr("&Previous page"), lambda: self.pages.step(-1), "Ctrl+Shift+Tab")
         show.addSeparator()
         titles = {
             ThemeMode.SYSTEM: self.tr("Theme of the &system"),
@@ -315,15 +333,17 @@ class MainWindow(QMainWindow):
             bring_forward(self.live_dock, focus=False)
 
     def _campaign_done(self, run_ids: list[int], finished: int) -> None:
-        if run_ids == self._demo_runs and finished:
+        compared = run_ids == self._demo_runs and finished > 0
+        if compared:
             self.compare_runs(run_ids)
-        if len(run_ids) == 1:
+        if len(run_ids) == 1 or (compared and finished == len(run_ids)):
             return
         text = self.tr("The campaign is done: {finished} of {all} runs finished.")
         message = text.format(finished=finished, all=len(run_ids))
         tone = Tone.GOOD if finished == len(run_ids) else Tone.WARNING
-        link = (self.tr("Compare"), lambda: self.compare_runs(run_ids)) if finished else None
-        self.messages.show_message(Message(tone, message, link=link))
+        link = (self.tr("Compare"), lambda: self.compare_runs(run_ids)) if finished and not compared else None
+        self._campaigns_told[tuple(run_ids)] = told = Message(tone, message, link=link)
+        self.messages.show_message(told)
 
     def _run_finished(self, run_id: int, status: RunStatus) -> None:
         if status not in (RunStatus.FAILED, RunStatus.INTERRUPTED):

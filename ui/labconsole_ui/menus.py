@@ -9,6 +9,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QAction, QActionGroup, QKeySequence
 from PySide6.QtWidgets import QDockWidget, QMainWindow, QMenu
 
+from labconsole_ui.layout import in_front, is_folded, unfold
 from labconsole_ui.theme import Theme, ThemeMode
 
 
@@ -70,8 +71,7 @@ class MenuBuilder:
 
 
 def _toggle(dock: QDockWidget) -> None:
-    in_front = dock.isVisible() and not dock.visibleRegion().isEmpty()
-    if in_front and dock.isAncestorOf(dock.window().focusWidget() or dock.window()):
+    if in_front(dock) and dock.isAncestorOf(dock.window().focusWidget() or dock.window()):
         dock.hide()
         return
     bring_forward(dock)
@@ -79,6 +79,9 @@ def _toggle(dock: QDockWidget) -> None:
 
 def bring_forward(dock: QDockWidget, *, focus: bool = True) -> None:
     """Show a dock in front of those it shares its place with, and move the focus into it."""
+    window = dock.parentWidget()
+    if is_folded(dock) and isinstance(window, QMainWindow):
+        unfold(window)
     dock.show()
     dock.raise_()
     content = dock.widget()

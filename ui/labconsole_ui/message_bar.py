@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from PySide6.QtCore import Qt, QTimer
+from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QFontDatabase, QGuiApplication
 from PySide6.QtWidgets import (
     QFrame,
@@ -23,7 +23,7 @@ from labconsole_ui.icon_label import IconLabel
 from labconsole_ui.theme import Theme
 
 SHOWN_AT_ONCE = 2
-CALM_SECONDS = 12
+CALM_SECONDS = 15
 
 
 class Tone(StrEnum):
@@ -50,7 +50,7 @@ class Message:
 
 
 class MessageBar(QWidget):
-    """Shows the latest few messages, the newest on top. Information goes by itself, warnings and errors stay."""
+    """Shows the latest few messages, the newest on top. Information and good news go by themselves, the rest stays."""
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
@@ -69,14 +69,21 @@ class MessageBar(QWidget):
             self._drop(entry)
         entry = MessageEntry(message, self._theme)
         entry.close_button.clicked.connect(lambda: self._drop(entry))
+        entry.followed.connect(lambda: self._drop(entry))
         self._column.insertWidget(0, entry)
-        self._column.setContentsMargins(16, 12, 16, 0)
+        self._column.setContentsMargins(16, 8, 16, 4)
         self.show()
         if message.tone in (Tone.INFO, Tone.GOOD):
             fade = QTimer(entry)
             fade.setSingleShot(True)
             fade.timeout.connect(lambda: self._drop(entry))
             fade.start(CALM_SECONDS * 1000)
+
+    def withdraw(self, message: Message) -> None:
+        """Take a message away that has been overtaken; nothing if it has gone already."""
+        for entry in self.entries():
+            if entry.message is message:
+                self._drop(entry)
 
     def entries(self) -> list[MessageEntry]:
         """The messages shown, the newest first."""
@@ -93,14 +100,16 @@ class MessageBar(QWidget):
 
 
 class MessageEntry(QFrame):
-    """One message."""
+    """One message. `followed` is emitted when its link was used."""
+
+    followed = Signal()
 
     def __init__(self, message: Message, theme: Theme) -> None:
         super().__init__()
         self.message = message
         self.setProperty("message", message.tone.value)
         column = QVBoxLayout(self)
-        column.setContentsMargins(12, 8, 8, 8)
+        column.setContentsMargins(12, 5, 6, 5)
         line = QHBoxLayout()
         line.setSpacing(10)
         column.addLayout(line)
@@ -115,6 +124,7 @@ class MessageEntry(QFrame):
             text, action = message.link
             self.link_button = QPushButton(text)
             self.link_button.clicked.connect(action)
+            self.link_button.clicked.connect(self.followed)
             line.addWidget(self.link_button)
         if message.details:
             self.details_button = QPushButton(self.tr("Details"))

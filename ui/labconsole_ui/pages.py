@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtCore import QEvent, QObject, QSize, Qt, Signal
+from PySide6.QtGui import QMouseEvent
 from PySide6.QtWidgets import QTabBar, QTabWidget, QWidget
 
 from labconsole_ui.theme import Theme
@@ -20,7 +21,7 @@ class Pages(QTabWidget):
     def __init__(self, theme: Theme) -> None:
         super().__init__()
         self._theme = theme
-        self._icons: dict[QWidget, str] = {}
+        self._icons: dict[QWidget, tuple[str, str]] = {}
         self.setDocumentMode(True)
         self.setMovable(True)
         self.setTabsClosable(True)
@@ -28,6 +29,7 @@ class Pages(QTabWidget):
         self.setAccessibleName(self.tr("Pages"))
         self.tabBar().setAccessibleName(self.tr("Pages"))
         self.tabBar().setExpanding(False)
+        self.tabBar().installEventFilter(self)
         self.tabCloseRequested.connect(self.close_page)
         self.currentChanged.connect(lambda _index: self.shown.emit(self.current_key))
         theme.changed.connect(self._paint_icons)
@@ -58,7 +60,7 @@ class Pages(QTabWidget):
         if found is None:
             found = make()
             found.setObjectName(key)
-            self._icons[found] = icon
+            self._icons[found] = (icon, "muted")
             short = title if len(title) <= MAX_TITLE else f"{title[: MAX_TITLE - 1]}…"
             index = self.addTab(found, self._theme.icon(icon, "muted"), short)
             self.setTabToolTip(index, title)
@@ -69,6 +71,27 @@ class Pages(QTabWidget):
                 button.setAccessibleName(self.tr("Close {title}").format(title=title))
         self.setCurrentWidget(found)
         return found
+
+    def set_icon(self, key: str, icon: str, meaning: str) -> None:
+        """Show another icon for a page; nothing if it is not open."""
+        page = self.page(key)
+        if page is not None:
+            self._icons[page] = (icon, meaning)
+            self._paint_icons()
+
+    def step(self, by: int) -> None:
+        """Go to the page `by` places further right, round and round."""
+        self.setCurrentIndex((self.currentIndex() + by) % self.count())
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802 - Qt names it
+        """A click with the middle button closes the page of that tab."""
+        released = watched is self.tabBar() and event.type() == QEvent.Type.MouseButtonRelease
+        if released and isinstance(event, QMouseEvent) and event.button() is Qt.MouseButton.MiddleButton:
+            index = self.tabBar().tabAt(event.position().toPoint())
+            if index >= 0:
+                self.close_page(index)
+            return True
+        return super().eventFilter(watched, event)
 
     def close_page(self, index: int) -> None:
         """Close the page at `index`, unless it has no close button."""
@@ -82,4 +105,4 @@ class Pages(QTabWidget):
 
     def _paint_icons(self) -> None:
         for index, page in enumerate(self.all_pages()):
-            self.setTabIcon(index, self._theme.icon(self._icons[page], "muted"))
+            self.setTabIcon(index, self._theme.icon(*self._icons[page]))

@@ -18,7 +18,7 @@ from PySide6.QtGui import QColor, QIcon
 from labconsole.engine.queue import QueueItem, QueueState
 from labconsole_ui.bridge import QueueBridge
 from labconsole_ui.theme import Theme
-from labconsole_ui.words import STATUS_ICONS, duration, figure, fraction, item_name, status_word
+from labconsole_ui.words import STATUS_ICONS, duration, fraction, item_name, rate_text, status_word
 
 AnyIndex = QModelIndex | QPersistentModelIndex
 ITEM_ROLE = int(Qt.ItemDataRole.UserRole)
@@ -147,7 +147,7 @@ class QueueModel(QAbstractTableModel):
                 share = fraction(item)
                 return "" if share is None or item.state is QueueState.WAITING else f"{share:.0%}"
             case QueueColumn.RATE:
-                return self.tr("{rate}/s").format(rate=figure(item.rate)) if item.rate else ""
+                return rate_text(item.rate)
             case QueueColumn.ETA:
                 return duration(item.eta_s) if item.state is QueueState.RUNNING else ""
 

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QLabel, QProgressBar, QStatusBar
+from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtWidgets import QLabel, QProgressBar, QStatusBar, QToolButton
 
 from labconsole.engine.queue import QueueState
 from labconsole_ui.bridge import QueueBridge
 from labconsole_ui.icon_label import IconLabel
 from labconsole_ui.theme import FontRole, Theme
-from labconsole_ui.words import duration, figure, fraction, item_name
+from labconsole_ui.words import duration, fraction, item_name, rate_text
 
 PROGRESS_WIDTH = 160
 
 
 class ConsoleStatusBar(QStatusBar):
-    """Follows the queue."""
+    """Follows the queue. `fold_wanted` asks for the panes above to be folded away or brought back."""
+
+    fold_wanted = Signal()
 
     def __init__(self, bridge: QueueBridge, theme: Theme, database: Path) -> None:
         super().__init__()
@@ -47,6 +49,14 @@ class ConsoleStatusBar(QStatusBar):
             self.addWidget(widget)
         self.addPermanentWidget(self.notice_label)
         self.addPermanentWidget(path)
+        self.fold_button = QToolButton()
+        theme.bind_icon(self.fold_button, "panes", "muted")
+        self.fold_button.setIconSize(QSize(16, 16))
+        self.fold_button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.fold_button.setAccessibleName(self.tr("Fold the panes beneath the pages"))
+        self.fold_button.setToolTip(self.tr("Fold the panes beneath the pages away, or bring them back (Ctrl+J)"))
+        self.fold_button.clicked.connect(self.fold_wanted)
+        self.addPermanentWidget(self.fold_button)
         bridge.items_changed.connect(self._follow)
         bridge.live.connect(self._follow)
         self._follow()
@@ -79,7 +89,7 @@ class ConsoleStatusBar(QStatusBar):
         text = self.tr("Run {run}: {name}").format(run=running.run_id, name=item_name(running))
         self.state_label.setText(text)
         parts = [
-            self.tr("{rate}/s").format(rate=figure(running.rate)) if running.rate else "",
+            rate_text(running.rate),
             self.tr("{left} left").format(left=duration(running.eta_s)) if running.eta_s is not None else "",
             self.tr("{waiting} waiting").format(waiting=waiting) if waiting else "",
         ]

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from PySide6.QtCore import QCoreApplication
 
+from labconsole.analysis.figures import format_number
 from labconsole.engine.queue import QueueItem, QueueState
 from labconsole.store.records import RunStatus
 
@@ -61,7 +64,17 @@ def duration(seconds: float | None) -> str:
     return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
 
 
-def figure(value: float) -> str:
-    """A count or rate with narrow spaces between thousands."""
-    digits = 0 if abs(value) >= 100 or float(value).is_integer() else 1
-    return f"{value:,.{digits}f}".replace(",", "\u202f")
+def rate_text(rate: float | None) -> str:
+    """A rate of counts, `121,065/s`, or nothing."""
+    return f"{format_number(round(rate, 0 if rate >= 100 else 1))}/s" if rate else ""
+
+
+def number_ranges(numbers: Sequence[int]) -> str:
+    """Numbers in short: `1-4`, `1-3, 7`."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    return ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 from PySide6.QtCore import QTimer
-from PySide6.QtGui import QHideEvent, QShowEvent
-from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtGui import QHideEvent, QResizeEvent, QShowEvent
+from PySide6.QtWidgets import QBoxLayout, QCheckBox, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from labconsole.analysis.figures import format_duration, format_figure
 from labconsole.engine.protocol import LiveFrame
@@ -21,7 +21,7 @@ from labconsole.trial import LiveChannel, Metric, Trial
 from labconsole_ui.background import Background
 from labconsole_ui.bridge import QueueBridge
 from labconsole_ui.history.columns import key_metrics
-from labconsole_ui.live.figures import Figure, FigureStrip
+from labconsole_ui.live.figures import Figure, FigureTable
 from labconsole_ui.live.model import ChannelFigures, GrowingCurve, LiveRun
 from labconsole_ui.plots.grid import PlotGrid
 from labconsole_ui.plots.timeplot import PlotCurve, TimePlot
@@ -29,6 +29,9 @@ from labconsole_ui.theme import FontRole, Theme
 from labconsole_ui.words import item_name, status_word
 
 DRAW_MS = 125
+LOW_HEIGHT = 420
+SIDE_WIDTH = 236
+QWIDGETSIZE_MAX = 16_777_215
 
 
 class LiveView(QWidget):
@@ -47,6 +50,7 @@ class LiveView(QWidget):
         self._trial: Trial[Any] | None = None
         self._final: Mapping[str, Metric] = {}
         self._background = Background(self)
+        self._low = False
         self._build()
         self._due = QTimer(self)
         self._due.setSingleShot(True)
@@ -131,6 +135,7 @@ class LiveView(QWidget):
     def _draw(self) -> None:
         self._title.setText(self._heading())
         self._note.setText(self._explanation())
+        self._side.setToolTip(self._explanation())
         self._strip.set_figures(self._figures())
         live, off = self._live, self.off_box.isChecked()
         if live is None or off:
@@ -236,28 +241,54 @@ class LiveView(QWidget):
         self.off_box.setChecked(not self._bridge.live_plots)
         self.off_box.toggled.connect(lambda off: self._bridge.set_live_plots(not off))
         self._bridge.live_plots_switched.connect(self._switched)
-        self._strip = FigureStrip(self._theme, self)
+        self._strip = FigureTable(self._theme, self)
         waiting = self.tr("Nothing measured yet")
         self.rate_plot = TimePlot(self.tr("Throughput"), "", self._theme, empty_text=waiting)
         self.latency_plot = TimePlot(self.tr("Latency"), "ns", self._theme, empty_text=waiting)
         self.cpu_plot = TimePlot(self.tr("CPU, 100 % = one core"), "%", self._theme, empty_text=waiting)
         self.memory_plot = TimePlot(self.tr("Resident memory"), "B", self._theme, empty_text=waiting)
-        self._plots = PlotGrid(self)
+        self._plots = PlotGrid(self, low_width=180)
         for plot in (self.rate_plot, self.latency_plot, self.cpu_plot, self.memory_plot):
             self._plots.add(plot.accessibleName(), plot)
-        head = QHBoxLayout()
-        head.addWidget(self._title, 1)
-        head.addWidget(self.off_box)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(12, 8, 12, 8)
-        layout.setSpacing(8)
-        layout.addLayout(head)
-        layout.addWidget(self._strip)
-        layout.addWidget(self._plots, 1)
-        layout.addWidget(self._note)
+        self._side = QWidget(self)
+        self._head = QHBoxLayout()
+        self._head.addWidget(self._title, 1)
+        self._head.addWidget(self.off_box)
+        self._column = QVBoxLayout(self._side)
+        self._column.setContentsMargins(0, 0, 0, 0)
+        self._column.setSpacing(6)
+        self._column.addLayout(self._head)
+        self._column.addWidget(self._strip)
+        self._column.addWidget(self._note)
+        self._halves = QBoxLayout(QBoxLayout.Direction.TopToBottom, self)
+        self._halves.setContentsMargins(12, 8, 12, 8)
+        self._halves.setSpacing(8)
+        self._halves.addWidget(self._side)
+        self._halves.addWidget(self._plots, 1)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Figures beside the plots where the view is low, above them where it is high."""
+        super().resizeEvent(event)
+        low = event.size().height() < LOW_HEIGHT and event.size().width() > 2 * event.size().height()
+        if low == self._low:
+            return
+        self._low = low
+        directions = QBoxLayout.Direction
+        self._halves.setDirection(directions.LeftToRight if low else directions.TopToBottom)
+        self._side.setMaximumWidth(SIDE_WIDTH if low else QWIDGETSIZE_MAX)
+        self._side.setMinimumWidth(SIDE_WIDTH if low else 0)
+        self._note.setVisible(not low)
+        self._title.setWordWrap(low)
+        self._title.setFont(self._theme.font(FontRole.STRONG if low else FontRole.HEADING))
+        if low:
+            self._column.addWidget(self.off_box)
+            self._column.addStretch(1)
+        else:
+            self._column.removeItem(self._column.itemAt(self._column.count() - 1))
+            self._head.addWidget(self.off_box)
 
     def _apply_theme(self) -> None:
-        self._title.setFont(self._theme.font(FontRole.HEADING))
+        self._title.setFont(self._theme.font(FontRole.STRONG if self._low else FontRole.HEADING))
         self._note.setFont(self._theme.font(FontRole.CAPTION))
 
 

@@ -1,4 +1,4 @@
-"""A strip of large figures with captions: state, progress, rate, latency."""
+"""The live figures as a small table: state, progress, rate, latency."""
 
 from __future__ import annotations
 
@@ -6,73 +6,90 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QFrame, QLabel, QVBoxLayout, QWidget
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QWidget
 
-from labconsole_ui.plots.flow import FlowLayout
 from labconsole_ui.theme import FontRole, Theme
+
+PAIR_WIDTH = 196
+"""So wide must the table be for each caption with its value (px)."""
 
 
 @dataclass(frozen=True)
 class Figure:
-    """One figure of the strip: `help` says what exactly it means."""
+    """One figure of the table: `help` says what exactly it means."""
 
     caption: str
     value: str
     help: str = ""
 
 
-class FigureStrip(QWidget):
-    """Figures side by side, wrapped where the window is narrow. The same captions again only change the values."""
+class FigureTable(QFrame):
+    """Captions with their values, as many beside each other as the width takes. Unchanged captions keep their places."""
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._theme = theme
-        self._flow = FlowLayout(self, spacing=6)
-        self._tiles: dict[str, _Tile] = {}
-        policy = self.sizePolicy()
-        policy.setHeightForWidth(True)
-        self.setSizePolicy(policy)
+        self._entries: dict[str, tuple[QLabel, QLabel]] = {}
+        self._columns = 1
+        self.setProperty("card", True)
+        self._grid = QGridLayout(self)
+        self._grid.setContentsMargins(10, 6, 10, 6)
+        self._grid.setHorizontalSpacing(8)
+        self._grid.setVerticalSpacing(2)
 
     def set_figures(self, figures: Sequence[Figure]) -> None:
         """Show these figures."""
-        if [figure.caption for figure in figures] != list(self._tiles):
-            for tile in self._tiles.values():
-                self._flow.removeWidget(tile)
-                tile.hide()
-                tile.deleteLater()
-            self._tiles = {figure.caption: _Tile(figure, self._theme, self) for figure in figures}
-            for tile in self._tiles.values():
-                self._flow.addWidget(tile)
-                tile.show()
-            self.updateGeometry()
+        if [figure.caption for figure in figures] != list(self._entries):
+            for labels in self._entries.values():
+                for label in labels:
+                    self._grid.removeWidget(label)
+                    label.hide()
+                    label.deleteLater()
+            self._entries = {figure.caption: self._labels(figure.caption) for figure in figures}
+            self._place()
         for figure in figures:
-            self._tiles[figure.caption].set_value(figure)
+            caption, value = self._entries[figure.caption]
+            if value.text() != figure.value:
+                value.setText(figure.value)
+                value.setAccessibleName(f"{figure.caption}: {figure.value}")
+            caption.setToolTip(figure.help)
+            value.setToolTip(figure.help)
 
     def value(self, caption: str) -> str:
         """The value shown under `caption`, empty if that is not shown."""
-        return self._tiles[caption].value.text() if caption in self._tiles else ""
+        return self._entries[caption][1].text() if caption in self._entries else ""
 
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Use the width."""
+        super().resizeEvent(event)
+        columns = max(1, event.size().width() // PAIR_WIDTH)
+        if columns != self._columns:
+            self._columns = columns
+            self._place()
 
-class _Tile(QFrame):
-    def __init__(self, figure: Figure, theme: Theme, parent: QWidget) -> None:
-        super().__init__(parent)
-        self.setProperty("card", True)
-        caption = QLabel(figure.caption, self)
+    def _labels(self, text: str) -> tuple[QLabel, QLabel]:
+        caption, value = QLabel(text, self), QLabel(self)
         caption.setProperty("muted", True)
-        caption.setFont(theme.font(FontRole.CAPTION))
-        self.value = QLabel(self)
-        self.value.setFont(theme.font(FontRole.STRONG))
-        self.value.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self.value.setMinimumWidth(self.value.fontMetrics().horizontalAdvance("000,000"))
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(8, 4, 8, 4)
-        layout.setSpacing(0)
-        layout.addWidget(caption)
-        layout.addWidget(self.value)
-        self.set_value(figure)
+        caption.setFont(self._theme.font(FontRole.CAPTION))
+        value.setFont(self._theme.font(FontRole.STRONG))
+        value.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        value.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        caption.show()
+        value.show()
+        return caption, value
 
-    def set_value(self, figure: Figure) -> None:
-        if self.value.text() != figure.value:
-            self.value.setText(figure.value)
-            self.value.setAccessibleName(f"{figure.caption}: {figure.value}")
-        self.setToolTip(figure.help)
+    def _place(self) -> None:
+        """Lay the pairs out; three grid columns for each: caption, value, gap."""
+        for labels in self._entries.values():
+            for label in labels:
+                self._grid.removeWidget(label)
+        for number, (caption, value) in enumerate(self._entries.values()):
+            row, place = divmod(number, self._columns)
+            self._grid.addWidget(caption, row, place * 3)
+            self._grid.addWidget(value, row, place * 3 + 1)
+        for column in range(self._grid.columnCount()):
+            used = column < self._columns * 3
+            gap = column % 3 == 2 and column < self._columns * 3 - 1
+            self._grid.setColumnStretch(column, 1 if used and column % 3 == 1 else 0)
+            self._grid.setColumnMinimumWidth(column, 14 if gap else 0)

@@ -124,6 +124,8 @@ class Canvas(pg.PlotWidget):  # type: ignore[misc]
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.setFrameShape(self.Shape.NoFrame)
         self.hideButtons()
+        # Half a line of text stands out above the topmost number, and beyond the last one at the right.
+        self.getPlotItem().layout.setContentsMargins(0, 7, 10, 0)
         self.view.disableAutoRange()
         self.view.setDefaultPadding(0)
         bottom, left = self.getAxis("bottom"), self.getAxis("left")

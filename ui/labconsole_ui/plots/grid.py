@@ -1,23 +1,28 @@
-"""Plots below one another, or in two columns where there is room; scrolls when there are more than fit."""
+"""Plots below one another, or beside each other where there is room; scrolls when there are more than fit."""
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QGridLayout, QScrollArea, QWidget
 
-from labconsole_ui.plots.timeplot import TimePlot
+from labconsole_ui.plots.timeplot import LEAST_HEIGHT, TimePlot
 
 COLUMN_WIDTH = 480
+MOST_COLUMNS = 4
 
 
 class PlotGrid(QScrollArea):
-    """Holds plots by name, in the order in which they came."""
+    """Holds plots by name, in the order in which they came.
 
-    def __init__(self, parent: QWidget | None = None) -> None:
+    A plot gets `COLUMN_WIDTH` px, but only `low_width` in a grid that is too low for two rows.
+    """
+
+    def __init__(self, parent: QWidget | None = None, *, low_width: int = 270) -> None:
         super().__init__(parent)
         self.plots: dict[str, TimePlot] = {}
         self._columns = 1
+        self._low_width = low_width
         self._page = QWidget(self)
         self._page.setProperty("page", True)
         self._grid = QGridLayout(self._page)
@@ -44,10 +49,15 @@ class PlotGrid(QScrollArea):
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Use the width."""
         super().resizeEvent(event)
-        columns = 2 if event.size().width() >= 2 * COLUMN_WIDTH else 1
+        columns = self._columns_for(event.size())
         if columns != self._columns:
             self._columns = columns
             self._place()
+
+    def _columns_for(self, size: QSize) -> int:
+        low = size.height() < 2 * LEAST_HEIGHT + self._grid.spacing()
+        fitting = size.width() // (self._low_width if low else COLUMN_WIDTH)
+        return max(1, min(MOST_COLUMNS, fitting))
 
     def _place(self) -> None:
         for plot in self.plots.values():
@@ -55,7 +65,6 @@ class PlotGrid(QScrollArea):
         for position, plot in enumerate(self.plots.values()):
             self._grid.addWidget(plot, *divmod(position, self._columns))
         for row in range(self._grid.rowCount()):
-            used = row * self._columns < len(self.plots)
-            self._grid.setRowStretch(row, 1 if used else 0)
-        self._grid.setColumnStretch(0, 1)
-        self._grid.setColumnStretch(1, 1 if self._columns == 2 else 0)
+            self._grid.setRowStretch(row, 1 if row * self._columns < len(self.plots) else 0)
+        for column in range(self._grid.columnCount()):
+            self._grid.setColumnStretch(column, 1 if column < min(self._columns, len(self.plots)) else 0)

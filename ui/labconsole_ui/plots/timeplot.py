@@ -23,9 +23,9 @@ from PySide6.QtGui import (
     QShowEvent,
 )
 from PySide6.QtWidgets import (
+    QBoxLayout,
     QFileDialog,
     QFrame,
-    QHBoxLayout,
     QLabel,
     QMenu,
     QMessageBox,
@@ -45,6 +45,9 @@ IMAGE_SCALE = 2.0
 PAN_STEP = 0.1
 ZOOM_STEP = 0.8
 HEADROOM = 1.06
+LEAST_HEIGHT = 170
+NARROW = 300
+"""Below this width (px) the legend stands beneath the title."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +78,7 @@ class TimePlot(QFrame):
         self.setAccessibleDescription(
             self.tr("Arrow keys move along time, plus and minus zoom, Home shows everything, Shift+arrow reads values.")
         )
-        self.setMinimumHeight(170)
+        self.setMinimumHeight(LEAST_HEIGHT)
         self.canvas = Canvas(self._unit, theme)
         self.canvas.setAccessibleName(self.tr("Drawing area of {0}").format(title))
         self.canvas.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Ignored)
@@ -241,8 +244,11 @@ class TimePlot(QFrame):
         self._due.stop()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Keep the message for an empty plot in the middle."""
+        """Keep the message for an empty plot in the middle, and the legend where there is room."""
         super().resizeEvent(event)
+        narrow, directions = event.size().width() < NARROW, QBoxLayout.Direction
+        self._header.setDirection(directions.TopToBottom if narrow else directions.LeftToRight)
+        self._header.setSpacing(0 if narrow else 8)
         self._empty.setGeometry(self.canvas.rect())
 
     def _schedule(self) -> None:
@@ -251,14 +257,14 @@ class TimePlot(QFrame):
             self._due.start()
 
     def _arrange(self) -> None:
-        header = QHBoxLayout()
-        header.addWidget(self._title)
-        header.addSpacing(12)
-        header.addWidget(self.legend, 1)
+        self._header = QBoxLayout(QBoxLayout.Direction.LeftToRight)
+        self._header.setSpacing(8)
+        self._header.addWidget(self._title)
+        self._header.addWidget(self.legend, 1)
         layout = QVBoxLayout(self)
-        layout.setContentsMargins(12, 8, 12, 4)
+        layout.setContentsMargins(10, 6, 8, 4)
         layout.setSpacing(2)
-        layout.addLayout(header)
+        layout.addLayout(self._header)
         layout.addWidget(self.canvas, 1)
 
     def _apply_theme(self) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from PySide6.QtCore import Qt, QTimer
+from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtWidgets import (
     QLabel,
     QProgressBar,
@@ -39,7 +39,9 @@ TURN_MS = 10
 
 
 class RunView(QWidget):
-    """Loads the run in the background, and again when it has finished."""
+    """Loads the run in the background, and again when it has finished. `status_shown` carries its `RunStatus`."""
+
+    status_shown = Signal(object)
 
     def __init__(
         self,
@@ -99,6 +101,7 @@ class RunView(QWidget):
 
     def _show(self, loaded: LoadedRun) -> None:
         self._status = loaded.detail.row.status
+        self.status_shown.emit(self._status)
         self.header.show_run(loaded)
         self._plots_note.setText(self.tr("Reading the samples ..."))
         self._plots_note.setVisible(not self.plots)
