@@ -106,6 +106,7 @@ class RunView(QWidget):
         self._plots_note.setText(self.tr("Reading the samples ..."))
         self._plots_note.setVisible(not self.plots)
         self._turns.clear()
+        self.grid.setUpdatesEnabled(True)
         self._turns.extend(self._table_turns(loaded))
         self._turns.append(lambda: self._load_curves(loaded))
         self._next_turn.start()
@@ -192,8 +193,14 @@ class RunView(QWidget):
         self._plots_note.setText(self.tr("This run has recorded no samples."))
         self._plots_note.setVisible(not groups)
         self._turns.extend(partial(self._show_plot, name, members) for name, members in groups.items())
-        self._turns.append(self.progress.hide)
+        self._turns.append(self._all_shown)
         self._next_turn.start()
+        # Every plot that comes moves those before it, which would paint them again each time.
+        self.grid.setUpdatesEnabled(False)
+
+    def _all_shown(self) -> None:
+        self.grid.setUpdatesEnabled(True)
+        self.progress.hide()
 
     def _show_plot(self, name: str, members: Sequence[Curve]) -> None:
         plot = self.plots.get(name) or self._new_plot(name, members[0].unit)
