@@ -135,6 +135,7 @@ def _accompanied(context: WorkerContext, recorder: Recorder, channel: ChildChann
         for thread in threads:
             thread.stop()
         report()
+        context.usage.read()  # once at least, however short the run was
         context.close()
 
 

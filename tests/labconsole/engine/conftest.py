@@ -13,7 +13,7 @@ import pytest
 from tests.helpers.practice import PLUGIN, Bench
 
 
-@pytest.fixture(scope="package", autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def practice_plugin() -> Iterator[Path]:
     """Puts the plugin's directory on the path of this process and its children."""
     with pytest.MonkeyPatch.context() as patch:
