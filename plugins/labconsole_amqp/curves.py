@@ -30,9 +30,10 @@ def curves(parameters: AmqpParameters, samples: Samples, events: Sequence[Event]
     if not present:
         return ()
     zero_ns = begins[0] if begins else int(min(times[0] for times in present))
-    end_s = (max(int(times[-1]) for times in present) - zero_ns) / 1e9
-    width_s = max(_SHORTEST_S, end_s / _INTERVALS)
-    edges = np.arange(0.0, end_s + width_s, width_s)
+    end_s = max(_SHORTEST_S, (max(int(times[-1]) for times in present) - zero_ns) / 1e9)
+    # The last interval ends with the last message: one that went on would show a drop of the rate that was none.
+    edges = np.linspace(0.0, end_s, min(_INTERVALS, int(end_s / _SHORTEST_S)) + 1)
+    width_s = edges[1]
     middles = edges[:-1] + width_s / 2
     lines = []
     for title, times in (("Sent", sent_ns), ("Received", received_ns)):
@@ -50,8 +51,8 @@ def curves(parameters: AmqpParameters, samples: Samples, events: Sequence[Event]
 def _quantiles(
     t_s: NDArray[Any], values: NDArray[Any], edges: NDArray[np.float64], fraction: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The quantile of `values` in each interval that has any; `t_s` is ascending."""
-    cuts = np.searchsorted(t_s, edges)
+    """The quantile of `values` in each interval that has any; `t_s` is ascending and ends with the last edge."""
+    cuts = np.append(np.searchsorted(t_s, edges[:-1]), len(t_s))
     rows = [
         ((edges[index] + edges[index + 1]) / 2, float(np.quantile(values[cuts[index] : cuts[index + 1]], fraction)))
         for index in range(len(edges) - 1)
