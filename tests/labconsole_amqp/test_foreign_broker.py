@@ -84,12 +84,11 @@ def foreign(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Foreign]:
 
 
 def all_good(outcome: Outcome, count: int) -> None:
+    """Everything arrived and was accepted; the order is the foreign broker's own affair (it may redeliver)."""
     assert outcome.failure is None
     figures = outcome.figures
     assert figures["sent"] == figures["received"] == count
-    assert [figures[name] for name in ("lost", "duplicated", "unknown", "out_of_order", "failed_verifications")] == [
-        0
-    ] * 5
+    assert [figures[name] for name in ("lost", "duplicated", "unknown", "failed_verifications")] == [0] * 4
     assert set(outcome.verdicts.values()) == {"pass"}
 
 
