@@ -195,7 +195,7 @@ class StartPage(ScrollPage):
 
     def _read_recent(self) -> list[RunRow]:
         with self._reader_factory() as reader:
-            return reader.runs()[:RECENT_RUNS]
+            return reader.runs(limit=RECENT_RUNS, metrics=())
 
     def _show_recent(self, runs: list[RunRow]) -> None:
         while (item := self._recent.takeAt(0)) is not None:

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from labconsole.engine.containment import this_process
+from labconsole.store import edits
 from labconsole.store.errors import StoreError
 from labconsole.store.reader import Reader
 from labconsole.store.records import NewCampaign, Owner, RunStatus
@@ -263,6 +264,25 @@ def test_the_runs_of_one_campaign_can_be_asked_for(
         rows = reader.runs(campaign_id=of_second)
     assert [row.id for row in rows] == second[::-1]
     assert rows[-1].metrics["lost"].value == 2.0
+
+
+def test_the_newest_runs_and_some_of_their_figures_can_be_asked_for(
+    store: Store, campaign: NewCampaign, database: Path, now: datetime
+) -> None:
+    run_ids = store.add_campaign(campaign, this_process(), now) + store.add_campaign(campaign, this_process(), now)
+    for run_id in run_ids:
+        figures = (Metric("lost", float(run_id), ""), Metric("throughput", 9.0, "msg/s"))
+        store.replace_evaluation(run_id, Evaluation(figures))
+    edits.set_tags(store, run_ids[-1], ["night"])
+    with Reader(database) as reader:
+        newest = reader.runs(limit=2, metrics=["lost", "unheard of"])
+        without = reader.runs(metrics=())
+    assert [row.id for row in newest] == run_ids[:-3:-1]
+    assert [{name: metric.value for name, metric in row.metrics.items()} for row in newest] == [
+        {"lost": float(row.id)} for row in newest
+    ]
+    assert newest[0].tags == ("night",)
+    assert [(row.id, dict(row.metrics)) for row in without] == [(run_id, {}) for run_id in run_ids[::-1]]
 
 
 def test_a_reader_holds_no_transaction(store: Store, new_runs: list[int], chunk: MakeChunk, database: Path) -> None:
