@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC
 
 from PySide6.QtCore import QCoreApplication
+from PySide6.QtGui import QFontMetrics
 
 from labconsole.analysis.figures import format_duration, format_figure
 from labconsole.plugin import Plugins
@@ -17,6 +18,10 @@ from labconsole_ui.words import STATUS_ICONS, status_word
 
 KEY_METRICS = ("throughput", "latency_mean", "latency_p99", "lost")
 FEW = 3
+USUAL_FIGURE = "1,234 ms"
+ICON_ROOM = "0000"
+TITLE_ROOM = "0"
+CELL_PADDING = 12
 
 
 @dataclass(frozen=True)
@@ -61,7 +66,6 @@ def run_fields(known: Catalogue) -> list[Field[RunRow]]:
         ),
         Field(translate("History", "Run"), lambda run: str(run.id), sort=lambda run: run.id, right=True),
         Field(translate("History", "Scenario"), lambda run: run.scenario, strong=lambda run: True),
-        Field(translate("History", "Repeat"), lambda run: str(run.repeat), sort=lambda run: run.repeat, right=True),
         Field(translate("History", "Started"), started_text, sort=lambda run: run.started, tooltip=started_utc),
         Field(
             translate("History", "Duration"),
@@ -70,6 +74,7 @@ def run_fields(known: Catalogue) -> list[Field[RunRow]]:
             right=True,
         ),
         *(_metric_field(kind) for kind in known.metrics),
+        Field(translate("History", "Repeat"), lambda run: str(run.repeat), sort=lambda run: run.repeat, right=True),
         Field(translate("History", "Tags"), lambda run: ", ".join(run.tags), editable=True),
         Field(translate("History", "Note"), lambda run: run.note, editable=True),
         Field(
@@ -94,6 +99,24 @@ def started_utc(run: RunRow) -> str:
 def column_of(fields: Sequence[Field[RunRow]], title: str) -> int:
     """The index of the column `title`. Raises ValueError."""
     return [field.title for field in fields].index(title)
+
+
+def column_widths(fields: Sequence[Field[RunRow]], metrics: QFontMetrics) -> list[int]:
+    """Width of each column (px) for what usually stands in it: a run that waits has no time and no figures yet."""
+    translate = QCoreApplication.translate
+    usual = {
+        translate("History", "Status"): "Interrupted" + ICON_ROOM,
+        translate("History", "Run"): "00000",
+        translate("History", "Scenario"): "Test 4: TLS, signed, encrypted",
+        translate("History", "Started"): "2025-05-20 14:03:12",
+        translate("History", "Duration"): "12 min 05 s",
+        translate("History", "Tags"): "night, reference",
+        translate("History", "Note"): "for the report of the year",
+        translate("History", "Campaign"): "Demo: Tests 1-4, small counts",
+        translate("History", "Trial"): "AMQP messaging, Tests 1-4",
+    }
+    texts = [max(field.title + TITLE_ROOM, usual.get(field.title, USUAL_FIGURE), key=len) for field in fields]
+    return [metrics.horizontalAdvance(text) + CELL_PADDING for text in texts]
 
 
 def _metric_field(kind: MetricKind) -> Field[RunRow]:

@@ -30,7 +30,8 @@ class HistoryFilters(QWidget):
             self.status_box.addItem(status_word(status), status.value)
         self.kind_box = QComboBox(self)
         self.kind_box.setAccessibleName(self.tr("Trial of the runs"))
-        self.kind_box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
+        self.kind_box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        self.kind_box.setMinimumContentsLength(11)
         self.kind_box.addItem(self.tr("All trials"), "")
         self.trash_button = QPushButton(self.tr("Trash"), self)
         self.trash_button.setCheckable(True)
@@ -42,6 +43,8 @@ class HistoryFilters(QWidget):
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
         row.addWidget(self.search, 1)
+        self.search.setMinimumWidth(140)
+        self.kind_box.setMinimumWidth(110)
         for widget in (self.status_box, self.kind_box, self.trash_button):
             row.addWidget(widget)
 

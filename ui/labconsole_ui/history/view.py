@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from PySide6.QtCore import QByteArray, QEvent, QObject, QPoint, Qt, QTimer, Signal
+from PySide6.QtCore import QByteArray, QEvent, QObject, QPoint, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QAction, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import (
     QFileDialog,
@@ -15,6 +15,7 @@ from PySide6.QtWidgets import (
     QMessageBox,
     QPushButton,
     QStackedWidget,
+    QToolButton,
     QVBoxLayout,
     QWidget,
 )
@@ -25,7 +26,7 @@ from labconsole.store.records import RunRow
 from labconsole_ui.background import Background
 from labconsole_ui.bridge import QueueBridge
 from labconsole_ui.history.changes import RunChanges
-from labconsole_ui.history.columns import Catalogue, column_of, run_fields
+from labconsole_ui.history.columns import Catalogue, column_of, column_widths, run_fields
 from labconsole_ui.history.filters import HistoryFilters
 from labconsole_ui.history.source import History, RunSource
 from labconsole_ui.message_bar import Message, MessageBar, Tone
@@ -128,19 +129,18 @@ class HistoryView(QWidget):
     def _show_columns(self, known: Catalogue) -> None:
         self.model.set_fields(run_fields(known))
         self.table.sortByColumn(-1, Qt.SortOrder.AscendingOrder)
+        for column, width in enumerate(column_widths(self.model.fields, self.table.fontMetrics())):
+            self.table.setColumnWidth(column, width)
+        self.restore_columns(self._columns_state)
         self.filters.set_kinds(known.titles)
 
     def _show_runs(self, read: History) -> None:
-        first = not self._all
         chosen = {run.id for run in self.selected()}
         current = self.table.currentIndex()
         current_id = self.model.record(current.row()).id if current.isValid() else None
         scrolled = self.table.verticalScrollBar().value()
         self._all = {run.id: run for run in read.runs}
         self.model.set_records(read.runs, self.filters.condition(self._haystacks))
-        if first and read.runs:
-            self.table.fit_columns()
-            self.restore_columns(self._columns_state)
         self._select(chosen, current_id, current.column())
         self.table.verticalScrollBar().setValue(scrolled)
         self._update_state()
@@ -340,32 +340,40 @@ class HistoryView(QWidget):
         self.table.addAction(action)
         return action
 
-    def _button(self, action: QAction) -> QPushButton:
-        button = QPushButton(action.text(), self)
-        button.clicked.connect(action.trigger)
-
-        def follow() -> None:
-            button.setEnabled(action.isEnabled())
-            button.setIcon(action.icon())
-
-        action.changed.connect(follow)
-        follow()
+    def _button(self, action: QAction, *, named: bool = False) -> QToolButton:
+        button = QToolButton(self)
+        button.setDefaultAction(action)
+        button.setIconSize(QSize(18, 18))
+        button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        button.setAccessibleName(action.text())
+        if named:
+            button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         return button
 
     def _arrange(self) -> None:
-        self.open_button, self.compare_button = self._button(self.open_action), self._button(self.compare_action)
+        self.open_button = self._button(self.open_action, named=True)
+        self.compare_button = self._button(self.compare_action, named=True)
         self.use_button, self.export_button = self._button(self.use_action), self._button(self.export_action)
         self.delete_button, self.restore_button = self._button(self.trash_action), self._button(self.restore_action)
-        self.purge_button = self._button(self.purge_action)
+        self.purge_button = self._button(self.purge_action, named=True)
         self.count_label = QLabel(self)
         self.count_label.setProperty("muted", True)
         bar = QHBoxLayout()
-        for button in (self.open_button, self.compare_button, self.use_button, self.export_button):
+        bar.setSpacing(2)
+        for button in (
+            self.open_button,
+            self.compare_button,
+            self.use_button,
+            self.export_button,
+            self.delete_button,
+            self.restore_button,
+            self.purge_button,
+        ):
             bar.addWidget(button)
-        bar.addStretch(1)
+        bar.addSpacing(6)
+        bar.addWidget(self.filters, 1)
+        bar.addSpacing(6)
         bar.addWidget(self.count_label)
-        for button in (self.restore_button, self.purge_button, self.delete_button):
-            bar.addWidget(button)
         self.empty = QWidget(self)
         self.empty_label = QLabel(self.empty)
         self.empty_label.setAlignment(Qt.AlignmentFlag.AlignCenter)
@@ -381,10 +389,9 @@ class HistoryView(QWidget):
         self.stack.addWidget(self.table)
         self.stack.addWidget(self.empty)
         layout = QVBoxLayout(self)
-        layout.setContentsMargins(16, 12, 16, 12)
-        layout.setSpacing(10)
+        layout.setContentsMargins(10, 6, 10, 8)
+        layout.setSpacing(6)
         layout.addWidget(self.messages)
-        layout.addWidget(self.filters)
-        layout.addWidget(self.stack, 1)
         layout.addLayout(bar)
+        layout.addWidget(self.stack, 1)
         self._filter()

@@ -284,7 +284,7 @@ class LiveView(QWidget):
             self._column.addWidget(self.off_box)
             self._column.addStretch(1)
         else:
-            self._column.removeItem(self._column.itemAt(self._column.count() - 1))
+            self._column.takeAt(self._column.count() - 1)
             self._head.addWidget(self.off_box)
 
     def _apply_theme(self) -> None:

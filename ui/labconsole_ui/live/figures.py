@@ -25,7 +25,7 @@ class Figure:
 
 
 class FigureTable(QFrame):
-    """Captions with their values, as many beside each other as the width takes. Unchanged captions keep their places."""
+    """Captions with their values, as many beside each other as the width takes."""
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)

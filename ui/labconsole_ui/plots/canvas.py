@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pyqtgraph as pg  # type: ignore[import-untyped]
 from PySide6.QtCore import QEvent, QRectF, Qt, Signal
-from PySide6.QtGui import QPainter, QPen
+from PySide6.QtGui import QPainter, QPen, QResizeEvent
 
 from labconsole_ui.plots.units import AxisUnit
 from labconsole_ui.theme import FontRole, Theme
@@ -113,6 +113,7 @@ class Canvas(pg.PlotWidget):  # type: ignore[misc]
     """Axes, grid and curves in the theme's colours."""
 
     pointer_left = Signal()
+    resized = Signal()
 
     def __init__(self, unit: AxisUnit, theme: Theme) -> None:
         self.view = TimeViewBox(enableMenu=False)
@@ -178,6 +179,11 @@ class Canvas(pg.PlotWidget):  # type: ignore[misc]
         self.crosshair.setPen(pg.mkPen(self._theme.colour("muted"), width=1))
         for index in range(len(self._curves)):
             self._paint_curve(index)
+
+    def resizeEvent(self, ev: QResizeEvent | None) -> None:
+        """Tell what stands on the canvas."""
+        super().resizeEvent(ev)
+        self.resized.emit()
 
     def leaveEvent(self, event: QEvent) -> None:
         """The pointer went away."""

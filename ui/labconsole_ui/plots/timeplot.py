@@ -103,6 +103,7 @@ class TimePlot(QFrame):
         self.canvas.view.sigResized.connect(self._schedule)
         self.canvas.scene().sigMouseMoved.connect(self._point_at)
         self.canvas.pointer_left.connect(self._hide_crosshair)
+        self.canvas.resized.connect(lambda: self._empty.setGeometry(self.canvas.rect()))
         theme.changed.connect(self._apply_theme)
         self._apply_theme()
         self.set_curves(())
@@ -244,12 +245,11 @@ class TimePlot(QFrame):
         self._due.stop()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Keep the message for an empty plot in the middle, and the legend where there is room."""
+        """Put the legend where there is room."""
         super().resizeEvent(event)
         narrow, directions = event.size().width() < NARROW, QBoxLayout.Direction
         self._header.setDirection(directions.TopToBottom if narrow else directions.LeftToRight)
         self._header.setSpacing(0 if narrow else 8)
-        self._empty.setGeometry(self.canvas.rect())
 
     def _schedule(self) -> None:
         """Draw once with the next turn of the event loop, however much has changed until then."""

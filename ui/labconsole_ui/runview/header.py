@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QFormLayout, QFrame, QHBoxLayout, QLabel, QLineEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QLineEdit, QVBoxLayout, QWidget
 
 from labconsole.analysis.figures import format_duration
 from labconsole.store.records import RunRow, RunStatus
@@ -34,33 +34,28 @@ class RunHeader(QFrame):
         self.facts.setProperty("muted", True)
         self.facts.setWordWrap(True)
         self.note = self._editor(self.tr("Note of this run"), self.tr("Add a note"))
-        self.tags = self._editor(self.tr("Tags of this run"), self.tr("Add tags, with commas between them"))
+        self.tags = self._editor(self.tr("Tags of this run"), self.tr("Add tags, comma between"))
         self.note.editingFinished.connect(self._note_done)
         self.tags.editingFinished.connect(self._tags_done)
         self._messages = QVBoxLayout()
-        self._messages.setSpacing(6)
+        self._messages.setSpacing(4)
         head = QHBoxLayout()
-        head.setSpacing(10)
+        head.setSpacing(8)
         head.addWidget(self._icon)
-        head.addWidget(self.title, 1)
-        texts = QVBoxLayout()
-        texts.setSpacing(2)
-        texts.addLayout(head)
-        texts.addWidget(self.facts)
-        texts.addStretch(1)
-        fields = QFormLayout()
-        fields.setContentsMargins(0, 0, 0, 0)
-        fields.setVerticalSpacing(6)
-        fields.addRow(self.tr("&Note"), self.note)
-        fields.addRow(self.tr("&Tags"), self.tags)
-        top = QHBoxLayout()
-        top.setSpacing(24)
-        top.addLayout(texts, 3)
-        top.addLayout(fields, 2)
+        head.addWidget(self.title)
+        head.addStretch(1)
+        for text, editor, width in ((self.tr("&Note"), self.note, 220), (self.tr("&Tags"), self.tags, 150)):
+            label = QLabel(text, self)
+            label.setBuddy(editor)
+            editor.setMinimumWidth(90)
+            editor.setMaximumWidth(width)
+            head.addWidget(label)
+            head.addWidget(editor, 2)
         layout = QVBoxLayout(self)
-        layout.setContentsMargins(16, 12, 16, 12)
-        layout.setSpacing(8)
-        layout.addLayout(top)
+        layout.setContentsMargins(14, 8, 14, 8)
+        layout.setSpacing(4)
+        layout.addLayout(head)
+        layout.addWidget(self.facts)
         layout.addLayout(self._messages)
         theme.changed.connect(self._apply_theme)
         self._apply_theme()
@@ -87,14 +82,14 @@ class RunHeader(QFrame):
             self._say(self.tr("Figures and plots cover what was sampled until then."), "info")
         elif not row.status.final:
             self._say(self.tr("This run is not over. Figures appear here when it has finished."), "info")
-        for warning in loaded.detail.warnings:
-            self._say(warning, "warning")
+        if loaded.detail.warnings:
+            self._say("\n".join(loaded.detail.warnings), "warning")
 
     def messages(self) -> list[str]:
         """The sentences shown below the title."""
         items = [self._messages.itemAt(index) for index in range(self._messages.count())]
         widgets = [item.widget() for item in items if item is not None]
-        return [str(widget.property("sentence")) for widget in widgets if widget is not None]
+        return [sentence for widget in widgets if widget for sentence in str(widget.property("sentences")).split("\n")]
 
     def _facts(self, loaded: LoadedRun) -> list[str]:
         row = loaded.detail.row
@@ -108,15 +103,18 @@ class RunHeader(QFrame):
             facts.append(self.tr("took {0}").format(format_duration(row.duration_s)))
         return facts
 
-    def _say(self, sentence: str, tone: str) -> None:
+    def _say(self, sentences: str, tone: str) -> None:
+        """A box with a sentence a line."""
         frame = QFrame(self)
         frame.setProperty("message", tone)
-        frame.setProperty("sentence", sentence)
-        label = QLabel(sentence, frame)
+        frame.setProperty("sentences", sentences)
+        lines = sentences.split("\n")
+        label = QLabel("\n".join(f"•  {line}" for line in lines) if len(lines) > 1 else sentences, frame)
+        label.setFont(self._theme.font(FontRole.CAPTION))
         label.setWordWrap(True)
         label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         layout = QVBoxLayout(frame)
-        layout.setContentsMargins(10, 6, 10, 6)
+        layout.setContentsMargins(10, 3, 10, 3)
         layout.addWidget(label)
         self._messages.addWidget(frame)
 

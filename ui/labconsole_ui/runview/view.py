@@ -38,6 +38,11 @@ TURN_MS = 10
 """Between two tables or plots, so that the window paints and answers in between."""
 
 
+WIDEST_COLUMN = {"metrics": 220, "parameters": 280}
+LEAST_TABLES_WIDTH = 380
+FIRST_TABLES_WIDTH = 530
+
+
 class RunView(QWidget):
     """Loads the run in the background, and again when it has finished. `status_shown` carries its `RunStatus`."""
 
@@ -180,7 +185,7 @@ class RunView(QWidget):
         model.set_records(rows)
         table.setToolTip("" if rows else empty)
         self.tabs.setTabText(self.tabs.indexOf(table), f"{title} ({len(rows)})" if key == "events" else title)
-        table.fit_columns()
+        table.fit_columns(widest=WIDEST_COLUMN.get(key, 320))
 
     # Plots
 
@@ -251,10 +256,12 @@ class RunView(QWidget):
         self.splitter.setHandleWidth(12)
         self.splitter.addWidget(self.tabs)
         self.splitter.addWidget(right)
-        self.splitter.setSizes([560, 660])
+        self.tabs.setMinimumWidth(LEAST_TABLES_WIDTH)
+        self.splitter.setStretchFactor(1, 1)
+        self.splitter.setSizes([FIRST_TABLES_WIDTH, FIRST_TABLES_WIDTH])
         layout = QVBoxLayout(self)
-        layout.setContentsMargins(16, 12, 16, 12)
-        layout.setSpacing(10)
+        layout.setContentsMargins(16, 8, 16, 8)
+        layout.setSpacing(6)
         layout.addWidget(self.header)
         layout.addWidget(self.progress)
         layout.addWidget(self.splitter, 1)

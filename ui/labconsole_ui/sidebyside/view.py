@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import QPoint, Qt
-from PySide6.QtGui import QAction, QResizeEvent
+from PySide6.QtGui import QAction
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
@@ -19,21 +17,19 @@ from PySide6.QtWidgets import (
     QLabel,
     QMenu,
     QPushButton,
-    QToolButton,
     QVBoxLayout,
     QWidget,
 )
 
-from labconsole.analysis.figures import format_difference, format_figure
-from labconsole.analysis.side_by_side import MetricLine, ParameterLine, Table, side_by_side
+from labconsole.analysis.side_by_side import Table, side_by_side
 from labconsole.plugin import Plugins
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunRow
 from labconsole.trial import Trial, TrialError
 from labconsole_ui.background import Background
 from labconsole_ui.message_bar import Message, MessageBar, Tone
-from labconsole_ui.runview.records import direction_text
-from labconsole_ui.tables import DataTable, Field, RecordModel
+from labconsole_ui.sidebyside.rows import csv_text, rows_of, shared_remark
+from labconsole_ui.sidebyside.table import ComparisonTable
 from labconsole_ui.theme import FontRole, Theme
 
 
@@ -62,7 +58,7 @@ class SideBySideView(QWidget):
         self._background = Background(self)
         self._loaded: _Loaded | None = None
         self.table_data: Table | None = None
-        self._column_of: list[int | None] = []
+        self._unfolded = False
         self.setAccessibleName(self.tr("Runs side by side"))
         self.messages = MessageBar(theme)
         self._build()
@@ -109,11 +105,10 @@ class SideBySideView(QWidget):
         self.baseline_box.addItems(titles)
         self.baseline_box.setCurrentIndex(baseline)
         self.baseline_box.blockSignals(False)
-        self._show_parameters(table)
-        self._model.set_fields(self._metric_fields(table))
-        self._model.set_records(table.metrics)
-        self.metrics.fit_columns(widest=260)
-        self.note.setText("\n".join([*table.notes, self._interval_note()]))
+        self._fill(table)
+        remark = shared_remark(table)
+        notes = [self.tr("All figures: {0}.").format(remark)] if remark else []
+        self.note.setText("\n".join([*table.notes, " ".join([*notes, self._interval_note()])]))
 
     def _interval_note(self) -> str:
         return self.tr(
@@ -121,33 +116,16 @@ class SideBySideView(QWidget):
             "difference is more than chance."
         )
 
-    def _show_parameters(self, table: Table) -> None:
-        differing = [line for line in table.parameters if line.differs]
-        equal = [line for line in table.parameters if not line.differs]
-        self.fold_button.setText(self.tr("Equal parameters: {0}").format(len(equal)))
-        self.fold_button.setArrowType(
-            Qt.ArrowType.DownArrow if self.fold_button.isChecked() else Qt.ArrowType.RightArrow
-        )
-        lines = differing + (equal if self.fold_button.isChecked() else [])
-        self._parameter_model.set_fields(self._parameter_fields(table))
-        self._parameter_model.set_records(lines)
-        self.parameters.setVisible(bool(lines))
-        self.parameters.fit_columns(widest=260)
-        self._fit_parameters()
-        self.parameters_label.setText(
-            self.tr("Parameters that differ") if differing else self.tr("All parameters are equal")
-        )
+    def _fill(self, table: Table) -> None:
+        rows = rows_of(table, unfolded=self._unfolded)
+        self.table.show_comparison(table, self._headings(table), rows, unfolded=self._unfolded)
 
-    def _fit_parameters(self) -> None:
-        """As high as its rows, up to a third of the view."""
-        header = self.parameters.horizontalHeader().sizeHint().height()
-        rows = self._parameter_model.rowCount() * self.parameters.verticalHeader().defaultSectionSize()
-        self.parameters.setFixedHeight(min(header + rows + 6, max(self.height() // 3, header + 40)))
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        """Share the height between parameters and metrics."""
-        super().resizeEvent(event)
-        self._fit_parameters()
+    def _fold(self) -> None:
+        if self.table_data is not None:
+            self._unfolded = not self._unfolded
+            place = self.table.verticalScrollBar().value()
+            self._fill(self.table_data)
+            self.table.verticalScrollBar().setValue(place)
 
     def _headings(self, table: Table) -> list[str]:
         headings = []
@@ -159,61 +137,15 @@ class SideBySideView(QWidget):
             headings.append(f"{group.title}\n{', '.join(part for part in (runs, baseline) if part)}")
         return headings
 
-    def _parameter_fields(self, table: Table) -> list[Field[ParameterLine]]:
-        def column(index: int, heading: str) -> Field[ParameterLine]:
-            return Field(heading, lambda line: line.texts[index])
-
-        return [
-            Field(
-                self.tr("Parameter"),
-                lambda line: f"{line.title} [{line.unit}]" if line.unit else line.title,
-                tooltip=lambda line: line.name,
-            ),
-            *(column(index, heading) for index, heading in enumerate(self._headings(table))),
-        ]
-
-    def _metric_fields(self, table: Table) -> list[Field[MetricLine]]:
-        fields: list[Field[MetricLine]] = [
-            Field(self.tr("Metric"), lambda line: line.kind.title, tooltip=lambda line: line.kind.description),
-            Field(self.tr("Better"), lambda line: direction_text(line.kind.direction)[:1], tooltip=_better),
-        ]
-        self._column_of = [None, None]
-        for index, heading in enumerate(self._headings(table)):
-            fields.append(_value_field(index, heading))
-            self._column_of.append(index)
-            if index != table.baseline:
-                fields.append(_difference_field(index, self.tr("difference")))
-                self._column_of.append(index)
-        fields.append(Field(self.tr("Remark"), lambda line: line.remark, tone=lambda line: "muted"))
-        return fields
-
     # Export
 
     def as_tsv(self) -> str:
-        """Differing parameters and all metrics as tab-separated text, as shown."""
-        parts = [table.as_tsv() for table in (self.parameters, self.metrics) if table.model().rowCount()]
-        return "\n".join(parts)
+        """The table as tab-separated text, as shown; values and differences in columns of their own."""
+        return self.table.as_tsv()
 
     def as_csv(self) -> str:
-        """The metrics as RFC 4180 text with plain numbers: one row a metric, value and difference for each column."""
-        if self.table_data is None:
-            return ""
-        table, text = self.table_data, io.StringIO()
-        writer = csv.writer(text)
-        head = ["metric", "title", "unit", "direction"]
-        for group in table.columns:
-            head += [group.title, f"{group.title}: runs", f"{group.title}: difference [%]"]
-        writer.writerow([_safe(cell) for cell in [*head, "remark"]])
-        for line in table.metrics:
-            row: list[object] = [line.kind.name, line.kind.title, line.kind.unit, line.kind.direction.value]
-            for cell in line.cells:
-                row += [
-                    "" if cell.value is None else cell.value,
-                    cell.runs,
-                    "" if cell.difference is None else cell.difference,
-                ]
-            writer.writerow([_safe(value) for value in [*row, line.remark]])
-        return text.getvalue()
+        """The metrics as RFC 4180 text with plain numbers."""
+        return csv_text(self.table_data) if self.table_data is not None else ""
 
     def export_csv(self, path: Path) -> None:
         """Write the metrics to `path`, in the background."""
@@ -249,20 +181,9 @@ class SideBySideView(QWidget):
         export = QPushButton(self.tr("Export CSV ..."), self)
         export.clicked.connect(self._export_dialog)
         self._theme.bind_icon(export, "export")
-        self.parameters_label = QLabel(self)
-        self.parameters = DataTable(self.tr("Parameters that differ"), self._theme, self)
-        self._parameter_model: RecordModel[ParameterLine] = RecordModel([], self._theme, self.parameters)
-        self.parameters.setModel(self._parameter_model)
-        self.fold_button = QToolButton(self)
-        self.fold_button.setCheckable(True)
-        self.fold_button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
-        self.fold_button.setArrowType(Qt.ArrowType.RightArrow)
-        self.fold_button.setToolTip(self.tr("Show or fold the parameters that are equal in all columns"))
-        self.fold_button.toggled.connect(self._fold)
-        self.metrics = DataTable(self.tr("Metrics side by side"), self._theme, self)
-        self._model: RecordModel[MetricLine] = RecordModel([], self._theme, self.metrics)
-        self.metrics.setModel(self._model)
-        header = self.metrics.horizontalHeader()
+        self.table = ComparisonTable(self.tr("Runs side by side"), self._theme, self)
+        self.table.fold_toggled.connect(self._fold)
+        header = self.table.horizontalHeader()
         header.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         header.customContextMenuRequested.connect(self._column_menu)
         self.note = QLabel(self)
@@ -274,36 +195,26 @@ class SideBySideView(QWidget):
         head.addStretch(1)
         for widget in (self.group_box, baseline, self.baseline_box, export):
             head.addWidget(widget)
-        fold = QHBoxLayout()
-        fold.addWidget(self.parameters_label)
-        fold.addStretch(1)
-        fold.addWidget(self.fold_button)
         layout = QVBoxLayout(self)
-        layout.setContentsMargins(16, 12, 16, 12)
-        layout.setSpacing(8)
+        layout.setContentsMargins(16, 8, 16, 8)
+        layout.setSpacing(6)
         layout.addWidget(self.messages)
         layout.addLayout(head)
-        layout.addLayout(fold)
-        layout.addWidget(self.parameters)
-        layout.addWidget(self.metrics, 1)
+        layout.addWidget(self.table, 1)
         layout.addWidget(self.note)
 
-    def _fold(self) -> None:
-        if self.table_data is not None:
-            self._show_parameters(self.table_data)
-
     def _column_menu(self, position: QPoint) -> None:
-        column = self.metrics.horizontalHeader().logicalIndexAt(position)
+        column = self.table.horizontalHeader().logicalIndexAt(position)
         action = self.baseline_action(column)
         if action is not None:
             menu = QMenu(self)
             menu.addAction(action)
             menu.aboutToHide.connect(menu.deleteLater)
-            menu.popup(self.metrics.horizontalHeader().mapToGlobal(position))
+            menu.popup(self.table.horizontalHeader().mapToGlobal(position))
 
     def baseline_action(self, section: int) -> QAction | None:
         """The action that makes the table's column `section` the baseline, None where that makes no sense."""
-        column = self._column_of[section] if 0 <= section < len(self._column_of) else None
+        column = self.table.value_column(section)
         if column is None or self.table_data is None or column == self.table_data.baseline:
             return None
         action = QAction(self.tr("Use as baseline"), self)
@@ -312,24 +223,6 @@ class SideBySideView(QWidget):
 
     def _apply_theme(self) -> None:
         self.title.setFont(self._theme.font(FontRole.HEADING))
-        self.parameters_label.setFont(self._theme.font(FontRole.STRONG))
-
-
-def _better(line: MetricLine) -> str:
-    return direction_text(line.kind.direction)
-
-
-def _value_field(index: int, heading: str) -> Field[MetricLine]:
-    return Field(
-        heading,
-        lambda line: format_figure(line.cells[index].value, line.kind.unit),
-        right=True,
-        strong=lambda line: True,
-    )
-
-
-def _difference_field(index: int, heading: str) -> Field[MetricLine]:
-    return Field(heading, lambda line: format_difference(line.cells[index].difference), right=True)
 
 
 def _write(path: Path, text: str) -> None:
@@ -341,8 +234,3 @@ def _write(path: Path, text: str) -> None:
     except OSError as error:
         partial.unlink(missing_ok=True)
         raise TrialError(f"{path} cannot be written ({error.strerror}): choose another folder.") from error
-
-
-def _safe(cell: object) -> object:
-    """Text that a spreadsheet would run as a formula gets an apostrophe in front."""
-    return f"'{cell}" if isinstance(cell, str) and cell.startswith(("=", "+", "-", "@", "\t", "\r")) else cell
