@@ -15,6 +15,15 @@ _GRACE_S = 5.0
 _USER_DATA = platformdirs.user_data_path("labconsole", appauthor=False)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def shared_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """A home for fixtures that serve more than one test; the developer's own stays untouched."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LABCONSOLE_HOME", str(tmp_path_factory.mktemp("home")))
+        patch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.fail.Keyring")
+        yield
+
+
 @pytest.fixture(autouse=True)
 def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The directory of the user's data in this test; the developer's keyring stays out of it."""

@@ -46,9 +46,16 @@ SERIES = Series(
 
 
 def main() -> None:
-    """Print the figures."""
+    """Print the figures, with a home and the practice plugin for this process and its children."""
     sys.path.insert(0, str(PLUGIN))
     os.environ["PYTHONPATH"] = str(PLUGIN)
+    with tempfile.TemporaryDirectory() as home:
+        os.environ["LABCONSOLE_HOME"] = home
+        measure_all()
+
+
+def measure_all() -> None:
+    """Measure one thing after the other."""
     said = provenance(0, 0)
     print(f"{said['cpu']}, {said['cores']} cores, {said['os']}, load {said['load_average_before'][0]}")
     packages = ", ".join(f"{name} {version}" for name, version in said["packages"].items())
