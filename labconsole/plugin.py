@@ -23,7 +23,9 @@ class Plugin(BaseModel):
     title: str = Field(description="What the navigation shows")
     description: str = Field(description="One sentence for the first-start page and `labconsole trials`")
     trials: dict[str, str] = Field(default={}, description="Trial kind -> Trial class")
-    panels: dict[str, str] = Field(default={}, description="Trial kind -> QWidget factory taking the shell's PanelContext")
+    panels: dict[str, str] = Field(
+        default={}, description="Trial kind -> QWidget factory taking the shell's PanelContext"
+    )
     doctor_checks: tuple[str, ...] = Field(default=(), description="Functions returning `doctor.Check` lists")
     profiles: tuple[str, ...] = Field(default=(), description="Names of the profiles that belong to this plugin")
 
