@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from heapq import nlargest
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Qt, QTimer
@@ -14,14 +15,14 @@ _SCHEDULER = Path("/proc/thread-self/schedstat")
 class SlotWatch(QObject):
     """Ticks every 2 ms; a late tick means that something else had the thread.
 
-    Where the kernel tells it (Linux), the time that the thread waited for a processor is not counted: a busy
-    machine is not the window's fault.
+    Where the kernel tells it (Linux), the time that the thread waited for a processor is not counted in `longest_s`: a
+    busy machine is not the window's fault. `cpu_s` holds, longest first, the times that the thread itself computed
+    between two ticks: on any system what the window costs, but not what it waits for.
     """
 
     def __init__(self) -> None:
         super().__init__()
-        self.longest_s = 0.0
-        self._last = self._now()
+        self.restart()
         self._timer = QTimer(self)
         self._timer.setTimerType(Qt.TimerType.PreciseTimer)
         self._timer.timeout.connect(self._tick)
@@ -29,13 +30,14 @@ class SlotWatch(QObject):
 
     def restart(self) -> None:
         """Forget what was measured."""
-        self.longest_s = 0.0
-        self._last = self._now()
+        self.longest_s, self.cpu_s = 0.0, [0.0, 0.0]
+        self._last, self._last_cpu = self._now(), time.thread_time()
 
     def _tick(self) -> None:
-        now = self._now()
+        now, cpu = self._now(), time.thread_time()
         self.longest_s = max(self.longest_s, now - self._last - TICK_MS / 1000)
-        self._last = now
+        self.cpu_s = nlargest(2, [*self.cpu_s, cpu - self._last_cpu])
+        self._last, self._last_cpu = now, cpu
 
     def _now(self) -> float:
         waited = int(_SCHEDULER.read_text().split()[1]) / 1e9 if _SCHEDULER.exists() else 0.0
