@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from importlib.metadata import entry_points
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from labconsole.trial import Trial
 
@@ -59,7 +59,7 @@ class Plugins:
         for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name):
             try:
                 found.append(Plugin.model_validate(entry.load()))
-            except (Exception, ValidationError) as error:  # noqa: BLE001 - foreign code: anything may come
+            except Exception as error:  # noqa: BLE001 - foreign code: anything may come
                 broken.append(BrokenPlugin(entry.name, f"{type(error).__name__}: {error}"))
         return cls(tuple(found), tuple(broken))
 
