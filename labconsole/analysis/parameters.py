@@ -68,7 +68,7 @@ def _describe(
             str(extra.get("unit", "")),
             (field.description if field is not None else None) or "",
             str(extra.get("group", "")),
-            value_text(value),
+            str(value) if extra.get("kind") == "port" else value_text(value),
             default is not PydanticUndefined and _plain(default) != _plain(value),
         )
 

@@ -46,3 +46,18 @@ class TlsVersion(StrEnum):
 
     V1_2 = "1.2"
     V1_3 = "1.3"
+
+
+LABELS: dict[str, dict[str, str]] = {
+    "mode": {"both": "Both ends", "sender": "Sender only", "receiver": "Receiver only"},
+    "broker": {"embedded": "Embedded, comes with the console", "external": "External, any AMQP 1.0 broker"},
+    "loop": {"closed": "Closed: as fast as credit allows", "open": "Open: at a given rate"},
+    "settlement": {"acknowledged": "Acknowledged: at least once", "pre-settled": "Pre-settled: at most once"},
+    "leftover": {"refuse": "Refuse to start", "drain": "Drain the queue first"},
+    "fields_in": {
+        "application-properties": "Application properties (MY to SG)",
+        "message-annotations": "Message annotations (Within Malaysia)",
+    },
+    "tls_minimum": {"1.2": "TLS 1.2", "1.3": "TLS 1.3"},
+}
+"""Choices as a form shows them, by the parameter's name; profiles and command line keep the values."""

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QCoreApplication
 
+from labconsole.analysis.figures import format_figure
 from labconsole.locations import resource
 from labconsole.trial import Parameters
 from labconsole_amqp.envelope import encoded_size
@@ -49,20 +50,20 @@ class AmqpPanel(TrialPanel):
         messages = parameters.per_sender * parameters.senders
         tr = QCoreApplication.translate
         return [
-            Fact(tr("AmqpPanel", "Payload"), _bytes(size), tr("AmqpPanel", "Size of the payload")),
+            Fact(tr("AmqpPanel", "Payload"), _size(size), tr("AmqpPanel", "Size of the payload")),
             Fact(
                 tr("AmqpPanel", "Encoded message"),
-                _bytes(encoded),
+                _size(encoded),
                 tr("AmqpPanel", "The AMQP message with all its sections: what the source calls the sent message size"),
             ),
             Fact(
                 tr("AmqpPanel", "Overhead"),
-                _bytes(encoded - size),
+                _size(encoded - size),
                 tr("AmqpPanel", "What AMQP, signature and encryption add to each payload"),
             ),
             Fact(
                 tr("AmqpPanel", "Volume of a run"),
-                _volume(encoded * messages),
+                _size(encoded * messages),
                 tr("AmqpPanel", "All messages of all senders, warm-up included, without TLS and TCP"),
             ),
         ]
@@ -81,14 +82,5 @@ def _payload_size(choice: str) -> int | None:
     return path.stat().st_size if path.is_file() else None
 
 
-def _bytes(size: int) -> str:
-    return f"{size:,} B".replace(",", "\u202f")
-
-
-def _volume(size: float) -> str:
-    unit = "B"
-    for larger in ("KB", "MB", "GB"):
-        if size < 1000:
-            break
-        size, unit = size / 1000, larger
-    return f"{size:,.1f} {unit}".replace(",", "\u202f") if unit != "B" else f"{size:.0f} B"
+def _size(size: int) -> str:
+    return format_figure(size, "B")

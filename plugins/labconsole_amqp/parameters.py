@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, model_validator
 
 from labconsole.trial import Parameters
-from labconsole_amqp.choices import BrokerChoice, Leftover, Loop, Mode, Settlement, TlsVersion
+from labconsole_amqp.choices import LABELS, BrokerChoice, Leftover, Loop, Mode, Settlement, TlsVersion
 from labconsole_amqp.envelope import FieldsIn, Protection
 
 TEST_TITLES = {
@@ -81,7 +81,7 @@ class AmqpParameters(Parameters):
         Field(
             title="This console plays",
             description="Both ends, or one of them while a second operator plays the other",
-            json_schema_extra=_extra("Broker"),
+            json_schema_extra=_extra("Broker", labels=LABELS["mode"]),
         ),
     ] = Mode.BOTH
     broker: Annotated[
@@ -89,7 +89,7 @@ class AmqpParameters(Parameters):
         Field(
             title="Broker",
             description="The broker that comes with the console, or any AMQP 1.0 broker",
-            json_schema_extra=_extra("Broker"),
+            json_schema_extra=_extra("Broker", labels=LABELS["broker"]),
         ),
     ] = BrokerChoice.EMBEDDED
     host: Annotated[
@@ -108,7 +108,7 @@ class AmqpParameters(Parameters):
             description="TCP port of the broker: usually 5672 for Test 1 and 5671 with TLS",
             ge=1,
             le=65535,
-            json_schema_extra=_extra("Broker", shown_if=_EXTERNAL),
+            json_schema_extra=_extra("Broker", kind="port", shown_if=_EXTERNAL),
         ),
     ] = 5672
     address: Annotated[
@@ -141,7 +141,7 @@ class AmqpParameters(Parameters):
         Field(
             title="Queue not empty",
             description="Refuse to start, or throw away what lies in the queue",
-            json_schema_extra=_extra("Broker", shown_if=_EXTERNAL),
+            json_schema_extra=_extra("Broker", labels=LABELS["leftover"], shown_if=_EXTERNAL),
         ),
     ] = Leftover.REFUSE
     queue_depth: Annotated[
@@ -169,7 +169,7 @@ class AmqpParameters(Parameters):
         Field(
             title="Loop",
             description="Closed: as fast as credit allows, as in the source. Open: at a rate, whatever comes of it",
-            json_schema_extra=_extra("Load"),
+            json_schema_extra=_extra("Load", labels=LABELS["loop"]),
         ),
     ] = Loop.CLOSED
     rate: Annotated[
@@ -205,7 +205,7 @@ class AmqpParameters(Parameters):
         Field(
             title="Settlement",
             description="Acknowledged (at least once) or pre-settled (at most once)",
-            json_schema_extra=_extra("Load"),
+            json_schema_extra=_extra("Load", labels=LABELS["settlement"]),
         ),
     ] = Settlement.ACKNOWLEDGED
     crypto_threads: Annotated[
@@ -252,7 +252,7 @@ class AmqpParameters(Parameters):
         Field(
             title="Signature fields in",
             description="Application properties (as MY to SG in the source) or message annotations (Within Malaysia)",
-            json_schema_extra=_extra("Envelope", shown_if=_SEALED),
+            json_schema_extra=_extra("Envelope", labels=LABELS["fields_in"], shown_if=_SEALED),
         ),
     ] = FieldsIn.APPLICATION_PROPERTIES
     numbered: Annotated[
@@ -267,7 +267,9 @@ class AmqpParameters(Parameters):
     tls_minimum: Annotated[
         TlsVersion,
         Field(
-            title="TLS from", description="Lowest TLS version", json_schema_extra=_extra("Identities", shown_if=_TLS)
+            title="TLS from",
+            description="Lowest TLS version",
+            json_schema_extra=_extra("Identities", labels=LABELS["tls_minimum"], shown_if=_TLS),
         ),
     ] = TlsVersion.V1_2
     server_name: Annotated[

@@ -27,7 +27,7 @@ from labconsole_ui.settings import WindowState
 from labconsole_ui.sites_table import SitesTable
 from labconsole_ui.theme import FontRole, Theme
 
-COLUMN_WIDTH = 920
+COLUMN_WIDTH = 1120
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class TrialPanel(QWidget):
         super().__init__()
         self.context = context
         trial, theme = context.trial, context.theme
-        area = ScrollPage(COLUMN_WIDTH, 20, self)
+        area = ScrollPage(COLUMN_WIDTH, 16, self)
         self.presets = PresetRow(trial, context.plugins, theme, area.page)
         self.form = ParameterForm(trial.parameters, theme, editors, area.page)
         self.run_bar = RunBar(context.bridge, theme, COLUMN_WIDTH, self)
@@ -122,16 +122,16 @@ class TrialPanel(QWidget):
         )
 
     def _fill(self, column: QVBoxLayout) -> None:
-        column.setSpacing(14)
+        column.setSpacing(8)
         title = QLabel(self.context.trial.title)
         title.setFont(self.context.theme.font(FontRole.TITLE))
         description = QLabel(self.context.trial.description)
         description.setProperty("muted", True)
         description.setWordWrap(True)
-        heading = QVBoxLayout()
-        heading.setSpacing(4)
+        heading = QHBoxLayout()
+        heading.setSpacing(14)
         heading.addWidget(title)
-        heading.addWidget(description)
+        heading.addWidget(description, 1)
         column.addLayout(heading)
         column.addWidget(self.presets)
         column.addWidget(self.form)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
     QCheckBox,
     QFrame,
@@ -19,6 +20,7 @@ from labconsole_ui.bridge import QueueBridge
 from labconsole_ui.theme import FontRole, Theme
 
 MAX_REPEATS = 1000
+HELP_BESIDE_FROM = 940
 
 
 class RunBar(QFrame):
@@ -39,16 +41,15 @@ class RunBar(QFrame):
         centred.addStretch(1)
         centred.addWidget(inner, 1000)
         centred.addStretch(1)
-        column = QVBoxLayout(inner)
-        column.setContentsMargins(20, 8, 20, 12)
-        column.setSpacing(8)
+        self._column = column = QVBoxLayout(inner)
+        column.setContentsMargins(16, 7, 16, 8)
+        column.setSpacing(6)
         self.help_label = QLabel(self.tr("What a field means is said here while it has the focus."))
         self.help_label.setProperty("muted", True)
         self.help_label.setFont(theme.font(FontRole.CAPTION))
         self.help_label.setWordWrap(True)
         self.help_label.setMinimumHeight(self.help_label.fontMetrics().height() * 2 + 2)
         self.help_label.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
-        column.addWidget(self.help_label)
         self.problem_button = QToolButton()
         theme.bind_icon(self.problem_button, "error", "bad")
         self.problem_button.setProperty("problem", True)
@@ -57,9 +58,10 @@ class RunBar(QFrame):
         self.problem_button.clicked.connect(self.problem_clicked)
         self.problem_button.hide()
         column.addWidget(self.problem_button)
-        line = QHBoxLayout()
+        self._line = line = QHBoxLayout()
         line.setSpacing(10)
         column.addLayout(line)
+        self._beside = True
         self.run_button = QPushButton(self.tr("&Run"))
         self.run_button.setProperty("primary", True)
         self.run_button.setIcon(theme.icon("run", "on_accent"))
@@ -76,6 +78,7 @@ class RunBar(QFrame):
         self.repeats_box = QSpinBox()
         self.repeats_box.setRange(1, MAX_REPEATS)
         self.repeats_box.setPrefix("× ")
+        self.repeats_box.setMaximumWidth(90)
         self.repeats_box.setAccessibleName(self.tr("Repeats"))
         self.repeats_box.setToolTip(self.tr("How often the scenario runs; five or more make a comparison sound."))
         self.repeats_box.valueChanged.connect(lambda _value: self.repeats_changed.emit())
@@ -86,8 +89,22 @@ class RunBar(QFrame):
         bridge.live_plots_switched.connect(self._show_live)
         for widget in (self.run_button, self.repeats_box, self.add_button, self.campaign_button):
             line.addWidget(widget)
-        line.addStretch(1)
+        line.addWidget(self.help_label, 1)
         line.addWidget(self.live_box)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """The help beside the buttons, or above them where it would get too narrow."""
+        super().resizeEvent(event)
+        beside = event.size().width() >= HELP_BESIDE_FROM
+        if beside == self._beside:
+            return
+        self._beside = beside
+        if beside:
+            self._line.takeAt(self._line.count() - 2)
+            self._line.insertWidget(self._line.count() - 1, self.help_label, 1)
+        else:
+            self._column.insertWidget(0, self.help_label)
+            self._line.insertStretch(self._line.count() - 1, 1)
 
     def show_problem(self, sentence: str) -> None:
         """Switch the buttons off and say why, or on with an empty sentence."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt
-from PySide6.QtGui import QColor, QEnterEvent, QFontMetrics, QKeyEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtGui import QColor, QEnterEvent, QFontMetrics, QKeyEvent, QPainter, QPaintEvent, QPen, QResizeEvent
 from PySide6.QtWidgets import QAbstractButton, QButtonGroup, QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout
 
 from labconsole_ui.form.editors import Editor
@@ -16,6 +16,7 @@ from labconsole_ui.theme import FontRole, Theme
 
 PADDING = 11
 NAME_HEIGHT = 22
+SPACING = 8
 
 
 @dataclass(frozen=True)
@@ -37,9 +38,9 @@ class SegmentedEditor(Editor):
     def __init__(self, spec: FieldSpec, segments: Sequence[Segment], theme: Theme) -> None:
         super().__init__(spec)
         column = QVBoxLayout()
-        column.setSpacing(8)
+        column.setSpacing(4)
         line = QHBoxLayout()
-        line.setSpacing(8)
+        line.setSpacing(SPACING)
         column.addLayout(line)
         self.inner.addLayout(column)
         self.group = QButtonGroup(self)
@@ -66,6 +67,14 @@ class SegmentedEditor(Editor):
             if button.segment.value == value:
                 button.setChecked(True)
 
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Lower cards where all titles fit on one line."""
+        super().resizeEvent(event)
+        width = event.size().width() // len(self.buttons) - SPACING
+        lines = 1 if all(button.title_width() <= width for button in self.buttons) else 2
+        for button in self.buttons:
+            button.set_lines(lines)
+
     def _toggled(self, button: QAbstractButton, checked: bool) -> None:
         if checked and isinstance(button, SegmentButton):
             self.setFocusProxy(button)
@@ -80,6 +89,7 @@ class SegmentButton(QAbstractButton):
         super().__init__()
         self.segment = segment
         self._theme = theme
+        self._lines = 2
         self.setText(segment.name)
         self.setCheckable(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
@@ -87,9 +97,20 @@ class SegmentButton(QAbstractButton):
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         theme.changed.connect(self.update)
 
+    def title_width(self) -> int:
+        """So wide must the button be for its title on one line (px)."""
+        metrics = QFontMetrics(self._theme.font(FontRole.CAPTION))
+        return metrics.horizontalAdvance(self.segment.title) + 2 * PADDING + 2
+
+    def set_lines(self, lines: int) -> None:
+        """Make room for so many lines of the title."""
+        if lines != self._lines:
+            self._lines = lines
+            self.updateGeometry()
+
     def sizeHint(self) -> QSize:
         caption = QFontMetrics(self._theme.font(FontRole.CAPTION)).lineSpacing()
-        return QSize(150, 2 * PADDING + NAME_HEIGHT + 2 * caption)
+        return QSize(150, 2 * PADDING - 4 + NAME_HEIGHT + self._lines * caption)
 
     def minimumSizeHint(self) -> QSize:  # noqa: N802 - Qt's name
         return QSize(110, self.sizeHint().height())

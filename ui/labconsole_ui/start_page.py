@@ -17,6 +17,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from labconsole.engine.queue import QueueState
 from labconsole.plugin import Plugin, Plugins
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunRow
@@ -27,7 +28,7 @@ from labconsole_ui.icon_label import IconLabel
 from labconsole_ui.navigation import GUIDE, HELP
 from labconsole_ui.scroll_page import ScrollPage
 from labconsole_ui.theme import FontRole, Theme
-from labconsole_ui.words import STATUS_ICONS, duration, status_word
+from labconsole_ui.words import STATUS_ICONS, duration, item_name, status_word
 
 COLUMN_WIDTH = 900
 RECENT_RUNS = 5
@@ -54,6 +55,7 @@ class StartPage(ScrollPage):
         self._reader_factory = reader_factory
         self._background = Background(self)
         self.demo_button = QPushButton(self.tr("Run the &demo"))
+        self.demo_caption = QLabel()
         column = self.column
         column.setSpacing(24)
         column.addWidget(self._hero(has_demo))
@@ -104,9 +106,6 @@ class StartPage(ScrollPage):
         self.demo_button.setIconSize(QSize(22, 22))
         self._theme.bind_icon(self.demo_button, "run", "on_accent")
         self.demo_button.clicked.connect(self.demo_wanted)
-        self.demo_caption = QLabel(
-            self.tr("All four AMQP tests on this computer, in about 30 seconds. Nothing to set up.")
-        )
         self.demo_caption.setProperty("muted", True)
         self.demo_caption.setWordWrap(True)
         line.addWidget(self.demo_button)
@@ -191,7 +190,20 @@ class StartPage(ScrollPage):
         return box
 
     def _follow_queue(self) -> None:
+        items = self._bridge.queue.items
         self.demo_button.setEnabled(not self._bridge.queue.busy)
+        running = next((item for item in items if item.state is QueueState.RUNNING), None)
+        if running is None:
+            text = self.tr("All four AMQP tests on this computer, in about 30 seconds. Nothing to set up.")
+        else:
+            together = [item.run_id for item in items if item.campaign_id == running.campaign_id]
+            text = self.tr("{campaign}: run {place} of {all} is going on, {scenario}.").format(
+                campaign=running.campaign,
+                place=together.index(running.run_id) + 1,
+                all=len(together),
+                scenario=item_name(running),
+            )
+        self.demo_caption.setText(text)
 
     def _read_recent(self) -> list[RunRow]:
         with self._reader_factory() as reader:

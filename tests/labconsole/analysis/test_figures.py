@@ -75,7 +75,7 @@ class Loop(StrEnum):
 
 
 class Link(BaseModel):
-    port: int = Field(default=5671, title="Port")
+    port: int = Field(default=5671, title="Port", json_schema_extra={"kind": "port"})
 
 
 class Model(BaseModel):
@@ -92,4 +92,5 @@ def test_parameters_have_titles_units_and_a_mark_when_changed() -> None:
     assert (described["rate"].title, described["rate"].unit, described["rate"].text) == ("Rate", "msg/s", "2,500")
     assert [name for name, value in described.items() if value.changed] == ["rate", "link.port"]
     assert described["link.port"].title == "link: Port"
+    assert described["link.port"].text == "5672", "a port is a name, not a quantity"
     assert (described["gone"].text, described["sizes"].text) == ("yes", "1, 2")

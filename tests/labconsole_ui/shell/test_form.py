@@ -78,7 +78,7 @@ def test_kinds_units_bounds_and_choices_come_from_the_model() -> None:
         FieldKind.INTEGER, FieldKind.CHOICE, FieldKind.FLAG, FieldKind.FILE, FieldKind.TABLE, FieldKind.GROUP,
     ]  # fmt: skip
     assert specs["count"].unit == "messages"
-    assert specs["count"].bounds == "1 – 100\u202f000"
+    assert specs["count"].bounds == "1 – 100,000"
     assert specs["rate"].bounds == "> 0"
     assert specs["loop"].choices == (("closed", "Closed"), ("open", "Open, at a rate"))
     assert specs["payload"].optional
@@ -88,9 +88,25 @@ def test_untouched_form_gives_the_model_s_defaults(form: ParameterForm) -> None:
     assert form.parameters == Example()
 
 
-def test_typed_number_reaches_the_parameters(qtbot: QtBot, form: ParameterForm) -> None:
-    retype(qtbot, line(form, "count"), "20 000")
+@pytest.mark.parametrize("text", ["20 000", "20,000", "20000"])
+def test_typed_number_reaches_the_parameters(qtbot: QtBot, form: ParameterForm, text: str) -> None:
+    retype(qtbot, line(form, "count"), text)
     qtbot.waitUntil(lambda: form.parameters is not None and form.parameters.count == 20_000)
+
+
+def test_a_comma_that_parts_no_thousands_is_no_number(qtbot: QtBot, form: ParameterForm) -> None:
+    form.set_values({"loop": "open"})
+    retype(qtbot, line(form, "rate"), "1,5")
+    qtbot.waitUntil(lambda: form.parameters is None)
+    assert form.row("rate").error_label.text() == "Enter a number, with a point before the decimals."
+
+
+def test_a_wide_form_has_two_columns_and_a_narrow_one_has_one(qtbot: QtBot, form: ParameterForm) -> None:
+    first, second = form.sections[0].rows[:2]
+    form.resize(1000, 700)
+    qtbot.waitUntil(lambda: first.y() == second.y() and second.x() > first.x())
+    form.resize(600, 700)
+    qtbot.waitUntil(lambda: second.y() > first.y() and second.x() == first.x())
 
 
 def test_sentence_appears_beneath_the_field_while_typing_and_goes_again(qtbot: QtBot, form: ParameterForm) -> None:
@@ -180,7 +196,7 @@ def test_rows_of_a_table_are_added_filled_in_and_judged(qtbot: QtBot, form: Para
     editor.table.item(0, 0).setText("Tower")
     editor.table.item(0, 1).setText("70000")
     form.judge()
-    assert form.problems == ("Stations: Row 1: Enter at most 65\u202f535.",)
+    assert form.problems == ("Stations: Row 1: Enter at most 65,535.",)
     editor.table.item(0, 1).setText("5672")
     form.judge()
     assert form.parameters is not None

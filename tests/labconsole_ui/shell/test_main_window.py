@@ -17,7 +17,10 @@ from labconsole.engine.queue import QueueState
 from labconsole.plugin import BrokenPlugin, Plugin, Plugins
 from labconsole.store.records import NewCampaign, NewScenario, RunStatus
 from labconsole_ui.closing import CloseQuestion
+from labconsole_ui.layout import LAYOUT_VERSION, in_front
 from labconsole_ui.main_window import MainWindow
+from labconsole_ui.menus import bring_forward
+from labconsole_ui.message_bar import Message, Tone
 from labconsole_ui.navigation import Navigation
 from labconsole_ui.pages import Pages
 from labconsole_ui.second_console import WindowLock
@@ -248,6 +251,78 @@ def test_default_layout_fits_a_small_screen(window: MainWindow) -> None:
     assert window.minimumSizeHint().width() <= 1280
     assert window.width() == 1280
     assert not window.queue_view.visibleRegion().isEmpty()
+
+
+def side_of_live(window: MainWindow) -> Qt.DockWidgetArea:
+    return window.dockWidgetArea(window.live_dock)
+
+
+def test_live_plots_stand_where_the_width_has_room_for_them(qtbot: QtBot, window: MainWindow) -> None:
+    areas = Qt.DockWidgetArea
+    assert side_of_live(window) is areas.BottomDockWidgetArea
+    assert window.live_dock in window.tabifiedDockWidgets(window.queue_dock)
+    window.resize(1700, 1000)
+    qtbot.waitUntil(lambda: side_of_live(window) is areas.RightDockWidgetArea)
+    window.resize(1280, 800)
+    qtbot.waitUntil(lambda: side_of_live(window) is areas.BottomDockWidgetArea)
+    window.addDockWidget(areas.LeftDockWidgetArea, window.live_dock)
+    window.resize(1700, 1000)
+    qtbot.wait(50)
+    assert side_of_live(window) is areas.LeftDockWidgetArea, "where the operator has put them they stay"
+
+
+def test_live_plots_need_no_scrolling_in_the_low_place(qtbot: QtBot, window: MainWindow) -> None:
+    bring_forward(window.live_dock, focus=False)
+    plots = window.live_view.rate_plot, window.live_view.memory_plot
+    qtbot.waitUntil(lambda: plots[0].y() == plots[1].y())
+    assert all(not plot.visibleRegion().isEmpty() for plot in plots)
+    assert plots[1].visibleRegion().boundingRect().size() == plots[1].size()
+
+
+def test_panes_are_folded_away_and_come_back_as_they_were(qtbot: QtBot, window: MainWindow) -> None:
+    bring_forward(window.history_dock, focus=False)
+    window.log_dock.hide()
+    qtbot.mouseClick(window.status.fold_button, Qt.MouseButton.LeftButton)
+    assert not any(dock.isVisible() for dock in (window.queue_dock, window.live_dock, window.history_dock))
+    qtbot.mouseClick(window.status.fold_button, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: in_front(window.history_dock))
+    assert window.queue_dock.isVisible() and not window.log_dock.isVisible()
+    qtbot.keyClick(window, Qt.Key.Key_J, Qt.KeyboardModifier.ControlModifier)
+    assert not window.history_dock.isVisible()
+    bring_forward(window.live_dock)
+    qtbot.waitUntil(lambda: in_front(window.live_dock))
+    assert window.history_dock.isVisible()
+
+
+def test_layout_of_an_older_version_is_as_none(
+    services: Services, open_window: Callable[[Services], MainWindow]
+) -> None:
+    window = open_window(services)
+    window.history_dock.hide()
+    services.state.keep("window/docks", window.saveState(LAYOUT_VERSION - 1))
+    assert open_window(services).history_dock.isVisible()
+
+
+def test_pages_are_stepped_through_by_keys_and_closed_by_the_middle_button(qtbot: QtBot, window: MainWindow) -> None:
+    window.open_trial(KIND)
+    window.show_page("help")
+    qtbot.keyClick(window, Qt.Key.Key_Tab, Qt.KeyboardModifier.ControlModifier)
+    assert window.pages.current_key == "start"
+    qtbot.keyClick(window, Qt.Key.Key_Backtab, Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier)
+    assert window.pages.current_key == "help"
+    bar = window.pages.tabBar()
+    for index in (2, 0):
+        qtbot.mouseClick(bar, Qt.MouseButton.MiddleButton, pos=bar.tabRect(index).center())
+    assert [page.objectName() for page in window.pages.all_pages()] == ["start", f"trial:{KIND}"]
+
+
+def test_comparison_has_a_short_title_and_takes_its_message_away(window: MainWindow) -> None:
+    window.messages.show_message(Message(Tone.BAD, "Stays."))
+    window._campaign_done([1, 2, 3, 7], 4)
+    assert window.messages.entries()[0].message.sentence.endswith("4 of 4 runs finished.")
+    window.compare_runs([1, 2, 3, 7])
+    assert window.pages.tabText(window.pages.currentIndex()) == "Compare 1-3, 7"
+    assert [entry.message.sentence for entry in window.messages.entries()] == ["Stays."]
 
 
 def test_second_window_on_the_same_database_is_told(window: MainWindow, theme: Theme, home: Path) -> None:

@@ -29,6 +29,16 @@ def test_message_shows_its_sentence_and_its_link_works(qtbot: QtBot, theme: Them
     assert entry.sentence_label.text() == "The broker refused."
     qtbot.mouseClick(entry.link_button, Qt.MouseButton.LeftButton)
     assert followed == [True]
+    assert messages.isHidden(), "a message has done its work when its link was used"
+
+
+def test_a_message_that_was_overtaken_is_withdrawn(qtbot: QtBot, theme: Theme) -> None:
+    messages = bar(qtbot, theme)
+    done, other = Message(Tone.WARNING, "3 of 4 runs finished."), Message(Tone.BAD, "The broker refused.")
+    messages.show_message(done)
+    messages.show_message(other)
+    messages.withdraw(done)
+    assert [entry.message for entry in messages.entries()] == [other]
 
 
 def test_closing_the_last_message_gives_the_room_back(qtbot: QtBot, theme: Theme) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from PySide6.QtCore import Qt, Signal
@@ -12,6 +13,7 @@ from labconsole_ui.form.spec import FieldKind, FieldSpec
 
 NUMBER_WIDTH = 150
 _GROUP_MARKS = dict.fromkeys(map(ord, " _\u00a0\u2009\u202f'"))
+_GROUPED = re.compile(r"[-+]?\d{1,3}(,\d{3})+(\.\d*)?")
 
 
 class Editor(QWidget):
@@ -67,7 +69,7 @@ class TextEditor(Editor):
 
 
 class NumberEditor(Editor):
-    """A whole or decimal number; spaces between thousands are welcome."""
+    """A whole or decimal number; commas or spaces between thousands are welcome."""
 
     def __init__(self, spec: FieldSpec) -> None:
         super().__init__(spec)
@@ -81,16 +83,18 @@ class NumberEditor(Editor):
 
     def value(self) -> Any:
         text = self.line.text().translate(_GROUP_MARKS)
+        if _GROUPED.fullmatch(text):
+            text = text.replace(",", "")
         if not text:
             return None if self.spec.optional else ""
         try:
-            return int(text) if self.spec.kind is FieldKind.INTEGER else float(text)
+            return float(text) if self.spec.kind is FieldKind.NUMBER else int(text)
         except ValueError:
             return text
 
     def set_value(self, value: Any) -> None:
         if isinstance(value, int) and not isinstance(value, bool):
-            self.line.setText(f"{value:,}".replace(",", "\u202f") if abs(value) >= 10_000 else str(value))
+            self.line.setText(str(value) if self.spec.kind is FieldKind.PORT else f"{value:,}")
         elif isinstance(value, float):
             self.line.setText(f"{value:.12g}")
         else:

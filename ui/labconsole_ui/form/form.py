@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic import ValidationError
 from PySide6.QtCore import QTimer, Signal
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
 
 from labconsole.trial import Parameters
@@ -18,6 +19,7 @@ from labconsole_ui.theme import Theme
 
 DEBOUNCE_MS = 150
 OPEN_SECTIONS = 2
+TWO_COLUMNS_FROM = 860
 
 
 class ParameterForm(QWidget):
@@ -44,7 +46,7 @@ class ParameterForm(QWidget):
         self._problems: list[str] = []
         self._column = QVBoxLayout(self)
         self._column.setContentsMargins(0, 0, 0, 0)
-        self._column.setSpacing(14)
+        self._column.setSpacing(8)
         self._debounce = QTimer(self)
         self._debounce.setSingleShot(True)
         self._debounce.setInterval(DEBOUNCE_MS)
@@ -56,6 +58,13 @@ class ParameterForm(QWidget):
         self._model_error.hide()
         self._column.addWidget(self._model_error)
         self.judge()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Two columns where there is room."""
+        super().resizeEvent(event)
+        columns = 2 if event.size().width() >= TWO_COLUMNS_FROM else 1
+        for section in self.sections:
+            section.set_columns(columns)
 
     @property
     def parameters(self) -> Parameters | None:

@@ -14,11 +14,13 @@ from labconsole_ui.form.spec import FieldKind, FieldSpec
 from labconsole_ui.form.table_editor import TableEditor
 from labconsole_ui.theme import FontRole, Theme
 
-LABEL_WIDTH = 180
+LABEL_WIDTH = 150
+NUMBERS = (FieldKind.INTEGER, FieldKind.PORT, FieldKind.NUMBER)
 
 EditorFactory = Callable[[FieldSpec], Editor]
 _EDITORS: dict[FieldKind, type[Editor]] = {
     FieldKind.INTEGER: NumberEditor,
+    FieldKind.PORT: NumberEditor,
     FieldKind.NUMBER: NumberEditor,
     FieldKind.TEXT: TextEditor,
     FieldKind.HOST: TextEditor,
@@ -69,12 +71,12 @@ class FieldRow(QWidget):
             unit = QLabel(spec.unit)
             unit.setProperty("muted", True)
             self.editor.inner.addWidget(unit)
-        if spec.kind in (FieldKind.INTEGER, FieldKind.NUMBER):
+        if spec.kind in NUMBERS:
             bounds = QLabel(spec.bounds)
             bounds.setProperty("muted", True)
             bounds.setFont(theme.font(FontRole.CAPTION))
             self.editor.inner.addWidget(bounds)
-        if spec.kind in (FieldKind.INTEGER, FieldKind.NUMBER, FieldKind.CHOICE, FieldKind.FLAG):
+        if spec.kind in (*NUMBERS, FieldKind.CHOICE, FieldKind.FLAG) and not self.editor.wide:
             self.editor.inner.addStretch(1)
         if self.editor.wide:
             grid.addWidget(self.editor, 0, 0, 1, 2)
@@ -110,6 +112,11 @@ class FieldRow(QWidget):
     def set_value(self, value: Any) -> None:
         """Show `value`."""
         self.editor.set_value(value)
+
+    @property
+    def whole_line(self) -> bool:
+        """Whether the row needs the whole width of the form."""
+        return self.editor.wide or self.spec.kind in (FieldKind.TABLE, FieldKind.LIST)
 
     @property
     def changed(self) -> bool:

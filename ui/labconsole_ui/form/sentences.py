@@ -7,6 +7,8 @@ from typing import Any
 
 from PySide6.QtCore import QCoreApplication
 
+from labconsole.analysis.figures import format_number
+
 
 def sentence(error: Mapping[str, Any], unit: str) -> str:
     """The sentence for one entry of `pydantic.ValidationError.errors()`; `unit` follows the bound it names."""
@@ -42,7 +44,7 @@ def _templates() -> dict[str, str]:
 def _with_unit(value: Any, unit: str) -> str:
     if not isinstance(value, int | float):
         return str(value)
-    figure = f"{value:,}".replace(",", "\u202f")
+    figure = format_number(value)
     return f"{figure} {unit}" if unit else figure
 
 

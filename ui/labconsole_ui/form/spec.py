@@ -15,11 +15,15 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined, to_jsonable_python
 
+from labconsole.analysis.figures import format_number
+
 
 class FieldKind(enum.StrEnum):
     """How a parameter is entered."""
 
     INTEGER = "integer"
+    PORT = "port"
+    """A whole number that is a name: written without separators."""
     NUMBER = "number"
     TEXT = "text"
     HOST = "host"
@@ -60,8 +64,10 @@ class FieldSpec:
 
     @property
     def bounds(self) -> str:
-        """The permitted range as `1 – 100 000`, `≥ 1`, or nothing."""
-        low, high = (_figure(self.minimum), _figure(self.maximum))
+        """The permitted range as `1 – 100,000`, `≥ 1`, or nothing."""
+        write = str if self.kind is FieldKind.PORT else format_number
+        low = "" if self.minimum is None else write(self.minimum)
+        high = "" if self.maximum is None else write(self.maximum)
         if low and high and not (self.exclusive_minimum or self.exclusive_maximum):
             return f"{low} – {high}"
         parts = []
@@ -128,7 +134,7 @@ def _kind(
         return FieldKind(extra.get("kind", "file")), (), ()
     for python_type, kind in (
         (bool, FieldKind.FLAG),
-        (int, FieldKind.INTEGER),
+        (int, FieldKind.PORT if extra.get("kind") == "port" else FieldKind.INTEGER),
         (float, FieldKind.NUMBER),
         (str, FieldKind(extra.get("kind", "text"))),
     ):
@@ -173,9 +179,3 @@ def _label(value: Any, labels: Mapping[str, str]) -> str:
         return labels[str(value)]
     text = str(value).replace("_", " ")
     return text[:1].upper() + text[1:]
-
-
-def _figure(value: float | None) -> str:
-    if value is None:
-        return ""
-    return f"{value:,.0f}".replace(",", "\u202f") if float(value).is_integer() else f"{value:g}"

@@ -85,7 +85,7 @@ class TableEditor(Editor):
         for column, spec in enumerate(self.spec.fields):
             value = values.get(spec.name, spec.default)
             item = QTableWidgetItem("" if value is None else str(value))
-            if spec.kind in (FieldKind.INTEGER, FieldKind.NUMBER):
+            if spec.kind in (FieldKind.INTEGER, FieldKind.PORT, FieldKind.NUMBER):
                 item.setTextAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
             item.setToolTip(spec.description)
             self.table.setItem(row, column, item)
@@ -107,6 +107,6 @@ def _read(spec: FieldSpec, text: str) -> Any:
     """The cell's value as plain JSON: empty is nothing where nothing is permitted; else the model reads the text."""
     if not text and spec.optional:
         return None
-    if spec.kind is FieldKind.INTEGER and text.lstrip("-").isdecimal():
+    if spec.kind in (FieldKind.INTEGER, FieldKind.PORT) and text.lstrip("-").isdecimal():
         return int(text)
     return text

@@ -20,7 +20,7 @@ KEY_METRICS = ("throughput", "latency_mean", "latency_p99", "lost")
 FEW = 3
 USUAL_FIGURE = "1,234 ms"
 ICON_ROOM = "0000"
-TITLE_ROOM = "0"
+TITLE_ROOM = " "
 CELL_PADDING = 12
 
 
@@ -106,10 +106,10 @@ def column_widths(fields: Sequence[Field[RunRow]], metrics: QFontMetrics) -> lis
     translate = QCoreApplication.translate
     usual = {
         translate("History", "Status"): "Interrupted" + ICON_ROOM,
-        translate("History", "Run"): "00000",
-        translate("History", "Scenario"): "Test 4: TLS, signed, encrypted",
-        translate("History", "Started"): "2025-05-20 14:03:12",
-        translate("History", "Duration"): "12 min 05 s",
+        translate("History", "Run"): "0000",
+        translate("History", "Scenario"): "Test 4: TLS, signed, encrypted" + TITLE_ROOM,
+        translate("History", "Started"): "2025-05-20 14:03:12" + TITLE_ROOM,
+        translate("History", "Duration"): "2 min 05 s",
         translate("History", "Tags"): "night, reference",
         translate("History", "Note"): "for the report of the year",
         translate("History", "Campaign"): "Demo: Tests 1-4, small counts",

@@ -9,9 +9,9 @@ from PySide6.QtGui import QColor, QIcon, QPainter, QPixmap
 from PySide6.QtWidgets import QSizePolicy, QToolButton, QWidget
 
 from labconsole_ui.plots.flow import FlowLayout
-from labconsole_ui.theme import Theme
+from labconsole_ui.theme import FontRole, Theme
 
-SWATCH = QSize(16, 12)
+SWATCH = QSize(12, 12)
 
 
 class Legend(QWidget):
@@ -22,7 +22,7 @@ class Legend(QWidget):
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._theme = theme
-        self._layout = FlowLayout(self)
+        self._layout = FlowLayout(self, spacing=2)
         self._buttons: dict[str, QToolButton] = {}
         policy = QSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
         policy.setHeightForWidth(True)
@@ -50,6 +50,7 @@ class Legend(QWidget):
         button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         button.setIconSize(SWATCH)
         button.setText(title)
+        button.setFont(self._theme.font(FontRole.CAPTION))
         button.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         button.setAccessibleName(self.tr("Show curve {0}").format(title))
         button.setToolTip(self.tr("Show or hide {0}").format(title))
@@ -63,7 +64,7 @@ class Legend(QWidget):
         for index, button in enumerate(self._buttons.values()):
             shown = button.isChecked()
             button.setIcon(QIcon(self._swatch(self._theme.series_colour(index), shown)))
-            sheet = f"""QToolButton {{ color: {colours.text if shown else colours.disabled}; padding: 2px 4px; }}
+            sheet = f"""QToolButton {{ color: {colours.text if shown else colours.disabled}; padding: 0 2px; }}
                 QToolButton:checked {{ background: transparent; border-color: transparent; }}
                 QToolButton:hover {{ background: {colours.sunken}; }}
                 QToolButton:focus {{ border-color: {colours.link}; }}"""

@@ -38,7 +38,7 @@ TURN_MS = 10
 """Between two tables or plots, so that the window paints and answers in between."""
 
 
-WIDEST_COLUMN = {"metrics": 220, "parameters": 280}
+WIDEST_COLUMN = {"metrics": 190, "parameters": 280}
 LEAST_TABLES_WIDTH = 380
 FIRST_TABLES_WIDTH = 530
 
