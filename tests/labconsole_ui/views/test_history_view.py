@@ -22,6 +22,7 @@ from labconsole_ui.history import query
 from labconsole_ui.history.columns import column_of
 from labconsole_ui.history.view import HistoryView
 from labconsole_ui.theme import Theme
+from tests.labconsole_ui.shell.slot_watch import slots_watched
 
 if TYPE_CHECKING:
     from conftest import StoredRuns
@@ -268,11 +269,18 @@ def test_without_runs_the_view_says_what_to_do(make: Callable[[StoredRuns], Hist
 def test_two_thousand_runs_do_not_hold_up_the_window(
     make: Callable[[StoredRuns], HistoryView], stored: StoredRuns, qtbot: QtBot
 ) -> None:
-    stored.many(2_000)
+    """By the processor time of the window's thread: other things that the machine does must not fail the test."""
     view = make(stored)
-    qtbot.waitUntil(lambda: view.model.rowCount() >= 2_000, timeout=5_000)
-    qtbot.keyClicks(view.filters.search, 'status:finished scenario:"test 3"')
+    stored.many(2_000)
+    with slots_watched() as watch:
+        view.refresh()
+        qtbot.waitUntil(lambda: view.model.rowCount() >= 2_000, timeout=5_000)
+        qtbot.waitUntil(lambda: len(view._haystacks) >= 2_000, timeout=5_000)
+        qtbot.keyClicks(view.filters.search, 'status:finished scenario:"test 3"', delay=5)
+        view.table.sortByColumn(6, Qt.SortOrder.DescendingOrder)
+        qtbot.wait(50)
     assert view.model.rowCount() == 500
+    watch.assert_short()
 
 
 def test_words_with_a_colon_that_name_no_field_are_plain_words() -> None:

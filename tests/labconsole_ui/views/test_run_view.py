@@ -16,8 +16,10 @@ from labconsole.plugin import Plugins
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunStatus
 from labconsole_ui.bridge import QueueBridge
+from labconsole_ui.runview.loading import load_run
 from labconsole_ui.runview.view import RunView
 from labconsole_ui.theme import Theme
+from tests.labconsole_ui.shell.slot_watch import slots_watched
 
 if TYPE_CHECKING:
     from conftest import StoredRuns
@@ -89,6 +91,32 @@ def test_plots_come_from_the_stored_samples(stored: StoredRuns, make: Callable[.
     assert np.median(sent.values) == pytest.approx(1_000, rel=0.02)
     assert 3.9 < sent.t_s[-1] < 4.2
     assert [curve.title for curve in view.plots["Resident memory"].curves()] == ["broker", "receiver-0", "sender-0"]
+
+
+def test_three_hundred_thousand_messages_do_not_hold_up_the_window(
+    stored: StoredRuns, make: Callable[..., RunView], qtbot: QtBot
+) -> None:
+    """By the processor time of the window's thread: other things that the machine does must not fail the test."""
+    [run_id] = stored.finished(("Big", {"test": 1}), messages=300_000, rate=50_000.0)
+    view = make(99)
+    view.run_id = run_id
+    with slots_watched() as watch:
+        view.reload()
+        qtbot.waitUntil(lambda: list(view.plots) == PLOTS and view.progress.isHidden(), timeout=10_000)
+        qtbot.wait(50)
+    watch.assert_short()
+
+
+def test_a_run_that_is_read_again_before_all_is_shown_is_shown_whole(
+    stored: StoredRuns, make: Callable[..., RunView], readers: Callable[[], Reader], plugins: Plugins, qtbot: QtBot
+) -> None:
+    [run_id] = stored.finished(("Test 1", {"test": 1}), messages=200)
+    view = make(run_id)
+    view._show(load_run(readers, run_id, plugins))
+    view._show_curves(())  # those of the reading before come late
+    assert view.plots == {}
+    qtbot.waitUntil(lambda: list(view.plots) == PLOTS and not view._turns)
+    assert view.grid.updatesEnabled()
 
 
 def test_events_are_timed_from_t0_and_provenance_and_sites_are_there(
