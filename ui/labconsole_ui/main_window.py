@@ -48,6 +48,8 @@ class MainWindow(QMainWindow):
         self.services = services
         theme, bridge, plugins = services.theme, services.bridge, services.plugins
         self._close_when_done = False
+        self._live_follows_width = False
+        self._laid_out_width = 0
         self._question: CloseQuestion | None = None
         self._demo_runs: list[int] = []
         self._campaigns_told: dict[tuple[int, ...], Message] = {}
@@ -169,11 +171,13 @@ class MainWindow(QMainWindow):
         layout.forget(self.services.state)
         layout.arrange(self, self.navigation_dock, self.live_dock, self._bottom_docks)
         self._live_follows_width = True
+        self._laid_out_width = self.width()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        if self._live_follows_width and event.oldSize().isValid():
-            layout.follow_width(self, self.live_dock, self._bottom_docks, event.oldSize().width())
+        before, self._laid_out_width = self._laid_out_width, self.width()
+        if self._live_follows_width:
+            layout.follow_width(self, self.live_dock, self._bottom_docks, before)
 
     # Closing
 
@@ -252,11 +256,12 @@ class MainWindow(QMainWindow):
                 self.tr("Another console has this database open"),
                 self.tr("Process {pid}. Both may look; only one may run at a time.").format(pid=other),
             )
-        self._live_follows_width = layout.follows_width(services.state)
         self.resize(layout.first_size(self))
         layout.arrange(self, self.navigation_dock, self.live_dock, self._bottom_docks)
         self._build_menus()
         layout.restore(self, services.state)
+        self._live_follows_width = layout.follows_width(services.state)
+        self._laid_out_width = self.width()
         self.history_view.restore_columns(services.state.blob(HISTORY_COLUMNS_KEY))
 
     def _build_menus(self) -> None:

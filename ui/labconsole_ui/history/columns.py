@@ -107,7 +107,7 @@ def column_widths(fields: Sequence[Field[RunRow]], metrics: QFontMetrics) -> lis
     usual = {
         translate("History", "Status"): "Interrupted" + ICON_ROOM,
         translate("History", "Run"): "0000",
-        translate("History", "Scenario"): "Test 4: TLS, signed, encrypted" + TITLE_ROOM,
+        translate("History", "Scenario"): "Test 4: TLS, signed, encrypted" + ICON_ROOM,
         translate("History", "Started"): "2025-05-20 14:03:12" + TITLE_ROOM,
         translate("History", "Duration"): "2 min 05 s",
         translate("History", "Tags"): "night, reference",

@@ -45,7 +45,7 @@ IMAGE_SCALE = 2.0
 PAN_STEP = 0.1
 ZOOM_STEP = 0.8
 HEADROOM = 1.06
-LEAST_HEIGHT = 170
+LEAST_HEIGHT = 140
 NARROW = 300
 """Below this width (px) the legend stands beneath the title."""
 

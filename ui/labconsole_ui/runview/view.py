@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
     QLabel,
     QProgressBar,
@@ -40,7 +41,8 @@ TURN_MS = 10
 
 WIDEST_COLUMN = {"metrics": 190, "parameters": 280}
 LEAST_TABLES_WIDTH = 380
-FIRST_TABLES_WIDTH = 530
+FIRST_TABLES_WIDTH = 574
+TABLES_SHARE = 0.55
 
 
 class RunView(QWidget):
@@ -71,7 +73,9 @@ class RunView(QWidget):
         self.tabs.setDocumentMode(True)
         self.tabs.setAccessibleName(self.tr("Tables of the run"))
         self.tables: dict[str, DataTable] = {}
+        self._shared = False
         self._arrange()
+        self.splitter.splitterMoved.connect(self._share_kept)
         self._turns: deque[Callable[[], None]] = deque()
         self._next_turn = QTimer(self)
         self._next_turn.setSingleShot(True)
@@ -93,6 +97,16 @@ class RunView(QWidget):
         self._background.submit(
             lambda: load_run(self._reader_factory, self.run_id, self._plugins), self._show, self._say_failed
         )
+
+    def _share_kept(self) -> None:
+        self._shared = True
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Share the width between tables and plots, until the operator does."""
+        super().resizeEvent(event)
+        if not self._shared:
+            tables = min(FIRST_TABLES_WIDTH, int(event.size().width() * TABLES_SHARE))
+            self.splitter.setSizes([tables, event.size().width() - tables])
 
     # Loading
 
@@ -258,7 +272,6 @@ class RunView(QWidget):
         self.splitter.addWidget(right)
         self.tabs.setMinimumWidth(LEAST_TABLES_WIDTH)
         self.splitter.setStretchFactor(1, 1)
-        self.splitter.setSizes([FIRST_TABLES_WIDTH, FIRST_TABLES_WIDTH])
         layout = QVBoxLayout(self)
         layout.setContentsMargins(16, 8, 16, 8)
         layout.setSpacing(6)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRect, Qt, Signal
-from PySide6.QtGui import QColor, QFontMetrics, QKeyEvent, QMouseEvent, QPainter, QResizeEvent
+from PySide6.QtGui import QColor, QFont, QFontMetrics, QKeyEvent, QMouseEvent, QPainter, QResizeEvent
 from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
 from labconsole.analysis.side_by_side import Table
@@ -175,10 +175,10 @@ class ValueDelegate(QStyledItemDelegate):
         area = QRect(option.rect).adjusted(PADDING, 0, -PADDING, 0)
         painter.save()
         if row.differences:
-            painter.setFont(self._theme.font(FontRole.CAPTION))
+            painter.setFont(self._font(FontRole.CAPTION))
             painter.setPen(QColor(self._theme.colour("muted")))
             painter.drawText(area, _RIGHT, row.differences[column])
-            painter.setFont(self._theme.font(FontRole.STRONG))
+            painter.setFont(self._font(FontRole.STRONG))
         else:
             painter.setFont(option.font)
         area.setRight(area.right() - self._differences[column])
@@ -188,8 +188,7 @@ class ValueDelegate(QStyledItemDelegate):
 
     def measure(self, rows: Sequence[Row], columns: int) -> None:
         """Make room for the values and differences of `rows`."""
-        strong = QFontMetrics(self._theme.font(FontRole.STRONG))
-        caption = QFontMetrics(self._theme.font(FontRole.CAPTION))
+        strong, caption = QFontMetrics(self._font(FontRole.STRONG)), QFontMetrics(self._font(FontRole.CAPTION))
         self._values = [max(strong.horizontalAdvance(row.values[column]) for row in rows) for column in range(columns)]
         self._differences = []
         for column in range(columns):
@@ -200,6 +199,12 @@ class ValueDelegate(QStyledItemDelegate):
     def width(self, column: int) -> int:
         """How wide the column of the scenario must be, after `measure`."""
         return self._values[column] + self._differences[column] + 2 * PADDING
+
+    def _font(self, role: FontRole) -> QFont:
+        """Figures of equal width, as in all tables."""
+        font = self._theme.font(role)
+        font.setFeature(QFont.Tag("tnum"), 1)
+        return font
 
     def _row(self, index: Index) -> Row:
         model = index.model()
