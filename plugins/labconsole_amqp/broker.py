@@ -13,7 +13,6 @@ from __future__ import annotations
 import selectors
 import socket
 import time
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -33,7 +32,7 @@ class BrokerSettings:
 
     `plain_port` and `tls_port`: 0 takes a free port, None leaves it out. `tls` is needed with a TLS port: certificate
     and key of the broker, and the CA file that client certificates are verified with. `queues` are made at the start;
-    with `auto_create` any other address becomes one when it is first used, else it is refused (`amqp:not-found`).
+    any other address is refused (`amqp:not-found`).
     """
 
     queues: tuple[str, ...] = ()
@@ -43,7 +42,6 @@ class BrokerSettings:
     tls: TlsSettings | None = None
     access: Access = field(default_factory=Access)
     limits: QueueLimits = field(default_factory=QueueLimits)
-    auto_create: bool = False
     container: str = "labconsole-broker"
 
 
@@ -56,16 +54,9 @@ class Ports:
 
 
 class Broker:
-    """Listens, serves and closes, all in one thread.
+    """Listens, serves and closes, all in one thread; `on_refused` is told why a client was not let in."""
 
-    `refused` counts clients that were not let in, by reason; `lost` those that went without a goodbye, by reason;
-    `accepted` those whose socket was accepted.
-    """
-
-    def __init__(self, settings: BrokerSettings, on_refused: Callable[[str], None] | None = None) -> None:
-        self.refused: Counter[str] = Counter()
-        self.lost: Counter[str] = Counter()
-        self.accepted = 0
+    def __init__(self, settings: BrokerSettings, on_refused: Callable[[str], None]) -> None:
         self._settings = settings
         self._on_refused = on_refused
         self._context = server_context(settings.tls) if settings.tls_port is not None and settings.tls else None
@@ -137,20 +128,20 @@ class Broker:
         except OSError:
             # The client gave up between the connect and now.
             return
-        sock.setblocking(False)
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        if secure and self._context is not None:
-            sock = self._context.wrap_socket(sock, server_side=True, do_handshake_on_connect=False)
+        try:
+            sock.setblocking(False)
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            if secure and self._context is not None:
+                sock = self._context.wrap_socket(sock, server_side=True, do_handshake_on_connect=False)
+        except OSError as error:
+            # It hung up between accept and now: TLS already looks at the connection when it is wrapped around it.
+            sock.close()
+            self._on_refused(f"client hung up at once ({error.strerror or error})")
+            return
         settings = self._settings
-        peer = Peer(sock, settings.container, settings.access, self._find_queue, self._refuse, self._lose)
-        self.accepted += 1
+        peer = Peer(sock, settings.container, settings.access, self._queues.get, self._on_refused)
         self._peers[peer] = selectors.EVENT_READ
         self._selector.register(sock, selectors.EVENT_READ, peer)
-
-    def _find_queue(self, address: str) -> Queue | None:
-        if address not in self._queues and self._settings.auto_create:
-            self._queues[address] = Queue(address, self._settings.limits)
-        return self._queues.get(address)
 
     def _settle(self) -> None:
         """Move messages on and write them, and wait for room where there is none."""
@@ -180,11 +171,3 @@ class Broker:
         if self._peers.pop(peer, None) is not None:
             self._selector.unregister(peer.sock)
         return True
-
-    def _refuse(self, reason: str) -> None:
-        self.refused[reason] += 1
-        if self._on_refused is not None:
-            self._on_refused(reason)
-
-    def _lose(self, reason: str) -> None:
-        self.lost[reason] += 1

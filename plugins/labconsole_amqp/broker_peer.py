@@ -36,7 +36,6 @@ class Peer:
         sock: non-blocking; an `ssl.SSLSocket` that has not shaken hands yet on a TLS port.
         find_queue: the queue of an address, None if there is none.
         on_refused: called with the reason when the client is not let in.
-        on_lost: called with the reason when a client that was let in is gone without a goodbye.
     """
 
     def __init__(
@@ -46,7 +45,6 @@ class Peer:
         access: Access,
         find_queue: Callable[[str], Queue | None],
         on_refused: Callable[[str], None],
-        on_lost: Callable[[str], None],
     ) -> None:
         self.sock = sock
         self.wire: Wire | None = None
@@ -55,7 +53,6 @@ class Peer:
         self._access = access
         self._find_queue = find_queue
         self._on_refused = on_refused
-        self._on_lost = on_lost
         self._deadline_ns = now_ns() + _HANDSHAKE_NS
         self._sasl = SaslServer(access, None)
         self._ends: dict[Any, Inlet | Outlet] = {}
@@ -79,8 +76,8 @@ class Peer:
                     self._wait_for_end()
                 case Stage.GONE:
                     return
-        except OSError as error:
-            self._lose(error)
+        except OSError:
+            self.drop()
 
     def flush(self) -> None:
         """Write what is to be written."""
@@ -89,11 +86,9 @@ class Peer:
         self.wire.dirty = False
         try:
             if self.wire.write() and self.wire.over:
-                if not self.wire.remote_closed:
-                    self._on_lost(self.wire.condition or "connection ended without a close")
                 self._leave()
-        except OSError as error:
-            self._lose(error)
+        except OSError:
+            self.drop()
 
     def tick(self) -> None:
         """Heartbeats and time limits: called every second or so."""
@@ -257,9 +252,4 @@ class Peer:
         except OSError:
             # It hung up without reading on.
             pass
-        self.drop()
-
-    def _lose(self, error: OSError) -> None:
-        if self.stage is Stage.AMQP:
-            self._on_lost(error.strerror or str(error))
         self.drop()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from labconsole_amqp.fastlink import Endpoint
 
 _PROCESS = """
 from labconsole_amqp.broker import Broker, BrokerSettings
-broker = Broker(BrokerSettings(queues=("q",)))
+broker = Broker(BrokerSettings(queues=("q",)), on_refused=print)
 print(broker.listen().plain, flush=True)
 broker.serve(lambda: False, lambda: None)
 """
@@ -26,6 +27,8 @@ class Serving:
 
     broker: Broker
     ports: Ports
+    refused: Counter[str]
+    """Clients that were not let in, by reason."""
 
     @property
     def plain(self) -> Endpoint:
@@ -37,13 +40,14 @@ class Serving:
 @contextmanager
 def serving(settings: BrokerSettings) -> Iterator[Serving]:
     """Serve in a thread until the block ends."""
-    broker = Broker(settings)
+    refused: Counter[str] = Counter()
+    broker = Broker(settings, lambda reason: refused.update([reason]))
     ports = broker.listen()
     enough = threading.Event()
     thread = threading.Thread(target=broker.serve, args=(enough.is_set, lambda: None))
     thread.start()
     try:
-        yield Serving(broker, ports)
+        yield Serving(broker, ports, refused)
     finally:
         enough.set()
         thread.join()
