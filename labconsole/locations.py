@@ -1,4 +1,4 @@
-"""Where things lie: the user's data (runs, spools, identities) and the files that come with the console.
+"""Where things lie: the user's data (runs, profiles, identities) and the files that come with the console.
 
 The user's data is in the platform's directory for application data. `LABCONSOLE_HOME` names another one, and so does
 the `home` argument, which wins. Every directory made here is its owner's alone (0700), because identities lie in it.
@@ -31,11 +31,6 @@ def data_dir(home: Path | None = None) -> Path:
 def database_path(home: Path | None = None) -> Path:
     """Return the path of the default run database, which need not exist yet."""
     return data_dir(home) / "runs.db"
-
-
-def spool_dir(home: Path | None = None) -> Path:
-    """Return the directory where roles leave their spool files, made if it is not there."""
-    return _private_directory(data_dir(home) / "spool")
 
 
 def identities_dir(home: Path | None = None) -> Path:

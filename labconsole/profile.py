@@ -296,7 +296,10 @@ def profile_text(name: str, title: str, kind: str, parameters: Mapping[str, Any]
 
 
 def save_profile(name: str, text: str, *, replace: bool = False) -> Path:
-    """Write a profile of the operator's. Raises ProfileError for a bad name, or if it exists and shall stay."""
+    """Write a profile of the operator's.
+
+    Raises ProfileError for a bad name, if it exists and shall stay, or if it cannot be written.
+    """
     if not _NAME.fullmatch(name):
         raise ProfileError(
             f"{name!r} cannot be a profile's name: use small letters, digits, dot, dash and underscore, 64 at most."
@@ -304,8 +307,16 @@ def save_profile(name: str, text: str, *, replace: bool = False) -> Path:
     path = user_profiles_dir() / f"{name}.toml"
     if path.exists() and not replace:
         raise ProfileError(f"A profile {name} exists already; choose another name, or replace it.")
-    path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_suffix(".partial")
-    partial.write_text(text, encoding="utf-8")
-    partial.replace(path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            partial.write_text(text, encoding="utf-8")
+            partial.replace(path)
+        finally:
+            partial.unlink(missing_ok=True)
+    except OSError as error:
+        raise ProfileError(
+            f"The profile cannot be written to {path} ({error.strerror}): check the disk and the rights of its folder."
+        ) from error
     return path

@@ -37,14 +37,17 @@ def group_options() -> dict[str, Any]:
 
 
 def kill_group(leader: subprocess.Popen[bytes]) -> None:
-    """Kill the process group of `leader` and every process below it that is left."""
+    """Kill the process group of `leader` and every process below it that is left.
+
+    Once the leader was reaped, at most once: later its number may be another group's.
+    """
     if sys.platform == "win32":
         leader.kill()  # its job object takes the children along
         return
     try:
         os.killpg(leader.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        return
+    except (ProcessLookupError, PermissionError):
+        return  # nobody is left; macOS says the second of a group of zombies
 
 
 def hold_children() -> object | None:

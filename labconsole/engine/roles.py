@@ -156,7 +156,8 @@ class RoleChild:
         self._reader.join(_LAST_WORDS_S)
         if self.running:
             how = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
-            self._change(sentence=f"Role {self.name} {how} in mid-run.")
+            kept = "what was measured until then is kept"
+            self._change(sentence=f"Role {self.name} {how} in mid-run; {kept}. Run it again.")
 
     def _take(self, message: dict[str, Any]) -> None:
         match message["t"]:

@@ -53,7 +53,10 @@ def _numpy_type(column: Column) -> np.dtype[Any]:
 
 
 class SpoolWriter:
-    """Appends blocks to a new spool file, from any thread. Raises TrialError when the disk is full."""
+    """Appends blocks to a new spool file, from any thread.
+
+    Raises TrialError when the disk is full; the file then ends with its last whole block, and takes more when it can.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -65,6 +68,7 @@ class SpoolWriter:
         self._digest = hashlib.sha256(MAGIC).digest()
         self._streams = 0
         self._events = 0
+        self._whole = 0
         self._write(MAGIC)
 
     def declare(self, role: str, series: Series) -> int:
@@ -97,13 +101,19 @@ class SpoolWriter:
         self._digest = digest
 
     def _write(self, data: bytes) -> None:
-        view = memoryview(data)
         try:
-            while view:
-                written = self._file.write(view)
-                view = view[written:]
+            view = memoryview(data)
+            try:
+                while view:
+                    written = self._file.write(view)
+                    view = view[written:]
+            except OSError:
+                self._file.seek(self._whole)  # a part of a block would spoil every block after it
+                self._file.truncate()
+                raise
         except OSError as error:
             raise self._refused(error) from error
+        self._whole += len(data)
 
     def _refused(self, error: OSError) -> TrialError:
         return TrialError(

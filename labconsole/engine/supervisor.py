@@ -36,6 +36,7 @@ class WorkerProcess:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             **group_options(),
+        self._swept = False
         )
         self._threads = [
             threading.Thread(target=self._read_messages, name="worker-messages", daemon=True),
@@ -58,7 +59,9 @@ class WorkerProcess:
     def climb(self) -> bool:
         """Take the next step of the cancel ladder if it is due. True once the process is gone and all is heard."""
         if self._process.poll() is not None:
-            kill_group(self._process)  # one that is left may hold our pipes open
+            if not self._swept:
+                self._swept = True
+                kill_group(self._process)  # one that is left may hold our pipes open
             return not any(thread.is_alive() for thread in self._threads)
         if self._ladder_since is not None:
             waited = time.monotonic() - self._ladder_since

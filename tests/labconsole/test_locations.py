@@ -22,7 +22,6 @@ def test_the_variable_names_the_home(home: Path) -> None:
     assert locations.data_dir() == home
     assert locations.database_path() == home / "runs.db"
     assert not locations.database_path().exists()
-    assert locations.spool_dir() == home / "spool"
     assert locations.identities_dir() == home / "identities"
 
 
@@ -42,10 +41,10 @@ def test_without_either_it_is_the_platforms_directory(tmp_path: Path, monkeypatc
 def test_new_directories_are_private_whatever_the_umask(home: Path) -> None:
     before = os.umask(0o000)
     try:
-        made = [locations.data_dir(), locations.spool_dir(), locations.identities_dir()]
+        made = [locations.data_dir(), locations.identities_dir()]
     finally:
         os.umask(before)
-    assert [stat.S_IMODE(path.stat().st_mode) for path in made] == [0o700] * 3
+    assert [stat.S_IMODE(path.stat().st_mode) for path in made] == [0o700] * 2
 
 
 def test_profiles_and_resources_are_found() -> None:

@@ -255,3 +255,15 @@ def test_a_saved_profile_is_replaced_only_when_asked(plugins: Plugins) -> None:
     for name in ("", "Mine", "../mine", "a b", "-x"):
         with pytest.raises(ProfileError, match="cannot be a profile's name"):
             save_profile(name, HEAD)
+
+
+def test_a_profile_that_cannot_be_written_is_told_and_leaves_nothing(plugins: Plugins) -> None:
+    user_profiles_dir().parent.mkdir(parents=True, exist_ok=True)
+    user_profiles_dir().write_text("a file where the folder should be")
+    with pytest.raises(ProfileError, match=r"cannot be written to .*mine.toml"):
+        save_profile("mine", HEAD)
+    user_profiles_dir().unlink()
+    (user_profiles_dir() / "mine.toml").mkdir(parents=True)
+    with pytest.raises(ProfileError, match=r"cannot be written to .*mine.toml"):
+        save_profile("mine", HEAD, replace=True)
+    assert [path.name for path in user_profiles_dir().iterdir()] == ["mine.toml"]

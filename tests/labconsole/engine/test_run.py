@@ -16,6 +16,7 @@ from labconsole.store.records import RunDetail, RunStatus
 from labconsole.store.store import Store
 from tests.helpers.practice import Bench, alive, processes
 
+KEPT = "in mid-run; what was measured until then is kept. Run it again."
 SCENARIOS = {
     "counts": {"count": 6000, "rate": 8000.0, "roles": 2},
     "counts again": {"count": 6000, "roles": 2},
@@ -66,7 +67,7 @@ def test_a_run_that_counts_is_finished_and_evaluated(done: Campaign) -> None:
     [
         ("refuse", RunStatus.FAILED, "The counter refuses to go on: ask it nicely."),
         ("fault", RunStatus.FAILED, "A fault in practice_trial:CounterRole: ValueError: three is not a number"),
-        ("exit", RunStatus.FAILED, "Role counter-0 ended with exit code 7 in mid-run."),
+        ("exit", RunStatus.FAILED, f"Role counter-0 ended with exit code 7 {KEPT}"),
         ("stall", RunStatus.FAILED, "Nobody counts any more: wake the counters up."),
         ("close fault", RunStatus.FAILED, "A fault in practice_trial:CounterRole: ValueError: cannot be closed"),
         ("trial fault", RunStatus.FAILED, "A fault in the trial: ValueError: the trial is wrong"),

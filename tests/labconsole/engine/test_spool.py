@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import signal
 import sqlite3
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -114,6 +118,45 @@ def test_a_long_file_is_read_in_pieces(path: Path, monkeypatch: pytest.MonkeyPat
         seen += _numbers(blocks)
         pieces += 1
     assert seen == list(range(1000)) and pieces > 3 and reader.damage is None
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a limit on the size of files")
+def test_a_block_that_fits_only_in_part_spoils_none_after_it(path: Path) -> None:
+    """A disk that is full in the middle of a block, and free again later: every row once, no damage."""
+    spool = SpoolWriter(path)
+    writer = SpoolSeriesWriter(spool, "role", SERIES)
+    _write(writer, 0, 100)
+    writer.flush()
+    whole = path.stat().st_size
+    with _file_size_limit(whole + 50):
+        _write(writer, 100, 100)
+        with pytest.raises(TrialError, match="Free space on that disk"):
+            writer.flush()
+        with pytest.raises(TrialError, match="Free space on that disk"):
+            spool.event(Event(1, "role", Level.INFO, "late", "Said while the disk was full."))
+        assert path.stat().st_size == whole
+    spool.event(Event(2, "role", Level.INFO, "again", "Said when it was not."))
+    writer.flush()
+    spool.close()
+    reader = SpoolReader(path)
+    blocks = reader.read_new()
+    assert _numbers(blocks) == list(range(200)) and reader.damage is None
+    assert [block.event.name for block in blocks if isinstance(block, EventBlock)] == ["again"]
+
+
+@contextmanager
+def _file_size_limit(size: int) -> Iterator[None]:
+    """Let the kernel write no file of this process beyond `size` bytes: the bytes before are written, as on a disk."""
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        signal.signal(signal.SIGXFSZ, before)
 
 
 def test_rows_must_have_every_column_and_one_length(path: Path) -> None:
