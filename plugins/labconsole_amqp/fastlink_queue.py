@@ -26,7 +26,7 @@ def probe_queue_depth(connection: Connection, address: str, limit: int = 1, quie
     return fetched
 
 
-def drain_queue(connection: Connection, address: str, limit: int = 1_000_000, quiet_s: float = _QUIET_S) -> int:
+def drain_queue(connection: Connection, address: str, limit: int, quiet_s: float = _QUIET_S) -> int:
     """Throw away at most `limit` messages of the queue; returns how many there were. Raises TrialError.
 
     The queue counts as empty when nothing came for `quiet_s` seconds.

@@ -9,16 +9,22 @@ from labconsole_amqp.fastlink import drain_queue, probe_queue_depth
 from labconsole_amqp.parameters import AmqpParameters
 
 _COUNTED = 1000
+_MOST_DRAINED = 1_000_000
 
 
 def require_empty(connection: Connection, parameters: AmqpParameters, context: RoleContext) -> None:
-    """Raises TrialError if messages lie in the queue and are not to be drained."""
+    """Raises TrialError if messages lie in the queue and are not to be drained, or lie there after draining."""
+    drained = 0
     if parameters.leftover is Leftover.DRAIN:
-        drained = drain_queue(connection, parameters.address)
+        drained = drain_queue(connection, parameters.address, _MOST_DRAINED)
         if drained:
             context.event("drained", f"{drained} messages lay in the queue and were thrown away.", Level.WARNING)
-        return
     depth = probe_queue_depth(connection, parameters.address, _COUNTED)
+    if depth and drained:
+        raise TrialError(
+            f"The queue {parameters.address} at {connection.endpoint.name} is still not empty after {drained} messages "
+            "were thrown away: end whoever sends to it, and run again."
+        )
     if depth:
         number = f"{depth} messages" if depth < _COUNTED else f"{_COUNTED} messages or more"
         raise TrialError(

@@ -22,7 +22,7 @@ from labconsole.trial import (
     Trial,
 )
 from labconsole_amqp import curves, evaluation
-from labconsole_amqp.choices import BrokerChoice, Loop, Mode, Settlement
+from labconsole_amqp.choices import BrokerChoice, Leftover, Loop, Mode, Settlement
 from labconsole_amqp.envelope import Protection
 from labconsole_amqp.identity_choice import IdentityChoice
 from labconsole_amqp.link_role import connect_command
@@ -43,6 +43,9 @@ from labconsole_amqp.samples import (
 
 _LEAD_NS = 20_000_000
 """T0 lies this far ahead, so that every role has heard of it."""
+_READY_S = 30.0
+_READY_AFTER_DRAINING_S = 600.0
+"""How long a role may take to connect; the second one if it first throws away what lies in the queue."""
 _GRACE_S = 2.0
 """How long roles may take to end by themselves once they are told to."""
 _POLL_S = 0.02
@@ -90,7 +93,7 @@ class AmqpTrial(Trial[AmqpParameters]):
             if context.stop_requested:
                 return
             role.command(connect_command(host, port))
-            role.ready()
+            role.ready(_READY_AFTER_DRAINING_S if parameters.leftover is Leftover.DRAIN else _READY_S)
         begin_ns = now_ns() + _LEAD_NS
         for role in (*receivers, *senders):
             role.begin(begin_ns)

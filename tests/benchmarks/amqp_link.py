@@ -57,7 +57,7 @@ def endpoint(options: dict[str, Any]) -> Endpoint:
 def run_broker(options: dict[str, Any]) -> dict[str, Any]:
     """Serve until standard input ends."""
     tls = tls_of(options, "broker")
-    broker = Broker(BrokerSettings(queues=(_QUEUE,), tls_port=0, tls=tls))
+    broker = Broker(BrokerSettings(queues=(_QUEUE,), tls_port=0, tls=tls), on_refused=sys.exit)
     print(json.dumps(asdict(broker.listen())), flush=True)
     enough = threading.Event()
 

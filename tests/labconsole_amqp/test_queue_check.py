@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from labconsole_amqp.broker import BrokerSettings
@@ -10,6 +12,7 @@ from labconsole_amqp.fastlink import Sender, connect
 from labconsole_amqp.fastlink_queue import _Fetcher
 from labconsole_amqp.fastlink_wire import lib
 from tests.labconsole_amqp.embedded import serving
+from tests.labconsole_amqp.lab import run
 
 
 @pytest.mark.parametrize("outcome", (lib.PN_RELEASED, lib.PN_ACCEPTED))
@@ -30,3 +33,28 @@ def test_the_one_who_looked_leaves_no_credit_behind(outcome: int) -> None:
         counts = broker.broker.counts()["q"]
         assert (counts.taken_in, counts.passed_on) == (10, 0)
         assert broker.broker.depths() == {"q": 10}
+
+
+def test_a_queue_that_is_not_empty_after_draining_spoils_no_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("labconsole_amqp.queue_check._MOST_DRAINED", 6)
+    message, stamp_offset = encode(Parts(b"payload"))
+    with serving(BrokerSettings(queues=("q",))) as broker:
+        with connect(broker.plain) as connection:
+            sender = Sender(connection, "q")
+            while not sender.capacity:
+                sender.pump(0.1)
+            sender.send_messages([message] * 10, stamp_offset)
+            assert sender.drain(5) == 0
+        place = {"broker": "external", "port": broker.plain.port, "address": "q"}
+        outcome = run(tmp_path / "run", test=1, count=5, leftover="drain", **place)
+        assert outcome.failure == (
+            f"The queue q at 127.0.0.1:{broker.plain.port} is still not empty after 6 messages were thrown away: end "
+            "whoever sends to it, and run again."
+        )
+        assert [event.message for event in outcome.told("drained")] == [
+            "6 messages lay in the queue and were thrown away."
+        ]
+        assert "sent" not in outcome.figures
+        assert broker.broker.depths() == {"q": 4}
