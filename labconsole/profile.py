@@ -36,7 +36,7 @@ import math
 import random
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -287,12 +287,26 @@ def interleaved(scenarios: int, repeats: int, seed: int) -> tuple[tuple[int, int
     return tuple(order)
 
 
-def profile_text(name: str, title: str, kind: str, parameters: Mapping[str, Any], repeats: int = 1) -> str:
+def profile_text(
+    name: str,
+    title: str,
+    kind: str,
+    parameters: Mapping[str, Any],
+    repeats: int = 1,
+    *,
+    seed: int = 1,
+    thresholds: Mapping[str, Mapping[str, float]] | None = None,
+    sites: Sequence[Site] = (),
+) -> str:
     """The TOML text of a profile with one scenario; parameters that are None are left out."""
     given = {key: value for key, value in parameters.items() if value is not None}
-    return tomli_w.dumps(
-        {"format": FORMAT, "name": name, "title": title, "kind": kind, "repeats": repeats, "parameters": given}
-    )
+    table: dict[str, Any] = {"format": FORMAT, "name": name, "title": title, "kind": kind, "repeats": repeats}
+    table |= {"seed": seed, "parameters": given}
+    if thresholds:
+        table["thresholds"] = {metric: dict(bounds) for metric, bounds in thresholds.items()}
+    if sites:
+        table["sites"] = [site.model_dump(exclude_none=True, exclude_defaults=True) for site in sites]
+    return tomli_w.dumps(table)
 
 
 def save_profile(name: str, text: str, *, replace: bool = False) -> Path:

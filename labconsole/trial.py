@@ -128,6 +128,14 @@ class Event:
     data: Mapping[str, Any] = field(default_factory=dict)
 
 
+REMEDY = "remedy"
+"""Name of the event by which a run that cannot start says how it would.
+
+Its data: `title`, what a button says ("Drain the queue and run again"), and `parameters`, the values of parameters to
+change; the window offers to queue the scenario again with them.
+"""
+
+
 @dataclass(frozen=True)
 class Evaluation:
     """What `Trial.evaluate` draws from samples and events."""

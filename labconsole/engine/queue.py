@@ -95,9 +95,17 @@ class _Job:
 class RunQueue:
     """Runs waiting and running. All methods belong to one thread; `pump` never blocks on a run."""
 
-    def __init__(self, database: Path, *, live_hz: float = 8.0, wake: Callable[[], None] | None = None) -> None:
+    def __init__(
+        self,
+        database: Path,
+        *,
+        live_hz: float = 8.0,
+        wake: Callable[[], None] | None = None,
+        lock_timeout_s: float = 30.0,
+    ) -> None:
+        """`lock_timeout_s`: how long a method may wait while another process writes. Raises StoreError."""
         self._database = database
-        self._store = Store.open(database)
+        self._store = Store.open(database, lock_timeout_s=lock_timeout_s)
         self._reader = Reader(database)
         self._live_hz = live_hz
         self._wake = wake or (lambda: None)
@@ -225,16 +233,21 @@ class RunQueue:
         if self._job is None:
             self._start_next()
 
-    def close(self) -> None:
-        """Cancel everything; returns when the worker is gone (about ten seconds at most)."""
+    def close(self, evaluation_s: float = _CLOSING_S) -> None:
+        """Cancel everything; returns when the worker is gone (about ten seconds at most).
+
+        A recovery, which the next console can do again, is killed after `evaluation_s`.
+        """
         self._paused = True
         for item in self.items:
             self.remove(item.run_id)
         self._recoveries.clear()
-        patience = time.monotonic() + _CLOSING_S
+        patience = time.monotonic() + evaluation_s
         while self._job is not None:
-            if self._job.recovery is None or time.monotonic() > patience:
+            if self._job.recovery is None:
                 self._job.worker.cancel()
+            elif time.monotonic() > patience:
+                self._job.worker.kill()
             self.pump()
             time.sleep(0.02)
         self._reader.close()

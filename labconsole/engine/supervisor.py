@@ -94,6 +94,11 @@ class WorkerProcess:
             self._ladder_since = time.monotonic()
             self.send({"t": "cancel"})
 
+    def kill(self) -> None:
+        """End the worker at once: for work that can be done again."""
+        self._cancelled = True
+        kill_group(self._process)
+
     def relent(self) -> None:
         """Leave the ladder: the worker has ended the trial and only stores and evaluates."""
         self._ladder_since = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from labconsole.trial import Level, RoleContext, TrialError
+from labconsole.trial import REMEDY, Level, RoleContext, TrialError
 from labconsole_amqp.choices import Leftover
 from labconsole_amqp.connection import Connection
 from labconsole_amqp.fastlink import drain_queue, probe_queue_depth
@@ -27,7 +27,13 @@ def require_empty(connection: Connection, parameters: AmqpParameters, context: R
         )
     if depth:
         number = f"{depth} messages" if depth < _COUNTED else f"{_COUNTED} messages or more"
+        context.event(
+            REMEDY,
+            f"With leftover = {Leftover.DRAIN} the run throws away what lies in the queue first.",
+            title="Drain the queue and run again",
+            parameters={"leftover": Leftover.DRAIN.value},
+        )
         raise TrialError(
             f"The queue {parameters.address} at {connection.endpoint.name} is not empty, {number} lie in it and would "
-            "spoil the figures: empty it there, or set `leftover` to drain to throw them away."
+            "spoil the figures: empty it there, or choose to drain the queue first (leftover = drain)."
         )

@@ -19,6 +19,7 @@ from labconsole.report.csv_export import export_run
 from labconsole.security.identities import IdentityFiles
 from labconsole.security.lab_authority import LabAuthority, Purpose, Validity
 from labconsole.store.reader import Reader
+from labconsole.trial import REMEDY
 from labconsole_amqp.broker import BrokerSettings
 from labconsole_amqp.broker_queue import QueueLimits
 from labconsole_amqp.broker_sasl import Access
@@ -138,8 +139,10 @@ def test_a_queue_that_is_not_empty_is_refused_or_drained(broker: Serving, site: 
     refused = Lab(tmp_path / "second").run(**both)
     assert refused.failure == (
         f"The queue q at 127.0.0.1:{broker.ports.plain} is not empty, 30 messages lie in it and would spoil the "
-        "figures: empty it there, or set `leftover` to drain to throw them away."
+        "figures: empty it there, or choose to drain the queue first (leftover = drain)."
     )
+    (remedy,) = refused.told(REMEDY)
+    assert remedy.data == {"title": "Drain the queue and run again", "parameters": {"leftover": "drain"}}
     drained = Lab(tmp_path / "third").run(**both, leftover="drain")
     assert drained.failure is None
     assert (drained.figures["received"], drained.figures["unknown"], drained.figures["lost"]) == (20, 0, 0)

@@ -9,9 +9,9 @@ from PySide6.QtCore import QObject, Signal
 
 from labconsole.engine.queue import QueueState
 from labconsole.plugin import Plugins
-from labconsole.profile import campaign_of, interleaved, load_profile, profile_text
-from labconsole.store.records import NewCampaign, NewScenario
-from labconsole.trial import Trial, TrialError
+from labconsole.profile import Profile, Site, campaign_of, load_profile, profile_text
+from labconsole.store.records import NewCampaign, NewScenario, RunDetail
+from labconsole.trial import TrialError
 from labconsole_ui.bridge import QueueBridge
 from labconsole_ui.message_bar import Message, Tone
 
@@ -38,29 +38,31 @@ class Launcher(QObject):
 
     def run_scenario(
         self,
-        trial: Trial[Any],
-        name: str,
-        parameters: Mapping[str, Any],
-        repeats: int,
+        scenario: NewScenario,
+        title: str,
+        repeats: int = 1,
         *,
         at_once: bool,
-        sites: tuple[Mapping[str, str], ...] = (),
+        seed: int = 1,
+        sites: tuple[Site, ...] = (),
     ) -> list[int]:
         """Queue `repeats` runs of one scenario. Returns their ids, none if the store refuses."""
-        campaign = NewCampaign(
-            name=name,
-            title=trial.title,
-            profile_text=profile_text(name, trial.title, trial.kind, parameters, repeats),
-            order_seed=1,
-            scenarios=(NewScenario(name, trial.kind, parameters),),
-            order=interleaved(1, repeats, 1),
-            sites=sites,
+        name, kind = scenario.name, scenario.kind
+        text = profile_text(
+            name, title, kind, scenario.parameters, repeats, seed=seed, thresholds=scenario.thresholds, sites=sites
         )
+        campaign = campaign_of(Profile(name, title, "", kind, text, (scenario,), repeats, seed, sites))
         try:
             return self._submit(campaign, at_once)
         except TrialError as error:
             self._show(Message(Tone.BAD, str(error)))
             return []
+
+    def run_again(self, run: RunDetail, changes: Mapping[str, Any]) -> list[int]:
+        """Queue the scenario of a run again with some parameters changed. Returns the new run's id, if there is one."""
+        row, sites = run.row, tuple(Site.model_validate(dict(site)) for site in run.sites)
+        scenario = NewScenario(row.scenario, row.kind, {**row.parameters, **changes}, run.thresholds)
+        return self.run_scenario(scenario, row.campaign, at_once=True, sites=sites)
 
     def _submit(self, campaign: NewCampaign, at_once: bool) -> list[int]:
         queue = self._bridge.queue
@@ -69,8 +71,10 @@ class Launcher(QObject):
         if at_once:
             for run_id in run_ids:
                 queue.move(run_id, -waiting)
-            queue.resume()
-        elif waiting or queue.paused:
+        if queue.paused:
+            text = self.tr("The queue is paused; it holds {count} run(s) more.").format(count=len(run_ids))
+            self._show(Message(Tone.WARNING, text, link=(self.tr("Resume"), queue.resume)))
+        elif waiting and not at_once:
             text = self.tr("Added to the queue: {count} run(s), {waiting} waiting before.")
             self._show(Message(Tone.INFO, text.format(count=len(run_ids), waiting=waiting)))
         self.launched.emit(run_ids, at_once)

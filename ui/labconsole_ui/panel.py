@@ -110,15 +110,15 @@ class TrialPanel(QWidget):
         if parameters is None:
             self.form.show_first_problem()
             return
-        profile = self.presets.profile
-        sites = tuple(_site(site.model_dump(exclude_none=True)) for site in profile.sites) if profile else ()
+        trial, presets = self.context.trial, self.presets
+        values = parameters.model_dump(mode="json")
         self.context.launcher.run_scenario(
-            self.context.trial,
-            self.presets.scenario_name,
-            parameters.model_dump(mode="json"),
+            NewScenario(presets.scenario_name, trial.kind, values, presets.thresholds),
+            trial.title,
             self.run_bar.repeats_box.value(),
             at_once=at_once,
-            sites=sites,
+            seed=presets.seed,
+            sites=presets.sites,
         )
 
     def _fill(self, column: QVBoxLayout) -> None:
@@ -175,10 +175,10 @@ class TrialPanel(QWidget):
         problems = self.form.problems
         self.run_bar.show_problem(problems[0] if problems else "")
         plain = None if parameters is None else parameters.model_dump(mode="json")
-        self.presets.compare_with(plain, self.run_bar.repeats_box.value())
+        self.presets.compare_with(plain, self.run_bar.repeats_box.value(), self.form.host_names)
         profile = self.presets.profile
         self.run_bar.show_campaign(len(profile.scenarios) * profile.repeats if profile else 0)
-        self.sites.show_sites([_site(site.model_dump(exclude_none=True)) for site in profile.sites] if profile else [])
+        self.sites.show_sites([_site(site.model_dump(exclude_none=True)) for site in self.presets.sites])
         if parameters is not None:
             self.facts_card.show_facts(self.facts(parameters))
             self._show_warnings(self.context.trial.warnings(parameters))

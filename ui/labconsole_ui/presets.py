@@ -16,6 +16,7 @@ from labconsole.profile import (
     Profile,
     ProfileError,
     ProfileInfo,
+    Site,
     list_profiles,
     load_profile,
     profile_text,
@@ -40,6 +41,7 @@ class PresetRow(QWidget):
         self._plugins = plugins
         self._current: Mapping[str, Any] = {}
         self._repeats = 1
+        self._hosts: frozenset[str] = frozenset()
         self.profile: Profile | None = None
         self.scenario: NewScenario | None = None
         self._line = QHBoxLayout(self)
@@ -115,11 +117,30 @@ class PresetRow(QWidget):
                 self.scenario_combo.setCurrentIndex(names.index(scenario))
                 self.scenario = self.profile.scenarios[names.index(scenario)]
 
-    def compare_with(self, parameters: Mapping[str, Any] | None, repeats: int) -> None:
-        """Show whether the form (None: it is wrong) differs from the preset."""
+    @property
+    def thresholds(self) -> Mapping[str, Mapping[str, float]]:
+        """The bounds that the preset sets to metrics."""
+        return self.scenario.thresholds if self.scenario else {}
+
+    @property
+    def seed(self) -> int:
+        """The seed of the preset."""
+        return self.profile.seed if self.profile else 1
+
+    @property
+    def sites(self) -> tuple[Site, ...]:
+        """The preset's sites, as long as the form names the same hosts as the preset."""
+        if self.profile is None or self.scenario is None:
+            return ()
+        preset = self.scenario.parameters
+        return self.profile.sites if all(self._current.get(name) == preset.get(name) for name in self._hosts) else ()
+
+    def compare_with(self, parameters: Mapping[str, Any] | None, repeats: int, hosts: frozenset[str]) -> None:
+        """Show whether the form (None: it is wrong) differs from the preset; `hosts` names what sites depend on."""
         if parameters is not None:
             self._current = parameters
         self._repeats = repeats
+        self._hosts = hosts
         self.save_button.setEnabled(parameters is not None)
         self.copy_button.setEnabled(parameters is not None)
         same = self.scenario is None or (parameters is not None and dict(self.scenario.parameters) == dict(parameters))
@@ -138,7 +159,16 @@ class PresetRow(QWidget):
 
     def save_as(self, name: str) -> None:
         """Save the form as the operator's profile `name`; asks before it replaces one."""
-        text = profile_text(name, self._trial.title, self._trial.kind, self._current, self._repeats)
+        text = profile_text(
+            name,
+            self._trial.title,
+            self._trial.kind,
+            self._current,
+            self._repeats,
+            seed=self.seed,
+            thresholds=self.thresholds,
+            sites=self.sites,
+        )
         try:
             try:
                 save_profile(name, text)
@@ -150,7 +180,7 @@ class PresetRow(QWidget):
             self.failed.emit(str(error))
             return
         self.load_profiles(name)
-        self.compare_with(self._current, self._repeats)
+        self.compare_with(self._current, self._repeats, self._hosts)
         self.saved.emit(name)
 
     def confirm(self, error: ProfileError) -> bool:

@@ -110,7 +110,7 @@ def test_profile_of_a_campaign_offers_scenarios_sites_and_the_whole_campaign(qtb
     assert len(panel.context.bridge.queue.items) == runs
 
 
-def test_run_goes_before_what_waits_and_add_behind(qtbot: QtBot, panel: TrialPanel) -> None:
+def test_run_goes_before_what_waits_and_add_behind(qtbot: QtBot, panel: TrialPanel, window: MainWindow) -> None:
     queue = panel.context.bridge.queue
     panel.run_bar.repeats_box.setValue(2)
     qtbot.mouseClick(panel.run_bar.add_button, Qt.MouseButton.LeftButton)
@@ -119,8 +119,51 @@ def test_run_goes_before_what_waits_and_add_behind(qtbot: QtBot, panel: TrialPan
     qtbot.mouseClick(panel.run_bar.run_button, Qt.MouseButton.LeftButton)
     ids = [item.run_id for item in queue.items]
     assert ids[1:] == added
+    assert queue.paused, "the operator has paused it"
+    entry = window.messages.entries()[0]
+    assert entry.message.sentence == "The queue is paused; it holds 1 run(s) more."
+    qtbot.mouseClick(entry.link_button, Qt.MouseButton.LeftButton)
     assert not queue.paused
     qtbot.waitUntil(lambda: queue.items[0].state is QueueState.RUNNING)
+
+
+BOUNDED = """
+format = 1
+title = "Mine"
+kind = "amqp.messaging"
+seed = 7
+[parameters]
+count = 100
+[thresholds]
+throughput = { min = 1.0 }
+[[sites]]
+name = "Here"
+plain_port = 5672
+"""
+
+
+def test_thresholds_seed_and_sites_of_a_preset_go_into_runs_and_saved_profiles(
+    panel: TrialPanel, window: MainWindow, home: Path
+) -> None:
+    (home / "profiles").mkdir(exist_ok=True)
+    (home / "profiles" / "bounded.toml").write_text(BOUNDED)
+    panel.presets.load_profiles("bounded")
+    panel.use_parameters(panel.presets.scenario.parameters if panel.presets.scenario else {})
+    panel.add()
+    panel.presets.save_as("copy")
+    saved = load_profile("copy", panel.context.plugins)
+    assert (saved.seed, [site.plain_port for site in saved.sites]) == (7, [5672])
+    assert saved.scenarios[0].thresholds == {"throughput": {"min": 1.0}}
+    panel.form.set_values({"broker": "external", "host": "elsewhere.example", "count": 100})
+    assert not panel.sites.isVisibleTo(panel)
+    panel.add()
+    first, second = panel.context.bridge.queue.items
+    with window.services.reader() as reader:
+        same, elsewhere = reader.run(first.run_id), reader.run(second.run_id)
+    assert same.thresholds == {"throughput": {"min": 1.0}}
+    assert [site["name"] for site in same.sites] == ["Here"]
+    assert elsewhere.thresholds == same.thresholds
+    assert elsewhere.sites == (), "these hosts are not the preset's sites"
 
 
 def test_wrong_form_cannot_run_and_says_why(qtbot: QtBot, panel: TrialPanel) -> None:

@@ -76,6 +76,12 @@ class ParameterForm(QWidget):
         """What is wrong, each as `Title: sentence`."""
         return tuple(self._problems)
 
+    @property
+    def host_names(self) -> frozenset[str]:
+        """Names of the parameters that say which hosts take part: those of hosts, and what these depend on."""
+        hosts = [row.spec for row in self._rows.values() if row.spec.kind is FieldKind.HOST]
+        return frozenset(name for spec in hosts for name in (spec.name, *spec.shown_if))
+
     def values(self) -> dict[str, Any]:
         """Everything entered, as plain JSON, right or wrong."""
         return _nested({path: row.value() for path, row in self._rows.items()})
