@@ -6,12 +6,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from pydantic import BaseModel, ConfigDict
 
+
+if TYPE_CHECKING:
+    from labconsole.security.secrets import Secret, SecretRequest
 
 class TrialError(Exception):
     """A trial cannot start or go on; the message is one sentence for the operator: what is wrong, what to do."""
@@ -162,21 +165,14 @@ class Curve:
 class RoleSpec:
     """A role to start: `name` is unique in the run, `target` is `package.module:Class`, `settings` is plain JSON.
 
-    Settings carry references to secrets, never secrets.
+    Settings carry references to secrets, never secrets. `secrets` are the keys of those of `Trial.secrets` that the
+    role may ask its context for.
     """
 
     name: str
     target: str
     settings: Mapping[str, Any]
-
-
-@dataclass(frozen=True)
-class CommandKind:
-    """Something the window may send into a run (`RunContext.take_command` / `RoleContext.take_command`)."""
-
-    name: str
-    title: str
-    description: str
+    secrets: tuple[str, ...] = ()
 
 
 class Samples(Protocol):
@@ -275,6 +271,9 @@ class RoleContext(Protocol):
     def observe(self, channel: str, values_ns: NDArray[np.int64]) -> None:
         """Add observations in ns to a live histogram."""
 
+    def secret(self, key: str) -> Secret | None:
+        """The secret `key` of the role's RoleSpec, if the operator was asked for it before the run."""
+
     def tick(self) -> None:
         """Call at least every 100 ms: writes what is due (samples every 250 ms, live frames); cheap when nothing is."""
 
@@ -330,6 +329,10 @@ class Trial(ABC, Generic[P]):
     @abstractmethod
     def evaluate(self, parameters: P, samples: Samples, events: Sequence[Event]) -> Evaluation:
         """Metrics and verdicts from stored samples and events: pure and repeatable."""
+
+    def secrets(self, parameters: P) -> tuple[SecretRequest, ...]:
+        """Secrets that a run may need; those without keyring entry and file are asked for before it starts."""
+        return ()
 
     def curves(self, parameters: P, samples: Samples, events: Sequence[Event]) -> tuple[Curve, ...]:
         """Lines over time that explain the figures, from stored samples."""

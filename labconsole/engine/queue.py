@@ -14,6 +14,7 @@ from labconsole.engine.containment import is_alive, this_process
 from labconsole.engine.protocol import LiveFrame, event_from_json
 from labconsole.engine.recorder import leftovers
 from labconsole.engine.supervisor import WorkerProcess
+from labconsole.security.secrets import Secret
 from labconsole.store.errors import StoreError
 from labconsole.store.reader import Reader
 from labconsole.store.records import NewCampaign, RunRow, RunStatus
@@ -111,6 +112,7 @@ class RunQueue:
         self._wake = wake or (lambda: None)
         self._items: list[QueueItem] = []
         self._recoveries: list[_Recovery] = []
+        self._secrets: dict[int, Mapping[str, Secret]] = {}
         self._job: _Job | None = None
         self._paused = False
         self.listeners: list[QueueListener] = []
@@ -156,17 +158,22 @@ class RunQueue:
             self._recoveries += [_Recovery(row.id, row.status, row.reason) for row in ended]
         self._wake()
 
-    def submit(self, campaign: NewCampaign) -> list[int]:
-        """Store a campaign and put its runs at the end of the queue. Returns their ids in order."""
+    def submit(self, campaign: NewCampaign, secrets: Mapping[str, Secret] | None = None) -> list[int]:
+        """Store a campaign and put its runs at the end of the queue. Returns their ids in order.
+
+        `secrets` (by the keys of `Trial.secrets`) stay in memory, for each run until its end.
+        """
         run_ids = self._store.add_campaign(campaign, this_process(), wall_now())
         rows = {row.id: row for row in self._reader.runs(campaign_id=self._reader.run(run_ids[0]).row.campaign_id)}
         repeats = max(repeat for _, repeat in campaign.order)
         self._items += [_waiting_item(rows[run_id], repeats) for run_id in run_ids]
         self._changed()
+        if secrets:
+            self._secrets |= dict.fromkeys(run_ids, secrets)
         return run_ids
 
-    def repeat(self, run_id: int) -> int:
-        """Put another repeat of a run's scenario at the end. Returns the new run's id."""
+    def repeat(self, run_id: int, secrets: Mapping[str, Secret] | None = None) -> int:
+        """Put another repeat of a run's scenario at the end. Returns the new run's id; `secrets` as in `submit`."""
         new_id = self._store.add_repeat(run_id, this_process(), wall_now())
         row = self._reader.run(new_id).row
         for item in self._items:
@@ -174,6 +181,8 @@ class RunQueue:
                 self._update(item.run_id, repeats=row.repeat)
         self._items.append(_waiting_item(row, row.repeat))
         self._changed()
+        if secrets:
+            self._secrets[new_id] = secrets
         return new_id
 
     def pause(self) -> None:
@@ -261,7 +270,7 @@ class RunQueue:
         if item is None:
             return
         task = {"t": "run", "database": str(self._database), "run_id": item.run_id, "live_hz": self._live_hz}
-        self._job = _Job(item.run_id, WorkerProcess(task, self._wake))
+        self._job = _Job(item.run_id, WorkerProcess(task, self._wake, self._secrets.get(item.run_id)))
         self._update(item.run_id, state=QueueState.RUNNING, status=RunStatus.RUNNING)
         self._changed()
 
@@ -361,6 +370,7 @@ class RunQueue:
 
 def _waiting_item(row: RunRow, repeats: int) -> QueueItem:
     return QueueItem(
+        self._secrets.pop(run_id, None)
         run_id=row.id,
         campaign_id=row.campaign_id,
         campaign=row.campaign,

@@ -20,6 +20,7 @@ from labconsole.engine.histogram import LogHistogram
 from labconsole.engine.protocol import ChannelFrame, higher, lower
 from labconsole.engine.spool import SpoolSeriesWriter, SpoolWriter
 from labconsole.plugin import load_dotted
+from labconsole.security.secrets import Secret
 from labconsole.trial import Event, Level, Role, Series, TrialError
 
 SPOOL_INTERVAL_NS = 250_000_000
@@ -60,6 +61,7 @@ class RoleProcess:
         self._channel = channel
         self._name: str = task["name"]
         self._settings: Mapping[str, Any] = task["settings"]
+        self._secrets = {key: Secret(value) for key, value in task["secrets"].items()}
         self._spool = SpoolWriter(Path(task["spool"]))
         self._writers: list[SpoolSeriesWriter] = []
         self._live: dict[str, _Live] = {}
@@ -82,6 +84,9 @@ class RoleProcess:
     @property
     def start_ns(self) -> int:
         return self._start_ns
+
+    def secret(self, key: str) -> Secret | None:
+        return self._secrets.get(key)
 
     def series(self, series: Series) -> SpoolSeriesWriter:
         writer = SpoolSeriesWriter(self._spool, self._name, series)

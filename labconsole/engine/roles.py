@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from labconsole.engine.protocol import ChannelFrame, decode_line, encode_line
+from labconsole.security.secrets import Secret
 from labconsole.trial import RoleSpec, TrialError
 
 _LAST_WORDS_S = 1.0
@@ -32,6 +33,7 @@ class RoleChild:
         live_hz: float,
         on_change: Callable[[], None],
         cancelled: Callable[[], bool],
+        secrets: Mapping[str, Secret],
     ) -> None:
         self._spec = spec
         self._on_change = on_change
@@ -52,6 +54,7 @@ class RoleChild:
             "name": spec.name,
             "target": spec.target,
             "settings": dict(spec.settings),
+            "secrets": {key: secrets[key].reveal() for key in spec.secrets if key in secrets},
             "spool": str(spool),
             "parent_pid": os.getpid(),
             "live_hz": live_hz,

@@ -6,7 +6,7 @@ import os
 import threading
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from labconsole.engine.protocol import ChannelFrame, LiveFrame, event_to_json
 from labconsole.engine.roles import RoleChild
 from labconsole.engine.spool import SpoolWriter
 from labconsole.engine.usage import UsageMeter
+from labconsole.security.secrets import Secret
 from labconsole.trial import Event, Level, RoleHandle, RoleSpec, TrialError
 
 ROLE_GRACE_S = 3.0
@@ -27,11 +28,14 @@ _GATHER_S = 0.3
 class WorkerContext:
     """What the trial's `run` has at hand."""
 
-    def __init__(self, channel: ChildChannel, directory: Path, seed: int, live_hz: float) -> None:
+    def __init__(
+        self, channel: ChildChannel, directory: Path, seed: int, live_hz: float, secrets: Mapping[str, Secret]
+    ) -> None:
         self._channel = channel
         self._directory = directory
         self._seed = seed
         self._live_hz = live_hz
+        self._secrets = secrets
         self._spool = SpoolWriter(directory / "worker.spool")
         self._usage_spool = SpoolWriter(directory / "usage.spool")
         self.usage = UsageMeter(self._usage_spool)
@@ -67,7 +71,7 @@ class WorkerContext:
         if host is not None:
             raise TrialError(f"Role {role.name} cannot be started on {host}: this console knows only its own machine.")
         spool = self._directory / f"{role.name}.spool"
-        child = RoleChild(role, spool, self._live_hz, self._changed.set, lambda: self._stop)
+        child = RoleChild(role, spool, self._live_hz, self._changed.set, lambda: self._stop, self._secrets)
         self._roles.append(child)
         self.usage.watch(role.name, child.pid)
         return child

@@ -14,6 +14,7 @@ from typing import Any
 
 from labconsole.engine.containment import group_options, kill_group
 from labconsole.engine.protocol import LIVE, LiveFrame, decode_line, encode_line
+from labconsole.security.secrets import Secret
 
 TERMINATE_AFTER_S = 8.0
 KILL_AFTER_S = 10.0
@@ -24,7 +25,12 @@ LOG_LINES_WAITING = 2000
 class WorkerProcess:
     """A worker process and what it says. `wake` is called from reader threads whenever there is something to take."""
 
-    def __init__(self, task: Mapping[str, Any], wake: Callable[[], None]) -> None:
+    `secrets` go to the worker over its standard input, and are not kept here.
+    """
+
+    def __init__(
+        self, task: Mapping[str, Any], wake: Callable[[], None], secrets: Mapping[str, Secret] | None = None
+    ) -> None:
         self._wake = wake
         self._messages: SimpleQueue[dict[str, Any]] = SimpleQueue()
         self._frame: LiveFrame | None = None
@@ -44,7 +50,8 @@ class WorkerProcess:
         ]
         for thread in self._threads:
             thread.start()
-        self.send({**task, "parent_pid": os.getpid()})
+        revealed = {key: secret.reveal() for key, secret in (secrets or {}).items()}
+        self.send({**task, "secrets": revealed, "parent_pid": os.getpid()})
 
     @property
     def pid(self) -> int:

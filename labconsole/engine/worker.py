@@ -21,6 +21,7 @@ from labconsole.engine.recorder import Recorder, make_spool
 from labconsole.engine.roles import CancelledError
 from labconsole.engine.run_context import WorkerContext
 from labconsole.engine.settling import RunAtHand, load_trial, recover, settle
+from labconsole.security.secrets import Secret
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunStatus
 from labconsole.store.store import Store
@@ -62,7 +63,9 @@ class _Periodic:
                 return
 
 
-def _conduct(run: RunAtHand, recorder: Recorder, channel: ChildChannel, live_hz: float) -> tuple[RunStatus, str]:
+def _conduct(
+    run: RunAtHand, recorder: Recorder, channel: ChildChannel, live_hz: float, secrets: Mapping[str, Secret]
+) -> tuple[RunStatus, str]:
     """Run the trial while its samples are stored. Returns the outcome and its reason.
 
     Raises TrialError: before the run was marked as running if somebody else has it or its trial cannot be loaded.
@@ -74,7 +77,7 @@ def _conduct(run: RunAtHand, recorder: Recorder, channel: ChildChannel, live_hz:
     try:
         _refuse_company(run)
         make_spool(run.spool)
-        context = WorkerContext(channel, run.spool, seed, live_hz)
+        context = WorkerContext(channel, run.spool, seed, live_hz, secrets)
         channel.listen(context.on_message)
         with _accompanied(context, recorder, channel):
             try:
@@ -146,7 +149,8 @@ def _do(task: Mapping[str, Any], channel: ChildChannel) -> None:
             run = RunAtHand(store, reader.run(task["run_id"]))
         recorder = Recorder(store, run.id, run.spool)
         if task["t"] == "run":
-            status, reason = _conduct(run, recorder, channel, task["live_hz"])
+            secrets = {key: Secret(value) for key, value in task["secrets"].items()}
+            status, reason = _conduct(run, recorder, channel, task["live_hz"], secrets)
             channel.send({"t": "settling"})
             settle(run, recorder, status, reason)
         else:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
@@ -11,9 +12,6 @@ from pydantic import BaseModel, ConfigDict, Field
 from labconsole.security import os_keyring
 from labconsole.security.private_files import read_private
 from labconsole.trial import TrialError
-
-Prompt = Callable[[str], str | None]
-"""Asks the operator for a secret, given what it is for; None if the operator gives none."""
 
 
 class Secret:
@@ -33,6 +31,10 @@ class Secret:
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a secret does not leave its process: hand on its SecretSource")
+
+
+Prompt = Callable[[str], Secret | None]
+"""Gives the secret that the operator was asked for, told what it is for; None if the operator gave none."""
 
 
 class SecretSource(BaseModel):
@@ -57,15 +59,14 @@ class SecretSource(BaseModel):
         Raises:
             TrialError: it is nowhere to be had, or the passphrase file is missing, empty or open to others.
         """
-        if self.keyring_entry is not None:
-            stored = os_keyring.read(self.keyring_entry)
-            if stored is not None:
-                return Secret(stored)
+        stored = self._in_keyring()
+        if stored is not None:
+            return stored
         if self.passphrase_file is not None:
             return Secret(_first_line(self.passphrase_file))
         entered = prompt(purpose) if prompt is not None else None
-        if entered:
-            return Secret(entered)
+        if entered is not None:
+            return entered
         keyring_hint = (
             f"store it in the OS keyring (keyring set {os_keyring.SERVICE} {self.keyring_entry}) or "
             if self.keyring_entry is not None
@@ -75,6 +76,10 @@ class SecretSource(BaseModel):
             f"There is no passphrase for {purpose}: {keyring_hint}name a passphrase file that only you can read."
         )
 
+    def must_be_asked(self) -> bool:
+        """Whether no file is named and the keyring has no entry. May ask the keyring: a quarter second, ten at most."""
+        return self.passphrase_file is None and self._in_keyring() is None
+
     def describe(self) -> str:
         """Where the secret lies, to complete "The passphrase lies ..."."""
         places = []
@@ -83,6 +88,29 @@ class SecretSource(BaseModel):
         if self.passphrase_file is not None:
             places.append(f"in the file {self.passphrase_file}, readable by its owner alone")
         return " or ".join(places) or "with the operator, who is asked for it"
+
+    def _in_keyring(self) -> Secret | None:
+        stored = None if self.keyring_entry is None else os_keyring.read(self.keyring_entry)
+        return None if stored is None else Secret(stored)
+
+
+@dataclass(frozen=True)
+class SecretRequest:
+    """A secret that a run may need. `key` names it within the campaign, `purpose` completes "the passphrase for"."""
+
+    key: str
+    purpose: str
+    source: SecretSource
+
+    def resolve(self, prompt: Prompt | None = None) -> Secret:
+        """Fetch the secret, asking `prompt` last. Raises TrialError as `SecretSource.resolve`."""
+        return self.source.resolve(self.purpose, prompt)
+
+
+def missing_secrets(requests: Iterable[SecretRequest]) -> tuple[SecretRequest, ...]:
+    """The requests that neither keyring nor file can answer, one for each key. Takes time as `must_be_asked`."""
+    by_key = {request.key: request for request in requests}
+    return tuple(request for request in by_key.values() if request.source.must_be_asked())
 
 
 def _first_line(path: Path) -> str:

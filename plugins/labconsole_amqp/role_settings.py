@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey, RSAPublicKey
 from pydantic import BaseModel, ConfigDict
@@ -18,12 +17,13 @@ from labconsole.security.identities import (
     load_identity,
     validity_problem,
 )
-from labconsole.security.secrets import SecretSource
-from labconsole.trial import Level, RoleContext
+from labconsole.security.secrets import SecretRequest
+from labconsole.trial import Level, RoleContext, RoleSpec
 from labconsole_amqp.connection import Endpoint
 from labconsole_amqp.fastlink_tls import TlsSettings
 from labconsole_amqp.parameters import AmqpParameters
 from labconsole_amqp.sealing import rsa_private_key, rsa_public_key
+from labconsole_amqp.secret_needs import passphrase_request, password_request
 
 
 class RoleSettings(BaseModel):
@@ -44,9 +44,14 @@ class RoleSettings(BaseModel):
     check_queue: bool = False
     """Whether this role looks first if the queue is empty."""
 
-    def to_json(self) -> dict[str, Any]:
-        """The plain form for `RoleSpec.settings`."""
-        return self.model_dump(mode="json")
+    def spec(self, name: str, target: str) -> RoleSpec:
+        """The role `name` with these settings; what `target` is, `RoleSpec` says."""
+        requests: list[SecretRequest] = []
+        if self.own is not None:
+            requests.append(passphrase_request(self.own, f"the {self.role}"))
+        if self.parameters.username:
+            requests.append(password_request(self.parameters, self.parameters.host, self.parameters.port))
+        return RoleSpec(name, target, self.model_dump(mode="json"), tuple(request.key for request in requests))
 
 
 @dataclass(frozen=True)
@@ -61,7 +66,8 @@ class RoleIdentity:
     def own(self) -> Identity:
         """The role's own identity, loaded and checked. Raises TrialError."""
         assert self.settings.own is not None
-        identity = load_identity(self.settings.own, self.role)
+        request = passphrase_request(self.settings.own, self.role)
+        identity = load_identity(self.settings.own, self.role, lambda _: self.context.secret(request.key))
         for note in identity.notes:
             self.context.event("identity", note, Level.WARNING)
         return identity
@@ -101,9 +107,6 @@ class RoleIdentity:
         parameters = self.settings.parameters
         password = None
         if parameters.username:
-            source = SecretSource(
-                keyring_entry=f"{parameters.username}@{host}:{port}",
-                passphrase_file=Path(parameters.password_file) if parameters.password_file else None,
-            )
-            password = source.resolve(f"user {parameters.username} at {host}").reveal()
+            request = password_request(parameters, host, port)
+            password = request.resolve(lambda _: self.context.secret(request.key)).reveal()
         return Endpoint(host, port, tls=self.tls(), username=parameters.username or None, password=password)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from labconsole.clock import now_ns
+from labconsole.security.secrets import SecretRequest
 from labconsole.trial import (
     Curve,
     Evaluation,
@@ -40,6 +41,7 @@ from labconsole_amqp.samples import (
     SENT,
     SENT_CHANNEL,
 )
+from labconsole_amqp.secret_needs import secret_requests
 
 _LEAD_NS = 20_000_000
 """T0 lies this far ahead, so that every role has heard of it."""
@@ -71,6 +73,9 @@ class AmqpTrial(Trial[AmqpParameters]):
     def roles(self, parameters: AmqpParameters) -> tuple[RoleSpec, ...]:
         identities = IdentityChoice(parameters)
         return _brokers(parameters, identities) + _receivers(parameters, identities) + _senders(parameters, identities)
+
+    def secrets(self, parameters: AmqpParameters) -> tuple[SecretRequest, ...]:
+        return tuple(secret_requests(parameters))
 
     def run(self, parameters: AmqpParameters, context: RunContext) -> None:
         load_payload(parameters.payload, as_string=parameters.protection is not Protection.SIGNED_ENCRYPTED)
@@ -171,7 +176,7 @@ def _brokers(parameters: AmqpParameters, identities: IdentityChoice) -> tuple[Ro
         own=identities.broker if parameters.tls else None,
         trust=identities.trust if parameters.tls else None,
     )
-    return (RoleSpec("broker", _BROKER, settings.to_json()),)
+    return (settings.spec("broker", _BROKER),)
 
 
 def _receivers(parameters: AmqpParameters, identities: IdentityChoice) -> tuple[RoleSpec, ...]:
@@ -179,19 +184,15 @@ def _receivers(parameters: AmqpParameters, identities: IdentityChoice) -> tuple[
         return ()
     tls, sealed = parameters.tls, parameters.protection is not Protection.NONE
     return tuple(
-        RoleSpec(
-            f"receiver-{index}",
-            _RECEIVER,
-            RoleSettings(
-                parameters=parameters,
-                role="receiver",
-                index=index,
-                own=identities.receiver if tls else None,
-                trust=identities.trust if tls else None,
-                peer_certificate=identities.sender_certificate if sealed else None,
-                check_queue=index == 0 and parameters.mode is Mode.BOTH and parameters.broker is BrokerChoice.EXTERNAL,
-            ).to_json(),
-        )
+        RoleSettings(
+            parameters=parameters,
+            role="receiver",
+            index=index,
+            own=identities.receiver if tls else None,
+            trust=identities.trust if tls else None,
+            peer_certificate=identities.sender_certificate if sealed else None,
+            check_queue=index == 0 and parameters.mode is Mode.BOTH and parameters.broker is BrokerChoice.EXTERNAL,
+        ).spec(f"receiver-{index}", _RECEIVER)
         for index in range(parameters.receivers)
     )
 
@@ -201,18 +202,14 @@ def _senders(parameters: AmqpParameters, identities: IdentityChoice) -> tuple[Ro
         return ()
     tls, encrypted = parameters.tls, parameters.protection is Protection.SIGNED_ENCRYPTED
     return tuple(
-        RoleSpec(
-            f"sender-{index}",
-            _SENDER,
-            RoleSettings(
-                parameters=parameters,
-                role="sender",
-                index=index,
-                own=identities.sender if tls else None,
-                trust=identities.trust if tls else None,
-                peer_certificate=identities.receiver_certificate if encrypted else None,
-                check_queue=index == 0 and parameters.mode is Mode.SENDER,
-            ).to_json(),
-        )
+        RoleSettings(
+            parameters=parameters,
+            role="sender",
+            index=index,
+            own=identities.sender if tls else None,
+            trust=identities.trust if tls else None,
+            peer_certificate=identities.receiver_certificate if encrypted else None,
+            check_queue=index == 0 and parameters.mode is Mode.SENDER,
+        ).spec(f"sender-{index}", _SENDER)
         for index in range(parameters.senders)
     )

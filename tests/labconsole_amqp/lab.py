@@ -111,7 +111,7 @@ class _RoleThread(RoleChild):
         self.channels = {}
         self._changed = threading.Condition()
         settings = json.loads(json.dumps(dict(spec.settings)))
-        task = {"name": spec.name, "settings": settings, "spool": str(spool), "live_hz": LIVE_HZ}
+        task = {"name": spec.name, "settings": settings, "secrets": {}, "spool": str(spool), "live_hz": LIVE_HZ}
         self._context = RoleProcess(self, task)  # type: ignore[arg-type]
         self._thread = threading.Thread(target=_conduct, args=(self, self._context, spec.target), name=spec.name)
         self._thread.start()

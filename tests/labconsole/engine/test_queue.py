@@ -268,7 +268,14 @@ def test_a_consumer_that_does_not_read_slows_no_run_and_loses_no_message(bench: 
         stderr=subprocess.DEVNULL,
     )
     assert worker.stdin is not None and worker.stdout is not None
-    task = {"t": "run", "database": str(bench.database), "run_id": run_id, "live_hz": 500.0, "parent_pid": os.getpid()}
+    task = {
+        "t": "run",
+        "database": str(bench.database),
+        "run_id": run_id,
+        "live_hz": 500.0,
+        "secrets": {},
+        "parent_pid": os.getpid(),
+    }
     worker.stdin.write(json.dumps(task).encode() + b"\n")
     worker.stdin.flush()
     deadline = time.monotonic() + 40

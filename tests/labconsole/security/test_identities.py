@@ -8,6 +8,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from labconsole.security.identities import IdentityFiles, load_certificates, load_identity
 from labconsole.security.keyfile import load_private_key
 from labconsole.security.lab_authority import LabAuthority, Validity
+from labconsole.security.secrets import Secret
 from labconsole.trial import TrialError
 from tests.helpers.identities import EXPIRED, NOT_YET_VALID, write_identity
 
@@ -55,9 +56,9 @@ def test_prompt_is_asked_where_there_is_no_other_source(tmp_path: Path, authorit
     files = write_identity(tmp_path, "state-a", authority).model_copy(update={"passphrase_file": None})
     asked: list[str] = []
 
-    def prompt(purpose: str) -> str:
+    def prompt(purpose: str) -> Secret:
         asked.append(purpose)
-        return "passphrase of state-a"
+        return Secret("passphrase of state-a")
 
     load_identity(files, "State A", prompt)
     assert asked == [f"the key of State A, {files.key}"]

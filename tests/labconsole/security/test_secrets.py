@@ -27,12 +27,11 @@ def test_keyring_comes_before_file_and_file_before_prompt(tmp_path: Path, use_ke
     file = passphrase_file(tmp_path, "from the file\nsecond line\n")
     entries = use_keyring("FileKeyring")
     source = SecretSource(keyring_entry="state-a", passphrase_file=file)
-    assert source.resolve("state-a", lambda _: "prompted").reveal() == "from the file"
+    assert source.resolve("state-a", lambda _: Secret("prompted")).reveal() == "from the file"
     entries.write_text(json.dumps({"labconsole/state-a": "from the keyring"}))
-    assert source.resolve("state-a", lambda _: "prompted").reveal() == "from the keyring"
-    assert (
-        SecretSource().resolve("state-a", lambda purpose: f"prompted for {purpose}").reveal() == "prompted for state-a"
-    )
+    assert source.resolve("state-a", lambda _: Secret("prompted")).reveal() == "from the keyring"
+    prompted = SecretSource().resolve("state-a", lambda purpose: Secret(f"prompted for {purpose}"))
+    assert prompted.reveal() == "prompted for state-a"
 
 
 def test_without_any_source_the_sentence_says_what_to_do() -> None:
@@ -47,7 +46,7 @@ def test_without_any_source_the_sentence_says_what_to_do() -> None:
 def test_passphrase_file_open_to_others_is_refused_and_nobody_is_asked_instead(tmp_path: Path, mode: int) -> None:
     file = passphrase_file(tmp_path, "secret", mode)
     with pytest.raises(TrialError, match=f"mode {mode:04o}.*chmod 600"):
-        SecretSource(passphrase_file=file).resolve("state-a", lambda _: "prompted")
+        SecretSource(passphrase_file=file).resolve("state-a", lambda _: Secret("prompted"))
 
 
 def test_unusable_passphrase_files_are_refused_in_a_sentence(tmp_path: Path) -> None:
