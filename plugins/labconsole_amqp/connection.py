@@ -24,8 +24,7 @@ class Endpoint:
     """Where a broker is and how to get in.
 
     With `username`: SASL PLAIN. Without, and with a client certificate in `tls`: SASL EXTERNAL. Else ANONYMOUS.
-    `virtual_host` is the host name said in AMQP open (the endpoint's host if None); `idle_timeout_s` is how long the
-    broker may stay silent.
+    `idle_timeout_s` is how long the broker may stay silent.
     """
 
     host: str
@@ -33,7 +32,6 @@ class Endpoint:
     tls: TlsSettings | None = None
     username: str | None = None
     password: str | None = field(default=None, repr=False)
-    virtual_host: str | None = None
     connect_timeout_s: float = 10.0
     idle_timeout_s: float = 60.0
 
@@ -220,7 +218,7 @@ def _prepare(endpoint: Endpoint, wire: Wire, container: str) -> None:
         lib.pn_connection_set_user(connection, endpoint.username.encode())
         lib.pn_connection_set_password(connection, (endpoint.password or "").encode())
     lib.pn_connection_set_container(connection, container.encode())
-    lib.pn_connection_set_hostname(connection, (endpoint.virtual_host or endpoint.host).encode())
+    lib.pn_connection_set_hostname(connection, endpoint.host.encode())
     wire.bind()
     lib.pn_connection_open(connection)
 

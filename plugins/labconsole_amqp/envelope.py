@@ -75,14 +75,6 @@ _MAP_PREFIX_BYTES = 8  # size and count, four bytes each
 # Annotation keys are symbols, application property keys are strings (AMQP 1.0 part 3, 3.2.10 and 3.2.5).
 _SYMBOL_KEY, _STRING_KEY = b"\xa3", b"\xa1"
 
-# The application properties of a plain message up to the stamp, and where they begin in the encoder's own layouts:
-# (what comes first, up to the message id if there is one; start of the application properties; whether there is one).
-_PLAIN_STAMP = _APPLICATION_PROPERTIES + b"\0\0\0\x18\0\0\0\x02" + _STAMP_KEY
-_LAYOUTS = tuple(
-    (header + properties, len(header) + len(properties) + id_bytes, id_bytes > 0)
-    for header in (_HEADER, _HEADER_DURABLE)
-    for properties, id_bytes in ((_PROPERTIES, 0), (_PROPERTIES_ID, 8))
-)
 _RSA_2048_BASE64 = 344
 _IV_BASE64 = 24
 _AES_BLOCK = 16
@@ -101,14 +93,6 @@ class FieldsIn(StrEnum):
 
     APPLICATION_PROPERTIES = "application-properties"
     MESSAGE_ANNOTATIONS = "message-annotations"
-
-
-class BodyKind(StrEnum):
-    """How the body was encoded: amqp-value string, amqp-value binary, or data sections."""
-
-    STRING = "string"
-    BINARY = "binary"
-    DATA = "data"
 
 
 class Parts(NamedTuple):
@@ -132,7 +116,6 @@ class Envelope(NamedTuple):
     stamp_ms: int
     message_id: int | None
     body: bytes
-    body_kind: BodyKind
     signature: bytes | None
     encrypted_key: bytes | None
     iv: bytes | None
@@ -141,11 +124,6 @@ class Envelope(NamedTuple):
 def message_number(sender: int, sequence: int) -> int:
     """The message id that names message `sequence` (below 2**40) of sender `sender`, both counted from 0."""
     return (sender + 1) << SENDER_SHIFT | sequence
-
-
-def split_message_number(number: int) -> tuple[int, int]:
-    """The (sender, sequence) of a `message_number`."""
-    return (number >> SENDER_SHIFT) - 1, number & ((1 << SENDER_SHIFT) - 1)
 
 
 def encode(
@@ -214,7 +192,7 @@ def decode(message: Buffer) -> Envelope:
     stamp: Value | None = None
     fields: dict[bytes, bytes] = {}
     body: bytes | None = None
-    kind = BodyKind.STRING
+    string = False
     for code, content in sections(message):
         if code == PROPERTIES:
             items = list_items(message, content)
@@ -225,23 +203,21 @@ def decode(message: Buffer) -> Envelope:
             stamp = _collect(message, content, fields)
         elif code == VALUE:
             body = bytes(message[content.start : content.stop])
-            kind = BodyKind.STRING if content.type in STRINGS else BodyKind.BINARY
+            string = content.type in STRINGS
         elif code == DATA:
             body = (body or b"") + message[content.start : content.stop]
-            kind = BodyKind.DATA
         elif code == HEADER:
             list_items(message, content)
         else:
             map_items(message, content)
     if body is None:
         raise EnvelopeError("the message has no body")
-    if kind is BodyKind.STRING and not _is_utf8(body):
+    if string and not _is_utf8(body):
         raise EnvelopeError("the body is a string that is not UTF-8")
     return Envelope(
         _stamp_ms(message, stamp),
         message_id,
         body,
-        kind,
         fields.get(SIGNATURE),
         fields.get(ENCRYPTED_KEY),
         fields.get(IV),
@@ -249,16 +225,13 @@ def decode(message: Buffer) -> Envelope:
 
 
 def find_stamp(message: Buffer) -> int:
-    """The offset of the 8-byte stamp in a message of this envelope; a fraction of a microsecond on the plain form.
+    """The offset of the 8-byte stamp in a message of this envelope.
 
     Looks only as far as the stamp: what follows it is not checked.
 
     Raises:
         EnvelopeError: there is no stamp of 8 bytes, or what comes before it is malformed.
     """
-    layout = _own_layout(message)
-    if layout is not None:
-        return layout[0]
     for code, content in sections(message):
         if code == APPLICATION_PROPERTIES:
             stamp = _collect(message, content, {})
@@ -266,31 +239,6 @@ def find_stamp(message: Buffer) -> int:
                 return stamp.start
             break
     raise EnvelopeError("the application property sent_time is missing or is no long of 8 bytes")
-
-
-def stamp_and_id(message: Buffer) -> tuple[int, int | None]:
-    """The stamp (ms since the Unix epoch) and message id: what a receiver at full speed needs of a plain message.
-
-    Raises:
-        EnvelopeError: as `decode`, but the rest of a message in the encoder's own layout is not looked at.
-    """
-    layout = _own_layout(message)
-    if layout is not None:
-        at, numbered = layout
-        stamp = int.from_bytes(message[at : at + _STAMP_BYTES], "big", signed=True)
-        at -= NUMBER_BEFORE_STAMP
-        return stamp, int.from_bytes(message[at : at + _STAMP_BYTES], "big") if numbered else None
-    envelope = decode(message)
-    return envelope.stamp_ms, envelope.message_id
-
-
-def _own_layout(message: Buffer) -> tuple[int, bool] | None:
-    """Offset of the stamp and whether there is a message id, if this is a plain message as `encode` makes it."""
-    for prefix, start, numbered in _LAYOUTS:
-        if message.startswith(_PLAIN_STAMP, start) and message.startswith(prefix):
-            stamp_at = start + len(_PLAIN_STAMP)
-            return (stamp_at, numbered) if len(message) >= stamp_at + _STAMP_BYTES else None
-    return None
 
 
 def _fields(parts: Parts) -> list[tuple[bytes, bytes]]:

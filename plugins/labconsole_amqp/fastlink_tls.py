@@ -28,17 +28,15 @@ class TlsSettings:
     `ca_file` holds the PEM certificates that are trusted: a CA, or the peer's own self-signed certificate.
     `certificate_file` (PEM chain) and `key_file` (PEM, PKCS#8) are this end's identity; a client without them stays
     anonymous. `key_password` decrypts the key in memory. `server_name` is the name that the server's certificate must
-    carry, the host of the endpoint unless given. Versions are `"TLSv1.2"` or `"TLSv1.3"`.
+    carry, the host of the endpoint unless given. `minimum_version` is `"TLSv1.2"` or `"TLSv1.3"`.
     """
 
     ca_file: Path | None = None
     certificate_file: Path | None = None
     key_file: Path | None = None
     key_password: str | None = field(default=None, repr=False)
-    verify_hostname: bool = True
     server_name: str | None = None
     minimum_version: str = "TLSv1.2"
-    maximum_version: str = "TLSv1.3"
 
 
 def client_context(settings: TlsSettings) -> ssl.SSLContext:
@@ -46,7 +44,6 @@ def client_context(settings: TlsSettings) -> ssl.SSLContext:
     if settings.ca_file is None:
         raise TrialError("TLS needs a CA file: name the certificate that signed the broker's, or the broker's own")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.check_hostname = settings.verify_hostname
     _load(context, settings)
     return context
 
@@ -64,7 +61,6 @@ def server_context(settings: TlsSettings) -> ssl.SSLContext:
 
 def _load(context: ssl.SSLContext, settings: TlsSettings) -> None:
     context.minimum_version = _version(settings.minimum_version)
-    context.maximum_version = _version(settings.maximum_version)
     if settings.ca_file is not None:
         # A certificate that is trusted by name needs no chain up to a root: self-signed between two States.
         context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
@@ -125,8 +121,8 @@ def client_failure(peer: str, expected_name: str, settings: TlsSettings, error: 
             return f"the certificate of {peer} is not yet valid: check both clocks"
         if error.verify_code in _NAME_MISMATCH:
             return (
-                f"the certificate of {peer} is not for {expected_name}: use the name in the certificate, "
-                "or switch the check of the host name off"
+                f"the certificate of {peer} is not for {expected_name}: set the server name (server_name) to a name "
+                "in the certificate"
             )
         if error.verify_code in _UNKNOWN_ISSUER:
             return (
@@ -137,7 +133,9 @@ def client_failure(peer: str, expected_name: str, settings: TlsSettings, error: 
     if isinstance(error, ssl.SSLError) and error.reason is not None and "ALERT" in error.reason:
         return _alert(peer, settings, error.reason)
     if isinstance(error, ssl.SSLError) and error.reason in ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE"):
-        return f"{peer} does not speak TLS: use its TLS port, or switch TLS off"
+        return f"{peer} does not speak TLS: use its TLS port, or choose Test 1, which has no TLS"
+    if isinstance(error, ssl.SSLError) and error.reason == "UNSUPPORTED_PROTOCOL":
+        return _no_version(peer, settings)
     if isinstance(error, TimeoutError):
         return f"{peer} did not finish the TLS handshake in time"
     hint = "" if settings.certificate_file else "; it may require a client certificate"
@@ -160,8 +158,14 @@ def _alert(peer: str, settings: TlsSettings, reason: str) -> str:
             f"{peer} refused our client certificate {settings.certificate_file}: it must be one that the broker trusts"
         )
     if "PROTOCOL_VERSION" in reason:
-        return f"{peer} does not speak the TLS versions allowed here: widen them"
+        return _no_version(peer, settings)
     return f"{peer} refused TLS: {reason.lower().replace('_', ' ')}"
+
+
+def _no_version(peer: str, settings: TlsSettings) -> str:
+    if settings.minimum_version == "TLSv1.2":
+        return f"{peer} speaks neither TLS 1.2 nor 1.3: it must be updated, since older versions are not safe"
+    return f"{peer} does not speak TLS 1.3: set the lowest TLS version (tls_minimum) to 1.2"
 
 
 def _reason(error: Exception) -> str:

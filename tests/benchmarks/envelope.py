@@ -13,7 +13,7 @@ from cryptography.hazmat.backends.openssl import backend
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from labconsole.clock import now_ns
-from labconsole_amqp.envelope import Protection, decode, encode, find_stamp, message_number, stamp_and_id
+from labconsole_amqp.envelope import Protection, decode, encode, find_stamp, message_number
 from labconsole_amqp.payload import BUILT_IN, load_payload
 from labconsole_amqp.sealing import Outcome, open_sealed, seal
 
@@ -46,7 +46,7 @@ def main(seconds: float = 0.5) -> None:
     )
     key = rsa.generate_private_key(65537, 2048)
     public_key = key.public_key()
-    timed = ("encode", "encode signed", "find stamp", "stamp and id", "decode", "decode sealed")
+    timed = ("encode", "encode signed", "find stamp", "decode", "decode sealed")
     columns = (*timed, "sign", "encrypt", "verify", "decrypt")
     print("us per message".ljust(16) + "".join(column.rjust(15) for column in columns))
     for name in BUILT_IN:
@@ -58,7 +58,6 @@ def main(seconds: float = 0.5) -> None:
             partial(encode, plain, 1_747_728_000_000),
             partial(encode, signed, 1_747_728_000_000),
             partial(find_stamp, message),
-            partial(stamp_and_id, message),
             partial(decode, message),
             partial(decode, sealed_message),
         )

@@ -15,7 +15,6 @@ from labconsole_amqp.envelope import (
     IV,
     NUMBER_BEFORE_STAMP,
     SIGNATURE,
-    BodyKind,
     FieldsIn,
     Parts,
     Protection,
@@ -24,8 +23,6 @@ from labconsole_amqp.envelope import (
     encoded_size,
     find_stamp,
     message_number,
-    split_message_number,
-    stamp_and_id,
 )
 
 STAMP = 1_747_728_000_123
@@ -94,13 +91,12 @@ def test_bytes_are_those_that_proton_writes(protection: Protection, fields_in: F
         assert message == by_proton(parts, fields_in, durable, message_id).encode()
         assert message[stamp_at : stamp_at + 8] == STAMP.to_bytes(8, "big")
         assert find_stamp(message) == stamp_at
-        assert stamp_and_id(message) == (STAMP, message_id)
         assert len(message) == encoded_size(
             length, protection, fields_in, durable=durable, message_id=message_id is not None
         )
         envelope = decode(message)
         assert envelope[:3] == (STAMP, message_id, parts.body)
-        assert envelope[4:] == (parts.signature, parts.encrypted_key, parts.iv)
+        assert envelope[3:] == (parts.signature, parts.encrypted_key, parts.iv)
 
 
 def test_payload_outside_ascii_is_counted_in_bytes() -> None:
@@ -120,8 +116,8 @@ def test_stamp_and_number_are_written_into_a_message_made_before() -> None:
     second_reader.decode(bytes(message))
     assert second_reader.properties == {"sent_time": STAMP}
     assert isinstance(second_reader.id, int)
-    assert split_message_number(second_reader.id) == (3, 9_999)
-    assert stamp_and_id(message) == (STAMP, message_number(3, 9_999))
+    assert second_reader.id == (3 + 1 << 40) + 9_999
+    assert decode(message)[:2] == (STAMP, message_number(3, 9_999))
 
 
 def foreign_messages() -> Iterator[tuple[str, Message]]:
@@ -160,7 +156,7 @@ def test_message_id_of_another_type_is_not_taken_for_a_number() -> None:
         assert decode(Message(body="x", properties={"sent_time": STAMP}, id=other).encode()).message_id is None
     for number in (0, 7, 255, 256, 2**64 - 1):
         message = Message(body="x", properties={"sent_time": STAMP}, id=ulong(number)).encode()
-        assert stamp_and_id(message) == (STAMP, number)
+        assert decode(message)[:2] == (STAMP, number)
 
 
 def test_other_widths_of_the_same_values_are_taken() -> None:
@@ -174,17 +170,13 @@ def test_other_widths_of_the_same_values_are_taken() -> None:
         footer = b"\0\x53\x78\xc1\x06\x02\xa3\x01c\x52\x07"
         envelope = decode(properties + pieces + footer)
         assert envelope.stamp_ms == (5 if value == b"\x55\x05" else STAMP)
-        assert (envelope.body, envelope.body_kind) == (b"Hello SWIM!", BodyKind.DATA)
+        assert envelope.body == b"Hello SWIM!"
 
 
-def test_body_kinds_are_told_apart() -> None:
-    for body, inferred, kind in (
-        ("x", False, BodyKind.STRING),
-        (b"x", False, BodyKind.BINARY),
-        (b"x", True, BodyKind.DATA),
-    ):
+def test_only_a_body_that_is_a_string_must_be_utf_8() -> None:
+    for body, inferred in ((b"\xff", False), (b"\xff", True)):
         message = Message(body=body, inferred=inferred, properties={"sent_time": STAMP}).encode()
-        assert decode(message).body_kind is kind
+        assert decode(message).body == body
 
 
 @pytest.mark.parametrize(
@@ -231,9 +223,8 @@ def test_every_truncation_is_refused() -> None:
                 with pytest.raises(EnvelopeError):
                     decode(message[:length])
                 if length < stamp_at + 8:
-                    for look in (find_stamp, stamp_and_id):
-                        with pytest.raises(EnvelopeError):
-                            look(message[:length])
+                    with pytest.raises(EnvelopeError):
+                        find_stamp(message[:length])
 
 
 def test_damaged_messages_are_refused_or_read_as_proton_reads_them() -> None:
