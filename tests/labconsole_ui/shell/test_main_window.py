@@ -275,8 +275,8 @@ def test_live_plots_need_no_scrolling_in_the_low_place(qtbot: QtBot, window: Mai
     bring_forward(window.live_dock, focus=False)
     plots = window.live_view.rate_plot, window.live_view.memory_plot
     qtbot.waitUntil(lambda: plots[0].y() == plots[1].y())
-    assert all(not plot.visibleRegion().isEmpty() for plot in plots)
-    assert plots[1].visibleRegion().boundingRect().size() == plots[1].size()
+    for plot in plots:
+        qtbot.waitUntil(lambda plot=plot: plot.visibleRegion().boundingRect().size() == plot.size())
 
 
 def test_panes_are_folded_away_and_come_back_as_they_were(qtbot: QtBot, window: MainWindow) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QWidget
+from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QSizePolicy, QWidget
 
 from labconsole_ui.theme import FontRole, Theme
 
@@ -33,6 +33,7 @@ class FigureTable(QFrame):
         self._entries: dict[str, tuple[QLabel, QLabel]] = {}
         self._columns = 1
         self.setProperty("card", True)
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
         self._grid = QGridLayout(self)
         self._grid.setContentsMargins(10, 6, 10, 6)
         self._grid.setHorizontalSpacing(8)
@@ -93,3 +94,4 @@ class FigureTable(QFrame):
             gap = column % 3 == 2 and column < self._columns * 3 - 1
             self._grid.setColumnStretch(column, 1 if used and column % 3 == 1 else 0)
             self._grid.setColumnMinimumWidth(column, 14 if gap else 0)
+        self.updateGeometry()
