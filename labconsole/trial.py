@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from pydantic import BaseModel, ConfigDict
 
-
 if TYPE_CHECKING:
     from labconsole.security.secrets import Secret, SecretRequest
+
 
 class TrialError(Exception):
     """A trial cannot start or go on; the message is one sentence for the operator: what is wrong, what to do."""
@@ -175,6 +175,15 @@ class RoleSpec:
     secrets: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
+class CommandKind:
+    """Something the window may send into a run (`RunContext.take_command` / `RoleContext.take_command`)."""
+
+    name: str
+    title: str
+    description: str
+
+
 class Samples(Protocol):
     """The stored samples of one run."""
 
@@ -262,6 +271,9 @@ class RoleContext(Protocol):
     def start_ns(self) -> int:
         """T0 (`clock.now_ns`), valid in `run`."""
 
+    def secret(self, key: str) -> Secret | None:
+        """The secret `key` of the role's RoleSpec, if the operator was asked for it before the run."""
+
     def series(self, series: Series) -> SeriesWriter:
         """Declare a series of this role and return its writer."""
 
@@ -270,9 +282,6 @@ class RoleContext(Protocol):
 
     def observe(self, channel: str, values_ns: NDArray[np.int64]) -> None:
         """Add observations in ns to a live histogram."""
-
-    def secret(self, key: str) -> Secret | None:
-        """The secret `key` of the role's RoleSpec, if the operator was asked for it before the run."""
 
     def tick(self) -> None:
         """Call at least every 100 ms: writes what is due (samples every 250 ms, live frames); cheap when nothing is."""
@@ -322,6 +331,10 @@ class Trial(ABC, Generic[P]):
     def roles(self, parameters: P) -> tuple[RoleSpec, ...]:
         """The roles that a run with these parameters starts, in order."""
 
+    def secrets(self, parameters: P) -> tuple[SecretRequest, ...]:
+        """Secrets that a run may need; those without keyring entry and file are asked for before it starts."""
+        return ()
+
     @abstractmethod
     def run(self, parameters: P, context: RunContext) -> None:
         """Conduct one run. Raises TrialError when it cannot start or go on; what was sampled stays."""
@@ -329,10 +342,6 @@ class Trial(ABC, Generic[P]):
     @abstractmethod
     def evaluate(self, parameters: P, samples: Samples, events: Sequence[Event]) -> Evaluation:
         """Metrics and verdicts from stored samples and events: pure and repeatable."""
-
-    def secrets(self, parameters: P) -> tuple[SecretRequest, ...]:
-        """Secrets that a run may need; those without keyring entry and file are asked for before it starts."""
-        return ()
 
     def curves(self, parameters: P, samples: Samples, events: Sequence[Event]) -> tuple[Curve, ...]:
         """Lines over time that explain the figures, from stored samples."""

@@ -111,8 +111,8 @@ class RunQueue:
         self._live_hz = live_hz
         self._wake = wake or (lambda: None)
         self._items: list[QueueItem] = []
-        self._recoveries: list[_Recovery] = []
         self._secrets: dict[int, Mapping[str, Secret]] = {}
+        self._recoveries: list[_Recovery] = []
         self._job: _Job | None = None
         self._paused = False
         self.listeners: list[QueueListener] = []
@@ -167,9 +167,9 @@ class RunQueue:
         rows = {row.id: row for row in self._reader.runs(campaign_id=self._reader.run(run_ids[0]).row.campaign_id)}
         repeats = max(repeat for _, repeat in campaign.order)
         self._items += [_waiting_item(rows[run_id], repeats) for run_id in run_ids]
-        self._changed()
         if secrets:
             self._secrets |= dict.fromkeys(run_ids, secrets)
+        self._changed()
         return run_ids
 
     def repeat(self, run_id: int, secrets: Mapping[str, Secret] | None = None) -> int:
@@ -180,9 +180,9 @@ class RunQueue:
             if (item.campaign_id, item.scenario) == (row.campaign_id, row.scenario):
                 self._update(item.run_id, repeats=row.repeat)
         self._items.append(_waiting_item(row, row.repeat))
-        self._changed()
         if secrets:
             self._secrets[new_id] = secrets
+        self._changed()
         return new_id
 
     def pause(self) -> None:
@@ -351,6 +351,7 @@ class RunQueue:
         self._show_end(run_id, status, reason)
 
     def _show_end(self, run_id: int, status: RunStatus, reason: str) -> None:
+        self._secrets.pop(run_id, None)
         self._update(run_id, state=QueueState.DONE, status=status, reason=reason, eta_s=None)
         self._changed()
         for listener in self.listeners:
@@ -370,7 +371,6 @@ class RunQueue:
 
 def _waiting_item(row: RunRow, repeats: int) -> QueueItem:
     return QueueItem(
-        self._secrets.pop(run_id, None)
         run_id=row.id,
         campaign_id=row.campaign_id,
         campaign=row.campaign,

@@ -23,7 +23,7 @@ LOG_LINES_WAITING = 2000
 
 
 class WorkerProcess:
-    """A worker process and what it says. `wake` is called from reader threads whenever there is something to take."""
+    """A worker process and what it says. `wake` is called from reader threads whenever there is something to take.
 
     `secrets` go to the worker over its standard input, and are not kept here.
     """
@@ -36,13 +36,13 @@ class WorkerProcess:
         self._frame: LiveFrame | None = None
         self._cancelled = False
         self._ladder_since: float | None = None
+        self._swept = False
         self._process = subprocess.Popen(
             [sys.executable, "-m", "labconsole.engine.worker"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             **group_options(),
-        self._swept = False
         )
         self._threads = [
             threading.Thread(target=self._read_messages, name="worker-messages", daemon=True),

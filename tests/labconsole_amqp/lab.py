@@ -154,7 +154,7 @@ class Lab:
         self._during = during
         self._sink = Sink()
         make = WorkerContext if processes else _ThreadContext
-        self.context = make(self._sink, folder, 1, live_hz)  # type: ignore[arg-type]
+        self.context = make(self._sink, folder, 1, live_hz, {})  # type: ignore[arg-type]
         self._over = threading.Event()
         self._fault: Exception | None = None
 
