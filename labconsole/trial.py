@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -141,10 +142,15 @@ change; the window offers to queue the scenario again with them.
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What `Trial.evaluate` draws from samples and events."""
+    """What `Trial.evaluate` draws from samples and events. Raises ValueError for a metric that is no finite number."""
 
     metrics: tuple[Metric, ...]
     verdicts: tuple[Verdict, ...] = ()
+
+    def __post_init__(self) -> None:
+        for metric in self.metrics:
+            if not math.isfinite(metric.value):
+                raise ValueError(f"metric {metric.name} is {metric.value}: the trial must leave it out")
 
 
 @dataclass(frozen=True)
@@ -173,15 +179,6 @@ class RoleSpec:
     target: str
     settings: Mapping[str, Any]
     secrets: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class CommandKind:
-    """Something the window may send into a run (`RunContext.take_command` / `RoleContext.take_command`)."""
-
-    name: str
-    title: str
-    description: str
 
 
 class Samples(Protocol):
@@ -239,8 +236,11 @@ class RunContext(Protocol):
         """Wait until all `roles` ended. Returns early on cancel; raises TrialError when one of them fails, or when
         nothing was counted for `stall_s` seconds (`reason` then says what was waited for)."""
 
-    def expect(self, total: int, channel: str) -> None:
-        """Announce the amount of work, for progress and ETA: `total` counts of live channel `channel`."""
+    def expect(self, total: int, channel: str, begin_ns: int) -> None:
+        """Announce the work, for progress and ETA: `total` counts of live channel `channel`, from T0 on.
+
+        `begin_ns` is T0 (`clock.now_ns`), as the roles were told it in `RoleHandle.begin`.
+        """
 
     def event(self, name: str, message: str, level: Level = Level.INFO, **data: Any) -> None:
         """Record something that happened, in one sentence."""
@@ -325,7 +325,6 @@ class Trial(ABC, Generic[P]):
     series: ClassVar[tuple[Series, ...]]
     metrics: ClassVar[tuple[MetricKind, ...]]
     live: ClassVar[tuple[LiveChannel, ...]]
-    commands: ClassVar[tuple[CommandKind, ...]] = ()
 
     @abstractmethod
     def roles(self, parameters: P) -> tuple[RoleSpec, ...]:
@@ -350,10 +349,3 @@ class Trial(ABC, Generic[P]):
     def warnings(self, parameters: P) -> tuple[str, ...]:
         """What a reader of the figures must know, one sentence each ("closed loop: latency includes queueing")."""
         return ()
-
-    def metric_kind(self, name: str) -> MetricKind:
-        """The description of metric `name`. Raises KeyError."""
-        for kind in self.metrics:
-            if kind.name == name:
-                return kind
-        raise KeyError(name)

@@ -63,7 +63,7 @@ def _parser() -> argparse.ArgumentParser:
         "--csv",
         nargs="?",
         type=Path,
-        const=Path(),
+        const=True,
         metavar="DIR",
         help="also export CSV (default: your data directory)",
     )

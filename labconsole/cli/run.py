@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
@@ -54,7 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
             reported = 0
             while queue.busy:
                 if cancelled:
-                    _cancel_all(queue)
+                    queue.cancel_all()
                 queue.pump()
                 while reported < len(run_ids) and _done(queue, run_ids[reported]):
                     progress.report(reader.run(run_ids[reported]), as_json=arguments.json)
@@ -201,14 +201,10 @@ def _interrupts(wakeup: threading.Event) -> Iterator[list[int]]:
             signal.signal(number, handler)
 
 
-def _cancel_all(queue: RunQueue) -> None:
-    for item in queue.items:
-        if item.state is not QueueState.DONE:
-            queue.cancel(item.run_id)
-
-
-def _summary(details: list[RunDetail], plugins: Plugins, database: Path, csv: Path | None, reader: Reader) -> None:
-    """The comparison table, and where everything lies."""
+def _summary(
+    details: list[RunDetail], plugins: Plugins, database: Path, csv: Path | Literal[True] | None, reader: Reader
+) -> None:
+    """The comparison table, and where everything lies; `csv` True is a folder in the data directory."""
     console = output()
     rows = [detail.row for detail in details if detail.metrics]
     if rows:
@@ -216,9 +212,7 @@ def _summary(details: list[RunDetail], plugins: Plugins, database: Path, csv: Pa
     console.print(f"Runs {_span([detail.row.id for detail in details])} are in {database}", soft_wrap=True)
     if csv is not None:
         directory = (
-            csv
-            if csv != Path()
-            else data_dir() / "exports" / f"{details[0].row.profile}-{datetime.now():%Y%m%d-%H%M%S}"
+            data_dir() / "exports" / f"{details[0].row.profile}-{datetime.now():%Y%m%d-%H%M%S}" if csv is True else csv
         )
         for detail in details:
             export_run(reader, detail.row.id, directory / f"run-{detail.row.id}")

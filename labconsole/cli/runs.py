@@ -25,9 +25,13 @@ _KEY_METRICS = ("throughput", "latency_mean", "lost")
 
 
 def _reader(arguments: argparse.Namespace) -> Reader:
-    """Open the database, after runs that died were taken in. Raises StoreError, also if there is none."""
+    """Open the database, migrated where needed, after runs that died were taken in.
+
+    Raises StoreError, also if there is none.
+    """
     database: Path = arguments.db or database_path()
-    Reader(database).close()
+    if not database.exists():
+        Reader(database).close()  # refuses with the sentence that says so: nobody wants a new one here
     wakeup = threading.Event()
     queue = RunQueue(database, wake=wakeup.set)
     try:

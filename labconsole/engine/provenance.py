@@ -21,7 +21,10 @@ _PACKAGES = ("cryptography", "numpy", "pydantic", "python-qpid-proton", "sqlalch
 
 
 def provenance(seed: int, live_hz: float) -> dict[str, Any]:
-    """The surroundings of a run, plain JSON. `live_hz` is the refresh rate of the live view in Hz (0: none)."""
+    """The surroundings of a run, plain JSON. `live_hz` is the refresh rate of the live view in Hz (0: none).
+
+    When that is switched in mid-run, `live_view_hz_later` is added at the end: the later rates, in their order.
+    """
     return {
         "console": __version__,
         "revision": _revision(),

@@ -22,6 +22,7 @@ from labconsole.store.store import Store
 from labconsole.trial import Event
 
 _MESSAGES_PER_PUMP = 200
+_REMOVED = "Removed from the queue before it began."
 _CLOSING_S = 10.0
 """How long `close` waits for the evaluation of a run that was killed; the next console does it otherwise."""
 
@@ -143,15 +144,15 @@ class RunQueue:
         """Take over what dead consoles and workers left: mark their runs, take their samples in, evaluate them."""
         mine = {item.run_id for item in self._items}
         live_runs = self._reader.live_runs()
-        for live in live_runs:
-            if live.id in mine or is_alive(live.owner):
-                continue
-            if live.status is RunStatus.QUEUED:
-                reason = "The console ended before this run began."
-                self._store.mark_ended(live, RunStatus.CANCELLED, reason, wall_now())
-            else:
-                reason = "Its process ended in mid-run; what it had measured until then is kept."
-                self._recoveries.append(_Recovery(live.id, RunStatus.INTERRUPTED, reason))
+        dead_owners = {owner for owner in {live.owner for live in live_runs} if not is_alive(owner)}
+        dead = [live for live in live_runs if live.owner in dead_owners and live.id not in mine]
+        never_began = [live.id for live in dead if live.status is RunStatus.QUEUED]
+        reason = "The console ended before this run began."
+        self._store.mark_ended(never_began, RunStatus.QUEUED, RunStatus.CANCELLED, reason, wall_now())
+        reason = "Its process ended in mid-run; what it had measured until then is kept."
+        self._recoveries += [
+            _Recovery(live.id, RunStatus.INTERRUPTED, reason) for live in dead if live.status is RunStatus.RUNNING
+        ]
         left = set(leftovers(self._database)) - {live.uuid for live in live_runs}
         if left:
             ended = [row for row in self._reader.runs(include_trashed=True) if row.uuid in left]
@@ -208,7 +209,7 @@ class RunQueue:
     def remove(self, run_id: int) -> None:
         """Take a waiting item out; its run is marked cancelled."""
         if any(item.run_id == run_id and item.state is QueueState.WAITING for item in self._items):
-            self._end(run_id, RunStatus.CANCELLED, "Removed from the queue before it began.")
+            self._end(run_id, RunStatus.CANCELLED, _REMOVED)
             self._items = [item for item in self._items if item.run_id != run_id]
             self._changed()
 
@@ -218,6 +219,25 @@ class RunQueue:
             self._job.worker.cancel()
         else:
             self.remove(run_id)
+
+    def cancel_all(self) -> None:
+        """Cancel the running item and remove all waiting ones, in one transaction however many they are."""
+        for item in self._items:
+            if item.state is QueueState.RUNNING:
+                self.cancel(item.run_id)
+        waiting = [item.run_id for item in self._items if item.state is QueueState.WAITING]
+        if not waiting:
+            return
+        status = RunStatus.CANCELLED
+        try:
+            self._store.mark_ended(waiting, RunStatus.QUEUED, status, _REMOVED, wall_now())
+        except StoreError:  # a full disk, say: the next console marks them
+            status = RunStatus.FAILED
+        self._items = [item for item in self._items if item.state is not QueueState.WAITING]
+        self._changed()
+        for run_id in waiting:
+            for listener in self.listeners:
+                listener.finished(run_id, status)
 
     def clear_done(self) -> None:
         """Forget the items that are done; their runs stay in the store."""
@@ -248,8 +268,7 @@ class RunQueue:
         A recovery, which the next console can do again, is killed after `evaluation_s`.
         """
         self._paused = True
-        for item in self.items:
-            self.remove(item.run_id)
+        self.cancel_all()
         self._recoveries.clear()
         patience = time.monotonic() + evaluation_s
         while self._job is not None:

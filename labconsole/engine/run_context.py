@@ -48,6 +48,8 @@ class WorkerContext:
         self._begin_ns: int | None = None
         self._total = 0
         self._progress_channel = ""
+        self._switching = threading.Lock()
+        self._ended = False
 
     @property
     def seed(self) -> int:
@@ -90,10 +92,10 @@ class WorkerContext:
         if not self._stop:
             self._raise_failure()
 
-    def expect(self, total: int, channel: str) -> None:
+    def expect(self, total: int, channel: str, begin_ns: int) -> None:
         self._total = total
         self._progress_channel = channel
-        self._begin_ns = now_ns()
+        self._begin_ns = begin_ns
 
     def event(self, name: str, message: str, level: Level = Level.INFO, **data: Any) -> None:
         event = Event(now_ns(), "worker", level, name, message, data)
@@ -119,10 +121,8 @@ class WorkerContext:
             case "command":
                 self._commands.append(message["command"])
                 self._changed.set()
-            case "live_hz":
-                self._live_hz = message["hz"]
-                for role in self._roles:
-                    role.set_live(self._live_hz)
+            case "live_hz" if message["hz"] != self._live_hz:
+                self._switch_live(message["hz"])
 
     def frame(self) -> LiveFrame:
         """The state of all roles now."""
@@ -131,8 +131,9 @@ class WorkerContext:
             for name, frame in role.channels.items():
                 channels[name] = channels[name].plus(frame) if name in channels else frame
         done = channels[self._progress_channel].count if self._progress_channel in channels else 0
-        usage, progress = self.usage.latest, self._progress_channel
-        return LiveFrame(now_ns(), self._begin_ns, done, self._total, channels, usage, progress)
+        usage, progress, now = self.usage.latest, self._progress_channel, now_ns()
+        begin_ns = self._begin_ns if self._begin_ns is not None and self._begin_ns <= now else None
+        return LiveFrame(now, begin_ns, done, self._total, channels, usage, progress)
 
     def end_roles(self) -> None:
         """End every role that still runs, and let them write their last samples."""
@@ -147,8 +148,21 @@ class WorkerContext:
 
     def close(self) -> None:
         """Close the worker's own spool files."""
+        with self._switching:
+            self._ended = True
         self._spool.close()
         self._usage_spool.close()
+
+    def _switch_live(self, hz: float) -> None:
+        """Report at another rate from now on: it costs time, so a reader of the figures must know."""
+        with self._switching:
+            if self._ended:
+                return
+            self._live_hz = hz
+            for role in self._roles:
+                role.set_live(hz)
+            what = f"The live view asked for {hz:g} frames a second." if hz else "The live view was switched off."
+            self.event("live view", what, live_view_hz=hz)
 
     def _raise_failure(self) -> None:
         if self._failure is not None:

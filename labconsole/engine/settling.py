@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import traceback
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from labconsole.plugin import Plugins
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunDetail, RunRow, RunStatus
 from labconsole.store.store import Store
-from labconsole.trial import Evaluation, Parameters, Trial, TrialError
+from labconsole.trial import Evaluation, Event, Parameters, Trial, TrialError
 
 
 @dataclass(frozen=True)
@@ -60,13 +61,18 @@ def settle(run: RunAtHand, recorder: Recorder, status: RunStatus, reason: str) -
     StoreError; the spool is then kept for the next attempt.
     """
     recorder.finish()
-    fault = _evaluate(run)
+    with Reader(run.store.path) as reader:
+        events = reader.run(run.id).events
+    if rates := [event.data["live_view_hz"] for event in events if "live_view_hz" in event.data]:
+        run.store.amend_provenance(run.id, live_view_hz_later=rates)
+    fault = _evaluate(run, events)
     if fault and status is RunStatus.FINISHED:
         status = RunStatus.FAILED
     reason = " ".join(filter(None, [reason, fault, *recorder.damage]))
     for live in run.store.live_runs():
         if live.id == run.id:
-            run.store.mark_ended(live, status, reason, wall_now())  # unless another console was faster
+            # Nothing happens if another console was faster.
+            run.store.mark_ended([live.id], live.status, status, reason, wall_now())
     if run.spool.exists():
         recorder.discard_spool()
 
@@ -82,18 +88,20 @@ def recover(run: RunAtHand, recorder: Recorder, status: RunStatus, reason: str) 
     settle(run, recorder, status, reason)
 
 
-def _evaluate(run: RunAtHand) -> str:
-    """Replace the run's metrics and verdicts by those of its stored samples. Returns the fault, if there was one."""
+def _evaluate(run: RunAtHand, events: Sequence[Event]) -> str:
+    """Replace the run's metrics and verdicts by those of its stored samples. Returns the fault, if there was one.
+
+    Raises StoreError when they cannot be stored, which is no fault of the samples: it can be done again.
+    """
     try:
         trial, parameters = load_trial(run.detail.row)
         with Reader(run.store.path) as reader:
-            events = reader.run(run.id).events
             evaluation = trial.evaluate(parameters, reader.samples(run.id), events)
         verdicts = evaluation.verdicts + threshold_verdicts(run.detail.thresholds, evaluation.metrics)
-        run.store.replace_evaluation(run.id, Evaluation(evaluation.metrics, verdicts))
     except TrialError as error:
         return str(error)
     except Exception as error:  # noqa: BLE001 - foreign code: the samples are stored, the run must still be ended
         traceback.print_exc()
         return f"The samples could not be evaluated: {type(error).__name__}: {error}"
+    run.store.replace_evaluation(run.id, Evaluation(evaluation.metrics, verdicts))
     return ""

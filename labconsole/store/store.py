@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import math
+import json
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Any
 
 from numpy.typing import NDArray
-from sqlalchemy import Connection, Row, delete, func, insert, select, update
+from sqlalchemy import Connection, Row, bindparam, delete, func, insert, select, update
 from sqlalchemy.dialects.sqlite import insert as upsert
 
 from labconsole.store import chunks as column_chunks
@@ -148,24 +148,34 @@ class Store:
         with self.writer.transaction(durable=True) as connection:
             self._change_status(connection, run_id, LIVE, status=status, reason=reason, ended=time_to_text(ended))
 
-    def mark_ended(self, run: LiveRun, status: RunStatus, reason: str, ended: datetime) -> bool:
-        """End a run whose owner is proven dead, unless somebody was faster; says whether this call did it."""
-        of_run = (schema.run.c.id == run.id, schema.run.c.status == run.status)
+    def mark_ended(
+        self, run_ids: Sequence[int], before: RunStatus, status: RunStatus, reason: str, ended: datetime
+    ) -> int:
+        """End those of these runs that still stand at `before`, so that of two consoles one does it; says how many.
+
+        For runs that have no process: it never began, or its owner is proven dead.
+        """
+        if not run_ids:
+            return 0
+        statement = (
+            update(schema.run)
+            .where(schema.run.c.id == bindparam("run_id"), schema.run.c.status == before)
+            .values(status=status, reason=reason, ended=time_to_text(ended))
+        )
         with self.writer.transaction(durable=True) as connection:
-            statement = update(schema.run).where(*of_run)
-            values = {"status": status, "reason": reason, "ended": time_to_text(ended)}
-            return connection.execute(statement.values(values)).rowcount == 1
+            return connection.execute(statement, [{"run_id": run_id} for run_id in run_ids]).rowcount
+
+    def amend_provenance(self, run_id: int, **found: Any) -> None:
+        """Add to the provenance of a run what came out while it went on (plain JSON)."""
+        with self.writer.transaction(durable=True) as connection:
+            known = json.loads(self._existing(connection, run_id).provenance)
+            statement = update(schema.run).where(schema.run.c.id == run_id)
+            connection.execute(statement.values(provenance=to_json(known | found)))
 
     def live_runs(self) -> list[LiveRun]:
         """The runs that are queued or running, in the order of their ids; waits for no lock."""
         with Reader(self.path) as reader:
             return reader.live_runs()
-
-    def add_series(self, run_id: int, role: str, series: Series) -> int:
-        """Declare a series of a role and return its id; the same one again changes nothing."""
-        with self.writer.transaction() as connection:
-            run = self._existing(connection, run_id)
-            return int(self._series(connection, run, role, series).id)
 
     def append(self, run_id: int, chunks: Sequence[SampleChunk], events: Sequence[EventRecord] = ()) -> None:
         """Store chunks and events in one transaction; those already there are skipped, a gap is refused."""
@@ -182,22 +192,8 @@ class Store:
                 statement = upsert(schema.event).on_conflict_do_nothing(index_elements=key)
                 connection.execute(statement, [_event_columns(run_id, record) for record in events])
 
-    def last_seq(self, run_id: int, role: str, name: str) -> int:
-        """The number of the last chunk stored of a series, -1 if there is none."""
-        columns = schema.series.c
-        with self.writer.transaction() as connection:
-            chunks = connection.execute(
-                select(columns.chunks).where(columns.run_id == run_id, columns.role == role, columns.name == name)
-            ).scalar()
-        return int(chunks or 0) - 1
-
     def replace_evaluation(self, run_id: int, evaluation: Evaluation) -> None:
         """Store metrics and verdicts of a run in place of those it had."""
-        for metric in evaluation.metrics:
-            if not math.isfinite(metric.value):
-                raise StoreError(
-                    f"Metric {metric.name} of run {run_id} is {metric.value}: the trial must leave it out."
-                )
         metrics = [
             {
                 "run_id": run_id,

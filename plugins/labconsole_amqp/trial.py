@@ -103,7 +103,7 @@ class AmqpTrial(Trial[AmqpParameters]):
         for role in (*receivers, *senders):
             role.begin(begin_ns)
         channel = SENT_CHANNEL if parameters.mode is Mode.SENDER else RECEIVED_CHANNEL
-        context.expect(parameters.per_sender * parameters.senders, channel.name)
+        context.expect(parameters.per_sender * parameters.senders, channel.name, begin_ns)
         context.event("T0", f"{len(senders)} senders and {len(receivers)} receivers begin.", begin_ns=begin_ns)
         self._conduct(parameters, context, receivers, senders)
         if context.stop_requested:

@@ -5,6 +5,7 @@ Run it with `python tests/benchmarks/store.py`; it works in a temporary director
 
 from __future__ import annotations
 
+import itertools
 import tempfile
 import time
 from collections.abc import Callable
@@ -45,8 +46,9 @@ def main() -> None:
             ids = fill_runs(store)
             measure(f"append {ROWS:,} rows x 4 columns, 4 chunks a commit", lambda: fill_samples(store, ids[0]), 1)
             one = columns(CHUNK)
-            seq = store.last_seq(ids[0], "sender", MESSAGES.name)
-            fresh = iter(range(seq + 1, seq + 100))
+            with Reader(database) as reader:
+                stored = len(list(reader.samples(ids[0]).parts(MESSAGES.name, "sender")))
+            fresh = itertools.count(stored)
             measure(
                 "commit of one chunk of 4,096 rows",
                 lambda: store.append(ids[0], [SampleChunk("sender", MESSAGES, next(fresh), CHUNK, one)]),

@@ -34,7 +34,7 @@ def test_the_built_in_plugin_comes_by_the_entry_point() -> None:
 def test_a_third_party_s_plugin_comes_by_the_same_door() -> None:
     plugins = Plugins.discover()
     assert {"amqp.messaging", "practice.counting"} <= set(plugins.kinds())
-    assert plugins.trial("practice.counting").metric_kind("counted").title == "Counted"
+    assert plugins.trial("practice.counting").title == "Counting"
 
 
 @pytest.mark.usefixtures("third_party")

@@ -202,9 +202,7 @@ class MainWindow(QMainWindow):
         choice = question.choice if question is not None else CloseChoice.STAY
         queue = self.services.bridge.queue
         if choice is CloseChoice.CANCEL:
-            for item in reversed(queue.items):
-                if item.state is not QueueState.DONE:
-                    queue.cancel(item.run_id)
+            queue.cancel_all()
         elif choice is CloseChoice.WAIT:
             queue.resume()
             text = self.tr("The window closes when the queue is done.")

@@ -156,7 +156,8 @@ class CountingTrial(Trial[CountingParameters]):
         begin_ns = now_ns() + 10_000_000
         for role in roles:
             role.begin(begin_ns)
-        context.expect(parameters.count * parameters.roles, "counted")
+        context.expect(parameters.count * parameters.roles, "counted", begin_ns)
+        context.event("T0", "The counters begin.", begin_ns=begin_ns)
         if parameters.fault == "commands":
             while (command := context.take_command()) is None and not context.stop_requested:
                 time.sleep(0.01)

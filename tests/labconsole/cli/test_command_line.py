@@ -247,3 +247,24 @@ def _rows(database: Path) -> int:
         return 0
     with Reader(database) as reader:
         return sum(series.rows for series in reader.run(1).series if series.name == "counted")
+
+
+def test_csv_files_go_where_they_were_asked_for(labconsole: CommandLine, tmp_path: Path) -> None:
+    """`--csv .` is the folder one is in; only `--csv` alone is a new one in the data directory."""
+    profile = labconsole.profile(profile_text(count=10))
+    assert labconsole("run", profile, "--csv", ".").returncode == 0
+    assert (tmp_path / "metrics.csv").exists() and not (tmp_path / "home" / "exports").exists()
+    assert labconsole("run", profile, "--csv").returncode == 0
+    [folder] = (tmp_path / "home" / "exports").iterdir()
+    assert (folder / "metrics.csv").exists()
+
+
+@pytest.mark.parametrize("command", [["runs"], ["show", "1"], ["export", "1", "--csv", "out"]])
+def test_a_database_of_an_older_version_is_updated_and_read(
+    labconsole: CommandLine, tmp_path: Path, command: list[str]
+) -> None:
+    old = Path(__file__).parents[1] / "store" / "golden" / "v1.db"
+    (tmp_path / "old.db").write_bytes(old.read_bytes())
+    done = labconsole(*command, "--db", "old.db")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout

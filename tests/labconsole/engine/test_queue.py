@@ -97,6 +97,19 @@ def test_live_frames_can_be_switched_off_and_on_in_mid_run(bench: Bench) -> None
     bench.pump_until_idle()
     assert bench.detail(run_id).row.status is RunStatus.FINISHED, bench.detail(run_id).row.reason
     assert len([frame for _, frame in bench.told.frames if frame.channels]) >= 3
+    provenance = bench.detail(run_id).provenance
+    assert (provenance["live_view_hz"], provenance["live_view_hz_later"]) == (0, [20])
+    [switched] = [event for event in bench.detail(run_id).events if event.name == "live view"]
+    assert switched.message == "The live view asked for 20 frames a second."
+
+
+def test_live_frames_count_the_time_from_t0(bench: Bench) -> None:
+    [run_id] = bench.submit({"count": 1000, "rate": 2000.0})
+    bench.pump_until_idle()
+    begins = {frame.begin_ns for _, frame in bench.told.frames if frame.begin_ns is not None}
+    [t0] = [event.data["begin_ns"] for event in bench.detail(run_id).events if event.name == "T0"]
+    assert begins == {t0}
+    assert all(frame.t_ns >= frame.begin_ns for _, frame in bench.told.frames if frame.begin_ns is not None)
 
 
 def test_a_command_reaches_the_run(bench: Bench) -> None:
@@ -125,6 +138,45 @@ def test_submitting_a_large_campaign_is_quick(bench: Bench) -> None:
     for run_id in run_ids[3:]:
         bench.queue._items = [item for item in bench.queue._items if item.run_id != run_id]
     assert len(run_ids) == 120 and elapsed < 0.5  # 0.03 s on an idle machine
+
+
+def test_a_long_queue_is_taken_over_and_cancelled_at_once(bench: Bench) -> None:
+    """2,000 runs of a console that died, and 2,000 of one's own: the window must not wait for a write of each."""
+    prepared = campaign(bench.folder, *[QUICK] * 20, repeats=100)
+    dead = bench.queue.store.add_campaign(prepared, DEAD, wall_now())
+    begun = time.perf_counter()
+    bench.queue.recover()
+    recovering = time.perf_counter() - begun
+    assert {bench.detail(run_id).row.status for run_id in (dead[0], dead[-1])} == {RunStatus.CANCELLED}
+
+    bench.queue.pause()
+    own = bench.queue.submit(prepared)
+    changes = bench.told.changes
+    begun = time.perf_counter()
+    bench.queue.cancel_all()
+    cancelling = time.perf_counter() - begun
+    assert bench.queue.items == () and bench.told.changes == changes + 1
+    assert bench.told.ends == [(run_id, RunStatus.CANCELLED) for run_id in own]
+    assert bench.detail(own[-1]).row.reason == "Removed from the queue before it began."
+    assert recovering < 1.0 and cancelling < 1.0  # 0.05 s each on an idle machine
+
+
+def test_a_run_whose_figures_could_not_be_stored_is_kept_for_the_next_console(bench: Bench) -> None:
+    """A full disk in the moment of the evaluation: the samples stay, and are evaluated when there is room."""
+    run_id, spool = _dead_run(bench)
+    full = "CREATE TRIGGER full BEFORE INSERT ON metric BEGIN SELECT RAISE(ABORT, 'no room'); END"
+    with bench.queue.store.writer.transaction() as connection:
+        connection.exec_driver_sql(full)
+    bench.queue.recover()
+    bench.pump_until_idle()
+    run = bench.detail(run_id)
+    assert run.row.status is RunStatus.INTERRUPTED and "no room" in run.row.reason
+    assert run.row.metrics == {} and spool.exists()
+    with bench.queue.store.writer.transaction() as connection:
+        connection.exec_driver_sql("DROP TRIGGER full")
+    bench.queue.recover()
+    bench.pump_until_idle()
+    assert bench.detail(run_id).row.metrics["counted"].value == 0 and not spool.exists()
 
 
 def test_two_consoles_on_one_database(tmp_path: Path) -> None:

@@ -136,7 +136,9 @@ def test_every_formula_is_marked(store: Store, reader: Reader, tmp_path: Path, t
 def test_the_name_of_a_series_cannot_leave_the_directory(
     store: Store, reader: Reader, runs: list[int], tmp_path: Path
 ) -> None:
-    store.add_series(runs[1], "sender", Series("../../etc/x", "X", MESSAGES.columns))
+    nothing = {column.name: np.empty(0, column.dtype) for column in MESSAGES.columns}
+    series = Series("../../etc/x", "X", MESSAGES.columns)
+    store.append(runs[1], [SampleChunk("sender", series, 0, 0, nothing)])
     path = export_run(reader, runs[1], tmp_path / "csv")[-1]
     assert path.parent == tmp_path / "csv"
     assert path.is_file()

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from labconsole.engine.containment import this_process
 from labconsole.store.errors import StoreError
+from labconsole.store.reader import Reader
 from labconsole.store.records import NewCampaign, NewScenario
 from labconsole.store.store import EventRecord, SampleChunk, Store
 from labconsole.trial import Column, Event, Level, Series
@@ -53,7 +54,8 @@ def append_until_full(store: Store, run_id: int) -> None:
     except StoreError as error:
         say(f"refused: {error}")
     resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
-    seq = store.last_seq(run_id, "writer", SERIES.name) + 1
+    with Reader(store.path) as reader:
+        seq = len(list(reader.samples(run_id).parts(SERIES.name, "writer")))
     store.append(run_id, [SampleChunk("writer", SERIES, seq, ROWS, columns(seq))])
     say(f"went on: {seq}")
 
