@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, Qt, QTimer, Signal, Slot
 
 from labconsole.engine.protocol import LiveFrame
+from labconsole.store.errors import StoreError
 from labconsole.store.records import RunStatus
 from labconsole.trial import Event
 
@@ -32,6 +33,8 @@ class QueueBridge(QObject):
     log = Signal(int, str)
     finished = Signal(int, object)
     live_plots_switched = Signal(bool)
+    failed = Signal(str)
+    """What the queue wanted to write and the store refused, as a sentence; once, however often it tries again."""
     _woken = Signal()
 
     def __init__(self, make_queue: Callable[[Callable[[], None]], RunQueue], parent: QObject | None = None) -> None:
@@ -40,6 +43,7 @@ class QueueBridge(QObject):
         self._lock = Lock()
         self._wake_pending = False
         self._live_plots = True
+        self._told = ""
         self._woken.connect(self._pump_woken, Qt.ConnectionType.QueuedConnection)
         self.queue = make_queue(self._wake)
         self.queue.listeners.append(_Forwarder(self))
@@ -60,10 +64,17 @@ class QueueBridge(QObject):
             self.queue.set_live(LIVE_HZ if on else 0.0)
             self.live_plots_switched.emit(on)
 
+    def recover(self) -> None:
+        """Take over what dead consoles left; `failed` tells if the store does not let it."""
+        self._try(self.queue.recover)
+
     def close(self) -> None:
-        """Stop pumping and close the queue; blocks until a worker that still runs is gone."""
+        """Stop pumping and close the queue; blocks until a worker that still runs is gone.
+
+        A recovery is left to the next console, so that the window does not stand still for it.
+        """
         self._timer.stop()
-        self.queue.close()
+        self.queue.close(evaluation_s=0.0)
 
     def _wake(self) -> None:
         """Called from any thread, often: many calls make one pump."""
@@ -82,7 +93,17 @@ class QueueBridge(QObject):
     @Slot()
     def _pump(self) -> None:
         if self._timer.isActive():
-            self.queue.pump()
+            self._try(self.queue.pump)
+
+    def _try(self, work: Callable[[], None]) -> None:
+        try:
+            work()
+        except StoreError as error:
+            if str(error) != self._told:
+                self._told = str(error)
+                self.failed.emit(self._told)
+        else:
+            self._told = ""
 
 
 class _Forwarder:

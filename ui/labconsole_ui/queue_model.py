@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from enum import IntEnum
 
@@ -117,21 +118,29 @@ class QueueModel(QAbstractTableModel):
         return [MIME_TYPE]
 
     def mimeData(self, indexes: Sequence[QModelIndex]) -> QMimeData:
+        """The runs of all rows that `indexes` touch, from top to bottom."""
+        rows = sorted({index.row() for index in indexes})
         data = QMimeData()
-        data.setData(MIME_TYPE, QByteArray(str(self._items[indexes[0].row()].run_id).encode()))
+        data.setData(MIME_TYPE, QByteArray(json.dumps([self._items[row].run_id for row in rows]).encode()))
         return data
 
     def dropMimeData(  # noqa: N802 - Qt's name
         self, data: QMimeData, action: Qt.DropAction, row: int, column: int, parent: AnyIndex
     ) -> bool:
-        source = self.row_of(int(bytes(data.data(MIME_TYPE).data()).decode()))
-        if source is None:
-            return False
+        dragged = set(json.loads(bytes(data.data(MIME_TYPE).data())))
         target = row if row >= 0 else parent.row() if parent.isValid() else len(self._items)
-        offset = target - source - (1 if target > source else 0)
-        self._bridge.queue.move(self._items[source].run_id, offset)
-        # The queue has moved the item; Qt must not remove the dragged row on top of that.
+        places = {item.run_id: place for place, item in enumerate(self._waiting(self._items))}
+        moved = [run_id for run_id in places if run_id in dragged]
+        above = sum(item.run_id not in dragged for item in self._waiting(self._items[:target]))
+        offsets = {run_id: above + number - places[run_id] for number, run_id in enumerate(moved)}
+        # Those that go down begin with the lowest, those that go up with the highest: none gets in another's way.
+        for run_id in [*(one for one in reversed(moved) if offsets[one] > 0), *(o for o in moved if offsets[o] < 0)]:
+            self._bridge.queue.move(run_id, offsets[run_id])
+        # The queue has moved the items; Qt must not remove the dragged rows on top of that.
         return False
+
+    def _waiting(self, items: Sequence[QueueItem]) -> list[QueueItem]:
+        return [item for item in items if item.state is QueueState.WAITING]
 
     def _text(self, item: QueueItem, column: QueueColumn) -> str:
         match column:

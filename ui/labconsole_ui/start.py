@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import shiboken6
-from PySide6.QtCore import QLibraryInfo, QLocale, QTranslator
+from PySide6.QtCore import QLibraryInfo, QLocale, QTimer, QTranslator
 from PySide6.QtWidgets import QApplication, QMessageBox
 
 from labconsole import locations
@@ -22,6 +22,9 @@ from labconsole_ui.message_bar import Message, Tone
 from labconsole_ui.services import Services
 from labconsole_ui.settings import FILE_NAME, WindowState
 from labconsole_ui.theme import Theme, ThemeMode
+
+LOCK_TIMEOUT_S = 2.0
+"""How long the window may stand still while another console writes; then it says so."""
 
 
 def open_window(database: Path, theme: str | None) -> int:
@@ -44,8 +47,8 @@ def open_window(database: Path, theme: str | None) -> int:
     net.caught.connect(lambda text, details: window.messages.show_message(Message(Tone.BAD, text, details)))
     net.install()
     logging.getLogger().addHandler(window.log_relay.handler)
-    services.bridge.queue.recover()
     window.show()
+    QTimer.singleShot(0, services.bridge.recover)
     # What is there now stays: looked through at every full collection, it would hold up the window for 50 ms and more.
     gc.freeze()
     code = app.exec()
@@ -63,7 +66,9 @@ def make_services(app: QApplication, database: Path, theme: str | None) -> Servi
     chosen = theme or state.text(THEME_KEY)
     mode = ThemeMode(chosen) if chosen in set(ThemeMode) else ThemeMode.SYSTEM
     plugins = Plugins.discover()
-    bridge = QueueBridge(lambda wake: RunQueue(database, live_hz=LIVE_HZ, wake=wake), app)
+    bridge = QueueBridge(
+        lambda wake: RunQueue(database, live_hz=LIVE_HZ, wake=wake, lock_timeout_s=LOCK_TIMEOUT_S), app
+    )
     return Services(database, plugins, bridge, Theme(app, mode), state)
 
 

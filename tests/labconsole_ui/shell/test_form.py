@@ -51,7 +51,7 @@ class Example(Parameters):
     @model_validator(mode="after")
     def _level_needs_durable(self) -> Self:
         if self.level == 2 and not self.durable:
-            raise ValueError("level 2 needs durable messages")
+            raise ValueError("level 2 must not get lost: set `durable` to true")
         return self
 
 
@@ -136,13 +136,18 @@ def test_dependent_field_shows_with_its_condition_and_does_not_matter_while_hidd
     qtbot.waitUntil(lambda: form.parameters == Example())
 
 
-def test_fault_of_the_whole_model_is_said_once(qtbot: QtBot, form: ParameterForm) -> None:
+def test_fault_of_the_whole_model_is_said_above_all_and_leads_to_the_field_it_names(
+    qtbot: QtBot, form: ParameterForm
+) -> None:
     form.row("level").set_value(2)
     form.judge()
-    assert form.problems == ("Level 2 needs durable messages.",)
-    assert any(
-        label.text() == "Level 2 needs durable messages." and label.isVisible() for label in form.findChildren(QLabel)
-    )
+    sentence = "Level 2 must not get lost: set “Durable” to true."
+    assert form.problems == (sentence,)
+    (label,) = [label for label in form.findChildren(QLabel) if label.text() == sentence and label.isVisible()]
+    assert label.y() < form.sections[0].y()
+    form.activateWindow()
+    form.show_first_problem()
+    qtbot.waitUntil(lambda: form.row("durable").isAncestorOf(QApplication.focusWidget()))
     qtbot.mouseClick(form.row("durable").editor.findChild(QCheckBox), Qt.MouseButton.LeftButton, pos=QPoint(8, 8))
     qtbot.waitUntil(lambda: form.parameters is not None)
 

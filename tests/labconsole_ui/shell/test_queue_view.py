@@ -84,6 +84,19 @@ def test_drag_moves_a_run(view: QueueView, bridge: QueueBridge) -> None:
     assert names(view) == ["B", "A", "C"]
 
 
+@pytest.mark.parametrize(
+    ("rows", "target", "order"),
+    [((0, 1), 4, "CDABE"), ((3, 4), 1, "ADEBC"), ((0, 2, 4), 3, "BACED"), ((1, 2), 2, "ABCDE")],
+)
+def test_drag_moves_all_selected_runs_in_their_order(
+    view: QueueView, bridge: QueueBridge, rows: tuple[int, ...], target: int, order: str
+) -> None:
+    bridge.queue.submit(campaign("A", "B", "C", "D", "E"))
+    dragged = view.model.mimeData([view.model.index(row, column) for row in rows for column in (0, 1)])
+    view.model.dropMimeData(dragged, Qt.DropAction.MoveAction, target, 0, view.model.index(-1, -1))
+    assert "".join(names(view)) == order
+
+
 def test_remove_takes_waiting_runs_out_and_marks_them_cancelled(
     qtbot: QtBot, view: QueueView, bridge: QueueBridge
 ) -> None:

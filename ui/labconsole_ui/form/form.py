@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -20,6 +21,8 @@ from labconsole_ui.theme import Theme
 DEBOUNCE_MS = 150
 OPEN_SECTIONS = 2
 TWO_COLUMNS_FROM = 860
+_NAME = re.compile(r"`(\w+)`")
+"""A parameter as a model's sentence names it."""
 
 
 class ParameterForm(QWidget):
@@ -51,12 +54,13 @@ class ParameterForm(QWidget):
         self._debounce.setSingleShot(True)
         self._debounce.setInterval(DEBOUNCE_MS)
         self._debounce.timeout.connect(self.judge)
+        self._named: list[str] = []
+        self.model_error = QLabel()
+        self.model_error.setProperty("tone", "bad")
+        self.model_error.setWordWrap(True)
+        self.model_error.hide()
+        self._column.addWidget(self.model_error)
         self._build(fields_of(model))
-        self._model_error = QLabel()
-        self._model_error.setProperty("tone", "bad")
-        self._model_error.setWordWrap(True)
-        self._model_error.hide()
-        self._column.addWidget(self._model_error)
         self.judge()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -102,14 +106,16 @@ class ParameterForm(QWidget):
         return self._rows[path]
 
     def show_first_problem(self) -> None:
-        """Put the focus into the first field that is wrong."""
-        for row in self._rows.values():
-            if not row.isHidden() and row.error_label.text():
-                for section in self.sections:
-                    if row in section.rows:
-                        section.unfold()
-                row.editor.setFocus()
-                return
+        """Put the focus into the first field that is wrong, or else the first that a fault of the whole form names."""
+        wrong = [row for row in self._rows.values() if row.error_label.text()]
+        named = [self._rows[(name,)] for name in self._named if (name,) in self._rows]
+        row = next((row for row in wrong + named if not row.isHidden()), None)
+        if row is None:
+            return
+        for section in self.sections:
+            if row in section.rows:
+                section.unfold()
+        row.editor.setFocus()
 
     def judge(self) -> None:
         """Let the model judge what is entered, show its sentences, and show or hide dependent fields."""
@@ -128,14 +134,15 @@ class ParameterForm(QWidget):
             if any(row.path in errors for row in section.rows):
                 section.unfold()
         for path, row in self._rows.items():
-            text = errors.pop(path, "")
+            text = self._in_titles(errors.pop(path, ""))
             row.show_error(text)
             if text:
                 self._problems.append(f"{row.spec.title}: {text}")
         general = " ".join(errors.values())
-        self._problems += list(errors.values())
-        self._model_error.setText(general)
-        self._model_error.setVisible(bool(general))
+        self._named = _NAME.findall(general)
+        self._problems += [self._in_titles(text) for text in errors.values()]
+        self.model_error.setText(self._in_titles(general))
+        self.model_error.setVisible(bool(general))
         self.judged.emit()
 
     def _errors(self, values: Mapping[str, Any]) -> dict[tuple[str, ...], str]:
@@ -152,6 +159,11 @@ class ParameterForm(QWidget):
                 found[path] = f"{found[path]} {text}" if path in found else text
             return found
         return {}
+
+    def _in_titles(self, text: str) -> str:
+        """The sentence with the fields' titles instead of the names that profiles use."""
+        titles = {path[0]: row.spec.title for path, row in self._rows.items() if len(path) == 1}
+        return _NAME.sub(lambda name: self.tr("“{0}”").format(titles.get(name[1], name[1])), text)
 
     def _row_path(self, location: tuple[int | str, ...]) -> tuple[tuple[str, ...], str]:
         """The row that an error's location belongs to, and the place within it (`Row 2, Port: `)."""

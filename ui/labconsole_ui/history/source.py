@@ -48,9 +48,10 @@ class RunSource:
         version = self._reader.data_version()
         if version == self._version and not force:
             return None
-        self._version = version
         names = [kind.name for kind in self._catalogue.metrics]
-        return History(self._catalogue, tuple(self._reader.runs(include_trashed=True, metrics=names)))
+        history = History(self._catalogue, tuple(self._reader.runs(include_trashed=True, metrics=names)))
+        self._version = version
+        return history
 
     def texts(self, history: History) -> dict[int, str]:
         """Each run's `query.searchable` text by id; those of runs that have not changed are kept.
