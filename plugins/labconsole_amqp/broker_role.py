@@ -11,6 +11,9 @@ from labconsole_amqp.broker_queue import QueueLimits
 from labconsole_amqp.role_settings import RoleIdentity, RoleSettings
 from labconsole_amqp.samples import WORK_DONE
 
+MEASURE = {"do": "measure"}
+"""The command that tells the broker that all clients are connected and T0 is near: its CPU time counts from now."""
+
 
 class BrokerRole(Role):
     """Serves until it is stopped."""
@@ -19,6 +22,7 @@ class BrokerRole(Role):
         super().__init__(context)
         self._settings = RoleSettings.model_validate(context.settings)
         self._broker: Broker | None = None
+        self._cpu_before_ns = 0
 
     def prepare(self) -> dict[str, Any]:
         """Listen on a free port of the loopback interface and report it. Raises TrialError."""
@@ -39,16 +43,21 @@ class BrokerRole(Role):
     def run(self) -> dict[str, Any]:
         """Relay messages."""
         assert self._broker is not None
-        cpu_before = time.process_time_ns()
-        self._broker.serve(lambda: self.context.stop_requested, self.context.tick)
+        self._cpu_before_ns = time.process_time_ns()
+        self._broker.serve(lambda: self.context.stop_requested, self._tick)
         relayed = sum(counts.taken_in for counts in self._broker.counts().values())
         self.context.event(
             WORK_DONE,
             f"{relayed} messages relayed.",
-            cpu_ns=time.process_time_ns() - cpu_before,
+            cpu_ns=time.process_time_ns() - self._cpu_before_ns,
             messages=relayed,
         )
         return {"left": sum(self._broker.depths().values())}
+
+    def _tick(self) -> None:
+        if self.context.take_command() == MEASURE:
+            self._cpu_before_ns = time.process_time_ns()
+        self.context.tick()
 
     def close(self) -> None:
         """Close all connections."""

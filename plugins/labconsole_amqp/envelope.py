@@ -58,6 +58,7 @@ NUMBER_BEFORE_STAMP = 32
 
 SENDER_SHIFT = 40
 """Bits of a message number that hold the sequence; the sender, counted from 1, stands above them."""
+SEQUENCE_MASK = (1 << SENDER_SHIFT) - 1
 
 _FIELDS = frozenset((SIGNATURE, ENCRYPTED_KEY, IV))
 

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from labconsole.trial import Evaluation, Event, Metric, Origin, Samples, Verdict
 from labconsole_amqp.choices import Loop, Mode
+from labconsole_amqp.envelope import SEQUENCE_MASK
 from labconsole_amqp.joining import Joined, load
 from labconsole_amqp.metrics import METRICS
 from labconsole_amqp.parameters import AmqpParameters
@@ -24,7 +25,7 @@ def evaluate(parameters: AmqpParameters, samples: Samples, events: Sequence[Even
     joined = load(parameters, samples)
     metrics = [
         *_connecting(events),
-        *_sending(joined, events),
+        *_sending(parameters, joined, events),
         *_receiving(parameters, joined),
         *_latency(parameters, joined, events),
         *_integrity(parameters, joined, events),
@@ -53,7 +54,7 @@ def _connecting(events: Sequence[Event]) -> Iterator[Metric]:
         yield _metric("receiver_link_time", float(np.mean(receivers)) / 1e6, len(receivers))
 
 
-def _sending(joined: Joined, events: Sequence[Event]) -> Iterator[Metric]:
+def _sending(parameters: AmqpParameters, joined: Joined, events: Sequence[Event]) -> Iterator[Metric]:
     sent = joined.sent
     count = len(sent["sent_ns"])
     if not count:
@@ -62,9 +63,10 @@ def _sending(joined: Joined, events: Sequence[Event]) -> Iterator[Metric]:
     yield _metric("sent_size", float(np.mean(sent["size"])), count)
     done = _of(events, WORK_DONE, "sender")
     connects = [event.data["connect_ns"] for event in _of(events, CONNECTED, "sender")]
-    if done and connects:
+    # Without the end of one sender, the others' time would be too short for the messages of all.
+    if len(done) == len(connects) == parameters.senders:
         span_ns = max(event.data["end_ns"] for event in done) - int(sent["sent_ns"][0])
-        yield _metric("send_duration", (span_ns + max(connects)) / 1e6, count)
+        yield _metric("send_duration", (span_ns + float(np.mean(connects))) / 1e6, count)
         if span_ns > 0:
             yield _metric("send_rate", count / (span_ns / 1e9), count)
 
@@ -72,14 +74,16 @@ def _sending(joined: Joined, events: Sequence[Event]) -> Iterator[Metric]:
 def counted(parameters: AmqpParameters, joined: Joined) -> NDArray[np.bool_]:
     """Which received rows count for throughput and latency: all but the warm-up, the first messages of each sender.
 
-    Without the sender's samples, those are the first messages received.
+    Without the senders' samples, their sequence is the one in the message's number, or that of receiving.
     """
     if not parameters.warm_up:
         return np.ones(len(joined.of_received), np.bool_)
     if len(joined.sent["seq"]):
         sequence = np.where(joined.of_received >= 0, joined.sent["seq"][joined.of_received], parameters.warm_up)
         return np.asarray(sequence >= parameters.warm_up)
-    return np.arange(len(joined.of_received)) >= parameters.warm_up * parameters.senders
+    if parameters.numbered:
+        return np.asarray(joined.received["number"] & SEQUENCE_MASK >= parameters.warm_up)
+    return np.arange(len(joined.of_received)) >= parameters.warm_up
 
 
 def _receiving(parameters: AmqpParameters, joined: Joined) -> Iterator[Metric]:

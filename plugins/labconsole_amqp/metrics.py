@@ -21,14 +21,16 @@ METRICS: tuple[MetricKind, ...] = (
         "ms",
         _LOWER,
         "Connection establishing, plus the time from the first message handed to the link until the last one is "
-        "acknowledged (pre-settled: written). The source's sender duration includes connecting as well.",
+        "acknowledged (pre-settled: written). The source's sender duration includes connecting as well. Left out where "
+        "a sender did not come to its end.",
     ),
     MetricKind(
         "send_rate",
         "Message sending rate",
         "msg/s",
         _HIGHER,
-        "Messages sent, warm-up included, over the sender duration without connection establishing.",
+        "Messages sent, warm-up included, over the sender duration without connection establishing. Left out where a "
+        "sender did not come to its end.",
     ),
     MetricKind("sent_size", "Sender message size", "B", _LOWER, "Bytes of the encoded AMQP message as sent; mean."),
     MetricKind(

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from labconsole.clock import now_ns, wall_offset_ns
 from labconsole.trial import Level, RoleContext, TrialError
 from labconsole_amqp.choices import Loop, Mode, Settlement
-from labconsole_amqp.envelope import NUMBER_BEFORE_STAMP, SENDER_SHIFT, Parts, Protection, encode, encoded_size
+from labconsole_amqp.envelope import NUMBER_BEFORE_STAMP, SEQUENCE_MASK, Parts, Protection, encode, encoded_size
 from labconsole_amqp.fastlink import Batch, Receiver, Template
 from labconsole_amqp.foreign_form import template_of
 from labconsole_amqp.link_role import LinkRole
@@ -42,7 +42,6 @@ _SETTLE_S = 2.0
 """How long one of several receivers waits for a message once all senders are done: no one of them knows its share."""
 _FAILURES_TOLD = 20
 _LARGEST_NUMBER = 2**63 - 1
-_SEQUENCE_MASK = (1 << SENDER_SHIFT) - 1
 
 
 class ReceiverRole(LinkRole):
@@ -197,10 +196,13 @@ class ReceiverRole(LinkRole):
         """Show latencies on the live view, as they will be evaluated, but without the sender's samples."""
         parameters = self.parameters
         if parameters.numbered:
-            sequence = numbers & _SEQUENCE_MASK
+            sequence = numbers & SEQUENCE_MASK
         else:
             sequence = np.arange(self._count, self._count + len(received_ns))
-        counted = good & (sequence >= parameters.warm_up) & (sequence < parameters.per_sender)
+        counted = good & (sequence >= parameters.warm_up)
+        if parameters.mode is Mode.BOTH:
+            # Beyond, nobody of this run has sent it.
+            counted &= sequence < parameters.per_sender
         if parameters.loop is Loop.OPEN and parameters.mode is Mode.BOTH:
             due_ns = (sequence[counted] * (1e9 / parameters.rate)).astype(np.int64)
             latencies = received_ns[counted] - self.context.start_ns - due_ns

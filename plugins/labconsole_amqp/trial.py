@@ -23,6 +23,7 @@ from labconsole.trial import (
     Trial,
 )
 from labconsole_amqp import curves, evaluation
+from labconsole_amqp.broker_role import MEASURE
 from labconsole_amqp.choices import BrokerChoice, Leftover, Loop, Mode, Settlement
 from labconsole_amqp.envelope import Protection
 from labconsole_amqp.identity_choice import IdentityChoice
@@ -99,6 +100,8 @@ class AmqpTrial(Trial[AmqpParameters]):
                 return
             role.command(connect_command(host, port))
             role.ready(_READY_AFTER_DRAINING_S if parameters.leftover is Leftover.DRAIN else _READY_S)
+        for broker in brokers:
+            broker.command(MEASURE)
         begin_ns = now_ns() + _LEAD_NS
         for role in (*receivers, *senders):
             role.begin(begin_ns)

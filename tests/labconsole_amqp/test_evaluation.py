@@ -234,6 +234,32 @@ def test_the_warm_up_of_each_sender_does_not_count() -> None:
     assert {metric.samples for metric in result.metrics if metric.name in ("throughput", "latency_mean")} == {12}
 
 
+def test_a_console_that_only_receives_tells_the_warm_up_of_several_senders_by_their_numbers() -> None:
+    # The second sender is late: its warm-up comes after messages of the first one that count.
+    numbers = np.array([message_number(0, seq) for seq in range(10)] + [message_number(1, seq) for seq in range(10)])
+    received_ns = np.arange(20) * MS
+    received = received_table(received_ns, EPOCH_MS + received_ns // MS, numbers)
+    received["stamp_ms"][10:14] -= 1000
+    parameters = AmqpParameters(
+        mode="receiver", broker="external", numbered=True, senders=2, receivers=1, warm_up=4, count=6
+    )
+    events = [event("receiver-0", WALL_OFFSET, offset_ns=EPOCH_MS * MS), *ended(0)]
+    result = evaluate(parameters, Tables({("received", "receiver-0"): received}), events)
+    assert figures(result)["latency_max"] == 0.0
+    assert {metric.samples for metric in result.metrics if metric.name in ("throughput", "latency_mean")} == {12}
+
+
+def test_sending_figures_need_the_end_of_every_sender() -> None:
+    tables = Tables({("sent", f"sender-{index}"): sent_table(np.arange(10) * MS) for index in (0, 1)})
+    parameters = AmqpParameters(numbered=True, senders=2, count=10)
+    slow = event("sender-1", CONNECTED, connect_ns=5 * MS, attach_ns=MS)
+    events = [slow if e.source == "sender-1" and e.name == CONNECTED else e for e in ended(2, end_ns=10 * MS)]
+    found = figures(evaluate(parameters, tables, events))
+    assert (found["connect_time"], found["send_duration"], found["send_rate"]) == (4.0, 14.0, 2000.0)
+    killed = [e for e in events if not (e.source == "sender-1" and e.name == WORK_DONE)]
+    assert not {"send_duration", "send_rate"} & set(figures(evaluate(parameters, tables, killed)))
+
+
 def test_open_loop_latency_counts_from_the_intended_time() -> None:
     sent = sent_table(np.full(3, 100 * MS))
     sent["intended_ns"] = np.array([0, 10, 20]) * MS

@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from labconsole_amqp.broker import BrokerSettings
 from labconsole_amqp.samples import WALL_OFFSET
 from labconsole_amqp.trial import AmqpTrial
 from labconsole_ui.live.model import LiveRun
+from tests.labconsole_amqp.embedded import serving
 from tests.labconsole_amqp.lab import Lab, Outcome
 
 pytestmark = pytest.mark.usefixtures("lab_home")
@@ -80,6 +82,18 @@ def test_the_stamp_is_at_most_one_step_and_one_chunk_before_the_time_of_sending(
     early_ms = (outcome.column("sent", "sent_ns") + offset_ns) / 1e6 - outcome.column("sent", "stamp_ms")
     assert early_ms.min() > -0.5
     assert np.median(early_ms) < 2.0
+
+
+def test_a_console_that_only_receives_shows_and_stores_the_same_messages_after_the_warm_up(tmp_path: Path) -> None:
+    with serving(BrokerSettings(queues=("q",))) as broker:
+        shared = {"broker": "external", "port": broker.plain.port, "address": "q", "test": 1, "numbered": True}
+        shared |= {"senders": 2, "count": 50, "warm_up": 20}
+        assert Lab(tmp_path / "sender").run(mode="sender", **shared).failure is None
+        outcome = Lab(tmp_path / "receiver").run(mode="receiver", **shared)
+    assert outcome.failure is None
+    assert outcome.figures["received"] == 140
+    latency = {metric.name: metric.samples for metric in outcome.evaluation.metrics}["latency_mean"]
+    assert outcome.frame.channels["latency"].count == latency == 100
 
 
 def test_without_live_view_a_run_gives_the_same_figures(tmp_path: Path) -> None:
