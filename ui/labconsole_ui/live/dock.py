@@ -137,6 +137,10 @@ class LiveView(QWidget):
         self._note.setText(self._explanation())
         self._side.setToolTip(self._explanation())
         self._strip.set_figures(self._figures())
+        for layout in (self._strip.layout(), self._column, self._halves):
+            # Before anything is painted: other captions may need another height.
+            if layout is not None:
+                layout.activate()
         live, off = self._live, self.off_box.isChecked()
         if live is None or off:
             return
