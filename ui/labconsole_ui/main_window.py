@@ -9,11 +9,12 @@ from PySide6.QtWidgets import QMainWindow, QVBoxLayout, QWidget
 from labconsole.engine.queue import QueueState
 from labconsole.plugin import load_dotted
 from labconsole.profile import list_profiles
-from labconsole.store.records import RunStatus
+from labconsole.store.errors import StoreError
 from labconsole_ui import layout
 from labconsole_ui.broken_page import BrokenPage
 from labconsole_ui.campaign_watch import CampaignWatch
 from labconsole_ui.closing import CloseChoice, CloseQuestion
+from labconsole_ui.failures import FailedRuns
 from labconsole_ui.guide_page import GuidePage, guide_path
 from labconsole_ui.help_page import HelpPage, show_about
 from labconsole_ui.history.view import HistoryView
@@ -56,6 +57,9 @@ class MainWindow(QMainWindow):
         self.messages = MessageBar(theme)
         self.pages = Pages(theme)
         self.launcher = Launcher(bridge, plugins, self.messages.show_message)
+        self.failures = FailedRuns(
+            bridge, services.reader, self.messages.show_message, self.open_run, self.launcher.run_again, self
+        )
         self.watch = CampaignWatch(bridge)
         self.navigation = Navigation(plugins, theme)
         self.queue_view = QueueView(bridge, theme)
@@ -151,11 +155,17 @@ class MainWindow(QMainWindow):
 
     def use_parameters(self, run_id: int) -> None:
         """Fill the form of a run's trial with that run's parameters."""
-        with self.services.reader() as reader:
-            row = reader.run(run_id).row
-        panel = self.open_trial(row.kind)
-        if panel is not None:
-            panel.use_parameters(row.parameters)
+        try:
+            with self.services.reader() as reader:
+                row = reader.run(run_id).row
+            panel = self.open_trial(row.kind)
+        except StoreError as error:
+            self._say_failed(str(error))
+        except KeyError:
+            self._say_failed(self.tr("The trial {kind} of this run is not installed here.").format(kind=row.kind))
+        else:
+            if panel is not None:
+                panel.use_parameters(row.parameters)
 
     def run_demo(self) -> None:
         """Run the demo campaign, with the live plots in front; its runs are compared when they are done."""
@@ -311,7 +321,8 @@ class MainWindow(QMainWindow):
         self.history_view.use_parameters.connect(self.use_parameters)
         self.launcher.launched.connect(self._launched)
         self.watch.done.connect(self._campaign_done)
-        bridge.finished.connect(self._run_finished)
+        bridge.failed.connect(self._say_failed)
+        self.queue_view.failed.connect(self._say_failed)
         bridge.items_changed.connect(self._close_if_done)
 
     def _start_page(self) -> StartPage:
@@ -348,21 +359,8 @@ class MainWindow(QMainWindow):
         self._campaigns_told[tuple(run_ids)] = told = Message(tone, message, link=link)
         self.messages.show_message(told)
 
-    def _run_finished(self, run_id: int, status: RunStatus) -> None:
-        if status not in (RunStatus.FAILED, RunStatus.INTERRUPTED):
-            return
-        item = next((item for item in self.services.bridge.queue.items if item.run_id == run_id), None)
-        reason = item.reason if item is not None and item.reason else self.tr("The reason is in its events.")
-        name = item.scenario if item is not None else ""
-        if status is RunStatus.FAILED:
-            text = self.tr("Run {run} ({name}) failed: {reason} What it measured until then is kept.")
-        else:
-            text = self.tr("Run {run} ({name}) was interrupted: {reason} What it measured until then is kept.")
-        sentence = reason if reason.endswith((".", "!", "?")) else f"{reason}."
-        message = text.format(run=run_id, name=name, reason=sentence)
-        self.messages.show_message(
-            Message(Tone.BAD, message, link=(self.tr("Open run"), lambda: self.open_run(run_id)))
-        )
+    def _say_failed(self, sentence: str) -> None:
+        self.messages.show_message(Message(Tone.BAD, sentence))
 
     def _close_page(self) -> None:
         self.pages.close_page(self.pages.currentIndex())

@@ -39,14 +39,19 @@ _ICONS = {Tone.INFO: "info", Tone.GOOD: "good", Tone.WARNING: "warning", Tone.BA
 _COLOURS = {Tone.INFO: "link", Tone.GOOD: "good", Tone.WARNING: "warning", Tone.BAD: "bad"}
 
 
+Link = tuple[str, Callable[[], None]]
+"""A button's text and what it does."""
+
+
 @dataclass(frozen=True)
 class Message:
-    """A sentence for the operator. `link` is a button's text and what it does; `details` is for the maker."""
+    """A sentence for the operator. `link` leads on, `remedy` puts it right; `details` is for the maker."""
 
     tone: Tone
     sentence: str
     details: str = ""
-    link: tuple[str, Callable[[], None]] | None = None
+    link: Link | None = None
+    remedy: Link | None = None
 
 
 class MessageBar(QWidget):
@@ -100,7 +105,7 @@ class MessageBar(QWidget):
 
 
 class MessageEntry(QFrame):
-    """One message. `followed` is emitted when its link was used."""
+    """One message. `followed` is emitted when its link or its remedy was used."""
 
     followed = Signal()
 
@@ -120,11 +125,11 @@ class MessageEntry(QFrame):
         self.sentence_label.setTextFormat(Qt.TextFormat.PlainText)
         self.sentence_label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         line.addWidget(self.sentence_label, 1)
+        if message.remedy is not None:
+            self.remedy_button = self._link_button(message.remedy)
+            line.addWidget(self.remedy_button)
         if message.link is not None:
-            text, action = message.link
-            self.link_button = QPushButton(text)
-            self.link_button.clicked.connect(action)
-            self.link_button.clicked.connect(self.followed)
+            self.link_button = self._link_button(message.link)
             line.addWidget(self.link_button)
         if message.details:
             self.details_button = QPushButton(self.tr("Details"))
@@ -139,6 +144,13 @@ class MessageEntry(QFrame):
         self.close_button.setAccessibleName(self.tr("Close this message"))
         self.close_button.setToolTip(self.tr("Close this message"))
         line.addWidget(self.close_button, 0, Qt.AlignmentFlag.AlignTop)
+
+    def _link_button(self, link: Link) -> QPushButton:
+        text, action = link
+        button = QPushButton(text)
+        button.clicked.connect(action)
+        button.clicked.connect(self.followed)
+        return button
 
     def _details(self, text: str) -> QWidget:
         box = QWidget()

@@ -16,6 +16,7 @@ from pytestqt.qtbot import QtBot
 from labconsole.engine.queue import QueueState
 from labconsole.plugin import BrokenPlugin, Plugin, Plugins
 from labconsole.store.records import NewCampaign, NewScenario, RunStatus
+from labconsole_amqp.broker import BrokerSettings
 from labconsole_ui.closing import CloseQuestion
 from labconsole_ui.layout import LAYOUT_VERSION, in_front
 from labconsole_ui.main_window import MainWindow
@@ -28,6 +29,7 @@ from labconsole_ui.services import Services
 from labconsole_ui.settings import WindowState
 from labconsole_ui.start_page import StartPage
 from labconsole_ui.theme import Theme, ThemeMode
+from tests.labconsole_amqp.embedded import serving
 
 from .slot_watch import SlotWatch
 
@@ -139,6 +141,47 @@ def test_failed_run_is_told_with_its_reason_and_leads_to_the_run(qtbot: QtBot, w
     assert "kept" in entry.message.sentence
     qtbot.mouseClick(entry.link_button, Qt.MouseButton.LeftButton)
     assert window.pages.current_key == f"run:{run_id}"
+
+
+def test_queue_that_is_not_empty_is_drained_by_the_button_of_its_message(qtbot: QtBot, window: MainWindow) -> None:
+    bridge = window.services.bridge
+    with serving(BrokerSettings(queues=("q",))) as broker:
+        through: dict[str, object] = {"broker": "external", "host": "127.0.0.1", "port": broker.ports.plain}
+        through |= {"address": "q", "count": 20}
+        with qtbot.waitSignal(bridge.finished, timeout=30_000) as left:
+            bridge.queue.submit(campaign("Left", mode="sender", **through))
+        assert left.args[1] is RunStatus.FINISHED
+        with qtbot.waitSignal(bridge.finished, timeout=30_000):
+            bridge.queue.submit(campaign("Refused", **through))
+        (entry,) = window.messages.entries()
+        assert "is not empty, 20 messages lie in it" in entry.message.sentence
+        assert entry.remedy_button.text() == "Drain the queue and run again"
+        with qtbot.waitSignal(bridge.finished, timeout=30_000) as again:
+            qtbot.mouseClick(entry.remedy_button, Qt.MouseButton.LeftButton)
+    assert again.args[1] is RunStatus.FINISHED
+    assert window.messages.entries() == []
+    with window.services.reader() as reader:
+        row = reader.run(again.args[0]).row
+    assert (row.scenario, row.parameters["leftover"], row.parameters["count"]) == ("Refused", "drain", 20)
+
+
+def test_store_that_refuses_is_told_once(qtbot: QtBot, window: MainWindow) -> None:
+    queue = window.services.bridge.queue
+    (run_id,) = queue.submit(campaign("A"))
+    qtbot.waitUntil(lambda: not queue.busy, timeout=30_000)
+    queue.store.close()
+    window.queue_view.select(run_id)
+    window.queue_view.repeat_action.trigger()
+    assert len(window.messages.entries()) == 1
+
+
+def test_run_of_a_trial_that_is_not_installed_is_told(window: MainWindow) -> None:
+    window.services.bridge.queue.pause()
+    foreign = NewScenario("A", "gone.trial", {})
+    (run_id,) = window.services.bridge.queue.submit(NewCampaign("mine", "Mine", "", 1, (foreign,), ((0, 1),)))
+    window.use_parameters(run_id)
+    (entry,) = window.messages.entries()
+    assert entry.message.sentence == "The trial gone.trial of this run is not installed here."
 
 
 def test_killed_run_is_told_and_its_samples_so_far_are_there(qtbot: QtBot, window: MainWindow) -> None:
