@@ -156,7 +156,9 @@ def fault_sentence(error: ValidationError, model: type[BaseModel]) -> str:
         return f"the key {key} is missing."
     message = first["msg"].removeprefix("Value error, ")
     message = message[0].lower() + message[1:]
-    given = "" if isinstance(first["input"], (dict, list)) else f" (it is {first['input']!r})"
+    # A validator of the model's own says all that is needed, and may have been given a default.
+    own = first["type"] == "value_error" or isinstance(first["input"], (dict, list))
+    given = "" if own else f" (it is {first['input']!r})"
     return f"{key}: {message}{given}." if key else f"{message}."
 
 

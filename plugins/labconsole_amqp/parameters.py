@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, ValidationInfo, field_validator
 
 from labconsole.trial import Parameters
 from labconsole_amqp.choices import LABELS, BrokerChoice, Leftover, Loop, Mode, Settlement, TlsVersion
@@ -337,31 +337,41 @@ class AmqpParameters(Parameters):
         ),
     ] = ""
 
-    @model_validator(mode="after")
-    def _consistent(self) -> Self:
-        if self.mode is not Mode.BOTH and self.broker is BrokerChoice.EMBEDDED:
+    # What does not go together is a fault of the field that comes last, so that a form can say it there. A field that
+    # is wrong by itself is not in `info.data`.
+
+    @field_validator("broker")
+    @classmethod
+    def _in_reach_of_the_other_console(cls, broker: BrokerChoice, info: ValidationInfo) -> BrokerChoice:
+        if broker is BrokerChoice.EMBEDDED and info.data.get("mode", Mode.BOTH) is not Mode.BOTH:
             raise ValueError("a console that plays one end needs an external broker: set `broker` to external")
-        if self.tls:
-            self._require_pairs()
-        if (self.senders > 1 or self.receivers > 1) and not self.numbered:
+        return broker
+
+    @field_validator("numbered")
+    @classmethod
+    def _told_apart(cls, numbered: bool, info: ValidationInfo) -> bool:
+        if not numbered and (info.data.get("senders", 1) > 1 or info.data.get("receivers", 1) > 1):
             raise ValueError(
                 "with several senders or receivers messages must be numbered to be told apart: set `numbered` to true"
             )
-        return self
+        return numbered
 
-    def _require_pairs(self) -> None:
+    @field_validator("sender_key", "receiver_key")
+    @classmethod
+    def _in_pairs(cls, key: str, info: ValidationInfo) -> str:
         """An identity of the operator's is certificate and key; of the other end, its certificate is enough."""
-        for role, certificate, key in (
-            ("sender", self.sender_certificate, self.sender_key),
-            ("receiver", self.receiver_certificate, self.receiver_key),
-        ):
-            if key and not certificate:
-                raise ValueError(
-                    f"a key needs its certificate: set `{role}_certificate` too, or leave `{role}_key` out for the lab "
-                    "identity"
-                )
-            if certificate and not key and self.mode in (Mode.BOTH, Mode(role)):
-                raise ValueError(f"a {role} proves itself with a key: set `{role}_key` to that of `{role}_certificate`")
+        if info.data.get("test", 1) < 2:
+            return key
+        role = str(info.field_name).removesuffix("_key")
+        certificate = info.data.get(f"{role}_certificate", "")
+        if key and not certificate:
+            raise ValueError(
+                f"a key needs its certificate: set `{role}_certificate` too, or leave `{role}_key` out for the lab "
+                "identity"
+            )
+        if certificate and not key and info.data.get("mode") in (Mode.BOTH, Mode(role)):
+            raise ValueError(f"a {role} proves itself with a key: set `{role}_key` to that of `{role}_certificate`")
+        return key
 
     @property
     def tls(self) -> bool:

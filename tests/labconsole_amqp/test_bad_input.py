@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from labconsole.plugin import Plugins
 from labconsole.profile import ProfileError, load_profile
@@ -23,6 +24,7 @@ from labconsole_amqp.broker_queue import QueueLimits
 from labconsole_amqp.broker_sasl import Access
 from labconsole_amqp.fastlink import TlsSettings
 from labconsole_amqp.link_role import full_sentence
+from labconsole_amqp.parameters import AmqpParameters
 from tests.helpers.identities import EXPIRED, foreign_authority, write_identity
 from tests.labconsole_amqp.embedded import Serving, broker_process, serving
 from tests.labconsole_amqp.lab import Lab, Outcome, run
@@ -225,6 +227,24 @@ class TestIdentities:
         file.write_text("\n".join(["format = 1", 'kind = "amqp.messaging"', "[parameters]", "test = 3", *lines]))
         with pytest.raises(ProfileError, match=re.escape(told)):
             load_profile(str(file), Plugins.discover())
+
+    @pytest.mark.parametrize(
+        ("settings", "field", "told"),
+        (
+            ({"sender_key": "k.pem"}, "sender_key", "set `sender_certificate` too"),
+            ({"receiver_certificate": "c.pem"}, "receiver_key", "set `receiver_key` to that of"),
+            ({"mode": "sender"}, "broker", "needs an external broker"),
+            ({"receivers": 2}, "numbered", "set `numbered` to true"),
+        ),
+    )
+    def test_what_does_not_go_together_is_said_at_a_field(
+        self, settings: dict[str, Any], field: str, told: str
+    ) -> None:
+        with pytest.raises(ValidationError) as caught:
+            AmqpParameters(test=3, **settings)
+        (error,) = caught.value.errors()
+        assert error["loc"] == (field,)
+        assert told in error["msg"]
 
     def test_a_certificate_of_the_other_end_needs_no_key(self, tmp_path: Path) -> None:
         file = tmp_path / "trial.toml"
