@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 now_ns = time.perf_counter_ns
 """Monotonic time in ns; system-wide on Linux, macOS and Windows, so processes of one host can be compared."""
@@ -12,6 +12,11 @@ now_ns = time.perf_counter_ns
 def wall_now() -> datetime:
     """The current wall time, UTC: a label for people and a part of wire formats, never a measure."""
     return datetime.now(UTC)
+
+
+def wall_time(t_ns: int, offset_ns: int) -> datetime:
+    """The wall time, UTC, of the moment `t_ns` of a clock whose `wall_offset_ns` was `offset_ns`; to 1 µs."""
+    return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=(t_ns + offset_ns) // 1000)
 
 
 def wall_offset_ns() -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import threading
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -15,9 +16,10 @@ from labconsole.analysis.figures import format_number
 from labconsole.cli.exit_codes import FINISHED
 from labconsole.cli.run import run_as_json
 from labconsole.cli.terminal import output
+from labconsole.clock import wall_time
 from labconsole.engine.queue import RunQueue
 from labconsole.locations import database_path
-from labconsole.report.csv_export import export_run
+from labconsole.report.csv_export import export_run, flat_provenance
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunDetail
 
@@ -126,3 +128,28 @@ def _print(detail: RunDetail) -> None:
         console.print(f"{verdict.result}: {verdict.name}: {verdict.reason}")
     changed = ", ".join(f"{name}={value}" for name, value in row.parameters.items() if value != "")
     console.print(f"Parameters: {changed}")
+    if detail.sites:
+        console.print(_sites(detail.sites))
+    if detail.events:
+        console.print(_events(detail))
+    provenance = Table("Measured with", "", box=None)
+    for name, value in flat_provenance(detail):
+        provenance.add_row(name, str(value))
+    console.print(provenance)
+
+
+def _sites(sites: Sequence[Mapping[str, str]]) -> Table:
+    """The sites beside each other, with a line for each thing that is said of one."""
+    table = Table("Site", *(site.get("name", "") for site in sites), box=None)
+    for key in dict.fromkeys(key for site in sites for key in site if key != "name"):
+        table.add_row(key.replace("_", " "), *(site.get(key, "–") for site in sites))
+    return table
+
+
+def _events(detail: RunDetail) -> Table:
+    table = Table("Time (UTC)", "From", "Level", "Event", box=None)
+    offset = detail.provenance.get("wall_offset_ns")
+    for event in detail.events:
+        time = "–" if offset is None else f"{wall_time(event.t_ns, int(offset)):%H:%M:%S.%f}"[:-3]
+        table.add_row(time, event.source, event.level, event.message)
+    return table

@@ -1,4 +1,4 @@
-"""Runs as CSV files (RFC 4180, UTF-8): parameters, metrics, events, and the samples of each series."""
+"""Runs as CSV files (RFC 4180, UTF-8): parameters, sites, provenance, metrics, events, and samples of each series."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import errno
 import re
 import secrets
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
 from itertools import repeat
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from labconsole.clock import wall_time
 from labconsole.store.encoding import time_to_text, to_json
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunDetail, StoredSeries
@@ -35,12 +35,17 @@ class ExportError(TrialError):
 def export_run(reader: Reader, run_id: int, directory: Path) -> list[Path]:
     """Write one run to `directory` (made if needed) and return the files.
 
-    `parameters.csv`, `metrics.csv`, `events.csv` and, for each series, `samples-<series>.csv` with a row per sample of
-    every role. Files of the same name are replaced, each at once. Raises StoreError and ExportError.
+    `parameters.csv`, `provenance.csv`, `sites.csv` (where the profile named sites: one a row), `metrics.csv`,
+    `events.csv` and, for each series, `samples-<series>.csv` with a row per sample of every role. Files of the same
+    name are replaced, each at once. Raises StoreError and ExportError.
     """
     detail = reader.run(run_id)
+    keys = list(dict.fromkeys(key for site in detail.sites for key in site))
+    sites = ([site.get(key, "") for key in keys] for site in detail.sites)
     files = [
         _write(directory / "parameters.csv", ("parameter", "value"), _safe_rows(_flat(detail.row.parameters))),
+        _write(directory / "provenance.csv", ("what", "value"), _safe_rows(flat_provenance(detail))),
+        *([_write(directory / "sites.csv", keys, _safe_rows(sites))] if keys else []),
         export_metrics(reader, [run_id], directory / "metrics.csv"),
         _write(directory / "events.csv", _EVENT_COLUMNS, _safe_rows(_events(detail))),
     ]
@@ -59,6 +64,11 @@ def export_metrics(reader: Reader, run_ids: Iterable[int], path: Path) -> Path:
     return _write(path, _METRIC_COLUMNS, _safe_rows(rows))
 
 
+def flat_provenance(detail: RunDetail) -> Iterator[tuple[str, Any]]:
+    """What a run was measured with, and what a reader of its figures must know, as (dotted name, value) pairs."""
+    yield from _flat({"run": detail.row.uuid, "warnings": list(detail.warnings), **detail.provenance})
+
+
 def _metrics(detail: RunDetail) -> Iterator[Sequence[Any]]:
     row = detail.row
     times = [time_to_text(moment) if moment else "" for moment in (row.started, row.ended)]
@@ -73,13 +83,9 @@ def _events(detail: RunDetail) -> Iterator[Sequence[Any]]:
     """Events with their wall time, as far as the run knows the offset of its clock to it."""
     offset = detail.provenance.get("wall_offset_ns")
     for event in detail.events:
-        wall = "" if offset is None else time_to_text(_wall_time(event.t_ns + int(offset)))
+        wall = "" if offset is None else time_to_text(wall_time(event.t_ns, int(offset)))
         data = to_json(event.data) if event.data else ""
         yield wall, event.t_ns, event.source, str(event.level), event.name, event.message, data
-
-
-def _wall_time(unix_ns: int) -> datetime:
-    return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=unix_ns // 1000)
 
 
 def _samples(samples: StoredSamples, of_name: Sequence[StoredSeries]) -> Iterator[Sequence[Any]]:

@@ -132,7 +132,8 @@ def _status(database: Path, run_id: int) -> RunStatus | None:
 
 
 def test_what_lies_in_the_database_can_be_listed_shown_and_exported(labconsole: CommandLine, tmp_path: Path) -> None:
-    profile = labconsole.profile(profile_text({"count": 1000}, {"fault": "refuse"}))
+    sites = '[[sites]]\nname = "State A"\nhost_name = "a.example"\n[[sites]]\nname = "State B"\nremarks = "far"\n'
+    profile = labconsole.profile(profile_text({"count": 1000}, {"fault": "refuse"}) + sites)
     labconsole("run", profile)
     listed = labconsole("runs")
     assert listed.returncode == 0
@@ -145,6 +146,11 @@ def test_what_lies_in_the_database_can_be_listed_shown_and_exported(labconsole: 
     assert detail["provenance"]["seed"] == detail["seed"]
     told = labconsole("show", "2")
     assert "failed: The counter refuses to go on: ask it nicely." in told.stdout and "Parameters: " in told.stdout
+    lines = [line.split() for line in told.stdout.splitlines()]
+    assert ["Site", "State", "A", "State", "B"] in lines and ["remarks", "–", "far"] in lines
+    assert any(line[1:3] == ["worker", "error"] and "The counter refuses" in " ".join(line) for line in lines)
+    assert ["seed", str(json.loads(labconsole("show", "2", "--json").stdout)["seed"])] in lines
+    assert any(line[:1] == ["cpu"] for line in lines) and ["live_view_hz", "4.0"] in lines
 
     exported = labconsole("export", "1", "--csv", tmp_path / "out")
     assert exported.returncode == 0
@@ -152,6 +158,7 @@ def test_what_lies_in_the_database_can_be_listed_shown_and_exported(labconsole: 
     with files["samples-counted.csv"].open(encoding="utf-8") as file:
         assert len(list(csv.reader(file))) == 1001
     assert {"parameters.csv", "metrics.csv", "events.csv", "samples-resources.csv"} <= set(files)
+    assert {"provenance.csv", "sites.csv"} <= set(files)
 
 
 @pytest.mark.parametrize("command", [["show", "7"], ["export", "7", "--csv", "out"]])

@@ -72,7 +72,7 @@ def table(path: Path) -> list[list[str]]:
 def test_a_run_becomes_these_files_and_nothing_else(reader: Reader, runs: list[int], tmp_path: Path) -> None:
     directory = tmp_path / "new" / "csv"
     files = export_run(reader, runs[0], directory)
-    names = ["parameters.csv", "metrics.csv", "events.csv", "samples-messages.csv"]
+    names = ["parameters.csv", "provenance.csv", "metrics.csv", "events.csv", "samples-messages.csv"]
     assert [file.name for file in files] == names
     assert sorted(entry.name for entry in directory.iterdir()) == sorted(names)
 
@@ -105,7 +105,7 @@ def test_metrics_have_a_row_per_run_and_metric(reader: Reader, runs: list[int], 
 
 
 def test_events_have_their_wall_time(reader: Reader, runs: list[int], tmp_path: Path) -> None:
-    (_, event) = table(export_run(reader, runs[0], tmp_path)[2])
+    (_, event) = table(export_run(reader, runs[0], tmp_path)[3])
     assert event[:5] == ["2026-11-20T12:00:00.000001Z", "1500", "sender", "warning", "slow"]
     assert event[6] == '{"a":1}'
 
@@ -113,7 +113,7 @@ def test_events_have_their_wall_time(reader: Reader, runs: list[int], tmp_path: 
 def test_texts_that_a_spreadsheet_would_run_are_marked_and_numbers_are_not(
     reader: Reader, runs: list[int], tmp_path: Path
 ) -> None:
-    parameters, metrics, events, _ = (table(path) for path in export_run(reader, runs[0], tmp_path))
+    parameters, _, metrics, events, _ = (table(path) for path in export_run(reader, runs[0], tmp_path))
     assert parameters[1:] == [
         ["host", "'=cmd|' /C calc'!A0"],
         ["load.rate", "-2.5"],
@@ -155,7 +155,7 @@ def test_a_file_that_cannot_be_completed_leaves_the_old_one(
     with pytest.raises(Exception, match="damaged"):
         export_run(reader, runs[0], directory)
     assert path.read_bytes() == before
-    assert len(list(directory.iterdir())) == 4
+    assert len(list(directory.iterdir())) == 5
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="limits of file sizes are POSIX")
@@ -198,3 +198,25 @@ def test_a_long_run_is_exported_in_flat_memory(store: Store, reader: Reader, run
         tracemalloc.stop()
     assert path.stat().st_size > 3_000_000
     assert peak < 8_000_000
+
+
+def test_sites_and_provenance_go_along(store: Store, reader: Reader, tmp_path: Path) -> None:
+    sites = ({"name": "State A", "remarks": "=1+1"}, {"name": "State B", "host": "10.0.0.7"})
+    campaign = NewCampaign("demo", "Demo", "", 1, (NewScenario("s", "swim", {}),), ((0, 1),), sites)
+    (run,) = store.add_campaign(campaign, this_process(), NOW)
+    provenance = {"cpu": "i7", "packages": {"numpy": "2.0"}, "live_view_hz_later": [0.0, 8.0]}
+    store.run_started(run, this_process(), provenance, ["Closed loop."], NOW)
+    files = {path.name: table(path) for path in export_run(reader, run, tmp_path)}
+    assert files["sites.csv"] == [
+        ["name", "remarks", "host"],
+        ["State A", "'=1+1", ""],
+        ["State B", "", "10.0.0.7"],
+    ]
+    assert files["provenance.csv"] == [
+        ["what", "value"],
+        ["run", reader.run(run).row.uuid],
+        ["warnings", '["Closed loop."]'],
+        ["cpu", "i7"],
+        ["live_view_hz_later", "[0.0,8.0]"],
+        ["packages.numpy", "2.0"],
+    ]
