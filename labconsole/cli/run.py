@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
+from labconsole.cli.asking import ask_secrets
 from labconsole.cli.comparison import print_comparison
 from labconsole.cli.exit_codes import BAD_USAGE, CANCELLED, FAILED, FINISHED, THRESHOLD_MISSED
 from labconsole.cli.terminal import output
@@ -43,6 +44,10 @@ def run(arguments: argparse.Namespace) -> int:
         overrides[key.strip()] = value.strip()
     plugins = Plugins.discover()
     campaign = campaign_of(load_profile(arguments.profile, plugins, overrides, arguments.repeat))
+    try:
+        secrets = ask_secrets(campaign, plugins)
+    except KeyboardInterrupt:
+        return CANCELLED
     database: Path = arguments.db or database_path()
     wakeup = threading.Event()
     queue = RunQueue(database, live_hz=_LIVE_HZ, wake=wakeup.set)
@@ -50,7 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         queue.recover()
         with _Progress(queue, quiet=arguments.json) as progress, _interrupts(wakeup) as cancelled:
-            run_ids = queue.submit(campaign)
+            run_ids = queue.submit(campaign, secrets)
             reported = 0
             while queue.busy:
                 if cancelled:

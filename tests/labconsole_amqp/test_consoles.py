@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -25,6 +26,7 @@ from labconsole_amqp.broker_queue import QueueLimits
 from labconsole_amqp.broker_sasl import Access
 from labconsole_amqp.fastlink import TlsSettings
 from tests.helpers.identities import write_identity
+from tests.helpers.terminal import Terminal
 from tests.labconsole_amqp.embedded import Serving, serving
 from tests.labconsole_amqp.lab import Lab, Outcome
 
@@ -159,8 +161,9 @@ def profile(path: Path, settings: dict[str, Any]) -> Path:
     return path
 
 
+@pytest.mark.parametrize("given", ("by files", "at prompts"))
 def test_two_command_lines_with_two_databases_and_no_secret_anywhere(
-    broker: Serving, site: Site, tmp_path: Path, own_home: Path
+    given: str, broker: Serving, site: Site, tmp_path: Path, own_home: Path
 ) -> None:
     password_file = tmp_path / "password"
     password_file.touch(0o600)
@@ -169,26 +172,26 @@ def test_two_command_lines_with_two_databases_and_no_secret_anywhere(
     secrets = [PASSWORD.encode(), *(b"passphrase of state-" + letter for letter in (b"x", b"y"))]
     consoles, seen = [], []
     for mode in ("receiver", "sender"):
-        file = profile(tmp_path / f"{mode}.toml", external(broker, site, mode, 4, **login))
-        arguments = [sys.executable, "-m", "labconsole.cli.main", "run", str(file), "--json", "--db"]
-        consoles.append(
-            subprocess.Popen(
-                [*arguments, str(own_home / f"{mode}.db")],
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                env={**os.environ, "PYTHONTRACEMALLOC": "0"},
-            )
-        )
-    while any(console.poll() is None for console in consoles):
+        prompted = {"password_file": "", f"{mode}_passphrase_file": ""} if given == "at prompts" else {}
+        file = profile(tmp_path / f"{mode}.toml", external(broker, site, mode, 4, **login) | prompted)
+        console = Terminal(run_command(file, own_home / f"{mode}.db"), os.environ)
+        consoles.append(console)
+        if prompted:
+            own = site.sender if mode == "sender" else site.receiver
+            console.answer("Passphrase for user operator at 127.0.0.1: ", PASSWORD)
+            console.answer(f"Passphrase for the key of the {mode}, {own.key}: ", f"passphrase of {own.key.stem[:-4]}")
+    while any(console.process.poll() is None for console in consoles):
         for child in psutil.Process().children(recursive=True):
             seen.append(_shown(child))
+        for console in consoles:
+            console.read()
         time.sleep(0.2)
     results = []
     for console in consoles:
-        out, err = console.communicate()
-        assert console.returncode == 0, err.decode()
+        code, out = console.finish()
+        assert code == 0, console.shown.decode()
         results.append(json.loads(out))
-        seen += [out, err]
+        seen += [out, console.shown]
     received, sent = results
     assert received["metrics"]["received"]["value"] == sent["metrics"]["sent"]["value"] == 200
     assert (received["metrics"]["lost"]["value"], received["metrics"]["failed_verifications"]["value"]) == (0, 0)
@@ -207,6 +210,50 @@ def test_two_command_lines_with_two_databases_and_no_secret_anywhere(
     assert len(seen) > 20
     for secret in secrets:
         assert not any(secret in text for text in seen)
+
+
+def run_command(file: Path, database: Path) -> list[str]:
+    """The command that runs a profile and prints JSON."""
+    return [sys.executable, "-m", "labconsole.cli.main", "run", str(file), "--json", "--db", str(database)]
+
+
+@pytest.mark.parametrize(
+    ("entered", "reason"),
+    [
+        ("not the passphrase", "does not open: the passphrase is wrong, or it is damaged."),
+        ("", "There is no passphrase for the key of the sender"),
+    ],
+)
+def test_a_wrong_or_missing_passphrase_fails_the_run_in_a_sentence(
+    entered: str, reason: str, broker: Serving, site: Site, tmp_path: Path
+) -> None:
+    settings = external(broker, site, "sender", 2, sender_passphrase_file="")
+    console = Terminal(run_command(profile(tmp_path / "own.toml", settings), tmp_path / "runs.db"), os.environ)
+    console.answer("Passphrase for the key of the sender, ", entered)
+    code, out = console.finish()
+    result = json.loads(out)
+    assert (code, result["status"]) == (1, "failed")
+    assert reason in result["reason"]
+    assert b"Traceback" not in console.shown
+
+
+def test_ctrl_c_at_the_question_runs_nothing(broker: Serving, site: Site, tmp_path: Path) -> None:
+    settings = external(broker, site, "sender", 2, sender_passphrase_file="")
+    console = Terminal(run_command(profile(tmp_path / "own.toml", settings), tmp_path / "runs.db"), os.environ)
+    console.wait_for("Passphrase for the key of the sender, ")
+    console.process.send_signal(signal.SIGINT)
+    code, out = console.finish()
+    assert (code, out) == (130, b"")
+    assert b"Traceback" not in console.shown
+    assert not (tmp_path / "runs.db").exists()
+
+
+def test_without_a_terminal_nobody_is_asked(broker: Serving, site: Site, tmp_path: Path) -> None:
+    settings = external(broker, site, "sender", 2, sender_passphrase_file="")
+    command = run_command(profile(tmp_path / "own.toml", settings), tmp_path / "runs.db")
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=60)
+    assert done.returncode == 1
+    assert json.loads(done.stdout)["reason"].startswith("There is no passphrase for the key of the sender")
 
 
 def _shown(process: psutil.Process) -> bytes:
