@@ -17,7 +17,7 @@ from labconsole_ui.form.spec import FieldSpec
 from labconsole_ui.panel import Fact, PanelContext, TrialPanel
 from labconsole_ui.segmented import Segment, SegmentedEditor
 
-_ICONS = {1: "live", 2: "lock", 3: "shield", 4: "plugin-keypool"}
+_ICONS = {1: "live", 2: "lock", 3: "shield", 4: "key"}
 
 
 def make_panel(context: PanelContext) -> AmqpPanel:

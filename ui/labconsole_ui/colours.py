@@ -101,15 +101,3 @@ DARK = Colours(
     grid="#3d4856",
     series=("#038ad5", "#dd6715", "#64e694", "#b27386", "#ffc848", "#b3e8ff", "#a79bca", "#f2fce4"),
 )
-
-
-def contrast(first: str, second: str) -> float:
-    """Contrast ratio (1-21) of two `#rrggbb` colours, as WCAG 2.1 defines it."""
-    high, low = sorted((_luminance(first), _luminance(second)), reverse=True)
-    return (high + 0.05) / (low + 0.05)
-
-
-def _luminance(colour: str) -> float:
-    parts = [int(colour[start : start + 2], 16) / 255 for start in (1, 3, 5)]
-    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue

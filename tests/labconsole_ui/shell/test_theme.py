@@ -12,10 +12,22 @@ from PySide6.QtGui import QFontInfo, QIcon, QPalette
 from PySide6.QtWidgets import QApplication, QPushButton
 from pytestqt.qtbot import QtBot
 
-from labconsole_ui.colours import DARK, LIGHT, Colours, contrast
+from labconsole_ui.colours import DARK, LIGHT, Colours
 from labconsole_ui.theme import FontRole, Theme, ThemeMode
 
 BOTH = pytest.mark.parametrize("colours", [LIGHT, DARK], ids=["light", "dark"])
+
+
+def contrast(first: str, second: str) -> float:
+    """Contrast ratio (1-21) of two `#rrggbb` colours, as WCAG 2.1 defines it."""
+    high, low = sorted((_luminance(first), _luminance(second)), reverse=True)
+    return (high + 0.05) / (low + 0.05)
+
+
+def _luminance(colour: str) -> float:
+    parts = [int(colour[start : start + 2], 16) / 255 for start in (1, 3, 5)]
+    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
 def test_contrast_agrees_with_wcag() -> None:

@@ -190,6 +190,25 @@ def test_a_live_run_is_not_deleted_and_the_reason_is_said(
     assert shown(view) == [run_id]
 
 
+def test_a_note_that_is_being_typed_outlives_changes_and_sees_them_afterwards(
+    view: HistoryView, filled: StoredRuns, bridge: QueueBridge, qtbot: QtBot
+) -> None:
+    qtbot.waitUntil(lambda: view.model.rowCount() == 3)
+    cell = view.model.index(0, column_of(view.model.fields, "Note"))
+    view.table.setCurrentIndex(cell)
+    view.table.edit(cell)
+    editor = view.table.viewport().findChild(QLineEdit)
+    qtbot.keyClicks(editor, "for the ")
+    [new] = filled.queued(("Another", {"test": 1}))
+    bridge.items_changed.emit()
+    qtbot.wait(1200)
+    assert view.table.viewport().findChild(QLineEdit) is editor and editor.isVisible()
+    qtbot.keyClicks(editor, "report")
+    qtbot.keyClick(editor, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: new in shown(view))
+    qtbot.waitUntil(lambda: "for the report" in [run.note for run in view.model.records()])
+
+
 @pytest.mark.parametrize(("title", "typed"), [("Note", "for the report"), ("Tags", "night, signed")])
 def test_notes_and_tags_are_edited_in_the_table_and_undone(
     view: HistoryView, filled: StoredRuns, qtbot: QtBot, title: str, typed: str

@@ -75,6 +75,7 @@ def test_figures_and_curves_follow_the_frames(view: LiveView, bridge: QueueBridg
     assert value(view, "Latency p50").endswith(" ms")
     assert [curve.title for curve in view.rate_plot.curves()] == ["Sent", "Received", "Failed verifications"]
     assert [curve.title for curve in view.latency_plot.curves()] == ["p50", "p90", "p99"]
+    assert view.latency_plot.title == "Latency (from the 1 ms stamp in the message)"
     assert [curve.title for curve in view.cpu_plot.curves()] == ["receiver-0", "sender-0"]
     assert "Final figures come from the stored samples" in view._note.text()
 

@@ -42,7 +42,6 @@ class HistoryView(QWidget):
     open_runs = Signal(list)
     compare_runs = Signal(list)
     use_parameters = Signal(int)
-    columns_changed = Signal()
 
     def __init__(
         self,
@@ -96,7 +95,7 @@ class HistoryView(QWidget):
     # Loading
 
     def refresh(self) -> None:
-        """Read the runs again, in the background."""
+        """Read the runs again, in the background. Nothing changes while a note is being typed; then it is read."""
         if self._busy:
             self._stale = True
             return
@@ -104,14 +103,18 @@ class HistoryView(QWidget):
         self._background.submit(lambda: self._runs.read(force=True), self._take, self._say_unreadable)
 
     def _poll_due(self) -> None:
-        if self._busy or not self.isVisible():
+        if self._busy or self._editing or not self.isVisible():
             return
         self._busy = True
         self._background.submit(lambda: self._runs.read(force=False), self._take, self._say_unreadable)
 
+    @property
+    def _editing(self) -> bool:
+        return self.table.state() is DataTable.State.EditingState
+
     def _take(self, read: History | None) -> None:
         self._busy = False
-        if read is not None:
+        if read is not None and not self._editing:
             if self._catalogue != read.known:
                 self._catalogue = read.known
                 self._show_columns(read.known)
@@ -123,7 +126,7 @@ class HistoryView(QWidget):
 
     def _take_texts(self, texts: dict[int, str]) -> None:
         self._haystacks = texts
-        if self.filters.search.text():
+        if self.filters.search.text() and not self._editing:
             self._filter()
 
     def _show_columns(self, known: Catalogue) -> None:
@@ -286,7 +289,6 @@ class HistoryView(QWidget):
 
     def _show_column(self, column: int, shown: bool) -> None:
         self.table.setColumnHidden(column, not shown)
-        self.columns_changed.emit()
 
     # Building
 
@@ -304,8 +306,8 @@ class HistoryView(QWidget):
         header.setSectionsMovable(True)
         header.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         header.customContextMenuRequested.connect(self._header_menu)
-        for moved in (header.sectionResized, header.sectionMoved):
-            moved.connect(self.columns_changed)
+        # Once the editor is gone, not while it goes.
+        self.table.itemDelegate().closeEditor.connect(self.refresh, Qt.ConnectionType.QueuedConnection)
 
     def _build_actions(self) -> None:
         undo = self.changes.stack.createUndoAction(self, self.tr("Undo"))

@@ -150,6 +150,8 @@ class LiveView(QWidget):
         self.rate_plot.set_curves(
             [_curve(live.channel(name).title, live.rates[name], zero) for name in counted if name in live.rates],
         )
+        observed = live.names(observed=True)
+        self.latency_plot.set_title(live.channel(observed[0]).title if len(observed) == 1 else self.tr("Latency"))
         several = len(live.latencies) > 1
         self.latency_plot.set_curves(
             [

@@ -51,11 +51,3 @@ class CurveData:
         near = [index for index in (right - 1, right) if 0 <= index < len(self.x)]
         value = float(self.y[min(near, key=lambda index: abs(self.x[index] - x))])
         return None if np.isnan(value) else value
-
-    def y_range(self, low: float, high: float) -> tuple[float, float] | None:
-        """Smallest and largest value between x `low` and `high`, None where there is none."""
-        first, last = np.searchsorted(self.x, low, "left"), np.searchsorted(self.x, high, "right")
-        y = self.y[first:last]
-        if self.gaps:
-            y = y[~np.isnan(y)]
-        return (float(y.min()), float(y.max())) if len(y) else None

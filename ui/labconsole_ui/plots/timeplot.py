@@ -71,19 +71,18 @@ class TimePlot(QFrame):
         self._whole_x = True
         self._whole_y = True
         self._crosshair_at: float | None = None
-        self._name = title
         self.setProperty("card", True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self.setAccessibleName(title)
         self.setAccessibleDescription(
             self.tr("Arrow keys move along time, plus and minus zoom, Home shows everything, Shift+arrow reads values.")
         )
         self.setMinimumHeight(LEAST_HEIGHT)
         self.canvas = Canvas(self._unit, theme)
-        self.canvas.setAccessibleName(self.tr("Drawing area of {0}").format(title))
         self.canvas.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Ignored)
         self.legend = Legend(theme, self)
-        self._title = QLabel(title, self)
+        self._title = QLabel(self)
+        self._title.setWordWrap(True)
+        self.set_title(title)
         self._empty = QLabel(empty_text, self.canvas)
         self._empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._empty.setProperty("muted", True)
@@ -122,6 +121,17 @@ class TimePlot(QFrame):
     def curves(self) -> tuple[PlotCurve, ...]:
         """The curves shown or hidden, in the order of the legend; values in the unit in which they are drawn."""
         return tuple(PlotCurve(title, data.x, data.y) for title, data in self._data.items())
+
+    @property
+    def title(self) -> str:
+        """What the plot shows."""
+        return self._title.text()
+
+    def set_title(self, title: str) -> None:
+        """What the plot shows, from now on."""
+        self._title.setText(title)
+        self.setAccessibleName(title)
+        self.canvas.setAccessibleName(self.tr("Drawing area of {0}").format(title))
 
     def set_unit(self, unit: str) -> None:
         """The unit of the curves that are set from now on."""
@@ -362,7 +372,7 @@ class TimePlot(QFrame):
 
     def _save_dialog(self) -> None:
         chosen, _ = QFileDialog.getSaveFileName(
-            self, self.tr("Save plot"), f"{self._name}.png", self.tr("PNG image (*.png)")
+            self, self.tr("Save plot"), f"{self.title}.png", self.tr("PNG image (*.png)")
         )
         if chosen and not self.save_image(Path(chosen)):
             QMessageBox.warning(self, self.tr("Save plot"), self.tr("{0} cannot be written.").format(chosen))
