@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -46,6 +47,19 @@ def test_a_run_of_the_real_trial_is_finished_and_listed(tmp_path: Path) -> None:
     done = _run("-m", "labconsole.cli.main", "run", str(profile), "--json")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["status"] == "finished"
+
+
+def test_the_core_s_own_tests_pass(tmp_path: Path) -> None:
+    """What needs no process of a run: store, spool, analysis, reports, profiles, plugins, identities and secrets."""
+    here = Path(__file__).parent
+    quick = ["store", "analysis", "report", "security", "test_profile.py", "test_plugin.py", "engine/test_spool.py"]
+    options = ["-o", "addopts=", "--import-mode=importlib", "-m", "not slow", "-q", "--basetemp", str(tmp_path / "t")]
+    plugins = ["-p", "no:pytest-qt", "-p", "no:cacheprovider"]
+    skipped = [f"--ignore={here / 'store' / 'test_crash_safety.py'}"]
+    done = _run("-m", "pytest", *options, *plugins, *skipped, *(str(here / name) for name in quick))
+    assert done.returncode == 0, done.stdout[-4000:]
+    passed = re.search(r"(\d+) passed", done.stdout)
+    assert passed is not None and int(passed[1]) > 200, done.stdout[-500:]
 
 
 def test_the_window_says_what_it_lacks() -> None:
