@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from labconsole.locations import profiles_dir
 from labconsole.plugin import Plugins
 from labconsole.profile import Profile, load_profile
 from labconsole_amqp.envelope import encoded_size
@@ -54,7 +53,7 @@ def test_within_malaysia_is_the_source_s_first_test_in_the_annotation_form() -> 
 def test_malaysia_to_singapore_is_its_second_test_but_for_one_cell_that_the_profile_names() -> None:
     odd = {(4, "small"): 829}
     assert sizes("swim-my-sg") == MALAYSIA_TO_SINGAPORE | odd
-    assert "903" in (profiles_dir() / "swim-my-sg.toml").read_text()
+    assert "printed as 903 bytes" in profile("swim-my-sg").description
 
 
 @pytest.mark.parametrize("name", ("swim-within-malaysia", "swim-my-sg"))
@@ -77,7 +76,7 @@ def test_the_source_s_resource_table_stands_in_the_profile() -> None:
     assert profile("swim-within-malaysia").sites == (malaysia,)
 
 
-def test_the_demo_runs_all_four_tests_within_half_a_minute_of_an_idle_machine(own_home: Path) -> None:
+def test_the_demo_runs_all_four_tests_within_half_a_minute(own_home: Path) -> None:
     began = time.monotonic()
     done = subprocess.run(
         [sys.executable, "-m", "labconsole.cli.main", "run", "demo", "--json"],
@@ -94,4 +93,4 @@ def test_the_demo_runs_all_four_tests_within_half_a_minute_of_an_idle_machine(ow
         assert run["status"] == "finished"
         assert run["metrics"]["lost"]["value"] == run["metrics"]["failed_verifications"]["value"] == 0
         assert {verdict["result"] for verdict in run["verdicts"]} == {"pass"}
-    assert took_s < 90, "half a minute on an idle machine; thrice that where others work too"
+    assert took_s < 30, "the profile promises half a minute"
