@@ -14,6 +14,8 @@ def needed_secrets(scenarios: Iterable[NewScenario], plugins: Plugins) -> tuple[
     """The requests of all scenarios, one for each key. Raises TrialError if a trial cannot say what it needs."""
     requests: dict[str, SecretRequest] = {}
     for scenario in scenarios:
+        if scenario.kind not in plugins.kinds():
+            raise TrialError(f"The trial {scenario.kind} is not installed here: install the plugin that brings it.")
         try:
             trial = plugins.trial(scenario.kind)
             parameters = trial.parameters.model_validate(dict(scenario.parameters))

@@ -132,7 +132,7 @@ class AmqpParameters(Parameters):
         str,
         Field(
             title="Password file",
-            description="File with the password, readable by you alone (0600); empty: the keyring of this computer",
+            description="File with the password, readable by you alone (0600); empty: the keyring, else you are asked",
             json_schema_extra=_extra("Broker", kind="secret-file", shown_if=_EXTERNAL),
         ),
     ] = ""
@@ -308,7 +308,7 @@ class AmqpParameters(Parameters):
         str,
         Field(
             title="Sender's passphrase file",
-            description="File with the passphrase of the key (0600); empty: the keyring of this computer",
+            description="File with the passphrase of the key (0600); empty: the keyring, else you are asked",
             json_schema_extra=_extra("Identities", kind="secret-file", shown_if=_TLS),
         ),
     ] = ""
@@ -332,7 +332,7 @@ class AmqpParameters(Parameters):
         str,
         Field(
             title="Receiver's passphrase file",
-            description="File with the passphrase of the key (0600); empty: the keyring of this computer",
+            description="File with the passphrase of the key (0600); empty: the keyring, else you are asked",
             json_schema_extra=_extra("Identities", kind="secret-file", shown_if=_TLS),
         ),
     ] = ""

@@ -2,27 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from PySide6.QtCore import QObject, Signal
+from PySide6.QtWidgets import QDialog, QWidget
 
 from labconsole.engine.queue import QueueState
+from labconsole.needed_secrets import needed_secrets
 from labconsole.plugin import Plugins
 from labconsole.profile import Profile, Site, campaign_of, load_profile, profile_text
+from labconsole.security.secrets import Secret, SecretRequest, missing_secrets
+from labconsole.store.reader import Reader
 from labconsole.store.records import NewCampaign, NewScenario, RunDetail
 from labconsole.trial import TrialError
+from labconsole_ui.background import Background
 from labconsole_ui.bridge import QueueBridge
 from labconsole_ui.message_bar import Message, Tone
+from labconsole_ui.secret_dialog import SecretDialog
+
+Secrets = Mapping[str, Secret]
 
 
 class Launcher(QObject):
-    """`launched` carries the ids of the runs that were queued, and whether they shall run at once."""
+    """`launched` carries the ids of the runs that were queued, and whether they shall run at once.
+
+    Runs that need a secret are queued only when it was looked for and, if need be, entered: later than the call, which
+    then returns no ids.
+    """
 
     launched = Signal(list, bool)
 
-    def __init__(self, bridge: QueueBridge, plugins: Plugins, show: Callable[[Message], None]) -> None:
-        super().__init__(bridge)
+    def __init__(self, bridge: QueueBridge, plugins: Plugins, show: Callable[[Message], None], window: QWidget) -> None:
+        super().__init__(window)
+        self._window = window
+        self._background = Background(self)
         self._bridge = bridge
         self._plugins = plugins
         self._show = show
@@ -33,7 +48,7 @@ class Launcher(QObject):
             campaign = campaign_of(load_profile(name, self._plugins))
             return self._submit(campaign, at_once)
         except TrialError as error:
-            self._show(Message(Tone.BAD, str(error)))
+            self._refuse(str(error))
             return []
 
     def run_scenario(
@@ -55,7 +70,7 @@ class Launcher(QObject):
         try:
             return self._submit(campaign, at_once)
         except TrialError as error:
-            self._show(Message(Tone.BAD, str(error)))
+            self._refuse(str(error))
             return []
 
     def run_again(self, run: RunDetail, changes: Mapping[str, Any]) -> list[int]:
@@ -64,10 +79,58 @@ class Launcher(QObject):
         scenario = NewScenario(row.scenario, row.kind, {**row.parameters, **changes}, run.thresholds)
         return self.run_scenario(scenario, row.campaign, at_once=True, sites=sites)
 
+    def repeat(self, run_id: int) -> None:
+        """Queue another repeat of a run's scenario."""
+        queue = self._bridge.queue
+        try:
+            with Reader(queue.store.path) as reader:
+                row = reader.run(run_id).row
+            scenario = NewScenario(row.scenario, row.kind, row.parameters)
+            self._with_secrets([scenario], lambda secrets: [queue.repeat(run_id, secrets)])
+        except TrialError as error:
+            self._refuse(str(error))
+
     def _submit(self, campaign: NewCampaign, at_once: bool) -> list[int]:
+        return self._with_secrets(campaign.scenarios, partial(self._queue, campaign, at_once))
+
+    def _with_secrets(self, scenarios: Sequence[NewScenario], then: Callable[[Secrets], list[int]]) -> list[int]:
+        """Call `then` with the secrets that had to be entered: at once if none is needed. Raises TrialError."""
+        needed = needed_secrets(scenarios, self._plugins)
+        if not needed:
+            return then({})
+        self._background.submit(partial(missing_secrets, needed), partial(self._ask, then), self._refuse)
+        return []
+
+    def _ask(self, then: Callable[[Secrets], list[int]], missing: Sequence[SecretRequest]) -> None:
+        if not self._window.isVisible():
+            return  # closed while the keyring was asked
+        if not missing:
+            self._go_on(then, {})
+            return
+        dialog = SecretDialog(self._window, missing)
+        dialog.finished.connect(partial(self._answered, dialog, then))
+        dialog.open()
+
+    def _answered(self, dialog: SecretDialog, then: Callable[[Secrets], list[int]], result: int) -> None:
+        secrets = dialog.take()
+        if result == QDialog.DialogCode.Accepted:
+            self._go_on(then, secrets)
+        else:
+            self._show(Message(Tone.INFO, self.tr("Nothing was queued, since no passphrase was given.")))
+
+    def _go_on(self, then: Callable[[Secrets], list[int]], secrets: Secrets) -> None:
+        try:
+            then(secrets)
+        except TrialError as error:
+            self._refuse(str(error))
+
+    def _refuse(self, sentence: str) -> None:
+        self._show(Message(Tone.BAD, sentence))
+
+    def _queue(self, campaign: NewCampaign, at_once: bool, secrets: Secrets) -> list[int]:
         queue = self._bridge.queue
         waiting = sum(item.state is QueueState.WAITING for item in queue.items)
-        run_ids = queue.submit(campaign)
+        run_ids = queue.submit(campaign, secrets)
         if at_once:
             for run_id in run_ids:
                 queue.move(run_id, -waiting)

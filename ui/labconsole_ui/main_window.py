@@ -56,7 +56,7 @@ class MainWindow(QMainWindow):
         self._campaigns_told: dict[tuple[int, ...], Message] = {}
         self.messages = MessageBar(theme)
         self.pages = Pages(theme)
-        self.launcher = Launcher(bridge, plugins, self.messages.show_message)
+        self.launcher = Launcher(bridge, plugins, self.messages.show_message, self)
         self.failures = FailedRuns(
             bridge, services.reader, self.messages.show_message, self.open_run, self.launcher.run_again, self
         )
@@ -322,7 +322,7 @@ class MainWindow(QMainWindow):
         self.launcher.launched.connect(self._launched)
         self.watch.done.connect(self._campaign_done)
         bridge.failed.connect(self._say_failed)
-        self.queue_view.failed.connect(self._say_failed)
+        self.queue_view.repeat_wanted.connect(self.launcher.repeat)
         bridge.items_changed.connect(self._close_if_done)
 
     def _start_page(self) -> StartPage:

@@ -20,7 +20,6 @@ from PySide6.QtWidgets import (
 )
 
 from labconsole.engine.queue import QueueItem, QueueState
-from labconsole.store.errors import StoreError
 from labconsole_ui.bridge import QueueBridge
 from labconsole_ui.progress_delegate import ProgressDelegate
 from labconsole_ui.queue_model import QueueColumn, QueueModel
@@ -38,10 +37,10 @@ _COLUMN_WIDTHS = {
 
 
 class QueueView(QWidget):
-    """`opened` carries the id of a run that the operator wants to see, `failed` a sentence."""
+    """`opened` carries the id of a run that the operator wants to see, `repeat_wanted` of one to be repeated."""
 
     opened = Signal(int)
-    failed = Signal(str)
+    repeat_wanted = Signal(int)
 
     def __init__(self, bridge: QueueBridge, theme: Theme) -> None:
         super().__init__()
@@ -233,11 +232,8 @@ class QueueView(QWidget):
                 self._bridge.queue.remove(item.run_id)
 
     def _repeat(self) -> None:
-        try:
-            for item in self.selected():
-                self._bridge.queue.repeat(item.run_id)
-        except StoreError as error:
-            self.failed.emit(str(error))
+        for item in self.selected():
+            self.repeat_wanted.emit(item.run_id)
 
     def _open(self) -> None:
         for item in self.selected():

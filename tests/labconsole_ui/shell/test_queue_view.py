@@ -32,6 +32,7 @@ def campaign(*names: str, **parameters: Any) -> NewCampaign:
 def view(qtbot: QtBot, bridge: QueueBridge, theme: Theme) -> QueueView:
     bridge.queue.pause()
     view = QueueView(bridge, theme)
+    view.repeat_wanted.connect(lambda run_id: bridge.queue.repeat(run_id))
     view.resize(900, 300)
     qtbot.addWidget(view)
     view.show()

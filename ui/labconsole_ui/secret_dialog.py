@@ -1,0 +1,57 @@
+"""The window's question for secrets that neither keyring nor file gives, before runs are queued."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QDialog, QDialogButtonBox, QLabel, QLineEdit, QVBoxLayout, QWidget
+
+from labconsole.security.secrets import Secret, SecretRequest
+
+_WIDTH = 460
+
+
+class SecretDialog(QDialog):
+    """Asks for all `requests` at once, without stopping the window; only complete answers can be accepted."""
+
+    def __init__(self, parent: QWidget, requests: Sequence[SecretRequest]) -> None:
+        super().__init__(parent)
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.setWindowTitle(self.tr("Passphrase needed"))
+        self.setMinimumWidth(_WIDTH)
+        column = QVBoxLayout(self)
+        self.edits: dict[str, QLineEdit] = {}
+        for request in requests:
+            question = self.tr("Passphrase for {purpose}").format(purpose=request.purpose)
+            label, edit = QLabel(question), QLineEdit()
+            label.setWordWrap(True)
+            label.setTextFormat(Qt.TextFormat.PlainText)
+            label.setBuddy(edit)
+            edit.setEchoMode(QLineEdit.EchoMode.Password)
+            edit.setAccessibleName(question)
+            edit.textChanged.connect(self._judge)
+            column.addWidget(label)
+            column.addWidget(edit)
+            self.edits[request.key] = edit
+        note = QLabel(self.tr("Neither the keyring nor a file has it. It is kept in memory until the runs are done."))
+        note.setWordWrap(True)
+        note.setProperty("muted", True)
+        column.addWidget(note)
+        self.buttons = QDialogButtonBox()
+        self.go_on_button = self.buttons.addButton(self.tr("Go on"), QDialogButtonBox.ButtonRole.AcceptRole)
+        self.cancel_button = self.buttons.addButton(self.tr("Cancel"), QDialogButtonBox.ButtonRole.RejectRole)
+        self.buttons.accepted.connect(self.accept)
+        self.buttons.rejected.connect(self.reject)
+        column.addWidget(self.buttons)
+        self._judge()
+
+    def take(self) -> dict[str, Secret]:
+        """What was entered, by the requests' keys; the fields are empty afterwards."""
+        secrets = {key: Secret(edit.text()) for key, edit in self.edits.items()}
+        for edit in self.edits.values():
+            edit.clear()
+        return secrets
+
+    def _judge(self) -> None:
+        self.go_on_button.setEnabled(all(edit.text() for edit in self.edits.values()))
