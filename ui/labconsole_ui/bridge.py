@@ -74,7 +74,7 @@ class QueueBridge(QObject):
         A recovery is left to the next console, so that the window does not stand still for it.
         """
         self._timer.stop()
-        self.queue.close(evaluation_s=0.0)
+        self._try(lambda: self.queue.close(evaluation_s=0.0))
 
     def _wake(self) -> None:
         """Called from any thread, often: many calls make one pump."""
