@@ -181,6 +181,14 @@ class RoleSpec:
     secrets: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
+class DerivedTable:
+    """Rows that a trial works out from a run's samples: `columns` has those of `series`, arrays of equal length."""
+
+    series: Series
+    columns: Mapping[str, NDArray[Any]]
+
+
 class Samples(Protocol):
     """The stored samples of one run."""
 
@@ -344,6 +352,10 @@ class Trial(ABC, Generic[P]):
 
     def curves(self, parameters: P, samples: Samples, events: Sequence[Event]) -> tuple[Curve, ...]:
         """Lines over time that explain the figures, from stored samples."""
+        return ()
+
+    def derived(self, parameters: P, samples: Samples, events: Sequence[Event]) -> tuple[DerivedTable, ...]:
+        """Tables that an export holds beside the samples; their names differ from those of `series`."""
         return ()
 
     def warnings(self, parameters: P) -> tuple[str, ...]:

@@ -220,7 +220,7 @@ def _summary(
             data_dir() / "exports" / f"{details[0].row.profile}-{datetime.now():%Y%m%d-%H%M%S}" if csv is True else csv
         )
         for detail in details:
-            export_run(reader, detail.row.id, directory / f"run-{detail.row.id}")
+            export_run(reader, detail.row.id, directory / f"run-{detail.row.id}", plugins)
         export_metrics(reader, [detail.row.id for detail in details], directory / "metrics.csv")
         console.print(f"CSV files are in {directory}", soft_wrap=True)
 

@@ -19,6 +19,7 @@ from labconsole.cli.terminal import output
 from labconsole.clock import wall_time
 from labconsole.engine.queue import RunQueue
 from labconsole.locations import database_path
+from labconsole.plugin import Plugins
 from labconsole.report.csv_export import export_run, flat_provenance
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunDetail
@@ -86,7 +87,7 @@ def export(arguments: argparse.Namespace) -> int:
     """Export one run as CSV."""
     reader = _reader(arguments)
     try:
-        for path in export_run(reader, arguments.run, arguments.csv):
+        for path in export_run(reader, arguments.run, arguments.csv, Plugins.discover()):
             print(path)
     finally:
         reader.close()

@@ -12,12 +12,15 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from pydantic import ValidationError
+
 from labconsole.clock import wall_time
+from labconsole.plugin import Plugins
 from labconsole.store.encoding import time_to_text, to_json
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunDetail, StoredSeries
 from labconsole.store.samples import StoredSamples
-from labconsole.trial import TrialError
+from labconsole.trial import DerivedTable, TrialError
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?")
@@ -25,6 +28,7 @@ _METRIC_COLUMNS = (
     *("run", "uuid", "campaign", "profile", "scenario", "kind", "repeat", "status", "started", "ended"),
     *("metric", "value", "unit", "direction", "origin", "labels", "samples"),
 )
+_ROWS_AT_ONCE = 10_000
 _EVENT_COLUMNS = ("time", "t [ns]", "source", "level", "event", "message", "data")
 
 
@@ -32,12 +36,13 @@ class ExportError(TrialError):
     """A file cannot be written; nothing half-written is left under its name."""
 
 
-def export_run(reader: Reader, run_id: int, directory: Path) -> list[Path]:
+def export_run(reader: Reader, run_id: int, directory: Path, plugins: Plugins | None = None) -> list[Path]:
     """Write one run to `directory` (made if needed) and return the files.
 
     `parameters.csv`, `provenance.csv`, `sites.csv` (where the profile named sites: one a row), `metrics.csv`,
-    `events.csv` and, for each series, `samples-<series>.csv` with a row per sample of every role. Files of the same
-    name are replaced, each at once. Raises StoreError and ExportError.
+    `events.csv` and, for each series, `samples-<series>.csv` with a row per sample of every role; for each table that
+    the run's trial derives from them, if `plugins` know it, another. Files of the same name are replaced, each at once.
+    Raises StoreError and ExportError.
     """
     detail = reader.run(run_id)
     keys = list(dict.fromkeys(key for site in detail.sites for key in site))
@@ -53,9 +58,15 @@ def export_run(reader: Reader, run_id: int, directory: Path) -> list[Path]:
     for name in dict.fromkeys(series.name for series in detail.series):
         of_name = [series for series in detail.series if series.name == name]
         header = ["role", *(f"{column} [{unit}]" if unit else column for column, _, unit in of_name[0].columns)]
-        path = directory / f"samples-{quote(name, safe=' ')}.csv"
-        files.append(_write(path, header, _samples(samples, of_name)))
+        files.append(_write(_samples_file(directory, name), header, _samples(samples, of_name)))
+    for table in _derived(detail, samples, plugins):
+        header = [f"{column.name} [{column.unit}]" if column.unit else column.name for column in table.series.columns]
+        files.append(_write(_samples_file(directory, table.series.name), header, _table_rows(table)))
     return files
+
+
+def _samples_file(directory: Path, series: str) -> Path:
+    return directory / f"samples-{quote(series, safe=' ')}.csv"
 
 
 def export_metrics(reader: Reader, run_ids: Iterable[int], path: Path) -> Path:
@@ -93,6 +104,28 @@ def _samples(samples: StoredSamples, of_name: Sequence[StoredSeries]) -> Iterato
         for part in samples.parts(series.name, series.role):
             columns = [part[name].tolist() for name, _, _ in series.columns]
             yield from zip(repeat(_safe(series.role)), *columns, strict=False)
+
+
+def _derived(detail: RunDetail, samples: StoredSamples, plugins: Plugins | None) -> tuple[DerivedTable, ...]:
+    """What the run's trial derives from its samples; nothing if that is not installed here. Raises ExportError."""
+    row = detail.row
+    if plugins is None or row.kind not in plugins.kinds():
+        return ()
+    trial = plugins.trial(row.kind)
+    try:
+        parameters = trial.parameters.model_validate(dict(row.parameters))
+    except ValidationError as error:
+        raise ExportError(
+            f"Run {row.id} is exported but for what its trial derives from the samples: its parameters do not fit the "
+            f"installed version of {row.kind} ({error.error_count()} differences)."
+        ) from error
+    return trial.derived(parameters, samples, detail.events)
+
+
+def _table_rows(table: DerivedTable) -> Iterator[Sequence[Any]]:
+    columns = [table.columns[column.name] for column in table.series.columns]
+    for first in range(0, len(columns[0]), _ROWS_AT_ONCE):
+        yield from zip(*(column[first : first + _ROWS_AT_ONCE].tolist() for column in columns), strict=True)
 
 
 def _flat(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:

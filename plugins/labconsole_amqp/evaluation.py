@@ -107,13 +107,22 @@ def latencies_ns(
     received = joined.received
     good = joined.good & counted(parameters, joined)
     if parameters.mode is Mode.RECEIVER:
-        offsets = [event.data["offset_ns"] for event in _of(events, WALL_OFFSET, "receiver")]
-        times = received["received_ns"][good]
-        return times, latency_from_stamp_ns(times, offsets[0] if offsets else 0, received["stamp_ms"][good])
+        return received["received_ns"][good], from_stamps_ns(joined, events)[good]
     good &= joined.matched
     times = received["received_ns"][good]
-    start = "intended_ns" if parameters.loop is Loop.OPEN else "sent_ns"
-    return times, times - joined.sent[start][joined.of_received[good]]
+    return times, times - joined.sent[start_column(parameters)][joined.of_received[good]]
+
+
+def start_column(parameters: AmqpParameters) -> str:
+    """The sent samples' column that latency counts from."""
+    return "intended_ns" if parameters.loop is Loop.OPEN else "sent_ns"
+
+
+def from_stamps_ns(joined: Joined, events: Sequence[Event]) -> NDArray[np.int64]:
+    """Latency of each received message from the stamp in it, by the wall clocks of both computers, ns."""
+    offsets = [event.data["offset_ns"] for event in _of(events, WALL_OFFSET, "receiver")]
+    received = joined.received
+    return latency_from_stamp_ns(received["received_ns"], offsets[0] if offsets else 0, received["stamp_ms"])
 
 
 def _latency(parameters: AmqpParameters, joined: Joined, events: Sequence[Event]) -> Iterator[Metric]:

@@ -10,6 +10,7 @@ from labconsole.clock import now_ns
 from labconsole.security.secrets import SecretRequest
 from labconsole.trial import (
     Curve,
+    DerivedTable,
     Evaluation,
     Event,
     LiveChannel,
@@ -28,6 +29,7 @@ from labconsole_amqp.choices import BrokerChoice, Leftover, Loop, Mode, Settleme
 from labconsole_amqp.envelope import Protection
 from labconsole_amqp.identity_choice import IdentityChoice
 from labconsole_amqp.link_role import connect_command
+from labconsole_amqp.messages import messages
 from labconsole_amqp.metrics import METRICS
 from labconsole_amqp.parameters import AmqpParameters
 from labconsole_amqp.payload import load_payload
@@ -144,6 +146,11 @@ class AmqpTrial(Trial[AmqpParameters]):
 
     def curves(self, parameters: AmqpParameters, samples: Samples, events: Sequence[Event]) -> tuple[Curve, ...]:
         return curves.curves(parameters, samples, events)
+
+    def derived(
+        self, parameters: AmqpParameters, samples: Samples, events: Sequence[Event]
+    ) -> tuple[DerivedTable, ...]:
+        return messages(parameters, samples, events)
 
     def warnings(self, parameters: AmqpParameters) -> tuple[str, ...]:
         told = []

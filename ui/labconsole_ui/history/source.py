@@ -73,7 +73,7 @@ class RunSource:
     def export(self, run_ids: list[int], folder: Path) -> int:
         """Write runs as CSV, a folder for each; returns the number of files. Raises StoreError and ExportError."""
         with self._factory() as reader:
-            return sum(len(export_run(reader, run_id, folder / f"run-{run_id}")) for run_id in run_ids)
+            return sum(len(export_run(reader, run_id, folder / f"run-{run_id}", self._plugins)) for run_id in run_ids)
 
     def close(self) -> None:
         """Release the connection."""

@@ -1,0 +1,92 @@
+"""Every message's latency among what is exported: one row per message, which agrees with the figures."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from labconsole_amqp.broker import BrokerSettings
+from labconsole_amqp.messages import MESSAGES
+from labconsole_amqp.trial import AmqpTrial
+from tests.labconsole_amqp.embedded import serving
+from tests.labconsole_amqp.lab import Outcome, run
+
+
+def table(outcome: Outcome) -> dict[str, NDArray[Any]]:
+    """The one table that the trial derives from a run."""
+    (derived,) = AmqpTrial().derived(outcome.parameters, outcome.samples, outcome.samples.events)
+    assert list(derived.columns) == [column.name for column in derived.series.columns]
+    return dict(derived.columns)
+
+
+@pytest.mark.parametrize("settings", ({}, {"loop": "open", "rate": 2000.0}, {"numbered": True, "senders": 2}))
+def test_each_message_sent_has_its_latency(settings: dict[str, Any], tmp_path: Path) -> None:
+    outcome = run(tmp_path / "run", test=1, count=100, warm_up=20, **settings)
+    rows, figures = table(outcome), outcome.figures
+    assert len(rows["sender"]) == figures["sent"]
+    assert len(set(zip(rows["sender"].tolist(), rows["sequence"].tolist(), strict=True))) == figures["sent"]
+    assert set(rows["outcome"].tolist()) == {0}
+    assert (rows["received_ns"] >= rows["sent_ns"]).all()
+    counted = rows["latency_ns"][rows["sequence"] >= 20] / 1e6
+    assert (counted.min(), counted.max()) == (figures["latency_min"], figures["latency_max"])
+    assert counted.mean() == pytest.approx(figures["latency_mean"])
+
+
+def test_a_message_that_did_not_come_has_no_latency(tmp_path: Path) -> None:
+    outcome = run(tmp_path / "run", test=1, count=50, numbered=True)
+    (received,) = (block for (name, _), block in outcome.samples.tables.items() if name == "received")
+    kept = np.concatenate([block["number"] for block in received]) & 0xFF != 7
+    received[:] = [{name: np.concatenate([block[name] for block in received])[kept] for name in received[0]}]
+    rows = table(outcome)
+    assert np.flatnonzero(rows["received_ns"] == -1).tolist() == [7]
+    assert (rows["latency_ns"][7], rows["outcome"][7]) == (-1, -1)
+    assert (np.delete(rows["latency_ns"], 7) > 0).all()
+
+
+def test_a_console_that_plays_one_end_has_what_it_knows(tmp_path: Path) -> None:
+    with serving(BrokerSettings(queues=("q",))) as broker:
+        shared = {"broker": "external", "port": broker.plain.port, "address": "q", "numbered": True, "count": 30}
+        sender = table(run(tmp_path / "sender", mode="sender", **shared))
+        outcome = run(tmp_path / "receiver", mode="receiver", **shared)
+    assert set(sender["received_ns"].tolist()) == set(sender["outcome"].tolist()) == {-1}
+    rows = table(outcome)
+    assert rows["sequence"].tolist() == list(range(30))
+    assert set(rows["sender"].tolist()) == {0}
+    assert set(rows["sent_ns"].tolist()) == {-1}
+    assert rows["latency_ns"].max() / 1e6 == outcome.figures["latency_max"]
+
+
+def test_a_run_without_messages_has_no_table(tmp_path: Path) -> None:
+    outcome = run(tmp_path / "run", broker="external", host="no-such-host.invalid", count=5)
+    assert AmqpTrial().derived(outcome.parameters, outcome.samples, outcome.samples.events) == ()
+
+
+def test_the_export_holds_the_table_of_messages(own_home: Path, tmp_path: Path) -> None:
+    profile = tmp_path / "one.toml"
+    profile.write_text('format = 1\nkind = "amqp.messaging"\n[parameters]\ntest = 1\ncount = 300\n')
+    console = [sys.executable, "-m", "labconsole.cli.main"]
+    database = ["--db", str(tmp_path / "runs.db")]
+    done = subprocess.run(
+        [*console, "run", str(profile), "--json", *database], capture_output=True, check=True, env=os.environ
+    )
+    subprocess.run(
+        [*console, "export", "1", "--csv", str(tmp_path / "csv"), *database],
+        capture_output=True,
+        check=True,
+        env=os.environ,
+    )
+    with (tmp_path / "csv" / "samples-messages.csv").open(encoding="utf-8", newline="") as file:
+        header, *rows = list(csv.reader(file, strict=True))
+    assert header == [f"{column.name} [{column.unit}]" if column.unit else column.name for column in MESSAGES.columns]
+    assert [row[:2] for row in rows] == [["0", str(sequence)] for sequence in range(300)]
+    largest_ms = json.loads(done.stdout)["metrics"]["latency_max"]["value"]
+    assert max(int(row[header.index("latency_ns [ns]")]) for row in rows) / 1e6 == largest_ms
