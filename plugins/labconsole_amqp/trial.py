@@ -163,6 +163,8 @@ class AmqpTrial(Trial[AmqpParameters]):
                 "Latency is from the time stamp in the message (1 ms steps) by this computer's wall clock, and so "
                 "includes the difference of the two clocks."
             )
+        if parameters.username and not parameters.tls:
+            told.append("User name and password go to the broker unencrypted (SASL PLAIN over TCP): anybody may read them.")
         if parameters.broker is BrokerChoice.EMBEDDED:
             told.append("Embedded broker: sender, receiver and broker share one computer, over its loopback interface.")
         return tuple(told)

@@ -15,9 +15,11 @@ from labconsole_amqp.connection import Endpoint, connect
 from labconsole_amqp.envelope import Parts, Protection, encode, message_number
 from labconsole_amqp.fastlink import Receiver, Sender, TlsSettings
 from labconsole_amqp.metrics import METRICS
+from labconsole_amqp.parameters import AmqpParameters
 from labconsole_amqp.payload import load_payload
 from labconsole_amqp.samples import End
 from labconsole_amqp.sealing import rsa_private_key, seal
+from labconsole_amqp.trial import AmqpTrial
 from tests.labconsole_amqp.lab import Lab, Outcome, run
 
 pytestmark = pytest.mark.usefixtures("lab_home")
@@ -266,3 +268,9 @@ def test_messages_of_elsewhere_do_not_end_the_run_before_all_of_its_own_came(tmp
     lab = Lab(tmp_path / "run", during=injecting(many, tls=False))
     outcome = lab.run(test=1, count=8, loop="open", rate=6.0, numbered=True)
     assert (outcome.figures["lost"], outcome.figures["unknown"]) == (0, 200)
+
+
+@pytest.mark.parametrize(("test", "username", "warned"), ((1, "operator", True), (2, "operator", False), (1, "", False)))
+def test_a_password_that_goes_unencrypted_is_warned_of(test: int, username: str, warned: bool) -> None:
+    parameters = AmqpParameters.model_validate({"test": test, "broker": "external", "username": username})
+    assert any("unencrypted" in told for told in AmqpTrial().warnings(parameters)) is warned
