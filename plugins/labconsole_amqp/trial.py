@@ -164,7 +164,9 @@ class AmqpTrial(Trial[AmqpParameters]):
                 "includes the difference of the two clocks."
             )
         if parameters.username and not parameters.tls:
-            told.append("User name and password go to the broker unencrypted (SASL PLAIN over TCP): anybody may read them.")
+            told.append(
+                "User name and password go to the broker unencrypted (SASL PLAIN over TCP): anybody may read them."
+            )
         if parameters.broker is BrokerChoice.EMBEDDED:
             told.append("Embedded broker: sender, receiver and broker share one computer, over its loopback interface.")
         return tuple(told)

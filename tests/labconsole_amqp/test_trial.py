@@ -270,7 +270,9 @@ def test_messages_of_elsewhere_do_not_end_the_run_before_all_of_its_own_came(tmp
     assert (outcome.figures["lost"], outcome.figures["unknown"]) == (0, 200)
 
 
-@pytest.mark.parametrize(("test", "username", "warned"), ((1, "operator", True), (2, "operator", False), (1, "", False)))
+@pytest.mark.parametrize(
+    ("test", "username", "warned"), ((1, "operator", True), (2, "operator", False), (1, "", False))
+)
 def test_a_password_that_goes_unencrypted_is_warned_of(test: int, username: str, warned: bool) -> None:
     parameters = AmqpParameters.model_validate({"test": test, "broker": "external", "username": username})
     assert any("unencrypted" in told for told in AmqpTrial().warnings(parameters)) is warned
