@@ -160,16 +160,12 @@ class RunQueue:
         self._wake()
 
     def submit(self, campaign: NewCampaign, secrets: Mapping[str, Secret] | None = None) -> list[int]:
-        """Store a campaign and put its runs at the end of the queue. Returns their ids in order.
-
-        `secrets` (by the keys of `Trial.secrets`) stay in memory, for each run until its end.
-        """
+        """Store a campaign and put its runs at the end, each with `secrets` until it is done. Returns their ids in order."""
         run_ids = self._store.add_campaign(campaign, this_process(), wall_now())
         rows = {row.id: row for row in self._reader.runs(campaign_id=self._reader.run(run_ids[0]).row.campaign_id)}
         repeats = max(repeat for _, repeat in campaign.order)
         self._items += [_waiting_item(rows[run_id], repeats) for run_id in run_ids]
-        if secrets:
-            self._secrets |= dict.fromkeys(run_ids, secrets)
+        self._secrets |= dict.fromkeys(run_ids, secrets) if secrets else {}
         self._changed()
         return run_ids
 
@@ -181,8 +177,7 @@ class RunQueue:
             if (item.campaign_id, item.scenario) == (row.campaign_id, row.scenario):
                 self._update(item.run_id, repeats=row.repeat)
         self._items.append(_waiting_item(row, row.repeat))
-        if secrets:
-            self._secrets[new_id] = secrets
+        self._secrets |= {new_id: secrets} if secrets else {}
         self._changed()
         return new_id
 
@@ -370,7 +365,6 @@ class RunQueue:
         self._show_end(run_id, status, reason)
 
     def _show_end(self, run_id: int, status: RunStatus, reason: str) -> None:
-        self._secrets.pop(run_id, None)
         self._update(run_id, state=QueueState.DONE, status=status, reason=reason, eta_s=None)
         self._changed()
         for listener in self.listeners:
@@ -383,6 +377,9 @@ class RunQueue:
         self._items = [replace(item, **changes) if item.run_id == run_id else item for item in self._items]
 
     def _changed(self) -> None:
+        if self._secrets:  # those of runs that are done or gone are forgotten
+            left = {item.run_id for item in self._items if item.state is not QueueState.DONE}
+            self._secrets = {run_id: secrets for run_id, secrets in self._secrets.items() if run_id in left}
         for listener in self.listeners:
             listener.items_changed()
         self._wake()

@@ -17,6 +17,7 @@ from labconsole.engine.containment import this_process
 from labconsole.engine.queue import QueueState
 from labconsole.engine.recorder import make_spool, spool_directory, spool_root
 from labconsole.engine.spool import SpoolWriter
+from labconsole.security.secrets import Secret
 from labconsole.store.reader import Reader
 from labconsole.store.records import Owner, RunStatus
 from labconsole.trial import Event, Level
@@ -138,6 +139,18 @@ def test_submitting_a_large_campaign_is_quick(bench: Bench) -> None:
     for run_id in run_ids[3:]:
         bench.queue._items = [item for item in bench.queue._items if item.run_id != run_id]
     assert len(run_ids) == 120 and elapsed < 0.5  # 0.03 s on an idle machine
+
+
+def test_secrets_are_forgotten_with_the_last_run_that_needs_them(bench: Bench) -> None:
+    queue, secrets = bench.queue, {"key": Secret("a passphrase")}
+    done, removed, *cancelled = queue.submit(campaign(bench.folder, {"count": 10}, repeats=4), secrets)
+    queue.remove(removed)
+    assert list(queue._secrets) == [done, *cancelled]
+    bench.pump_until(lambda: queue.items[0].state is QueueState.DONE)
+    assert list(queue._secrets) == cancelled
+    queue.cancel_all()
+    bench.pump_until_idle()
+    assert queue._secrets == {}
 
 
 def test_a_long_queue_is_taken_over_and_cancelled_at_once(bench: Bench) -> None:
