@@ -160,7 +160,7 @@ class RunQueue:
         self._wake()
 
     def submit(self, campaign: NewCampaign, secrets: Mapping[str, Secret] | None = None) -> list[int]:
-        """Store a campaign and put its runs at the end, each with `secrets` until it is done. Returns their ids in order."""
+        """Store a campaign, put its runs at the end, each with `secrets` until it is done. Returns the ids in order."""
         run_ids = self._store.add_campaign(campaign, this_process(), wall_now())
         rows = {row.id: row for row in self._reader.runs(campaign_id=self._reader.run(run_ids[0]).row.campaign_id)}
         repeats = max(repeat for _, repeat in campaign.order)
