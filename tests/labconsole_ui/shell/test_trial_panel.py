@@ -177,6 +177,13 @@ def test_wrong_form_cannot_run_and_says_why(qtbot: QtBot, panel: TrialPanel) -> 
     assert panel.context.bridge.queue.items == ()
 
 
+def test_sentences_name_fields_by_their_titles(panel: TrialPanel) -> None:
+    panel.form.set_values({"mode": "sender"})
+    (problem,) = panel.form.problems
+    assert problem.endswith("needs an external broker: set “Broker” to external.")
+    assert panel.run_bar.problem_button.text() == problem
+
+
 def test_help_line_explains_the_field_with_the_focus(qtbot: QtBot, panel: TrialPanel) -> None:
     panel.window().activateWindow()
     edit = panel.form.row("count").editor.findChild(QLineEdit)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from PySide6.QtCore import QEvent, QItemSelectionModel, QPoint, Qt
@@ -15,11 +15,13 @@ from pytestqt.qtbot import QtBot
 from labconsole.analysis.figures import format_figure
 from labconsole.plugin import Plugins
 from labconsole.store import edits
+from labconsole.store.errors import StoreError
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunRow, RunStatus
 from labconsole_ui.bridge import QueueBridge
 from labconsole_ui.history import query
 from labconsole_ui.history.columns import column_of
+from labconsole_ui.history.source import RunSource
 from labconsole_ui.history.view import HistoryView
 from labconsole_ui.theme import Theme
 from tests.labconsole_ui.shell.slot_watch import slots_watched
@@ -28,6 +30,29 @@ if TYPE_CHECKING:
     from conftest import StoredRuns
 
 pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
+
+
+class StutteringReader(Reader):
+    """Refuses the first question for all runs, as a disk that hiccups."""
+
+    asked = 0
+
+    def runs(self, **conditions: Any) -> list[RunRow]:
+        self.asked += 1
+        if self.asked == 1:
+            raise StoreError("The disk hiccups: try again.")
+        return super().runs(**conditions)
+
+
+def test_what_could_not_be_read_is_read_at_the_next_look(stored: StoredRuns, plugins: Plugins) -> None:
+    stored.queued(("A", {"test": 1}))
+    source = RunSource(lambda: StutteringReader(stored.path), plugins)
+    with pytest.raises(StoreError):
+        source.read(force=False)
+    read = source.read(force=False)
+    assert read is not None and len(read.runs) == 1
+    assert source.read(force=False) is None
+    source.close()
 
 
 @pytest.fixture
