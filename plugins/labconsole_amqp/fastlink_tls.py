@@ -121,8 +121,8 @@ def client_failure(peer: str, expected_name: str, settings: TlsSettings, error: 
             return f"the certificate of {peer} is not yet valid: check both clocks"
         if error.verify_code in _NAME_MISMATCH:
             return (
-                f"the certificate of {peer} is not for {expected_name}: set the server name (server_name) to a name "
-                "in the certificate"
+                f'the certificate of {peer} is not for {expected_name}: set "Server name" (server_name) to a name in '
+                "the certificate"
             )
         if error.verify_code in _UNKNOWN_ISSUER:
             return (
@@ -165,7 +165,7 @@ def _alert(peer: str, settings: TlsSettings, reason: str) -> str:
 def _no_version(peer: str, settings: TlsSettings) -> str:
     if settings.minimum_version == "TLSv1.2":
         return f"{peer} speaks neither TLS 1.2 nor 1.3: it must be updated, since older versions are not safe"
-    return f"{peer} does not speak TLS 1.3: set the lowest TLS version (tls_minimum) to 1.2"
+    return f'{peer} does not speak TLS 1.3: set "TLS from" (tls_minimum) to 1.2'
 
 
 def _reason(error: Exception) -> str:

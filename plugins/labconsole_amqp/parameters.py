@@ -397,3 +397,8 @@ class AmqpParameters(Parameters):
     def longest_gap(self) -> float:
         """Seconds that may pass between two messages: the operator's patience, after the time that a rate asks for."""
         return self.patience + (1 / self.rate if self.loop is Loop.OPEN else 0.0)
+
+
+def named(field: str) -> str:
+    """A parameter as a sentence names it: by the form's title, and by its key for profiles and command line."""
+    return f'"{AmqpParameters.model_fields[field].title}" ({field})'

@@ -6,7 +6,7 @@ from labconsole.trial import REMEDY, Level, RoleContext, TrialError
 from labconsole_amqp.choices import Leftover
 from labconsole_amqp.connection import Connection
 from labconsole_amqp.fastlink import drain_queue, probe_queue_depth
-from labconsole_amqp.parameters import AmqpParameters
+from labconsole_amqp.parameters import AmqpParameters, named
 
 _COUNTED = 1000
 _MOST_DRAINED = 1_000_000
@@ -35,5 +35,5 @@ def require_empty(connection: Connection, parameters: AmqpParameters, context: R
         )
         raise TrialError(
             f"The queue {parameters.address} at {connection.endpoint.name} is not empty, {number} lie in it and would "
-            "spoil the figures: empty it there, or choose to drain the queue first (leftover = drain)."
+            f"spoil the figures: empty it there, or set {named('leftover')} to {Leftover.DRAIN}."
         )

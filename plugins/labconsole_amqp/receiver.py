@@ -16,6 +16,7 @@ from labconsole_amqp.envelope import NUMBER_BEFORE_STAMP, SEQUENCE_MASK, Parts, 
 from labconsole_amqp.fastlink import Batch, Receiver, Template
 from labconsole_amqp.foreign_form import template_of
 from labconsole_amqp.link_role import LinkRole
+from labconsole_amqp.parameters import named
 from labconsole_amqp.payload import load_payload
 from labconsole_amqp.role_settings import RoleIdentity
 from labconsole_amqp.samples import (
@@ -126,7 +127,7 @@ class ReceiverRole(LinkRole):
         elif quiet_s > parameters.wait_for_peer:
             raise TrialError(
                 f"No message came within {parameters.wait_for_peer:g} s: let the other console begin to send, to the "
-                f"same queue {parameters.address}, or set `wait_for_peer` higher."
+                f"same queue {parameters.address}, or set {named('wait_for_peer')} higher."
             )
         else:
             return None

@@ -120,8 +120,8 @@ def test_two_consoles_meet_in_whatever_order_they_come(
 def test_a_receiver_that_nobody_sends_to_says_so(broker: Serving, site: Site, tmp_path: Path) -> None:
     outcome = Lab(tmp_path / "run").run(**external(broker, site, "receiver", 1, wait_for_peer=1.0))
     assert outcome.failure == (
-        "No message came within 1 s: let the other console begin to send, to the same queue q, or set `wait_for_peer` "
-        "higher."
+        "No message came within 1 s: let the other console begin to send, to the same queue q, or set "
+        '"Wait for the other console" (wait_for_peer) higher.'
     )
 
 
@@ -141,7 +141,7 @@ def test_a_queue_that_is_not_empty_is_refused_or_drained(broker: Serving, site: 
     refused = Lab(tmp_path / "second").run(**both)
     assert refused.failure == (
         f"The queue q at 127.0.0.1:{broker.ports.plain} is not empty, 30 messages lie in it and would spoil the "
-        "figures: empty it there, or choose to drain the queue first (leftover = drain)."
+        'figures: empty it there, or set "Queue not empty" (leftover) to drain.'
     )
     (remedy,) = refused.told(REMEDY)
     assert remedy.data == {"title": "Drain the queue and run again", "parameters": {"leftover": "drain"}}

@@ -351,7 +351,7 @@ class TestConnecting:
             (
                 ssl.TLSVersion.TLSv1_2,
                 "TLSv1.3",
-                r"does not speak TLS 1\.3: set the lowest TLS version \(tls_minimum\) to",
+                r'does not speak TLS 1\.3: set "TLS from" \(tls_minimum\) to',
             ),
             (ssl.TLSVersion.TLSv1_1, "TLSv1.2", r"speaks neither TLS 1\.2 nor 1\.3: it must be updated"),
         ],
