@@ -221,8 +221,6 @@ class RunQueue:
             if item.state is QueueState.RUNNING:
                 self.cancel(item.run_id)
         waiting = [item.run_id for item in self._items if item.state is QueueState.WAITING]
-        if not waiting:
-            return
         status = RunStatus.CANCELLED
         try:
             self._store.mark_ended(waiting, RunStatus.QUEUED, status, _REMOVED, wall_now())
@@ -231,6 +229,7 @@ class RunQueue:
         self._items = [item for item in self._items if item.state is not QueueState.WAITING]
         self._changed()
         for run_id in waiting:
+            self._secrets.pop(run_id, None)
             for listener in self.listeners:
                 listener.finished(run_id, status)
 
