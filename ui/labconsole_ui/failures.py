@@ -14,6 +14,9 @@ from labconsole.trial import REMEDY
 from labconsole_ui.bridge import QueueBridge
 from labconsole_ui.message_bar import Link, Message, Tone
 
+KEPT = "is kept"
+"""Reasons of the engine that have this say already what becomes of the samples."""
+
 
 class FailedRuns(QObject):
     """Shows a message for each run that failed or was interrupted."""
@@ -43,11 +46,13 @@ class FailedRuns(QObject):
         reason = item.reason if item is not None and item.reason else self.tr("The reason is in its events.")
         name = item.scenario if item is not None else ""
         if status is RunStatus.FAILED:
-            text = self.tr("Run {run} ({name}) failed: {reason} What it measured until then is kept.")
+            text = self.tr("Run {run} ({name}) failed: {reason}")
         else:
-            text = self.tr("Run {run} ({name}) was interrupted: {reason} What it measured until then is kept.")
+            text = self.tr("Run {run} ({name}) was interrupted: {reason}")
         sentence = reason if reason.endswith((".", "!", "?")) else f"{reason}."
         message = text.format(run=run_id, name=name, reason=sentence)
+        if KEPT not in reason:
+            message = self.tr("{message} What it measured until then is kept.").format(message=message)
         link = (self.tr("Open run"), lambda: self._open_run(run_id))
         self._show(Message(Tone.BAD, message, link=link, remedy=self._remedy(run_id)))
 
