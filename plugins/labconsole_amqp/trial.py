@@ -109,7 +109,7 @@ class AmqpTrial(Trial[AmqpParameters]):
             role.begin(begin_ns)
         channel = SENT_CHANNEL if parameters.mode is Mode.SENDER else RECEIVED_CHANNEL
         context.expect(parameters.per_sender * parameters.senders, channel.name, begin_ns)
-        context.event("T0", f"{len(senders)} senders and {len(receivers)} receivers begin.", begin_ns=begin_ns)
+        context.event("T0", f"T0: begin. Senders: {len(senders)}, receivers: {len(receivers)}.", begin_ns=begin_ns)
         self._conduct(parameters, context, receivers, senders)
         if context.stop_requested:
             _end(senders)

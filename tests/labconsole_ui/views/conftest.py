@@ -101,7 +101,7 @@ class StoredRuns:
             }
             chunks.append(SampleChunk(role, RESOURCES, 0, len(t_ns), usage))
         events = [
-            Event(BEGIN_NS, "worker", Level.INFO, "T0", "1 senders and 1 receivers begin.", {"begin_ns": BEGIN_NS}),
+            Event(BEGIN_NS, "worker", Level.INFO, "T0", "T0: begin. Senders: 1, receivers: 1.", {"begin_ns": BEGIN_NS}),
             Event(BEGIN_NS + 500_000_000, "broker", Level.WARNING, "credit", "The broker gave no credit for 20 ms."),
         ]
         self.store.append(run_id, chunks, [EventRecord("worker", seq, event) for seq, event in enumerate(events)])
