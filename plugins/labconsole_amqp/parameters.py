@@ -35,6 +35,12 @@ _TLS = {"test": [2, 3, 4]}
 _SEALED = {"test": [3, 4]}
 
 
+def _identity_file(title: str, description: str, kind: str = "file") -> Any:
+    """The field of a file in the group of identities, which only tests with TLS have."""
+    extra = _extra("Identities", kind=kind, shown_if=_TLS)
+    return Field(title=title, description=description, json_schema_extra=extra)
+
+
 class AmqpParameters(Parameters):
     """One scenario of the AMQP trial (`swim-wp16.txt`, "Testing Scenarios")."""
 
@@ -282,58 +288,37 @@ class AmqpParameters(Parameters):
     ] = ""
     trust: Annotated[
         str,
-        Field(
-            title="Trusted authority",
-            description="PEM file of the authority that the peers' certificates come from; empty: the console's lab CA",
-            json_schema_extra=_extra("Identities", kind="file", shown_if=_TLS),
+        _identity_file(
+            "Trusted authority",
+            "PEM file of the authority that the peers' certificates come from; empty: the console's lab CA",
         ),
     ] = ""
     sender_certificate: Annotated[
-        str,
-        Field(
-            title="Sender's certificate",
-            description="PEM file, with chain; empty: the lab identity of State A",
-            json_schema_extra=_extra("Identities", kind="file", shown_if=_TLS),
-        ),
+        str, _identity_file("Sender's certificate", "PEM file, with chain; empty: the lab identity of State A")
     ] = ""
     sender_key: Annotated[
-        str,
-        Field(
-            title="Sender's key",
-            description="Encrypted PKCS#8 file (0600); not needed by a console that only receives",
-            json_schema_extra=_extra("Identities", kind="file", shown_if=_TLS),
-        ),
+        str, _identity_file("Sender's key", "Encrypted PKCS#8 file (0600); not needed by a console that only receives")
     ] = ""
     sender_passphrase_file: Annotated[
         str,
-        Field(
-            title="Sender's passphrase file",
-            description="File with the passphrase of the key (0600); empty: the keyring, else you are asked",
-            json_schema_extra=_extra("Identities", kind="secret-file", shown_if=_TLS),
+        _identity_file(
+            "Sender's passphrase file",
+            "File with the passphrase of the key (0600); empty: the keyring, else you are asked",
+            kind="secret-file",
         ),
     ] = ""
     receiver_certificate: Annotated[
-        str,
-        Field(
-            title="Receiver's certificate",
-            description="PEM file, with chain; empty: the lab identity of State B",
-            json_schema_extra=_extra("Identities", kind="file", shown_if=_TLS),
-        ),
+        str, _identity_file("Receiver's certificate", "PEM file, with chain; empty: the lab identity of State B")
     ] = ""
     receiver_key: Annotated[
-        str,
-        Field(
-            title="Receiver's key",
-            description="Encrypted PKCS#8 file (0600); not needed by a console that only sends",
-            json_schema_extra=_extra("Identities", kind="file", shown_if=_TLS),
-        ),
+        str, _identity_file("Receiver's key", "Encrypted PKCS#8 file (0600); not needed by a console that only sends")
     ] = ""
     receiver_passphrase_file: Annotated[
         str,
-        Field(
-            title="Receiver's passphrase file",
-            description="File with the passphrase of the key (0600); empty: the keyring, else you are asked",
-            json_schema_extra=_extra("Identities", kind="secret-file", shown_if=_TLS),
+        _identity_file(
+            "Receiver's passphrase file",
+            "File with the passphrase of the key (0600); empty: the keyring, else you are asked",
+            kind="secret-file",
         ),
     ] = ""
 
