@@ -35,7 +35,7 @@ def project() -> dict[str, Any]:
 
 def asked_for(project: dict[str, Any]) -> list[Requirement]:
     extras = project["project"]["optional-dependencies"]
-    named = project["project"]["dependencies"] + [line for extra in ("gui", "dev") for line in extras[extra]]
+    named = project["project"]["dependencies"] + [line for extra in ("gui", "parquet", "dev") for line in extras[extra]]
     return [Requirement(line) for line in named]
 
 
