@@ -28,6 +28,12 @@ class Plugin(BaseModel):
     )
     doctor_checks: tuple[str, ...] = Field(default=(), description="Functions returning `doctor.Check` lists")
     profiles: tuple[str, ...] = Field(default=(), description="Names of the profiles that belong to this plugin")
+    published: tuple[str, ...] = Field(
+        default=(), description="Files of `resources/published` with figures of the plugin's source, without `.toml`"
+    )
+    table_shapes: tuple[str, ...] = Field(
+        default=(), description="Tuples of `analysis.table_shape.TableShape`: the tables of the plugin's source"
+    )
 
 
 @dataclass(frozen=True)

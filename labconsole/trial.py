@@ -79,13 +79,23 @@ class Series:
 
 @dataclass(frozen=True)
 class MetricKind:
-    """A figure that a trial can report: its exact definition stands in `description` (shown as tooltip)."""
+    """A figure that a trial can report: its exact definition stands in `description` (shown as tooltip).
+
+    `quantile` is the fraction that a percentile stands for (0.99 for p99): it is flagged where too few samples stand
+    behind it.
+    """
 
     name: str
     title: str
     unit: str
     direction: Direction
     description: str
+    quantile: float | None = None
+
+
+LINK_USE = "link_use"
+"""Name of the metric by which a trial says what share of a shaped link its traffic took, in %: link-bound runs are told
+by it (`labconsole.analysis.caveats`)."""
 
 
 @dataclass(frozen=True)
@@ -164,6 +174,15 @@ class Curve:
     group: str
     unit: str
     t_s: NDArray[np.float64]
+    values: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """Observations of one kind in a run, for ECDF and percentile plots: `values` in `unit`, in any order."""
+
+    title: str
+    unit: str
     values: NDArray[np.float64]
 
 
@@ -353,6 +372,15 @@ class Trial(ABC, Generic[P]):
     def curves(self, parameters: P, samples: Samples, events: Sequence[Event]) -> tuple[Curve, ...]:
         """Lines over time that explain the figures, from stored samples."""
         return ()
+
+    def distributions(self, parameters: P, samples: Samples, events: Sequence[Event]) -> tuple[Distribution, ...]:
+        """Observations whose distribution is worth comparing (latency, say), from stored samples."""
+        return ()
+
+    def contrast(self, reference: P, other: P) -> str:
+        """What sets `other` apart from `reference`, in words ("TLS against plain"), where the two make a fair pair for
+        a finding; nothing where they do not."""
+        return ""
 
     def derived(self, parameters: P, samples: Samples, events: Sequence[Event]) -> tuple[DerivedTable, ...]:
         """Tables that an export holds beside the samples; their names differ from those of `series`."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cached_property
 from itertools import groupby
 from operator import itemgetter
@@ -114,6 +115,26 @@ class Reader:
         with self._snapshot() as connection:
             return _records(connection, wanted, narrow=narrow, names=metrics)
 
+    def comparable(self, run_ids: Sequence[int]) -> list[RunRow]:
+        """These runs in this order, with all their metrics: those with labels as `cpu_per_message{role=sender}`.
+
+        Raises StoreError for a run that is not there.
+        """
+        with self._snapshot() as connection:
+            known = {
+                row.id: row
+                for row in _records(connection, _run_rows().where(schema.run.c.id.in_(run_ids)), narrow=True)
+            }
+            missing = [str(run_id) for run_id in run_ids if run_id not in known]
+            if missing:
+                raise StoreError(
+                    f"There is no run {', '.join(missing)} in {self.path}: see the history for those there are."
+                )
+            return [
+                replace(known[run_id], metrics=_labelled(_of_run(connection, schema.metric, run_id, "position")))
+                for run_id in run_ids
+            ]
+
     def live_runs(self) -> list[LiveRun]:
         """The runs that are queued or running, in the order of their ids."""
         run = schema.run.c
@@ -130,7 +151,7 @@ class Reader:
                 raise StoreError(f"There is no run {run_id} in {self.path}.")
             run, scenario, campaign = schema.run, schema.scenario, schema.campaign
             extra = connection.execute(
-                select(run.c.provenance, run.c.warnings, scenario.c.thresholds, campaign.c.sites)
+                select(run.c.provenance, scenario.c.thresholds, campaign.c.sites)
                 .select_from(run.join(scenario).join(campaign))
                 .where(run.c.id == run_id)
             ).one()
@@ -150,7 +171,6 @@ class Reader:
                 for row in events
             ),
             tuple(_series(row) for row in series),
-            tuple(json.loads(extra.warnings)),
         )
 
     def samples(self, run_id: int) -> StoredSamples:
@@ -203,12 +223,14 @@ def _records(
     tags = _by_run(connection.execute(tagged).all())
     metrics = _by_run(connection.execute(figures).all())
     parameters = {text: json.loads(text) for text in {row.parameters for row in rows}}
+    warnings = {text: tuple(json.loads(text)) for text in {row.warnings for row in rows}}
     return [
         _record(
             row,
             parameters[row.parameters],
             tuple(name for _, name in tags.get(row.id, ())),
             UnlabelledMetrics(metrics.get(row.id, ())),
+            warnings[row.warnings],
         )
         for row in rows
     ]
@@ -220,7 +242,11 @@ def _by_run(rows: Sequence[Sequence[Any]]) -> dict[int, list[Sequence[Any]]]:
 
 
 def _record(
-    row: Row[Any], parameters: Mapping[str, Any], tags: tuple[str, ...], metrics: Mapping[str, Metric]
+    row: Row[Any],
+    parameters: Mapping[str, Any],
+    tags: tuple[str, ...],
+    metrics: Mapping[str, Metric],
+    warnings: tuple[str, ...],
 ) -> RunRow:
     return RunRow(
         id=row.id,
@@ -244,12 +270,22 @@ def _record(
         note=row.note or "",
         trashed=bool(row.trashed),
         metrics=metrics,
+        warnings=warnings,
     )
 
 
 def _of_run(connection: Connection, table: Any, run_id: int, *order: str) -> list[Row[Any]]:
     statement = select(table).where(table.c.run_id == run_id).order_by(*(table.c[name] for name in order))
     return list(connection.execute(statement).all())
+
+
+def _labelled(rows: Sequence[Row[Any]]) -> dict[str, Metric]:
+    """Metrics by name, labels in braces behind it."""
+    metrics = {}
+    for metric in map(_metric, rows):
+        labels = ",".join(f"{name}={value}" for name, value in sorted(metric.labels.items()))
+        metrics[f"{metric.name}{{{labels}}}" if labels else metric.name] = metric
+    return metrics
 
 
 def _metric(row: Row[Any]) -> Metric:

@@ -78,7 +78,8 @@ class NewCampaign:
 
 @dataclass(frozen=True)
 class RunRow:
-    """One run as the history shows it. Times are UTC; `metrics` holds unlabelled metrics by name."""
+    """One run as the history shows it. Times are UTC; `metrics` holds unlabelled metrics by name
+    (with labels too where `Reader.comparable` read it)."""
 
     id: int
     uuid: str
@@ -101,6 +102,8 @@ class RunRow:
     note: str
     trashed: bool
     metrics: Mapping[str, Metric]
+    warnings: tuple[str, ...] = ()
+    """What a reader of the figures must know, as the trial said before the run: one sentence each."""
 
     @property
     def duration_s(self) -> float | None:
@@ -135,5 +138,8 @@ class RunDetail:
     verdicts: tuple[Verdict, ...]
     events: tuple[Event, ...]
     series: tuple[StoredSeries, ...]
-    warnings: tuple[str, ...] = ()
-    """What a reader of the figures must know, one sentence each."""
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What a reader of the figures must know, one sentence each."""
+        return self.row.warnings
