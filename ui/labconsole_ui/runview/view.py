@@ -127,12 +127,14 @@ class RunView(QWidget):
         self._turns.clear()
         self.grid.setUpdatesEnabled(True)
         self._turns.extend(self._table_turns(loaded))
-        self._turns.append(lambda: self._load_curves(loaded))
+        self._turns.append(self._load_curves)
         self._next_turn.start()
 
-    def _load_curves(self, loaded: LoadedRun) -> None:
+    def _load_curves(self) -> None:
         self._background.submit(
-            lambda: load_curves(self._reader_factory, loaded), self._show_curves, self._say_no_curves
+            lambda: load_curves(self._reader_factory, self.run_id, self._plugins),
+            self._show_curves,
+            self._say_no_curves,
         )
 
     def _take_turn(self) -> None:

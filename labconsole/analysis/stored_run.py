@@ -1,0 +1,52 @@
+"""A stored run with the trial that made it, so that the trial can work on its samples again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import ValidationError
+
+from labconsole.plugin import Plugins
+from labconsole.store.reader import Reader
+from labconsole.store.records import RunDetail
+from labconsole.store.samples import StoredSamples
+from labconsole.trial import Parameters, Trial, TrialError
+
+RESOURCES = "resources"
+"""Name of the series of CPU and memory that the engine itself records."""
+
+
+@dataclass(frozen=True)
+class StoredRun:
+    """A run's record, its samples, and its trial (None if that is not installed here)."""
+
+    detail: RunDetail
+    samples: StoredSamples
+    trial: Trial[Any] | None
+
+    @property
+    def sampled(self) -> bool:
+        """Whether the trial's own roles recorded any series."""
+        return any(series.name != RESOURCES for series in self.detail.series)
+
+    def parameters(self, trial: Trial[Any]) -> Parameters:
+        """The run's parameters as the model of its trial. Raises TrialError where they do not fit."""
+        row = self.detail.row
+        try:
+            return trial.parameters.model_validate(dict(row.parameters))
+        except ValidationError as error:
+            raise TrialError(
+                f"Run {row.id} cannot be drawn: its parameters do not fit the installed version of the trial "
+                f"({error.error_count()} differences)."
+            ) from error
+
+
+def open_run(reader: Reader, run_id: int, plugins: Plugins) -> StoredRun:
+    """Everything of a run; its samples are read when they are asked for. Raises StoreError if it is not there."""
+    detail = reader.run(run_id)
+    try:
+        trial = plugins.trial(detail.row.kind)
+    except KeyError:
+        trial = None
+    return StoredRun(detail, reader.samples(run_id), trial)
