@@ -1,0 +1,163 @@
+"""What a report says, as plain data: a cover, and sections made of a few kinds of blocks. Knows neither Qt nor PDF."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+
+class Tone(StrEnum):
+    """How a text stands out. Never by colour alone: a mark or a word always says the same."""
+
+    PLAIN = "plain"
+    GOOD = "good"
+    BAD = "bad"
+    MUTED = "muted"
+    STRONG = "strong"
+
+
+class Align(StrEnum):
+    """How a table's column is set: figures right, words left."""
+
+    LEFT = "left"
+    RIGHT = "right"
+
+
+@dataclass(frozen=True)
+class TextCell:
+    """A cell of a table: `text`, and smaller under it `details`, each on a line of its own with its own tone."""
+
+    text: str
+    tone: Tone = Tone.PLAIN
+    details: tuple[tuple[str, Tone], ...] = ()
+
+
+@dataclass(frozen=True)
+class Head:
+    """A column's head: `detail` stands smaller under `title`. `share` is its width beside the others' shares."""
+
+    title: str
+    detail: str = ""
+    align: Align = Align.RIGHT
+    share: float = 1.0
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows under heads, as many cells as heads in each. The first cell of a row is the row's head."""
+
+    caption: str
+    heads: tuple[Head, ...]
+    rows: tuple[tuple[TextCell, ...], ...]
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if any(len(row) != len(self.heads) for row in self.rows):
+            raise ValueError(f"a row of the table {self.caption} has not {len(self.heads)} cells")
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Names and values in two columns; `marked` ones stand out (a parameter that is not its default, say)."""
+
+    rows: tuple[Fact, ...]
+
+
+@dataclass(frozen=True)
+class Fact:
+    """What something is called, and what it is."""
+
+    name: str
+    value: str
+    marked: bool = False
+    code: bool = False
+    """Whether the value is set in a fixed-width font (a hash)."""
+
+
+@dataclass(frozen=True)
+class Paragraph:
+    """Running text."""
+
+    text: str
+    tone: Tone = Tone.PLAIN
+
+
+@dataclass(frozen=True)
+class Bullets:
+    """Sentences, one under the other; those that are `muted` rest on less."""
+
+    items: tuple[TextCell, ...]
+
+
+@dataclass(frozen=True)
+class Callout:
+    """What must not be overlooked: a heading and sentences in a frame."""
+
+    title: str
+    sentences: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A picture (SVG text) with the words for those who do not see it, and its caption."""
+
+    svg: str
+    alt: str
+    caption: str
+
+
+@dataclass(frozen=True)
+class Heading:
+    """A heading within a section."""
+
+    title: str
+
+
+Block = Table | Facts | Paragraph | Bullets | Callout | Figure | Heading
+
+
+@dataclass(frozen=True)
+class Section:
+    """A numbered part of the report."""
+
+    title: str
+    blocks: tuple[Block, ...]
+
+
+@dataclass(frozen=True)
+class Document:
+    """A whole report. `kind` stands over the title ("Comparison report"); `identity` in the footer says which runs of
+    which database it tells of."""
+
+    kind: str
+    title: str
+    lead: str
+    author: str
+    identity: str
+    generated: datetime
+    cover: tuple[Fact, ...]
+    sections: tuple[Section, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain JSON; every block says what it is in `block`."""
+        return {
+            **{name: getattr(self, name) for name in ("kind", "title", "lead", "author", "identity")},
+            "generated": f"{self.generated:%Y-%m-%d %H:%M} UTC",
+            "cover": [asdict(fact) for fact in self.cover],
+            "sections": [
+                {"title": section.title, "blocks": [_block(block) for block in section.blocks]}
+                for section in self.sections
+            ],
+        }
+
+
+def section(title: str, blocks: Sequence[Block]) -> tuple[Section, ...]:
+    """The section, or none where there is nothing to say."""
+    return (Section(title, tuple(blocks)),) if blocks else ()
+
+
+def _block(block: Block) -> dict[str, Any]:
+    return {"block": type(block).__name__.lower(), **asdict(block)}
