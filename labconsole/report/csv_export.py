@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import errno
-import re
-import secrets
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import repeat
 from pathlib import Path
@@ -16,24 +12,20 @@ from pydantic import ValidationError
 
 from labconsole.clock import wall_time
 from labconsole.plugin import Plugins
+from labconsole.report.files import ExportError
+from labconsole.report.tables import write_table
 from labconsole.store.encoding import time_to_text, to_json
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunDetail, StoredSeries
 from labconsole.store.samples import StoredSamples
-from labconsole.trial import DerivedTable, TrialError
+from labconsole.trial import DerivedTable
 
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
-_NUMBER = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?")
 _METRIC_COLUMNS = (
     *("run", "uuid", "campaign", "profile", "scenario", "kind", "repeat", "status", "started", "ended"),
     *("metric", "value", "unit", "direction", "origin", "labels", "samples"),
 )
 _ROWS_AT_ONCE = 10_000
 _EVENT_COLUMNS = ("time", "t [ns]", "source", "level", "event", "message", "data")
-
-
-class ExportError(TrialError):
-    """A file cannot be written; nothing half-written is left under its name."""
 
 
 def export_run(reader: Reader, run_id: int, directory: Path, plugins: Plugins | None = None) -> list[Path]:
@@ -48,20 +40,20 @@ def export_run(reader: Reader, run_id: int, directory: Path, plugins: Plugins | 
     keys = list(dict.fromkeys(key for site in detail.sites for key in site))
     sites = ([site.get(key, "") for key in keys] for site in detail.sites)
     files = [
-        _write(directory / "parameters.csv", ("parameter", "value"), _safe_rows(_flat(detail.row.parameters))),
-        _write(directory / "provenance.csv", ("what", "value"), _safe_rows(flat_provenance(detail))),
-        *([_write(directory / "sites.csv", keys, _safe_rows(sites))] if keys else []),
+        write_table(directory / "parameters.csv", ("parameter", "value"), _flat(detail.row.parameters)),
+        write_table(directory / "provenance.csv", ("what", "value"), flat_provenance(detail)),
+        *([write_table(directory / "sites.csv", keys, sites)] if keys else []),
         export_metrics(reader, [run_id], directory / "metrics.csv"),
-        _write(directory / "events.csv", _EVENT_COLUMNS, _safe_rows(_events(detail))),
+        write_table(directory / "events.csv", _EVENT_COLUMNS, _events(detail)),
     ]
     samples = reader.samples(run_id)
     for name in dict.fromkeys(series.name for series in detail.series):
         of_name = [series for series in detail.series if series.name == name]
         header = ["role", *(f"{column} [{unit}]" if unit else column for column, _, unit in of_name[0].columns)]
-        files.append(_write(_samples_file(directory, name), header, _samples(samples, of_name)))
+        files.append(write_table(_samples_file(directory, name), header, _samples(samples, of_name)))
     for table in _derived(detail, samples, plugins):
         header = [f"{column.name} [{column.unit}]" if column.unit else column.name for column in table.series.columns]
-        files.append(_write(_samples_file(directory, table.series.name), header, _table_rows(table)))
+        files.append(write_table(_samples_file(directory, table.series.name), header, _table_rows(table)))
     return files
 
 
@@ -72,7 +64,7 @@ def _samples_file(directory: Path, series: str) -> Path:
 def export_metrics(reader: Reader, run_ids: Iterable[int], path: Path) -> Path:
     """Write one row per run and metric to `path`. Raises StoreError and ExportError."""
     rows = (row for run_id in run_ids for row in _metrics(reader.run(run_id)))
-    return _write(path, _METRIC_COLUMNS, _safe_rows(rows))
+    return write_table(path, _METRIC_COLUMNS, rows)
 
 
 def flat_provenance(detail: RunDetail) -> Iterator[tuple[str, Any]]:
@@ -103,7 +95,7 @@ def _samples(samples: StoredSamples, of_name: Sequence[StoredSeries]) -> Iterato
     for series in of_name:
         for part in samples.parts(series.name, series.role):
             columns = [part[name].tolist() for name, _, _ in series.columns]
-            yield from zip(repeat(_safe(series.role)), *columns, strict=False)
+            yield from zip(repeat(series.role), *columns, strict=False)
 
 
 def _derived(detail: RunDetail, samples: StoredSamples, plugins: Plugins | None) -> tuple[DerivedTable, ...]:
@@ -137,39 +129,3 @@ def _flat(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
         yield name, to_json(value)
     else:
         yield name, value
-
-
-def _safe(cell: Any) -> Any:
-    """A text that a spreadsheet would run as a formula, marked as text; numbers stay numbers."""
-    if isinstance(cell, str) and cell.startswith(_FORMULA) and not _NUMBER.fullmatch(cell):
-        return f"'{cell}"
-    return cell
-
-
-def _safe_rows(rows: Iterable[Sequence[Any]]) -> Iterator[Sequence[Any]]:
-    return ([_safe(cell) for cell in row] for row in rows)
-
-
-def _write(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> Path:
-    """Write a table under a temporary name and rename it, so that `path` is the old file or the complete new one.
-
-    `rows` are safe for spreadsheets already: numbers, or texts from `_safe`.
-    """
-    partial = path.with_name(f".{path.name}.{secrets.token_hex(4)}.partial")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            with partial.open("x", encoding="utf-8", newline="") as file:
-                table = csv.writer(file)
-                table.writerow([_safe(cell) for cell in header])
-                table.writerows(rows)
-            partial.replace(path)
-        finally:
-            partial.unlink(missing_ok=True)
-    except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-            raise ExportError(
-                f"{path} cannot be written, the disk is full: free some space or choose another one."
-            ) from error
-        raise ExportError(f"{path} cannot be written ({error.strerror}): choose another directory.") from error
-    return path

@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 from labconsole.engine.containment import this_process
-from labconsole.report.csv_export import ExportError, export_metrics, export_run
+from labconsole.report.csv_export import export_metrics, export_run
+from labconsole.report.files import ExportError
 from labconsole.store.reader import Reader
 from labconsole.store.records import NewCampaign, NewScenario
 from labconsole.store.store import EventRecord, SampleChunk, Store

@@ -1,0 +1,40 @@
+"""Files that are complete or not there: a temporary name first, the final one at the end."""
+
+from __future__ import annotations
+
+import errno
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from labconsole.trial import TrialError
+
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+class ExportError(TrialError):
+    """A file cannot be written; nothing half-written is left under its name."""
+
+
+@contextmanager
+def complete_file(path: Path) -> Iterator[Path]:
+    """Give a temporary path beside `path` (whose directory is made if needed); it is renamed when the block is left.
+
+    Until then `path` is the old file, or none; if the block raises, it stays so and the temporary file is gone.
+    Raises ExportError for what the operating system refuses.
+    """
+    partial = path.with_name(f".{path.name}.{secrets.token_hex(4)}.partial")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            yield partial
+            partial.replace(path)
+        finally:
+            partial.unlink(missing_ok=True)
+    except OSError as error:
+        if error.errno in _FULL:
+            raise ExportError(
+                f"{path} cannot be written, the disk is full: free some space or choose another one."
+            ) from error
+        raise ExportError(f"{path} cannot be written ({error.strerror or error}): choose another directory.") from error

@@ -1,0 +1,67 @@
+"""CSV tables that spreadsheets and programs read without harm."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from labconsole.report.files import ExportError
+from labconsole.report.tables import safe_cell, write_table
+
+FORMULA = re.compile(r"[=+\-@＝＋－＠\t\r\n]")
+
+
+@pytest.mark.parametrize(
+    "start", ["=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠", " =", '"=', "'=", '\n"@']
+)
+def test_what_a_spreadsheet_would_run_is_marked(start: str) -> None:
+    text = f"{start}cmd|' /C calc'!A0"
+    assert safe_cell(text) == f"'{text}"
+
+
+@pytest.mark.parametrize("text", ["a;=1+1", "a\n=1+1", 'a\r\n"@SUM(A1)', "a; +1+1", "a;;-1+1"])
+def test_no_cell_of_a_spreadsheet_with_semicolons_begins_with_a_formula(text: str) -> None:
+    cells = re.split(r"[;\r\n]+", safe_cell(text))
+    assert cells[1].startswith("'") or not FORMULA.match(cells[1].lstrip(" \"'"))
+    assert cells[1].lstrip(" \"'")[0] in "@+-=" and cells[1].lstrip(' "')[0] == "'"
+
+
+@pytest.mark.parametrize(
+    "cell", ["-5", "+2.50", "-1e-9", -5, 0.1, None, "", "a=b", "[11,-2]", '{"a":-1}', "a - b", "10;20"]
+)
+def test_numbers_and_plain_texts_stay(cell: object) -> None:
+    assert safe_cell(cell) == cell
+
+
+def test_a_table_is_rfc_4180(tmp_path: Path) -> None:
+    rows = [["a,b", 'say "so"'], ["two\r\nlines", 0.1 + 0.2], ["Zürich", -5]]
+    path = write_table(tmp_path / "new" / "t.csv", ["x [ms]", "=y"], rows)
+    assert path.read_bytes() == (
+        b'x [ms],\'=y\r\n"a,b","say ""so"""\r\n"two\r\nlines",0.30000000000000004\r\nZ\xc3\xbcrich,-5\r\n'
+    )
+    with path.open(encoding="utf-8", newline="") as file:
+        assert [[str(cell) for cell in row] for row in rows] == list(csv.reader(file, strict=True))[1:]
+
+
+def test_rows_that_break_off_leave_the_old_file(tmp_path: Path) -> None:
+    path = write_table(tmp_path / "t.csv", ["a"], [[1]])
+
+    def rows() -> Iterator[list[int]]:
+        yield from ([n] for n in range(100_000))
+        raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        write_table(path, ["a"], rows())
+    assert path.read_bytes() == b"a\r\n1\r\n"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_target_that_is_a_directory_is_named(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").mkdir()
+    with pytest.raises(ExportError, match=r"t\.csv cannot be written \(Is a directory\)"):
+        write_table(tmp_path / "t.csv", ["a"], [[1]])
+    assert [entry.name for entry in tmp_path.iterdir()] == ["t.csv"]
