@@ -97,6 +97,9 @@ LINK_USE = "link_use"
 """Name of the metric by which a trial says what share of a shaped link its traffic took, in %: link-bound runs are told
 by it (`labconsole.analysis.caveats`)."""
 
+LINK_RATE = "link_rate"
+"""Name of the parameter by which a trial shapes its link, in Mbit/s: sentences on link-bound runs name the link by it."""
+
 
 @dataclass(frozen=True)
 class LiveChannel:

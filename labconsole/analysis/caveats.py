@@ -1,0 +1,51 @@
+"""What a reader of a run's figures must know: the trial's own warnings, and what its status and figures tell."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import fmean
+
+from labconsole.analysis.figures import format_number
+from labconsole.store.records import RunRow, RunStatus
+from labconsole.trial import LINK_RATE, LINK_USE
+
+LINK_BOUND_FROM = 80.0
+"""From this share (%) of a link on, a run measures the link and not the console."""
+
+ENOUGH_BEYOND = 10
+"""Samples that must lie beyond a percentile so that it is worth its name."""
+
+_ROUNDING = 1e-9
+
+
+def caveats(run: RunRow) -> tuple[str, ...]:
+    """One sentence each: the warnings stored with the run, link-bound, interrupted (or cancelled, failed)."""
+    told = list(run.warnings)
+    if link_bound(run):
+        told.append(f"Link-bound: {link_share([run])}, so the figures tell of the link.")
+    if run.status.final and run.status is not RunStatus.FINISHED:
+        told.append(f"Run {run.id} is {run.status.value}: its figures cover what was sampled until then.")
+    return tuple(told)
+
+
+def link_bound(run: RunRow) -> bool:
+    """Whether the run took `LINK_BOUND_FROM` or more of its link."""
+    return LINK_USE in run.metrics and run.metrics[LINK_USE].value >= LINK_BOUND_FROM
+
+
+def link_share(runs: Sequence[RunRow]) -> str:
+    """The mean share of its link that repeats of a scenario took, in words: "92 % of 2 Mbit/s".
+
+    Raises ValueError where no run has the metric `LINK_USE`.
+    """
+    shares = [run.metrics[LINK_USE].value for run in runs if LINK_USE in run.metrics]
+    if not shares:
+        raise ValueError("no run tells the share of its link that it took")
+    rate = runs[0].parameters.get(LINK_RATE)
+    link = f"{format_number(rate)} Mbit/s" if isinstance(rate, int | float) and rate else "its link"
+    return f"{fmean(shares):.0f} % of {link}"
+
+
+def thin(samples: int, quantile: float) -> bool:
+    """Whether fewer than `ENOUGH_BEYOND` of `samples` lie beyond the quantile."""
+    return samples * min(quantile, 1 - quantile) + _ROUNDING < ENOUGH_BEYOND
