@@ -1,0 +1,90 @@
+"""Columns of a comparison: repeats of a scenario, single runs, or published figures; their titles tell them apart."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from labconsole.analysis.published import PublishedColumn
+from labconsole.store.records import RunRow, RunStatus
+
+
+@dataclass(frozen=True)
+class RunGroup:
+    """The repeats of one scenario in one campaign, or a single run.
+
+    `used` are those that the figures take: the finished ones, or all where none is.
+    """
+
+    title: str
+    runs: tuple[RunRow, ...]
+    used: tuple[RunRow, ...]
+
+    @property
+    def repeats(self) -> int:
+        """Number of runs behind the column's figures."""
+        return len(self.used)
+
+    @property
+    def kind(self) -> str:
+        """Kind of the runs' trial."""
+        return self.runs[0].kind
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """The scenario's parameters, as stored."""
+        return self.runs[0].parameters
+
+
+Column = RunGroup | PublishedColumn
+
+
+def group_repeats(runs: Sequence[RunRow]) -> tuple[RunGroup, ...]:
+    """Runs of the same scenario of the same campaign as one column each, in the order in which they are given."""
+    groups: dict[tuple[int, str, str, str], list[RunRow]] = {}
+    for run in runs:
+        key = (run.campaign_id, run.scenario, run.kind, repr(sorted(run.parameters.items())))
+        groups.setdefault(key, []).append(run)
+    return _titled(list(groups.values()))
+
+
+def single_runs(runs: Sequence[RunRow]) -> tuple[RunGroup, ...]:
+    """Every run as a column of its own."""
+    return _titled([[run] for run in runs])
+
+
+def stands_for(parameters: Mapping[str, Any], stated: Mapping[str, Any]) -> bool:
+    """Whether `parameters` of a run have all that is `stated`, nested ones too: they are of the same scenario."""
+    return all(
+        name in parameters
+        and (
+            stands_for(parameters[name], value)
+            if isinstance(value, Mapping) and isinstance(parameters[name], Mapping)
+            else parameters[name] == value
+        )
+        for name, value in stated.items()
+    )
+
+
+def _titled(groups: list[list[RunRow]]) -> tuple[RunGroup, ...]:
+    """Groups with titles that tell them apart: the scenario, then the campaign, then the run."""
+
+    def ambiguous(titles: list[str]) -> list[bool]:
+        counts = Counter(titles)
+        return [counts[title] > 1 for title in titles]
+
+    titles = [runs[0].scenario for runs in groups]
+    campaigns = [runs[0].campaign for runs in groups]
+    if len(set(campaigns)) > 1:
+        again = ambiguous(titles)
+        titles = [f"{t} · {c}" if twice else t for t, c, twice in zip(titles, campaigns, again, strict=True)]
+    again = ambiguous(titles)
+    titles = [f"{t} · run {runs[0].id}" if twice else t for t, runs, twice in zip(titles, groups, again, strict=True)]
+    return tuple(RunGroup(title, tuple(runs), _used(runs)) for title, runs in zip(titles, groups, strict=True))
+
+
+def _used(runs: list[RunRow]) -> tuple[RunRow, ...]:
+    finished = tuple(run for run in runs if run.status is RunStatus.FINISHED)
+    return finished or tuple(runs)

@@ -1,0 +1,266 @@
+"""Comparison: columns (repeats of a scenario, or published figures) against a baseline, with intervals.
+
+The run is the unit. A change is coloured only where both sides have at least `ENOUGH_REPEATS` runs of one origin, none
+is link-bound, and its interval excludes no change, also after Holm's correction over all judged cells of the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from labconsole.analysis.caveats import link_bound, thin
+from labconsole.analysis.change import ENOUGH_REPEATS, FEW_REPEATS, Change, Judgement, Side, change, corrected
+from labconsole.analysis.columns import Column, RunGroup, group_repeats, single_runs, stands_for
+from labconsole.analysis.comparison_notes import notes
+from labconsole.analysis.figures import NO_FIGURE
+from labconsole.analysis.intervals import Interval, centre, interval_of
+from labconsole.analysis.parameters import describe_parameters
+from labconsole.analysis.published import PublishedColumn
+from labconsole.trial import Direction, Metric, MetricKind, Origin, Trial, TrialError
+
+__all__ = [
+    "ENOUGH_REPEATS",
+    "Cell",
+    "Change",
+    "Column",
+    "Comparison",
+    "Judgement",
+    "MetricLine",
+    "ParameterLine",
+    "RunGroup",
+    "compare",
+    "counterpart",
+    "group_repeats",
+    "single_runs",
+]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A metric in one column.
+
+    `value` is the centre of `runs` runs (0: a published point) in the line's unit; `interval` is that of the value
+    itself, None for a point or one run. `change` is None at the baseline and where there is nothing to compare.
+    `holds` says, for a published point, whether the interval measured for the same scenario holds it; None where no
+    column was measured for that scenario or has no interval.
+    """
+
+    value: float | None
+    runs: int
+    interval: Interval | None
+    change: Change | None
+    holds: bool | None = None
+
+
+@dataclass(frozen=True)
+class MetricLine:
+    """A metric in all columns.
+
+    `name` is unique in the table: labels stand in it (`cpu_per_message{role=sender}`). `remark` says what a reader of
+    this line must know (few repeats, origins, link-bound, too few samples behind a percentile).
+    """
+
+    name: str
+    kind: MetricKind
+    cells: tuple[Cell, ...]
+    remark: str
+
+
+@dataclass(frozen=True)
+class ParameterLine:
+    """A parameter in all columns, as text; `differs` is whether the columns that have it have different values (a
+    published column has only those that the publication states, any run has all)."""
+
+    name: str
+    title: str
+    unit: str
+    texts: tuple[str, ...]
+    differs: bool
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Columns, the baseline's index among them, lines, and notes on the whole, one sentence each."""
+
+    columns: tuple[Column, ...]
+    baseline: int
+    parameters: tuple[ParameterLine, ...]
+    metrics: tuple[MetricLine, ...]
+    notes: tuple[str, ...]
+
+
+def compare(columns: Sequence[Column], trial: Trial[Any] | None, *, baseline: int = 0) -> Comparison:
+    """Compare columns; `trial` describes parameters and metrics (None: a trial that is not installed).
+
+    Columns of different kinds show the metrics they share. Raises ValueError without columns or with a `baseline` that
+    is none; TrialError for a run that is still queued or running.
+    """
+    if not 0 <= baseline < len(columns):
+        raise ValueError(f"column {baseline} cannot be the baseline of {len(columns)} columns")
+    _refuse_live(columns)
+    figures = {name: [_figures(column, name) for column in columns] for name in _names(columns, trial)}
+    kinds = {name: _kind(name, row, trial) for name, row in figures.items()}
+    changes = iter(
+        corrected(
+            [
+                _change(columns, row, baseline, index, kinds[name].direction)
+                for name, row in figures.items()
+                for index in range(len(columns))
+            ]
+        )
+    )
+    lines = []
+    judged = 0
+    for name, row in figures.items():
+        cells = [_cell(columns, row, index, next(changes)) for index in range(len(columns))]
+        judged += sum(cell.change is not None and cell.change.p is not None for cell in cells)
+        lines.append(MetricLine(name, kinds[name], tuple(cells), _remark(columns, row, kinds[name])))
+    return Comparison(tuple(columns), baseline, _parameters(columns, trial), tuple(lines), notes(columns, judged))
+
+
+def counterpart(columns: Sequence[Column], published: PublishedColumn) -> RunGroup | None:
+    """The column that was measured for the scenario of a `published` one; of several, the one with most runs."""
+    fitting = [
+        column
+        for column in columns
+        if isinstance(column, RunGroup)
+        and column.kind == published.kind
+        and stands_for(column.parameters, published.parameters)
+    ]
+    return max(fitting, key=lambda column: column.repeats, default=None)
+
+
+def _refuse_live(columns: Sequence[Column]) -> None:
+    for column in columns:
+        for run in column.runs if isinstance(column, RunGroup) else ():
+            if not run.status.final:
+                raise TrialError(
+                    f"Run {run.id} is still {run.status.value}: compare it once it has ended, or leave it out."
+                )
+
+
+def _figures(column: Column, name: str) -> tuple[Metric, ...]:
+    """What a column has of a metric: one figure per run, or the one published."""
+    if isinstance(column, RunGroup):
+        return tuple(run.metrics[name] for run in column.used if name in run.metrics)
+    figure = column.figures.get(name)
+    return () if figure is None else (Metric(name, figure.value, figure.unit, origin=Origin.PUBLISHED),)
+
+
+def _names(columns: Sequence[Column], trial: Trial[Any] | None) -> list[str]:
+    """Metrics in the trial's order, those with labels after each other, unknown ones last."""
+    present: list[set[str]] = [
+        set().union(*(run.metrics for run in column.used)) if isinstance(column, RunGroup) else set(column.figures)
+        for column in columns
+    ]
+    mixed = len({column.kind for column in columns}) > 1
+    names = set.intersection(*present) if mixed else set.union(*present)
+    order = {kind.name: index for index, kind in enumerate(trial.metrics)} if trial is not None else {}
+    return sorted(names, key=lambda name: (order.get(_parts(name)[0], len(order)), name))
+
+
+def _parts(name: str) -> tuple[str, str]:
+    """A metric's name, and its labels in words: `cpu{role=sender,host=a}` is `cpu` and `role sender, host a`."""
+    base, _, labels = name.removesuffix("}").partition("{")
+    return base, ", ".join(label.replace("=", " ", 1) for label in labels.split(","))
+
+
+def _kind(name: str, row: Sequence[tuple[Metric, ...]], trial: Trial[Any] | None) -> MetricKind:
+    example = next(metric for metrics in row for metric in metrics)
+    base, labels = _parts(name)
+    known = next((kind for kind in trial.metrics if kind.name == base), None) if trial is not None else None
+    title = known.title if known is not None else base.replace("_", " ")
+    return MetricKind(
+        name=base,
+        title=f"{title} ({labels})" if labels else title,
+        unit=example.unit,
+        direction=known.direction if known is not None else Direction(example.direction),
+        description=known.description if known is not None else "",
+        quantile=known.quantile if known is not None else None,
+    )
+
+
+def _side(column: Column, metrics: Sequence[Metric]) -> Side:
+    return Side(
+        tuple(metric.value for metric in metrics),
+        frozenset(metric.origin for metric in metrics),
+        isinstance(column, RunGroup) and any(map(link_bound, column.used)),
+    )
+
+
+def _units(row: Sequence[tuple[Metric, ...]]) -> list[str]:
+    return sorted({metric.unit for metrics in row for metric in metrics})
+
+
+def _change(
+    columns: Sequence[Column], row: Sequence[tuple[Metric, ...]], baseline: int, index: int, direction: Direction
+) -> Change | None:
+    if index == baseline or not row[index] or not row[baseline] or len(_units(row)) > 1:
+        return None
+    return change(_side(columns[baseline], row[baseline]), _side(columns[index], row[index]), direction)
+
+
+def _cell(
+    columns: Sequence[Column], row: Sequence[tuple[Metric, ...]], index: int, against_baseline: Change | None
+) -> Cell:
+    column, values = columns[index], [metric.value for metric in row[index]]
+    if not values:
+        return Cell(None, 0, None, None)
+    if isinstance(column, RunGroup):
+        return Cell(centre(values), len(values), interval_of(values), against_baseline)
+    measured = counterpart(columns, column)
+    beside = row[columns.index(measured)] if measured is not None and len(_units(row)) == 1 else ()
+    interval = interval_of([metric.value for metric in beside])
+    return Cell(values[0], 0, None, against_baseline, None if interval is None else interval.holds(values[0]))
+
+
+def _remark(columns: Sequence[Column], row: Sequence[tuple[Metric, ...]], kind: MetricKind) -> str:
+    """What a reader of a line must know, in a few words each."""
+    told = []
+    measured = [
+        (column, metrics)
+        for column, metrics in zip(columns, row, strict=True)
+        if isinstance(column, RunGroup) and metrics
+    ]
+    if any(len(metrics) < ENOUGH_REPEATS for _, metrics in measured):
+        told.append(FEW_REPEATS)
+    origins = sorted({metric.origin.value for metrics in row for metric in metrics})
+    if len(origins) > 1:
+        told.append(f"different origins: {', '.join(origins)}")
+    units = _units(row)
+    if len(units) > 1:
+        told.append(f"different units: {', '.join(units)}")
+    bound = [column.title for column, _ in measured if any(map(link_bound, column.used))]
+    if bound:
+        told.append(f"link-bound: {', '.join(bound)}")
+    quantile = kind.quantile
+    if quantile is not None:
+        few = [column.title for column, metrics in measured if any(thin(one.samples, quantile) for one in metrics)]
+        if few:
+            told.append(f"too few samples beyond the percentile: {', '.join(few)}")
+    return "; ".join(told)
+
+
+def _parameters(columns: Sequence[Column], trial: Trial[Any] | None) -> tuple[ParameterLine, ...]:
+    described = [
+        {
+            value.name: value
+            for value in describe_parameters(
+                column.parameters, trial.parameters if trial is not None and trial.kind == column.kind else None
+            )
+        }
+        for column in columns
+    ]
+    lines = []
+    for name in dict.fromkeys(name for values in described for name in values):
+        example = next(values[name] for values in described if name in values)
+        texts = tuple(values[name].text if name in values else NO_FIGURE for values in described)
+        compared = {
+            text
+            for column, values, text in zip(columns, described, texts, strict=True)
+            if name in values or isinstance(column, RunGroup)
+        }
+        lines.append(ParameterLine(name, example.title, example.unit, texts, len(compared) > 1))
+    return tuple(lines)

@@ -1,0 +1,64 @@
+"""Notes on a whole comparison: what is left out, what readers of its columns must know, how its figures are made."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from labconsole.analysis.caveats import link_bound, link_share
+from labconsole.analysis.columns import Column, RunGroup
+from labconsole.store.records import RunStatus
+
+
+def notes(columns: Sequence[Column], judged: int) -> tuple[str, ...]:
+    """One sentence each; `judged` is the number of cells over which Holm's correction goes."""
+    groups = [column for column in columns if isinstance(column, RunGroup)]
+    told = []
+    if len({column.kind for column in columns}) > 1:
+        told.append("Runs of different trials: only the metrics they share are shown.")
+    for group in groups:
+        told += [
+            f"Run {run.id} ({run.status.value}) is left out of the figures of {group.title}."
+            for run in group.runs
+            if run not in group.used
+        ]
+        told += [
+            f"Run {run.id} of {group.title} is {run.status.value}: its figures cover what was sampled until then."
+            for run in group.used
+            if run.status is not RunStatus.FINISHED
+        ]
+        if any(map(link_bound, group.used)):
+            told.append(f"{group.title} is link-bound ({link_share(group.used)}): its figures tell of the link.")
+    told += _warnings(groups)
+    alone = [group.title for group in groups if group.repeats == 1]
+    if alone:
+        told.append(f"One run: no interval ({_named(alone, groups)}).")
+    if any(group.repeats > 1 for group in groups):
+        told.append(_method(judged))
+    if len(groups) < len(columns):
+        told.append("Published figures are points without an interval; a change against them is not judged.")
+    return tuple(told)
+
+
+def _warnings(groups: Sequence[RunGroup]) -> list[str]:
+    """Every warning of the runs once, with the columns that it is on."""
+    titles: dict[str, list[str]] = {}
+    for group in groups:
+        for warning in dict.fromkeys(warning for run in group.used for warning in run.warnings):
+            titles.setdefault(warning, []).append(group.title)
+    if len(groups) == 1:
+        return list(titles)
+    return [f"{warning.removesuffix('.')} ({_named(named, groups)})." for warning, named in titles.items()]
+
+
+def _named(titles: Sequence[str], groups: Sequence[RunGroup]) -> str:
+    return "all columns" if len(titles) == len(groups) else ", ".join(titles)
+
+
+def _method(judged: int) -> str:
+    how = (
+        "Values are geometric means over runs (means where a figure is not positive); intervals are at 95 %, of ratios "
+        "by Welch on the logarithms"
+    )
+    if not judged:
+        return f"{how}; nothing is judged."
+    return f"{how}; judgements with Holm's correction over {judged} {'comparison' if judged == 1 else 'comparisons'}."
