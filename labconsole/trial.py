@@ -98,7 +98,7 @@ LINK_USE = "link_use"
 by it (`labconsole.analysis.caveats`)."""
 
 LINK_RATE = "link_rate"
-"""Name of the parameter by which a trial shapes its link, in Mbit/s: sentences on link-bound runs name the link by it."""
+"""Name of the parameter by which a trial shapes its link, in Mbit/s: what is said of link-bound runs names it."""
 
 
 @dataclass(frozen=True)

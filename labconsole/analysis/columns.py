@@ -55,19 +55,6 @@ def single_runs(runs: Sequence[RunRow]) -> tuple[RunGroup, ...]:
     return _titled([[run] for run in runs])
 
 
-def stands_for(parameters: Mapping[str, Any], stated: Mapping[str, Any]) -> bool:
-    """Whether `parameters` of a run have all that is `stated`, nested ones too: they are of the same scenario."""
-    return all(
-        name in parameters
-        and (
-            stands_for(parameters[name], value)
-            if isinstance(value, Mapping) and isinstance(parameters[name], Mapping)
-            else parameters[name] == value
-        )
-        for name, value in stated.items()
-    )
-
-
 def _titled(groups: list[list[RunRow]]) -> tuple[RunGroup, ...]:
     """Groups with titles that tell them apart: the scenario, then the campaign, then the run."""
 

@@ -12,12 +12,12 @@ from typing import Any
 
 from labconsole.analysis.caveats import link_bound, thin
 from labconsole.analysis.change import ENOUGH_REPEATS, FEW_REPEATS, Change, Judgement, Side, change, corrected
-from labconsole.analysis.columns import Column, RunGroup, group_repeats, single_runs, stands_for
+from labconsole.analysis.columns import Column, RunGroup, group_repeats, single_runs
 from labconsole.analysis.comparison_notes import notes
 from labconsole.analysis.figures import NO_FIGURE
 from labconsole.analysis.intervals import Interval, centre, interval_of
 from labconsole.analysis.parameters import describe_parameters
-from labconsole.analysis.published import PublishedColumn
+from labconsole.analysis.published import PublishedColumn, same_scenario
 from labconsole.trial import Direction, Metric, MetricKind, Origin, Trial, TrialError
 
 __all__ = [
@@ -127,7 +127,7 @@ def counterpart(columns: Sequence[Column], published: PublishedColumn) -> RunGro
         for column in columns
         if isinstance(column, RunGroup)
         and column.kind == published.kind
-        and stands_for(column.parameters, published.parameters)
+        and same_scenario(published.parameters, column.parameters)
     ]
     return max(fitting, key=lambda column: column.repeats, default=None)
 
@@ -248,7 +248,8 @@ def _parameters(columns: Sequence[Column], trial: Trial[Any] | None) -> tuple[Pa
         {
             value.name: value
             for value in describe_parameters(
-                column.parameters, trial.parameters if trial is not None and trial.kind == column.kind else None
+                column.parameters if isinstance(column, RunGroup) else {**column.known, **column.parameters},
+                trial.parameters if trial is not None and trial.kind == column.kind else None,
             )
         }
         for column in columns
