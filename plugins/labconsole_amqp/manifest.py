@@ -12,4 +12,5 @@ plugin = Plugin(
     panels={"amqp.messaging": "labconsole_amqp.panel:make_panel"},
     doctor_checks=("labconsole_amqp.doctor:checks",),
     profiles=("demo", "swim-within-malaysia", "swim-my-sg"),
+    published=("swim-wp16",),
 )

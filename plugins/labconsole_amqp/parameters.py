@@ -244,6 +244,16 @@ class AmqpParameters(Parameters):
             json_schema_extra=_extra("Load", unit="s", shown_if={"mode": ["sender", "receiver"]}),
         ),
     ] = 300.0
+    link_rate: Annotated[
+        float,
+        Field(
+            title="Link rate",
+            description="Rate to which the link was shaped outside the console; 0: not shaped, or not known",
+            ge=0,
+            le=1_000_000,
+            json_schema_extra=_extra("Load", unit="Mbit/s"),
+        ),
+    ] = 0.0
 
     durable: Annotated[
         bool,

@@ -1,0 +1,249 @@
+"""Published figures: numbers of the trials' sources, as data in `resources/published/*.toml`, to stand beside runs.
+
+A file holds the tables of one source, and a plugin's manifest names it (`published`). Every figure is written as the
+source prints it; what the source does not print is `"-"`, and nothing is read off a curve.
+
+    format = 1
+    title = "Key pool thesis"               # the source: what references begin with
+    kind = "keypool.load"                   # the trial whose metrics and parameters are meant
+
+    [units]                                 # units as printed -> the metric's unit, and what one of them is in it
+    "msg / sec" = { unit = "msg/s" }
+    "seconds" = { unit = "ms", factor = 1000 }
+
+    [columns.pool-100]                      # scenarios that tables of this file have as columns
+    title = "Pool of 100 keys"              # as the source has it
+    parameters = { pool = 100 }             # what makes a run one of the same scenario
+
+    [[tables]]
+    name = "thesis-load"                    # unique; `labconsole compare ... --published thesis-load`
+    title = "Thesis, peak load"
+    reference = "Table 5.2"                 # where it stands in the source
+    parameters = { algorithm = "rsa-2048" } # as those of a column, for all columns of this table
+    known = { requests = 10000 }            # what else the source used: a run that differs is the same scenario all
+                                            # the same, and the difference is said
+    columns = ["pool-100"]
+    notes = ["The source does not say how many times it measured."]
+
+    [tables.figures]                        # metric -> one text for each column
+    throughput = ["12.5 msg / sec"]
+    latency_mean = ["1.2 seconds"]
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from labconsole.locations import resource
+from labconsole.plugin import Plugins
+from labconsole.profile_file import fault_sentence, nearest
+from labconsole.trial import Trial, TrialError
+
+FORMAT = 1
+NOT_PRINTED = "-"
+_PRINTED = re.compile(r"(\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?) (\S.*)")
+
+
+@dataclass(frozen=True)
+class PublishedFigure:
+    """A number as the source prints it, without an interval. `value` is in `unit`, which is the unit of the trial's
+    metric; `printed` is the number with its unit as it stands in the source ("7.02 seconds")."""
+
+    value: float
+    unit: str
+    printed: str
+    reference: str
+
+
+@dataclass(frozen=True)
+class PublishedColumn:
+    """One scenario of a published table. `parameters` are those of the trial that the source used: a run that has them
+    all is of the same scenario (`same_scenario`). `known` are others that the source used: a run may differ in them."""
+
+    name: str
+    """`swim-within-malaysia-small/test-3`"""
+    title: str
+    kind: str
+    parameters: Mapping[str, Any]
+    figures: Mapping[str, PublishedFigure]
+    reference: str
+    known: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class PublishedTable:
+    """A table of a source, `swim-within-malaysia-small`; `reference` says where it stands."""
+
+    name: str
+    title: str
+    kind: str
+    reference: str
+    columns: tuple[PublishedColumn, ...]
+    notes: tuple[str, ...] = ()
+
+
+def same_scenario(wanted: Mapping[str, Any], parameters: Mapping[str, Any]) -> bool:
+    """Whether a run with `parameters` (as stored) has all that are `wanted`."""
+    return all(name in parameters and parameters[name] == value for name, value in wanted.items())
+
+
+def published_tables(plugins: Plugins) -> tuple[PublishedTable, ...]:
+    """All tables of all plugins. Raises TrialError, with one sentence, for a file that is not as it must be."""
+    tables: dict[str, PublishedTable] = {}
+    for file in (file for plugin in plugins.found for file in plugin.published):
+        for table in _tables(file, plugins):
+            if table.name in tables:
+                raise TrialError(f"Published figures {file}.toml: there is another table {table.name}; rename one.")
+            tables[table.name] = table
+    return tuple(tables.values())
+
+
+def published_columns(plugins: Plugins, name: str) -> tuple[PublishedColumn, ...]:
+    """The columns that `name` means: a table (`swim-within-malaysia-small`), or one of its columns (`.../test-3`).
+
+    Raises TrialError, naming those that exist, for any other name.
+    """
+    tables = published_tables(plugins)
+    known = {table.name: table.columns for table in tables}
+    known |= {column.name: (column,) for table in tables for column in table.columns}
+    if name in known:
+        return known[name]
+    table, _, column = name.partition("/")
+    if table in known:
+        there = ", ".join(other.name for other in known[table])
+        raise TrialError(f"The published table {table} has no column {column}; there are: {there}.")
+    raise TrialError(f"There are no published figures {name}{nearest(name, (table.name for table in tables))}")
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class _Unit(_Strict):
+    """The metric's unit that a printed one stands for: one of the printed is `factor` of the metric's."""
+
+    unit: str
+    factor: float = 1.0
+
+
+class _Column(_Strict):
+    title: str
+    parameters: dict[str, Any] = {}
+
+
+class _Table(_Strict):
+    name: str
+    title: str
+    reference: str
+    columns: list[str]
+    figures: dict[str, list[str]]
+    parameters: dict[str, Any] = {}
+    known: dict[str, Any] = {}
+    notes: list[str] = []
+
+
+class _File(_Strict):
+    format: int
+    title: str
+    kind: str
+    units: dict[str, _Unit]
+    columns: dict[str, _Column]
+    tables: list[_Table]
+
+
+def _tables(file: str, plugins: Plugins) -> Iterator[PublishedTable]:
+    """The tables of `resources/published/<file>.toml`."""
+    place = f"Published figures {file}.toml"
+    content = _read(file, place)
+    try:
+        trial = plugins.trial(content.kind)
+    except KeyError as error:
+        raise TrialError(f"{place}: kind is {content.kind}{nearest(content.kind, plugins.kinds())}") from error
+    for table in content.tables:
+        yield _Reading(f"{place}, table {table.name}", content, trial).table(table)
+
+
+def _read(file: str, place: str) -> _File:
+    try:
+        data = tomllib.loads(resource("published", f"{file}.toml").read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise TrialError(f"{place}: {error}.") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise TrialError(f"{place} is not valid TOML: {error}.") from error
+    if data.get("format") != FORMAT:
+        raise TrialError(f"{place} has format {data.get('format', 'none')}; this console reads `format = {FORMAT}`.")
+    try:
+        return _File.model_validate(data)
+    except ValidationError as error:
+        raise TrialError(f"{place}: {fault_sentence(error, _File)}") from error
+
+
+@dataclass(frozen=True)
+class _Reading:
+    """Reads one table; `place` begins the sentence on what is wrong in it."""
+
+    place: str
+    file: _File
+    trial: Trial[Any]
+
+    def table(self, table: _Table) -> PublishedTable:
+        units = {kind.name: kind.unit for kind in self.trial.metrics}
+        reference = f"{self.file.title}, {table.reference}"
+        for metric, texts in table.figures.items():
+            if metric not in units:
+                raise TrialError(f"{self.place}: there is no metric {metric}{nearest(metric, units)}")
+            if len(texts) != len(table.columns):
+                raise TrialError(
+                    f"{self.place}: {metric} has {len(texts)} figures for {len(table.columns)} columns; write "
+                    f'"{NOT_PRINTED}" for one that is not printed.'
+                )
+        columns = []
+        for index, name in enumerate(table.columns):
+            if name not in self.file.columns:
+                raise TrialError(f"{self.place}: there is no column {name}{nearest(name, self.file.columns)}")
+            figures = {
+                metric: self._figure(texts[index], metric, units[metric], reference)
+                for metric, texts in table.figures.items()
+                if texts[index] != NOT_PRINTED
+            }
+            if figures:
+                columns.append(self._column(table, name, figures, reference))
+        return PublishedTable(table.name, table.title, self.file.kind, reference, tuple(columns), tuple(table.notes))
+
+    def _column(
+        self, table: _Table, name: str, figures: Mapping[str, PublishedFigure], reference: str
+    ) -> PublishedColumn:
+        column = self.file.columns[name]
+        deciding = {**table.parameters, **column.parameters}
+        model = self.trial.parameters
+        try:
+            values = model.model_validate({**table.known, **deciding}).model_dump(mode="json")
+        except ValidationError as error:
+            raise TrialError(f"{self.place}, column {name}: {fault_sentence(error, model)}") from error
+        return PublishedColumn(
+            f"{table.name}/{name}",
+            f"{column.title} · {table.title}",
+            self.file.kind,
+            {key: values[key] for key in deciding},
+            figures,
+            reference,
+            {key: values[key] for key in table.known},
+        )
+
+    def _figure(self, text: str, metric: str, wanted: str, reference: str) -> PublishedFigure:
+        printed = _PRINTED.fullmatch(text)
+        if printed is None:
+            raise TrialError(f'{self.place}: {metric} is "{text}"; write a number and its unit, as in "7.02 seconds".')
+        number, spelled = printed.groups()
+        if spelled not in self.file.units:
+            raise TrialError(f'{self.place}: {metric} is "{text}", and [units] does not say what "{spelled}" is.')
+        unit = self.file.units[spelled]
+        if unit.unit != wanted:
+            raise TrialError(f"{self.place}: {metric} is in {wanted}, and by [units] {spelled} are {unit.unit}.")
+        return PublishedFigure(float(number.replace(",", "")) * unit.factor, unit.unit, text, reference)
