@@ -110,13 +110,20 @@ class Figure:
 
 
 @dataclass(frozen=True)
+class Gallery:
+    """Small pictures, two beside each other."""
+
+    figures: tuple[Figure, ...]
+
+
+@dataclass(frozen=True)
 class Heading:
     """A heading within a section."""
 
     title: str
 
 
-Block = Table | Facts | Paragraph | Bullets | Callout | Figure | Heading
+Block = Table | Facts | Paragraph | Bullets | Callout | Figure | Gallery | Heading
 
 
 @dataclass(frozen=True)

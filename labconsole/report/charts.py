@@ -1,0 +1,264 @@
+"""Charts of a report as SVG: bars with intervals, lines over time, percentiles. Pure: data in, text out.
+
+Colours differ in lightness, lines also in dashes and markers, so that a print in grey tells them apart.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labconsole.analysis.figures import format_number
+from labconsole.analysis.intervals import Interval
+from labconsole.report.svg import (
+    GRID,
+    INK,
+    MUTED,
+    Axis,
+    drawing,
+    element,
+    line,
+    log_range,
+    round_range,
+    shortened,
+    text,
+    text_width,
+    tick_text,
+)
+
+WIDE = 470.0
+"""Width of a page's text, in points."""
+NARROW = 228.0
+"""Width of one of two charts beside each other."""
+PERCENTILES = (50.0, 75.0, 90.0, 95.0, 99.0, 99.5, 99.9)
+_MOST_POINTS = 300
+_ROW = 27.0
+_LABEL_GAP = 14.0
+_COLOURS = ("#1b4f8a", "#c8501e", "#2a7f62", "#7b4f9e", "#b8860b", "#5b6675")
+_DASHES = ("none", "6 2.5", "2 2", "8 2.5 2 2.5", "1 2.5", "12 3")
+_BAR, _BASELINE, _PUBLISHED = "#1b4f8a", "#8fa3ba", "#ffffff"
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A column's value; `interval` is its own, `published` ones are points of the source, drawn hollow."""
+
+    label: str
+    value: float
+    interval: Interval | None = None
+    baseline: bool = False
+    published: bool = False
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line: arrays of equal length."""
+
+    label: str
+    x: NDArray[np.float64]
+    y: NDArray[np.float64]
+
+
+def bar_chart(title: str, unit: str, bars: Sequence[Bar], width: float = NARROW) -> str:
+    """Horizontal bars from zero, each under its name, with their values, and whiskers for their intervals."""
+    reach = [bar.value for bar in bars] + [
+        end for bar in bars if bar.interval for end in (bar.interval.low, bar.interval.high)
+    ]
+    low, high = round_range(min(0.0, *reach), max(0.0, *reach))
+    value_width = max(text_width(format_number(bar.value)) for bar in bars) + 6
+    top, bottom = 18.0, 14.0
+    height = top + _ROW * len(bars) + bottom
+    axis = Axis(low, high, 2.0, width - value_width - 2)
+    parts = [_chart_title(title, unit), *_vertical_grid(axis, top, height - bottom)]
+    for index, bar in enumerate(bars):
+        parts += _bar(bar, axis, top + _ROW * index, width)
+    zero = axis.place(0.0)
+    parts.append(line(zero, top, zero, height - bottom, INK, 0.7))
+    return drawing(width, height, parts)
+
+
+def line_chart(title: str, x_title: str, unit: str, lines: Sequence[Line], width: float = WIDE) -> str:
+    """Lines on linear axes, y from zero where that is not far, each reduced to a few hundred points."""
+    reduced = [Line(one.label, *thinned(one.x, one.y)) for one in lines]
+    xs, ys = np.concatenate([one.x for one in reduced]), np.concatenate([one.y for one in reduced])
+    frame = _Frame.beside(lines, width)
+    x_axis = frame.x(float(xs.min()), max(float(xs.max()), float(xs.min()) + 1e-9))
+    y_axis = frame.y(*round_range(float(ys.min()), float(ys.max())))
+    parts = [_chart_title(title, unit)]
+    parts += _horizontal_grid(y_axis, frame)
+    parts += [
+        mark for tick in x_axis.ticks(8) for mark in _x_tick(x_axis.place(tick), tick_text(tick), frame, grid=False)
+    ]
+    parts += [_x_title(x_title, frame), *_lines(reduced, x_axis, y_axis, frame)]
+    return drawing(frame.width, frame.height, parts)
+
+
+def percentile_chart(title: str, unit: str, samples: Sequence[tuple[str, NDArray[np.float64]]]) -> str:
+    """Values up to p99.9 of each sample, or as far as ten values lie beyond; both axes logarithmic (y where all values
+    are above zero). The percentile's axis stretches its upper end: p90, p99, p99.9 are equally far apart."""
+    lines = [_percentiles(label, values) for label, values in samples]
+    ys = np.concatenate([one.y for one in lines])
+    frame = _Frame.beside(lines, WIDE)
+    x_axis = frame.x(_beyond(PERCENTILES[0]), _beyond(PERCENTILES[-1]))
+    positive = bool((ys > 0).all())
+    bounds = (log_range if positive else round_range)(float(ys.min()), float(ys.max()))
+    y_axis = frame.y(*bounds, logarithmic=positive)
+    parts = [_chart_title(title, unit), *_horizontal_grid(y_axis, frame)]
+    for percentile in PERCENTILES:
+        parts += _x_tick(x_axis.place(_beyond(percentile)), f"p{percentile:g}", frame, grid=True)
+    parts += [_x_title("share of the values that are this or less", frame), *_lines(lines, x_axis, y_axis, frame)]
+    return drawing(frame.width, frame.height, parts)
+
+
+def thinned(
+    x: NDArray[np.float64], y: NDArray[np.float64], most: int = _MOST_POINTS
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """At most about `most` points: smallest and largest of each of `most / 2` stretches, in their order."""
+    if len(x) <= most:
+        return x, y
+    keep: set[int] = {0, len(x) - 1}
+    for part in np.array_split(np.arange(len(x)), most // 2):
+        keep |= {int(part[np.argmin(y[part])]), int(part[np.argmax(y[part])])}
+    order = sorted(keep)
+    return x[order], y[order]
+
+
+@dataclass(frozen=True)
+class _Frame:
+    """Where a chart's plot lies in the picture; labels of lines stand to its right."""
+
+    width: float
+    height: float
+    left: float
+    top: float
+    right: float
+    bottom: float
+
+    @classmethod
+    def beside(cls, lines: Sequence[Line], width: float) -> _Frame:
+        labels = min(0.3 * width, max(text_width(one.label) for one in lines) + _LABEL_GAP)
+        height = 0.4 * width if width > NARROW else 0.62 * width
+        return cls(width, height, 40.0, 20.0, width - labels, height - 30)
+
+    def x(self, low: float, high: float) -> Axis:
+        return Axis(low, high, self.left, self.right - self.left)
+
+    def y(self, low: float, high: float, *, logarithmic: bool = False) -> Axis:
+        return Axis(low, high, self.bottom, self.top - self.bottom, logarithmic)
+
+
+def _chart_title(title: str, unit: str) -> str:
+    return text(0, 9, f"{title}, {unit}" if unit else title, font_weight=600, font_size=8)
+
+
+def _vertical_grid(axis: Axis, top: float, bottom: float) -> list[str]:
+    parts = []
+    for tick in axis.ticks(4):
+        x = axis.place(tick)
+        parts.append(line(x, top, x, bottom, GRID))
+        parts.append(text(x, bottom + 10, tick_text(tick), anchor="middle" if x > 8 else "start", fill=MUTED))
+    return parts
+
+
+def _bar(bar: Bar, axis: Axis, y: float, width: float) -> list[str]:
+    zero, end = axis.place(0.0), axis.place(bar.value)
+    top, middle = y + 13, y + 18.5
+    fill = _PUBLISHED if bar.published else _BASELINE if bar.baseline else _BAR
+    outline = {"stroke": INK, "stroke_width": "0.7", "stroke_dasharray": "2 1.5"} if bar.published else {}
+    parts = [
+        text(max(zero, 2.0) + 2, y + 9.5, shortened(bar.label, width - 4)),
+        element("rect", x=min(zero, end), y=top, width=abs(end - zero), height=11, fill=fill, **outline),
+    ]
+    right = max(zero, end)
+    if bar.interval is not None:
+        low, high = axis.place(bar.interval.low), axis.place(bar.interval.high)
+        # A pale line under the dark one: the whisker shows on the bar and beside it.
+        for colour, thickness in (("#ffffff", 2.4), (INK, 0.9)):
+            parts.append(line(low, middle, high, middle, colour, thickness))
+            parts += [line(x, middle - 3, x, middle + 3, colour, thickness) for x in (low, high)]
+        right = max(right, high)
+    return [*parts, text(right + 4, middle + 2.7, format_number(bar.value))]
+
+
+def _horizontal_grid(axis: Axis, frame: _Frame) -> list[str]:
+    parts = []
+    for tick in axis.ticks(5):
+        y = axis.place(tick)
+        parts.append(line(frame.left, y, frame.right, y, GRID))
+        parts.append(text(frame.left - 4, y + 2.6, tick_text(tick), anchor="end", fill=MUTED))
+    return parts
+
+
+def _x_tick(x: float, label: str, frame: _Frame, *, grid: bool) -> list[str]:
+    top = frame.top if grid else frame.bottom - 3
+    return [
+        line(x, top, x, frame.bottom, GRID if grid else MUTED),
+        text(x, frame.bottom + 10, label, anchor="middle", fill=MUTED),
+    ]
+
+
+def _x_title(title: str, frame: _Frame) -> str:
+    return text((frame.left + frame.right) / 2, frame.bottom + 22, title, anchor="middle", fill=MUTED)
+
+
+def _lines(lines: Sequence[Line], x_axis: Axis, y_axis: Axis, frame: _Frame) -> list[str]:
+    parts = [line(frame.left, frame.bottom, frame.right, frame.bottom, INK, 0.7)]
+    for index, one in enumerate(lines):
+        points = [(x_axis.place(float(x)), y_axis.place(float(y))) for x, y in zip(one.x, one.y, strict=True)]
+        style = {"stroke": _COLOURS[index % len(_COLOURS)], "stroke_dasharray": _DASHES[index % len(_DASHES)]}
+        path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+        parts.append(element("polyline", points=path, fill="none", stroke_width=1.1, stroke_linejoin="round", **style))
+        for x, y in points[len(points) // 8 :: max(1, len(points) // 4)]:
+            parts.append(_marker(index, x, y))
+    return parts + _line_labels(lines, y_axis, frame)
+
+
+def _line_labels(lines: Sequence[Line], y_axis: Axis, frame: _Frame) -> list[str]:
+    """Each line's name at its end, moved apart where they would touch."""
+    distance = 9.5
+    order = sorted(range(len(lines)), key=lambda index: y_axis.place(float(lines[index].y[-1])))
+    places: list[float] = []
+    for index in order:
+        wanted = y_axis.place(float(lines[index].y[-1]))
+        places.append(max(wanted, places[-1] + distance) if places else max(wanted, frame.top))
+    over = places[-1] - frame.bottom
+    for position in range(len(places) - 1, -1, -1) if over > 0 else ():
+        limit = frame.bottom if position == len(places) - 1 else places[position + 1] - distance
+        places[position] = min(places[position], limit)
+    room = frame.width - frame.right - _LABEL_GAP + 4
+    parts = []
+    for index, y in zip(order, places, strict=True):
+        parts.append(_marker(index, frame.right + 5, y))
+        parts.append(
+            text(frame.right + 10, y + 2.6, shortened(lines[index].label, room), fill=_COLOURS[index % len(_COLOURS)])
+        )
+    return parts
+
+
+def _marker(index: int, x: float, y: float) -> str:
+    colour, size = _COLOURS[index % len(_COLOURS)], 2.0
+    match index % 4:
+        case 0:
+            return element("circle", cx=x, cy=y, r=size, fill=colour)
+        case 1:
+            return element("rect", x=x - size, y=y - size, width=2 * size, height=2 * size, fill=colour)
+        case 2:
+            shape = f"M{x:.1f} {y - 2.6:.1f} L{x + 2.4:.1f} {y + 2:.1f} L{x - 2.4:.1f} {y + 2:.1f} Z"
+        case _:
+            shape = f"M{x:.1f} {y - 2.8:.1f} L{x + 2.8:.1f} {y:.1f} L{x:.1f} {y + 2.8:.1f} L{x - 2.8:.1f} {y:.1f} Z"
+    return element("path", d=shape, fill=colour)
+
+
+def _beyond(percentile: float) -> float:
+    """Place of a percentile on an axis on which p90, p99, p99.9 are equally far apart."""
+    return -math.log10(1 - percentile / 100)
+
+
+def _percentiles(label: str, values: NDArray[np.float64]) -> Line:
+    last = min(_beyond(PERCENTILES[-1]), max(_beyond(PERCENTILES[0]) + 1e-9, math.log10(max(len(values), 1) / 10 + 1)))
+    places = np.linspace(_beyond(PERCENTILES[0]), last, 80)
+    return Line(label, places, np.quantile(values, 1 - 10.0**-places))
