@@ -275,6 +275,13 @@ class RunContext(Protocol):
     def event(self, name: str, message: str, level: Level = Level.INFO, **data: Any) -> None:
         """Record something that happened, in one sentence."""
 
+    def artefact(self, name: str, media_type: str, content: bytes) -> None:
+        """Keep a small file with the run, for whoever checks it (a certificate, a message as sent): never a secret.
+
+        `name` is a file name of letters, digits and `. _ -`, unique in the run; `content` has 1,000,000 bytes at most.
+        Raises TrialError otherwise.
+        """
+
     def take_command(self) -> dict[str, Any] | None:
         """The next command that the window sent into the run, if any."""
 

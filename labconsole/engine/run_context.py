@@ -6,7 +6,7 @@ import os
 import threading
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,9 +29,17 @@ class WorkerContext:
     """What the trial's `run` has at hand."""
 
     def __init__(
-        self, channel: ChildChannel, directory: Path, seed: int, live_hz: float, secrets: Mapping[str, Secret]
+        self,
+        channel: ChildChannel,
+        directory: Path,
+        seed: int,
+        live_hz: float,
+        secrets: Mapping[str, Secret],
+        keep: Callable[[str, str, bytes], None],
     ) -> None:
+        """`keep` stores an artefact of the run: name, media type, content."""
         self._channel = channel
+        self._keep = keep
         self._directory = directory
         self._seed = seed
         self._live_hz = live_hz
@@ -101,6 +109,9 @@ class WorkerContext:
         event = Event(now_ns(), "worker", level, name, message, data)
         self._spool.event(event)
         self._channel.send({"t": "event", "event": event_to_json(event)})
+
+    def artefact(self, name: str, media_type: str, content: bytes) -> None:
+        self._keep(name, media_type, content)
 
     def take_command(self) -> dict[str, Any] | None:
         return self._commands.popleft() if self._commands else None

@@ -10,6 +10,7 @@ import threading
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -77,7 +78,8 @@ def _conduct(
     try:
         _refuse_company(run)
         make_spool(run.spool)
-        context = WorkerContext(channel, run.spool, seed, live_hz, secrets)
+        keep = partial(run.store.add_artefact, run.id)
+        context = WorkerContext(channel, run.spool, seed, live_hz, secrets, keep)
         channel.listen(context.on_message)
         with _accompanied(context, recorder, channel):
             try:

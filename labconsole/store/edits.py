@@ -1,4 +1,4 @@
-"""What users change about runs: notes, tags, and the trash."""
+"""What users change about runs: notes, tags, the baseline, and the trash."""
 
 from __future__ import annotations
 
@@ -32,6 +32,24 @@ def set_tags(store: Store, run_id: int, tags: Iterable[str]) -> None:
         connection.execute(delete(schema.tag).where(schema.tag.c.run_id == run_id))
         if names:
             connection.execute(insert(schema.tag), [{"run_id": run_id, "name": name} for name in names])
+
+
+def pin_baseline(store: Store, run_id: int) -> None:
+    """Make a run the baseline of its kind of trial, in place of another; a live one is refused. Raises StoreError."""
+    run, scenario = schema.run, schema.scenario
+    with store.writer.transaction() as connection:
+        status = store.require_runs(connection, [run_id])[run_id]
+        if not status.final:
+            raise StoreError(f"Run {run_id} is {status}: wait for its end before making it a baseline.")
+        kind = connection.execute(select(scenario.c.kind).join(run).where(run.c.id == run_id)).scalar_one()
+        connection.execute(delete(schema.baseline).where(schema.baseline.c.kind == kind))
+        connection.execute(insert(schema.baseline).values(kind=kind, run_id=run_id))
+
+
+def unpin_baseline(store: Store, kind: str) -> None:
+    """Let a kind of trial have no baseline. Raises StoreError."""
+    with store.writer.transaction() as connection:
+        connection.execute(delete(schema.baseline).where(schema.baseline.c.kind == kind))
 
 
 def trash(store: Store, run_ids: Sequence[int]) -> None:

@@ -18,6 +18,7 @@ from labconsole.store.errors import StoreError, explained
 from labconsole.store.migrations import MIGRATIONS
 from labconsole.store.records import Owner
 from labconsole.store.schema import APPLICATION_ID, VERSION, metadata
+from labconsole.store.sealing import seal_unsealed
 
 BUSY_TIMEOUT_S = 30.0
 """How long to wait for a program that locks the database."""
@@ -89,6 +90,7 @@ def bring_up_to_date(path: Path) -> None:
             else:
                 for step in range(version + 1, VERSION + 1):
                     MIGRATIONS[step](connection)
+                seal_unsealed(connection)
             connection.exec_driver_sql(f"PRAGMA user_version = {VERSION}")
             if connection.exec_driver_sql("PRAGMA foreign_key_check").first():
                 raise StoreError(f"{path} is damaged (rows without their run): go on with a backup or a new database.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -13,13 +14,23 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, select
+from sqlalchemy import Connection, Row, Select, func, select
 
 from labconsole.store import schema
 from labconsole.store.encoding import time_from_text
 from labconsole.store.errors import StoreError, explained
 from labconsole.store.opening import checked_version, connect, core_connection
-from labconsole.store.records import LIVE, LiveRun, Owner, RunDetail, RunRow, RunStatus, StoredSeries
+from labconsole.store.records import (
+    LIVE,
+    Evidence,
+    LiveRun,
+    Owner,
+    RunDetail,
+    RunRow,
+    RunStatus,
+    StoredArtefact,
+    StoredSeries,
+)
 from labconsole.store.samples import StoredSamples, series_columns
 from labconsole.trial import Direction, Event, Level, Metric, Origin, Verdict
 
@@ -112,7 +123,7 @@ class Reader:
             wanted = wanted.where(schema.trash.c.run_id.is_(None))
         wanted = wanted.limit(limit)
         narrow = campaign_id is not None or limit is not None
-        with self._snapshot() as connection:
+        with self.snapshot() as connection:
             return _records(connection, wanted, narrow=narrow, names=metrics)
 
     def comparable(self, run_ids: Sequence[int]) -> list[RunRow]:
@@ -120,7 +131,7 @@ class Reader:
 
         Raises StoreError for a run that is not there.
         """
-        with self._snapshot() as connection:
+        with self.snapshot() as connection:
             known = {
                 row.id: row
                 for row in _records(connection, _run_rows().where(schema.run.c.id.in_(run_ids)), narrow=True)
@@ -139,13 +150,13 @@ class Reader:
         """The runs that are queued or running, in the order of their ids."""
         run = schema.run.c
         live = select(run.id, run.uuid, run.status, run.owner_pid, run.owner_started, run.owner_boot)
-        with self._snapshot() as connection:
+        with self.snapshot() as connection:
             rows = connection.execute(live.where(run.status.in_(LIVE)).order_by(run.id)).all()
         return [LiveRun(number, uuid, RunStatus(status), Owner(*owner)) for number, uuid, status, *owner in rows]
 
     def run(self, run_id: int) -> RunDetail:
         """Everything of one run but its samples. Raises StoreError if there is no such run."""
-        with self._snapshot() as connection:
+        with self.snapshot() as connection:
             rows = _records(connection, _run_rows().where(schema.run.c.id == run_id), narrow=True)
             if not rows:
                 raise StoreError(f"There is no run {run_id} in {self.path}.")
@@ -175,14 +186,50 @@ class Reader:
 
     def samples(self, run_id: int) -> StoredSamples:
         """The samples of a run. Raises StoreError if there is no such run."""
-        with self._snapshot() as connection:
+        with self.snapshot() as connection:
             uuid = connection.execute(select(schema.run.c.uuid).where(schema.run.c.id == run_id)).scalar()
         if uuid is None:
             raise StoreError(f"There is no run {run_id} in {self.path}.")
-        return StoredSamples(self._snapshot, run_id, uuid)
+        return StoredSamples(self.snapshot, run_id, uuid)
+
+    def artefacts(self, run_id: int) -> list[StoredArtefact]:
+        """The artefacts of a run by name, without their contents; none for a run that is not there."""
+        stored = schema.artefact.c
+        statement = select(stored.name, stored.media_type, func.length(stored.content), stored.sha256)
+        with self.snapshot() as connection:
+            rows = connection.execute(statement.where(stored.run_id == run_id).order_by(stored.name)).all()
+        return [StoredArtefact(name, media_type, size, sha256.hex()) for name, media_type, size, sha256 in rows]
+
+    def artefact(self, run_id: int, name: str) -> bytes:
+        """The content of one artefact. Raises StoreError if it is not there, or does not fit its hash."""
+        stored = schema.artefact.c
+        statement = select(stored.content, stored.sha256).where(stored.run_id == run_id, stored.name == name)
+        with self.snapshot() as connection:
+            row = connection.execute(statement).first()
+        if row is None:
+            raise StoreError(f"Run {run_id} has no artefact {name}.")
+        if hashlib.sha256(row.content).digest() != row.sha256:
+            raise StoreError(f"Artefact {name} of run {run_id} is damaged (its hash is wrong): do not use it.")
+        return bytes(row.content)
+
+    def evidence(self, run_id: int) -> Evidence | None:
+        """What was sealed of a run; None for one that is not there or has not ended."""
+        stored = schema.evidence.c
+        with self.snapshot() as connection:
+            row = connection.execute(select(stored.digest, stored.sealed).where(stored.run_id == run_id)).first()
+        return None if row is None else Evidence(row.digest.hex(), time_from_text(row.sealed))
+
+    def baselines(self) -> dict[str, int]:
+        """The pinned baseline of each kind of trial that has one, unless it lies in the trash: kind -> run id."""
+        baseline, trash = schema.baseline, schema.trash
+        kept = select(baseline.c.kind, baseline.c.run_id).where(baseline.c.run_id.not_in(select(trash.c.run_id)))
+        with self.snapshot() as connection:
+            rows = connection.execute(kept.order_by(baseline.c.kind)).all()
+        return {row.kind: row.run_id for row in rows}
 
     @contextmanager
-    def _snapshot(self) -> Iterator[Connection]:
+    def snapshot(self) -> Iterator[Connection]:
+        """A read transaction, for the store's own modules: short, and never over a turn of an event loop."""
         with explained(self.path), self._connection.begin():
             yield self._connection
 
@@ -199,6 +246,7 @@ def _run_rows() -> Select[Any]:
         campaign.c.title.label("campaign"),
         schema.note.c.text.label("note"),
         schema.trash.c.run_id.is_not(None).label("trashed"),
+        run.c.id.in_(select(schema.baseline.c.run_id)).label("pinned"),
     ).select_from(run.join(scenario).join(campaign).outerjoin(schema.note).outerjoin(schema.trash))
 
 
@@ -271,6 +319,7 @@ def _record(
         trashed=bool(row.trashed),
         metrics=metrics,
         warnings=warnings,
+        pinned=bool(row.pinned),
     )
 
 

@@ -104,6 +104,8 @@ class RunRow:
     metrics: Mapping[str, Metric]
     warnings: tuple[str, ...] = ()
     """What a reader of the figures must know, as the trial said before the run: one sentence each."""
+    pinned: bool = False
+    """Whether it is the baseline of its kind of trial."""
 
     @property
     def duration_s(self) -> float | None:
@@ -124,6 +126,27 @@ class StoredSeries:
     rows: int
     columns: tuple[tuple[str, str, str], ...]
     """(name, dtype, unit) of each column."""
+
+
+@dataclass(frozen=True)
+class StoredArtefact:
+    """A small file kept with a run; `size` is in bytes, `sha256` in hexadecimal."""
+
+    name: str
+    media_type: str
+    size: int
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What was sealed of a run: the digest over all of it, in hexadecimal (`labconsole.store.evidence`), and when.
+
+    A run of a database of an older version was sealed when that was migrated, not when it ended.
+    """
+
+    digest: str
+    sealed: datetime
 
 
 @dataclass(frozen=True)

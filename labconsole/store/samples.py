@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,16 @@ from labconsole.store.errors import StoreError
 from labconsole.trial import Column
 
 _BATCH = 64
+
+
+@dataclass(frozen=True)
+class StoredChunk:
+    """Chunk `seq` of a series: its payload as `labconsole.store.chunks` makes it, and its hash in the chain."""
+
+    seq: int
+    rows: int
+    sha256: bytes
+    payload: bytes
 
 
 class StoredSamples:
@@ -51,6 +62,11 @@ class StoredSamples:
         row = self._row(series, role)
         return self._parts(row, series_columns(row.columns))
 
+    def chunks(self, series: str, role: str) -> Iterator[StoredChunk]:
+        """The chunks as they are stored, each verified against the hash chain. Raises StoreError."""
+        row = self._row(series, role)
+        return self._chunks(row, series_columns(row.columns))
+
     def _row(self, series: str, role: str) -> Row[Any]:
         columns = schema.series.c
         statement = select(schema.series).where(
@@ -63,6 +79,13 @@ class StoredSamples:
         return row
 
     def _parts(self, row: Row[Any], columns: tuple[Column, ...]) -> Iterator[dict[str, NDArray[Any]]]:
+        for chunk in self._chunks(row, columns):
+            try:
+                yield chunks.decode(columns, chunk.rows, chunk.payload)
+            except chunks.ChunkError as error:
+                raise self._damage(row, chunk.seq, str(error)) from error
+
+    def _chunks(self, row: Row[Any], columns: tuple[Column, ...]) -> Iterator[StoredChunk]:
         stored = schema.chunk.c
         link = chunks.first_link(self._run_uuid, row.role, row.name, columns)
         rows = 0
@@ -74,17 +97,16 @@ class StoredSamples:
             )
             with self._snapshot() as connection:
                 batch = connection.execute(statement).all()
-            for seq, count, sha256, payload in batch:
-                link = chunks.next_link(link, seq, count, payload)
-                if link != sha256:
-                    raise self._damage(row, seq, "its hash is wrong")
-                try:
-                    yield chunks.decode(columns, count, payload)
-                except chunks.ChunkError as error:
-                    raise self._damage(row, seq, str(error)) from error
-                rows += count
+            for chunk in (StoredChunk(*fields) for fields in batch):
+                link = chunks.next_link(link, chunk.seq, chunk.rows, chunk.payload)
+                if link != chunk.sha256:
+                    raise self._damage(row, chunk.seq, "its hash is wrong")
+                yield chunk
+                rows += chunk.rows
         if rows != row.rows:
             raise self._damage(row, row.chunks - 1, f"{row.rows} rows are declared, {rows} are there")
+        if link != row.link:
+            raise self._damage(row, row.chunks - 1, "its hash is not the one that the series ends with")
 
     def _damage(self, row: Row[Any], seq: int, what: str) -> StoreError:
         return StoreError(
@@ -94,5 +116,8 @@ class StoredSamples:
 
 
 def series_columns(text: str) -> tuple[Column, ...]:
-    """The columns as the `series` table describes them."""
-    return tuple(Column(*fields) for fields in json.loads(text))
+    """The columns as the `series` table describes them. Raises StoreError if the text is damaged."""
+    try:
+        return tuple(Column(*fields) for fields in json.loads(text))
+    except (ValueError, TypeError) as error:
+        raise StoreError(f"The columns of a series are damaged ({error}): do not use its figures.") from error

@@ -19,7 +19,7 @@ from sqlalchemy import (
 APPLICATION_ID = 0x4C434F4E
 """`PRAGMA application_id` of a run database ("LCON")."""
 
-VERSION = 2
+VERSION = 3
 """`PRAGMA user_version` of this schema."""
 
 metadata = MetaData()
@@ -184,5 +184,33 @@ trash = Table(
     metadata,
     _run_key(primary_key=True),
     Column("trashed", Text, nullable=False),
+    sqlite_strict=True,
+)
+
+artefact = Table(
+    "artefact",
+    metadata,
+    _run_key(primary_key=True),
+    Column("name", Text, primary_key=True),
+    Column("media_type", Text, nullable=False),
+    Column("sha256", LargeBinary, nullable=False),
+    Column("content", LargeBinary, nullable=False),
+    sqlite_strict=True,
+)
+
+evidence = Table(
+    "evidence",
+    metadata,
+    _run_key(primary_key=True),
+    Column("digest", LargeBinary, nullable=False, comment="labconsole.store.evidence: 32 bytes over all of the run"),
+    Column("sealed", Text, nullable=False, comment="when; for runs of older versions, when they were migrated"),
+    sqlite_strict=True,
+)
+
+baseline = Table(
+    "baseline",
+    metadata,
+    Column("kind", Text, primary_key=True, comment="of trial: the run that others of it are compared with"),
+    _run_key(),
     sqlite_strict=True,
 )

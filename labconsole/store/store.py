@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -22,8 +23,14 @@ from labconsole.store.encoding import sha256_hex, time_to_text, to_json, to_show
 from labconsole.store.errors import StoreError
 from labconsole.store.reader import Reader
 from labconsole.store.records import LIVE, LiveRun, NewCampaign, Owner, RunStatus
+from labconsole.store.sealing import seal
 from labconsole.store.writing import Writer
 from labconsole.trial import Evaluation, Event, Series
+
+ARTEFACT_LIMIT = 1_000_000
+"""The most bytes of an artefact."""
+ARTEFACT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+"""What may name an artefact: it becomes the name of a file in exports and bundles."""
 
 
 @dataclass(frozen=True)
@@ -147,6 +154,7 @@ class Store:
         """A queued or running run has come to its end; `reason` is one sentence unless it finished."""
         with self.writer.transaction(durable=True) as connection:
             self._change_status(connection, run_id, LIVE, status=status, reason=reason, ended=time_to_text(ended))
+            seal(connection, [run_id])
 
     def mark_ended(
         self, run_ids: Sequence[int], before: RunStatus, status: RunStatus, reason: str, ended: datetime
@@ -155,22 +163,23 @@ class Store:
 
         For runs that have no process: it never began, or its owner is proven dead.
         """
-        if not run_ids:
-            return 0
-        statement = (
-            update(schema.run)
-            .where(schema.run.c.id == bindparam("run_id"), schema.run.c.status == before)
-            .values(status=status, reason=reason, ended=time_to_text(ended))
-        )
+        standing = select(schema.run.c.id).where(schema.run.c.id == bindparam("run_id"), schema.run.c.status == before)
+        ending = update(schema.run).where(schema.run.c.id == bindparam("run_id"))
         with self.writer.transaction(durable=True) as connection:
-            return connection.execute(statement, [{"run_id": run_id} for run_id in run_ids]).rowcount
+            ids = [number for number in run_ids if connection.execute(standing, {"run_id": number}).first()]
+            if ids:
+                values = ending.values(status=status, reason=reason, ended=time_to_text(ended))
+                connection.execute(values, [{"run_id": number} for number in ids])
+                seal(connection, ids)
+            return len(ids)
 
     def amend_provenance(self, run_id: int, **found: Any) -> None:
         """Add to the provenance of a run what came out while it went on (plain JSON)."""
         with self.writer.transaction(durable=True) as connection:
-            known = json.loads(self._existing(connection, run_id).provenance)
+            run = self._existing(connection, run_id)
             statement = update(schema.run).where(schema.run.c.id == run_id)
-            connection.execute(statement.values(provenance=to_json(known | found)))
+            connection.execute(statement.values(provenance=to_json(json.loads(run.provenance) | found)))
+            _seal_again(connection, run)
 
     def live_runs(self) -> list[LiveRun]:
         """The runs that are queued or running, in the order of their ids; waits for no lock."""
@@ -191,6 +200,24 @@ class Store:
                 key = [schema.event.c.run_id, schema.event.c.role, schema.event.c.seq]
                 statement = upsert(schema.event).on_conflict_do_nothing(index_elements=key)
                 connection.execute(statement, [_event_columns(run_id, record) for record in events])
+            _seal_again(connection, run)
+
+    def add_artefact(self, run_id: int, name: str, media_type: str, content: bytes) -> None:
+        """Keep a small file with a live run, `ARTEFACT_LIMIT` bytes at most, under a name of its own."""
+        if not ARTEFACT_NAME.fullmatch(name):
+            raise StoreError(f"{name!r} cannot name an artefact: use letters, digits and . _ - (100 at most).")
+        if len(content) > ARTEFACT_LIMIT:
+            raise StoreError(f"Artefact {name} has {len(content):,} bytes: {ARTEFACT_LIMIT:,} is the most to be kept.")
+        sha256 = hashlib.sha256(content).digest()
+        values = {"run_id": run_id, "name": name, "media_type": media_type, "sha256": sha256, "content": content}
+        key = [schema.artefact.c.run_id, schema.artefact.c.name]
+        with self.writer.transaction() as connection:
+            run = self._existing(connection, run_id)
+            if run.status not in LIVE:
+                raise StoreError(f"Run {run_id} is {run.status} already: artefact {name} comes too late.")
+            statement = upsert(schema.artefact).values(values).on_conflict_do_nothing(index_elements=key)
+            if not connection.execute(statement).rowcount:
+                raise StoreError(f"Run {run_id} has an artefact {name} already: give each a name of its own.")
 
     def replace_evaluation(self, run_id: int, evaluation: Evaluation) -> None:
         """Store metrics and verdicts of a run in place of those it had."""
@@ -220,11 +247,12 @@ class Store:
             for position, verdict in enumerate(evaluation.verdicts)
         ]
         with self.writer.transaction() as connection:
-            self._existing(connection, run_id)
+            run = self._existing(connection, run_id)
             for table, rows in ((schema.metric, metrics), (schema.verdict, verdicts)):
                 connection.execute(delete(table).where(table.c.run_id == run_id))
                 if rows:
                     connection.execute(insert(table), rows)
+            _seal_again(connection, run)
 
     def require_runs(self, connection: Connection, run_ids: Sequence[int]) -> dict[int, RunStatus]:
         """The status of each of these runs, inside a transaction. Raises StoreError if one is not there."""
@@ -314,6 +342,12 @@ def _add_run(
         **_owner_columns(owner),
     }
     return _inserted(connection.execute(insert(schema.run).values(values)))
+
+
+def _seal_again(connection: Connection, run: Row[Any]) -> None:
+    """After a change of a run that had ended (what a crash had left came in, say): its evidence goes with it."""
+    if run.status not in LIVE:
+        seal(connection, [run.id])
 
 
 def _owner_columns(owner: Owner) -> dict[str, Any]:

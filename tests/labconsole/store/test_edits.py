@@ -1,7 +1,8 @@
-"""Notes, tags and the trash."""
+"""Notes, tags, the baseline and the trash."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
@@ -41,6 +42,30 @@ def test_tags_are_a_set(store: Store, new_runs: list[int], database: Path) -> No
     assert rows(database)[run].tags == ("a", "b")
     edits.set_tags(store, run, ["c"])
     assert rows(database)[run].tags == ("c",)
+
+
+def test_each_kind_of_trial_has_one_baseline_at_most(
+    store: Store, campaign: NewCampaign, new_runs: list[int], database: Path, now: datetime
+) -> None:
+    other_kind = replace(campaign, scenarios=(replace(campaign.scenarios[0], kind="v2x"),), order=((0, 1),))
+    other = store.add_campaign(other_kind, this_process(), now)
+    ended(store, new_runs + other, now)
+    for run in (new_runs[0], other[0], new_runs[2]):
+        edits.pin_baseline(store, run)
+    with Reader(database) as reader:
+        assert reader.baselines() == {"swim": new_runs[2], "v2x": other[0]}
+        assert [row.id for row in reader.runs() if row.pinned] == [other[0], new_runs[2]]
+        assert reader.run(new_runs[2]).row.pinned
+        edits.trash(store, [new_runs[2]])
+        assert reader.baselines() == {"v2x": other[0]}
+        edits.purge_trash(store)
+        edits.unpin_baseline(store, "v2x")
+        assert reader.baselines() == {}
+
+
+def test_a_live_run_is_no_baseline(store: Store, new_runs: list[int]) -> None:
+    with pytest.raises(StoreError, match=f"Run {new_runs[0]} is queued: wait"):
+        edits.pin_baseline(store, new_runs[0])
 
 
 def test_trashed_runs_are_hidden_until_restored(

@@ -14,20 +14,29 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from labconsole.clock import wall_now
 from labconsole.engine.containment import this_process
 from labconsole.store import schema
 from labconsole.store.errors import StoreError
+from labconsole.store.evidence import verify
 from labconsole.store.reader import Reader
 from labconsole.store.records import NewCampaign, RunStatus
 from labconsole.store.store import Store
 
-GOLDEN = Path(__file__).parent / "golden" / "v1.db"
+GOLDEN = Path(__file__).parent / "golden"
 
 
 @pytest.fixture
 def old(database: Path) -> Path:
     """A copy of the database that version 1 of the schema wrote."""
-    shutil.copy(GOLDEN, database)
+    shutil.copy(GOLDEN / "v1.db", database)
+    return database
+
+
+@pytest.fixture
+def second(database: Path) -> Path:
+    """A copy of the database that version 2 of the schema wrote."""
+    shutil.copy(GOLDEN / "v2.db", database)
     return database
 
 
@@ -70,7 +79,26 @@ def test_an_old_database_keeps_every_row(old: Path) -> None:
     assert warnings == ['["closed loop: latency includes queueing"]', "[]", "[]", "[]"]
     without = [row[:14] for row in after.pop("run")]
     assert without == [row[:14] for row in before.pop("run")]
-    assert after == before
+    assert {name: after[name] for name in before if name != "run"} == {k: v for k, v in before.items() if k != "run"}
+
+
+def test_a_database_of_version_2_keeps_every_row_and_its_runs_are_sealed(second: Path) -> None:
+    before, began = dump(second), wall_now()
+    Store.open(second).close()
+    after = dump(second)
+    assert {name: after[name] for name in before} == before
+    assert (after["artefact"], after["baseline"]) == ([], [])
+    with Reader(second) as reader:
+        status = {row.id: row.status for row in reader.runs(include_trashed=True)}
+        assert set(status.values()) == set(RunStatus) - {RunStatus.FAILED}
+        for run_id in status:
+            verification = verify(reader, run_id)
+            if status[run_id].final:
+                assert verification.ok, verification.faults
+                assert verification.sealed is not None
+                assert began <= verification.sealed <= wall_now()
+            else:
+                assert verification.digest_stored is None
 
 
 def test_an_old_database_reads_as_it_was_written(old: Path) -> None:
@@ -93,10 +121,12 @@ def test_an_old_database_reads_as_it_was_written(old: Path) -> None:
     np.testing.assert_array_equal(table["latency"], np.arange(400) ** 2 + 7)
 
 
-def test_a_migrated_database_is_laid_out_as_a_new_one(old: Path, tmp_path: Path) -> None:
-    Store.open(old).close()
+@pytest.mark.parametrize("version", ["v1", "v2"])
+def test_a_migrated_database_is_laid_out_as_a_new_one(version: str, database: Path, tmp_path: Path) -> None:
+    shutil.copy(GOLDEN / f"{version}.db", database)
+    Store.open(database).close()
     Store.open(tmp_path / "new.db").close()
-    assert layout(old) == layout(tmp_path / "new.db")
+    assert layout(database) == layout(tmp_path / "new.db")
 
 
 def test_migration_leaves_the_old_database_beside_the_new_one(old: Path) -> None:

@@ -1,0 +1,69 @@
+"""The evidence of a run: one SHA-256 over all that the database holds of it, sealed when the run ends.
+
+The digest is the SHA-256 over lines of canonical JSON, each `[section, value, ...]` of the rows as they are stored, in
+this order: the format, the run (with its scenario and campaign), its series (with the head of each hash chain), events,
+metrics, verdicts, artefacts (with the hash of each). Numbers that a database gives (ids), which process owned the run,
+notes, tags, trash and baseline are not in it: so it stays the same when a bundle carries the run to another database.
+
+A digest in the same file protects against accident and careless change. Whoever rewrites the whole file can rewrite it
+too: that is why reports print it and are signed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+
+from sqlalchemy import Connection, select
+from sqlalchemy.dialects.sqlite import insert as upsert
+
+from labconsole.clock import wall_now
+from labconsole.store import schema
+from labconsole.store.encoding import time_to_text, to_json
+from labconsole.store.records import LIVE
+
+_FORMAT = "labconsole run evidence 1"
+_RUN = """
+SELECT run.uuid, scenario.kind, scenario.name, scenario.parameters, scenario.thresholds, campaign.name, campaign.title,
+       campaign.profile_sha256, campaign.order_seed, campaign.sites, campaign.created, run.repeat, run.position,
+       run.seed, run.created, run.started, run.ended, run.status, run.reason, run.provenance, run.warnings
+FROM run JOIN scenario ON scenario.id = run.scenario_id JOIN campaign ON campaign.id = scenario.campaign_id
+WHERE run.id = ?
+"""
+_SECTIONS = {
+    "run": _RUN,
+    "series": 'SELECT name, role, title, origin, "columns", chunks, rows, hex(link) FROM series WHERE run_id = ? '
+    "ORDER BY name, role",
+    "event": "SELECT role, seq, t_ns, source, level, name, message, data FROM event WHERE run_id = ? "
+    "ORDER BY role, seq",
+    "metric": "SELECT position, name, value, unit, direction, origin, labels, samples FROM metric WHERE run_id = ? "
+    "ORDER BY position",
+    "verdict": "SELECT position, name, result, reason, evidence FROM verdict WHERE run_id = ? ORDER BY position",
+    "artefact": "SELECT name, media_type, hex(sha256) FROM artefact WHERE run_id = ? ORDER BY name",
+}
+
+
+def digest(connection: Connection, run_id: int) -> bytes:
+    """The digest of a run that is there, as the database holds it now: 32 bytes. Reads no samples but their hashes."""
+    found = hashlib.sha256(f"{to_json([_FORMAT])}\n".encode())
+    for section, statement in _SECTIONS.items():
+        for row in connection.exec_driver_sql(statement, (run_id,)):
+            found.update(f"{to_json([section, *row])}\n".encode())
+    return found.digest()
+
+
+def seal(connection: Connection, run_ids: Iterable[int]) -> None:
+    """Store the digest of these runs, in place of the one that each may have."""
+    moment = time_to_text(wall_now())
+    rows = [{"run_id": run_id, "digest": digest(connection, run_id), "sealed": moment} for run_id in run_ids]
+    if rows:
+        statement = upsert(schema.evidence)
+        changes = {"digest": statement.excluded.digest, "sealed": statement.excluded.sealed}
+        connection.execute(statement.on_conflict_do_update(index_elements=["run_id"], set_=changes), rows)
+
+
+def seal_unsealed(connection: Connection) -> None:
+    """Seal the runs that ended before the database knew evidence: with the moment of this call."""
+    run = schema.run.c
+    ended = select(run.id).where(run.status.not_in(LIVE), run.id.not_in(select(schema.evidence.c.run_id)))
+    seal(connection, connection.execute(ended).scalars().all())
