@@ -90,7 +90,7 @@ def test_plots_come_from_the_stored_samples(stored: StoredRuns, make: Callable[.
     assert list(view.plots) == PLOTS
     sent = next(curve for curve in view.plots["Throughput"].curves() if curve.title == "Sent")
     assert np.median(sent.values) == pytest.approx(1_000, rel=0.02)
-    assert 3.9 < sent.t_s[-1] < 4.2
+    assert 3.9 < sent.x[-1] < 4.2
     assert [curve.title for curve in view.plots["Resident memory"].curves()] == ["broker", "receiver-0", "sender-0"]
 
 

@@ -10,8 +10,9 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QGuiApplication, QImage
 from pytestqt.qtbot import QtBot
 
+from labconsole_ui.plots.curveplot import PlotCurve
 from labconsole_ui.plots.reduce import CurveData
-from labconsole_ui.plots.timeplot import PlotCurve, TimePlot
+from labconsole_ui.plots.timeplot import TimePlot
 from labconsole_ui.plots.units import axis_unit
 from labconsole_ui.theme import Theme, ThemeMode
 

@@ -23,8 +23,9 @@ from labconsole_ui.bridge import QueueBridge
 from labconsole_ui.history.columns import key_metrics
 from labconsole_ui.live.figures import Figure, FigureTable
 from labconsole_ui.live.model import ChannelFigures, GrowingCurve, LiveRun
+from labconsole_ui.plots.curveplot import PlotCurve
 from labconsole_ui.plots.grid import PlotGrid
-from labconsole_ui.plots.timeplot import PlotCurve, TimePlot
+from labconsole_ui.plots.timeplot import TimePlot
 from labconsole_ui.theme import FontRole, Theme
 from labconsole_ui.words import item_name, status_word
 

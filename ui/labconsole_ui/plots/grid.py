@@ -6,7 +6,8 @@ from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QGridLayout, QScrollArea, QWidget
 
-from labconsole_ui.plots.timeplot import LEAST_HEIGHT, TimePlot
+from labconsole_ui.plots.card import LEAST_HEIGHT
+from labconsole_ui.plots.timeplot import TimePlot
 
 COLUMN_WIDTH = 480
 MOST_COLUMNS = 4

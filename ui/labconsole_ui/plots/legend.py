@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QColor, QIcon, QPainter, QPixmap
@@ -24,13 +24,15 @@ class Legend(QWidget):
         self._theme = theme
         self._layout = FlowLayout(self, spacing=2)
         self._buttons: dict[str, QToolButton] = {}
+        self._colours: dict[str, int] = {}
         policy = QSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
         policy.setHeightForWidth(True)
         self.setSizePolicy(policy)
         theme.changed.connect(self._paint)
 
-    def set_titles(self, titles: Sequence[str], hidden: set[str]) -> None:
-        """Show these curves; those in `hidden` are switched off."""
+    def set_titles(self, titles: Sequence[str], hidden: set[str], colours: Mapping[str, int]) -> None:
+        """Show these curves in the colours of these indices; those in `hidden` are switched off."""
+        self._colours = dict(colours)
         if list(self._buttons) != list(titles):
             for button in self._buttons.values():
                 self._layout.removeWidget(button)
@@ -43,6 +45,14 @@ class Legend(QWidget):
     def button(self, title: str) -> QToolButton:
         """The button of curve `title`. Raises KeyError."""
         return self._buttons[title]
+
+    def shown(self) -> list[tuple[str, QColor]]:
+        """Titles and colours of what is switched on."""
+        return [
+            (title, self._theme.series_colour(self._colours[title]))
+            for title, button in self._buttons.items()
+            if button.isChecked()
+        ]
 
     def _button(self, title: str) -> QToolButton:
         button = QToolButton(self)
@@ -61,9 +71,9 @@ class Legend(QWidget):
 
     def _paint(self) -> None:
         colours = self._theme.colours
-        for index, button in enumerate(self._buttons.values()):
+        for title, button in self._buttons.items():
             shown = button.isChecked()
-            button.setIcon(QIcon(self._swatch(self._theme.series_colour(index), shown)))
+            button.setIcon(QIcon(self._swatch(self._theme.series_colour(self._colours[title]), shown)))
             sheet = f"""QToolButton {{ color: {colours.text if shown else colours.disabled}; padding: 0 2px; }}
                 QToolButton:checked {{ background: transparent; border-color: transparent; }}
                 QToolButton:hover {{ background: {colours.sunken}; }}

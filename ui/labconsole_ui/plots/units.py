@@ -24,7 +24,8 @@ class AxisUnit:
             return format_figure(drawn, self.unit)
         for size, prefix in _PREFIXES:
             if abs(drawn) >= size:
-                return f"{format_number(drawn / size)} {prefix}{self.unit}"
+                # Six digits: 0.0005 s are 500 µs, and not 499.99999999999994.
+                return f"{format_number(float(f'{drawn / size:.6g}'))} {prefix}{self.unit}"
         return f"{format_number(drawn)} {self.unit}"
 
 

@@ -27,8 +27,9 @@ from labconsole.store.store import Store
 from labconsole.trial import Curve
 from labconsole_ui.background import Background
 from labconsole_ui.bridge import QueueBridge
+from labconsole_ui.plots.curveplot import PlotCurve
 from labconsole_ui.plots.grid import PlotGrid
-from labconsole_ui.plots.timeplot import PlotCurve, TimePlot
+from labconsole_ui.plots.timeplot import TimePlot
 from labconsole_ui.runview import records
 from labconsole_ui.runview.header import RunHeader
 from labconsole_ui.runview.loading import LoadedRun, load_curves, load_run

@@ -1,0 +1,238 @@
+"""Axes of plots: grid lines and readable numbers; horizontal scales for time, values, logarithms and percentiles."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyqtgraph as pg  # type: ignore[import-untyped]
+from numpy.typing import NDArray
+from PySide6.QtCore import QCoreApplication, QRectF
+from PySide6.QtGui import QPainter
+
+from labconsole_ui.plots.units import axis_unit
+
+TEXT_MARGIN = 15
+CLOCK_FROM_S = 600
+"""Times beyond are written `min:s`."""
+LAST_PERCENTILE = 0.999
+EDGE = 1e-9
+"""A tick so little beyond the end of its axis stands on it."""
+_PERCENTILES = (0.0, 0.5, 0.75, 0.9, 0.95, 0.99, 0.995, LAST_PERCENTILE)
+_DIGITS = (1.0, 2.0, 5.0)
+
+Array = NDArray[np.float64]
+
+
+class GridAxis(pg.AxisItem):  # type: ignore[misc]
+    """An axis with opaque grid lines, drawn directly: pyqtgraph's translucent lines and QPicture cost 15 ms a frame."""
+
+    def tickValues(self, minVal: float, maxVal: float, size: float) -> Any:  # noqa: N802, N803 - pyqtgraph's
+        """The coarsest level of ticks, and the next one where that leaves fewer than three."""
+        levels = super().tickValues(minVal, maxVal, size)
+        return levels[:1] if levels and len(levels[0][1]) >= 3 else levels[:2]
+
+    def labelString(self) -> str:  # noqa: N802 - pyqtgraph's
+        """The label with the unit as the figures have it: `ms`, `time since T0, s`."""
+        unit = f"{self.labelUnitPrefix}{self.labelUnits}"
+        text = ", ".join(part for part in (self.labelText, unit) if part)
+        return f"<span style='color: {self.labelStyle.get('color', '')}'>{text}</span>"
+
+    def boundingRect(self) -> QRectF:  # noqa: N802 - Qt's name
+        """Room for texts at both ends of the axis: pyqtgraph drops those that stick out."""
+        rectangle: QRectF = super().boundingRect()
+        return rectangle.adjusted(-TEXT_MARGIN, -TEXT_MARGIN, TEXT_MARGIN, TEXT_MARGIN)
+
+    def paint(self, p: QPainter, opt: Any, widget: Any) -> None:
+        """Draw axis line, grid and texts."""
+        if self.picture is None:  # pyqtgraph's sign that the axis has changed
+            self.picture: Any = self.generateDrawSpecs(p)
+        if self.picture is None:
+            return
+        _, ticks, texts = self.picture
+        p.setRenderHint(QPainter.RenderHint.Antialiasing, False)
+        p.setPen(self.pen())
+        for _, begin, end in ticks:
+            p.drawLine(begin, end)
+        p.setFont(self.style["tickFont"])
+        p.setPen(self.textPen())
+        for rectangle, flags, text in texts:
+            p.drawText(rectangle, int(flags), text)
+
+
+class TimeAxis(GridAxis):
+    """Time since T0: seconds, and `min:s` or `h:min:s` from ten minutes on."""
+
+    def tickStrings(self, values: list[float], scale: float, spacing: float) -> list[str]:  # noqa: N802 - pyqtgraph's
+        """The texts at `values` (s)."""
+        if not values or max(abs(value) for value in values) < CLOCK_FROM_S or spacing < 1:
+            return super().tickStrings(values, scale, spacing)  # type: ignore[no-any-return]
+        return [clock_text(round(value)) for value in values]
+
+    def setRange(self, mn: float, mx: float) -> None:  # noqa: N802 - pyqtgraph's
+        """The span of time that is seen; the label follows it."""
+        super().setRange(mn, mx)
+        unit = "s" if max(abs(mn), abs(mx)) < CLOCK_FROM_S else "min:s" if max(abs(mn), abs(mx)) < 3600 else "h:min:s"
+        if unit != self.labelUnits:
+            self.setLabel(self.labelText, units=unit)
+
+
+class ValueAxis(GridAxis):
+    """Values with thousands separators."""
+
+    def tickStrings(self, values: list[float], scale: float, spacing: float) -> list[str]:  # noqa: N802 - pyqtgraph's
+        """The texts at `values`."""
+        if spacing * scale >= 1:
+            return [f"{value * scale:,.0f}" for value in values]
+        return super().tickStrings(values, scale, spacing)  # type: ignore[no-any-return]
+
+
+class FixedAxis(GridAxis):
+    """An axis with ticks where its scale wants them."""
+
+    def __init__(self, scale: LogScale | PercentileScale) -> None:
+        super().__init__("bottom")
+        self._scale = scale
+
+    def tickValues(self, minVal: float, maxVal: float, size: float) -> Any:  # noqa: N802, N803 - pyqtgraph's
+        """The positions with a tick."""
+        low, high = sorted((minVal, maxVal))
+        return [(0.0, [at for at in self._scale.ticks(low, high, size) if low - EDGE <= at <= high + EDGE])]
+
+    def tickStrings(self, values: list[float], scale: float, spacing: float) -> list[str]:  # noqa: N802 - pyqtgraph's
+        """The texts at the positions `values`."""
+        return [self._scale.tick_text(value) for value in values]
+
+
+class Scale(ABC):
+    """What stands along the bottom of a plot: how values become positions, and how a position is read."""
+
+    from_zero = True
+    """Whether the whole plot begins at 0."""
+
+    @abstractmethod
+    def axis(self) -> GridAxis:
+        """The axis, with its label."""
+
+    def positions(self, x: Array) -> Array:
+        """Where values stand on the axis; both never fall."""
+        return x
+
+    @abstractmethod
+    def text(self, position: float) -> str:
+        """The value at `position`, for the crosshair."""
+
+
+class TimeScale(Scale):
+    """Seconds since T0."""
+
+    def axis(self) -> GridAxis:
+        axis = TimeAxis("bottom")
+        axis.enableAutoSIPrefix(False)
+        axis.setLabel(QCoreApplication.translate("Plot", "time since T0"), units="s")
+        return axis
+
+    def text(self, position: float) -> str:
+        return QCoreApplication.translate("Plot", "{0} s since T0").format(f"{position:,.3f}")
+
+
+class ValueScale(Scale):
+    """Values in `unit`, from 0."""
+
+    def __init__(self, unit: str) -> None:
+        self._unit = axis_unit(unit)
+
+    def axis(self) -> GridAxis:
+        axis = ValueAxis("bottom")
+        axis.enableAutoSIPrefix(self._unit.prefixed)
+        axis.setLabel(units=self._unit.unit)
+        axis.showLabel(bool(self._unit.unit))
+        return axis
+
+    def positions(self, x: Array) -> Array:
+        return x * self._unit.factor
+
+    def text(self, position: float) -> str:
+        return self._unit.text(position)
+
+
+@dataclass(frozen=True)
+class LogScale(Scale):
+    """Positive values in `unit` on a logarithmic axis."""
+
+    title: str
+    unit: str
+    from_zero = False
+
+    def axis(self) -> GridAxis:
+        axis = FixedAxis(self)
+        axis.enableAutoSIPrefix(False)
+        axis.setLabel(self.title)
+        return axis
+
+    def positions(self, x: Array) -> Array:
+        """log10 of the values in the base unit; what is not positive stands at the smallest that is."""
+        drawn = x * axis_unit(self.unit).factor
+        positive = drawn[drawn > 0]
+        return np.log10(np.maximum(drawn, positive.min() if len(positive) else 1.0))
+
+    def text(self, position: float) -> str:
+        return axis_unit(self.unit).text(10.0**position)
+
+    def ticks(self, low: float, high: float, size: float) -> list[float]:
+        """Powers of ten, with 2 and 5 between them where there is room, or round values in a part of a decade."""
+        decades = high - low
+        if decades < 0.7:
+            values = _round_values(10.0**low, 10.0**high)
+            return [math.log10(value) for value in values if value > 0]
+        digits = _DIGITS if size / decades > 120 else _DIGITS[:1]
+        return [power + math.log10(digit) for power in range(math.floor(low), math.ceil(high) + 1) for digit in digits]
+
+    def tick_text(self, position: float) -> str:
+        """`2 ms`."""
+        return self.text(position)
+
+
+class PercentileScale(Scale):
+    """Fractions up to 0.999 as percentiles, on the logarithmic axis that has p90, p99 and p99.9 equally far apart."""
+
+    def axis(self) -> GridAxis:
+        axis = FixedAxis(self)
+        axis.enableAutoSIPrefix(False)
+        axis.setLabel(QCoreApplication.translate("Plot", "percentile"))
+        return axis
+
+    def positions(self, x: Array) -> Array:
+        return -np.log10(1.0 - np.minimum(x, LAST_PERCENTILE))
+
+    def text(self, position: float) -> str:
+        percent = 100.0 * (1.0 - 10.0**-position)
+        return f"p{percent:.4g}" if percent < 99.9 else f"p{percent:.2f}".rstrip("0")
+
+    def ticks(self, low: float, high: float, size: float) -> list[float]:
+        """The percentiles that are known by name; fewer where there is no room."""
+        named = _PERCENTILES if size > 420 else tuple(q for q in _PERCENTILES if q not in (0.75, 0.95, 0.995))
+        return [-math.log10(1.0 - fraction) for fraction in named]
+
+    def tick_text(self, position: float) -> str:
+        """`p99.9`."""
+        return f"p{100.0 * (1.0 - 10.0**-position):.4g}"
+
+
+def _round_values(low: float, high: float) -> list[float]:
+    """Some three to six round values between `low` and `high`."""
+    step = 10.0 ** math.floor(math.log10(max(high - low, high * 1e-9) / 3))
+    step *= next(factor for factor in (1, 2, 5, 10) if (high - low) / (step * factor) <= 6)
+    first = math.ceil(low / step)
+    return [step * number for number in range(first, math.floor(high / step) + 1)]
+
+
+def clock_text(seconds: int) -> str:
+    """`12:05` or `1:02:05` for a number of seconds."""
+    sign = "-" if seconds < 0 else ""
+    minutes, rest = divmod(abs(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{sign}{hours}:{minutes:02d}:{rest:02d}" if hours else f"{sign}{minutes}:{rest:02d}"
