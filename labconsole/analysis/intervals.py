@@ -11,6 +11,7 @@ LEVEL = 0.95
 """Level of all intervals."""
 
 _UPPER = 1 - (1 - LEVEL) / 2
+_FARTHEST = 700.0
 
 
 @dataclass(frozen=True)
@@ -116,11 +117,8 @@ def _mean(values: Sequence[float]) -> _Mean:
 
 
 def _exp(value: float) -> float:
-    """Values that differ by hundreds of orders of magnitude have an interval without an end, and are no error."""
-    try:
-        return math.exp(value)
-    except OverflowError:
-        return math.inf
+    """Two runs that differ by orders of magnitude have an interval that no float holds: it ends where those do."""
+    return math.exp(min(max(value, -_FARTHEST), _FARTHEST))
 
 
 def _t(freedom: float) -> float:

@@ -1,0 +1,183 @@
+"""Findings in words, drawn from the intervals of a comparison, each with the figures it rests on."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from labconsole.analysis.caveats import link_bound, link_share
+from labconsole.analysis.change import Change, Judgement
+from labconsole.analysis.comparison import Comparison, MetricLine, RunGroup, compare, counterpart
+from labconsole.analysis.contrasts import Pair, contrasts
+from labconsole.analysis.intervals import Interval
+from labconsole.analysis.published import PublishedColumn
+from labconsole.trial import Direction, MetricKind, Trial
+
+KEY_METRICS = ("throughput", "latency_mean")
+"""The metrics on which findings are drawn; of a trial that has none of them, its first ones that have a direction."""
+
+_OTHERWISE = 3
+_DECIMALS = 6
+_FACTOR_FROM = 1.5
+"""From this factor on a change is told as a factor, below in %."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A sentence with the figures it rests on in it.
+
+    "TLS against plain: no significant difference in throughput (ratio 0.98, 95 % interval 0.94–1.03, 5 runs each)".
+    `judged` is whether it is a judgement by an interval (`Judgement`), and not only told.
+    """
+
+    sentence: str
+    judged: bool
+
+
+def findings(comparison: Comparison, trial: Trial[Any] | None) -> tuple[Finding, ...]:
+    """Sentences on the key figures of the pairs that the trial calls a fair contrast (or each column and the baseline),
+    on columns that are link-bound, and on how the published figures lie to the measured ones."""
+    return (*_changes(comparison, trial), *_link_bound(comparison), *_published(comparison, trial))
+
+
+def key_metrics(comparison: Comparison, trial: Trial[Any] | None) -> tuple[MetricLine, ...]:
+    """The lines of the comparison on which findings are drawn."""
+    lines = {line.name: line for line in comparison.metrics}
+    named = [lines[name] for name in KEY_METRICS if name in lines]
+    if named:
+        return tuple(named)
+    known = [lines[kind.name] for kind in trial.metrics if kind.name in lines] if trial is not None else lines.values()
+    return tuple(line for line in known if line.kind.direction is not Direction.NEUTRAL)[:_OTHERWISE]
+
+
+def _changes(comparison: Comparison, trial: Trial[Any] | None) -> Iterator[Finding]:
+    """What a table would say of each pair if its reference were the baseline: view and sentence cannot disagree."""
+    names = [line.name for line in key_metrics(comparison, trial)]
+    pairs = contrasts(comparison.columns, comparison.baseline, trial)
+    tables: dict[int, Mapping[str, MetricLine]] = {}
+    often = Counter(pair.words for pair in pairs)
+    for pair in pairs:
+        if pair.reference not in tables:
+            table = comparison
+            if pair.reference != comparison.baseline:
+                table = compare(comparison.columns, trial, baseline=pair.reference)
+            tables[pair.reference] = {line.name: line for line in table.metrics}
+        words = pair.words
+        if often[words] > 1:
+            words = f"{comparison.columns[pair.other].title}: {words}"
+        for name in names:
+            line = tables[pair.reference][name]
+            change = line.cells[pair.other].change
+            if change is not None and change.ratio is not None:
+                yield _sentence(words, line, pair, change, change.ratio)
+
+
+def _sentence(words: str, line: MetricLine, pair: Pair, change: Change, ratio: float) -> Finding:
+    metric, interval = _in_sentence(line.kind), change.interval
+    judged = change.judgement is not Judgement.NOT_JUDGED
+    runs = _runs(line.cells[pair.reference].runs, line.cells[pair.other].runs)
+    behind = []
+    if ratio == 1:
+        said = f"{metric} is the same"
+    elif interval is not None and (change.judgement is Judgement.NO_CHANGE or interval.holds(1.0)):
+        said = f"no significant difference in {metric}" if judged else f"no difference shown in {metric}"
+        behind = [f"ratio {_rounded(ratio, interval)}", f"95 % interval {_span(interval)}"]
+    else:
+        said = f"{metric} is {'higher' if ratio > 1 else 'lower'} by {_size(ratio, interval)}"
+        behind = [] if interval is None else [f"95 % interval {_reach(ratio, interval)}"]
+    if interval is None:
+        return Finding(f"{words}: {said} ({runs}: no interval)", judged)
+    behind.append(runs)
+    if change.note:
+        behind.append(change.note if judged else f"not judged: {change.note}")
+    return Finding(f"{words}: {said} ({', '.join(behind)})", judged)
+
+
+def _size(ratio: float, interval: Interval | None) -> str:
+    """How large a change is, in words: a factor where it is a large one, otherwise a percentage."""
+    factor = max(ratio, 1 / ratio)
+    if factor >= _FACTOR_FROM:
+        return f"a factor {_rounded(factor, None if interval is None else _factors(ratio, interval))}"
+    return f"{_rounded(abs(ratio - 1) * 100, None if interval is None else _percentages(interval))} %"
+
+
+def _reach(ratio: float, interval: Interval) -> str:
+    """The interval of a change as `_size` tells the change."""
+    if max(ratio, 1 / ratio) >= _FACTOR_FROM:
+        return _span(_factors(ratio, interval))
+    return f"{_span(_percentages(interval))} %"
+
+
+def _factors(ratio: float, interval: Interval) -> Interval:
+    return interval if ratio > 1 else Interval(1 / interval.high, 1 / interval.low)
+
+
+def _percentages(interval: Interval) -> Interval:
+    return Interval(*sorted(abs(end - 1) * 100 for end in (interval.low, interval.high)))
+
+
+def _link_bound(comparison: Comparison) -> Iterator[Finding]:
+    for column in comparison.columns:
+        if isinstance(column, RunGroup) and any(map(link_bound, column.used)):
+            yield Finding(f"{column.title} is link-bound: {link_share(column.used)}", False)
+
+
+def _published(comparison: Comparison, trial: Trial[Any] | None) -> Iterator[Finding]:
+    """The key figures that lie outside of what was measured, and how many of all lie inside."""
+    told = {line.name for line in key_metrics(comparison, trial)}
+    inside = of = 0
+    for index, column in enumerate(comparison.columns):
+        measured = counterpart(comparison.columns, column) if isinstance(column, PublishedColumn) else None
+        if not isinstance(column, PublishedColumn) or measured is None:
+            continue
+        for line in comparison.metrics:
+            holds = line.cells[index].holds
+            cell = line.cells[comparison.columns.index(measured)]
+            if holds is None or cell.interval is None:
+                continue
+            of += 1
+            inside += holds
+            if not holds and line.name in told:
+                figure = column.figures[line.name]
+                yield Finding(
+                    f"{measured.title}: the published {_in_sentence(line.kind)} of {figure.printed} lies outside the "
+                    f"measured interval {_span(cell.interval)} {line.kind.unit} ({_count(cell.runs)}; {column.title})",
+                    True,
+                )
+    if of:
+        yield Finding(f"The intervals measured for the same scenarios hold {inside} of {of} published figures", True)
+
+
+def _in_sentence(kind: MetricKind) -> str:
+    """A metric's title within a sentence; an abbreviation stays as it is."""
+    title = kind.title
+    return title if title[1:2].isupper() else title[:1].lower() + title[1:]
+
+
+def _count(runs: int) -> str:
+    return f"{runs} {'run' if runs == 1 else 'runs'}"
+
+
+def _runs(reference: int, other: int) -> str:
+    """Numbers of runs in words; a published side has none."""
+    if not reference or not other:
+        return f"{_count(reference or other)} against a published figure"
+    if reference == other:
+        return "one run each" if reference == 1 else f"{reference} runs each"
+    return f"{reference} and {_count(other)}"
+
+
+def _span(interval: Interval) -> str:
+    return f"{_rounded(interval.low, interval)}–{_rounded(interval.high, interval)}"
+
+
+def _rounded(value: float, interval: Interval | None) -> str:
+    """A figure as precise as its interval is wide, and with two digits where there is no width."""
+    half = (interval.high - interval.low) / 2 if interval is not None else 0.0
+    scale = half or abs(value) / 10 or 1.0
+    decimals = min(max(0, -math.floor(math.log10(scale))), _DECIMALS)
+    text = f"{value:,.{decimals}f}"
+    return text if float(text.replace(",", "")) or not value else f"{value:.1g}"
