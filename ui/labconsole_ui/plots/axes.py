@@ -112,6 +112,8 @@ class Scale(ABC):
 
     from_zero = True
     """Whether the whole plot begins at 0."""
+    room = 0.0
+    """Part of the width that is left free at the right, for the last number on the axis."""
 
     @abstractmethod
     def axis(self) -> GridAxis:
@@ -166,6 +168,7 @@ class LogScale(Scale):
     title: str
     unit: str
     from_zero = False
+    room = 0.03
 
     def axis(self) -> GridAxis:
         axis = FixedAxis(self)
@@ -198,6 +201,8 @@ class LogScale(Scale):
 
 class PercentileScale(Scale):
     """Fractions up to 0.999 as percentiles, on the logarithmic axis that has p90, p99 and p99.9 equally far apart."""
+
+    room = 0.03
 
     def axis(self) -> GridAxis:
         axis = FixedAxis(self)

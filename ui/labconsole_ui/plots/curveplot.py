@@ -128,4 +128,5 @@ class CurvePlot(XPlot):
         high = max((float(x[-1]) for x in shown), default=1.0)
         if self._scale.from_zero:
             low = min(0.0, low)
-        return low, high if high > low else low + 1.0
+        high = high if high > low else low + 1.0
+        return low, high + (high - low) * self._scale.room
