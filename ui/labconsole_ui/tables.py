@@ -55,7 +55,7 @@ class RecordModel(QAbstractTableModel, Generic[R]):
         super().__init__(parent)
         self._theme = theme
         self._fields = list(fields)
-        self._answers = [_answers(field, theme) for field in fields]
+        self._answers = [cell_answers(field, theme) for field in fields]
         self._all: list[R] = []
         self._shown: list[R] = []
         self._accepts: Callable[[R], bool] | None = None
@@ -77,7 +77,7 @@ class RecordModel(QAbstractTableModel, Generic[R]):
         """Show other columns."""
         self.beginResetModel()
         self._fields = list(fields)
-        self._answers = [_answers(field, self._theme) for field in fields]
+        self._answers = [cell_answers(field, self._theme) for field in fields]
         self._order = None if self._order is None or self._order[0] >= len(fields) else self._order
         self.endResetModel()
 
@@ -139,7 +139,7 @@ class RecordModel(QAbstractTableModel, Generic[R]):
         """Hand an edited text to `on_edit`; the new text shows once the records are set again."""
         if role != Qt.ItemDataRole.EditRole or self.on_edit is None or not index.isValid():
             return False
-        field, record = self._fields[index.column()], self._shown[index.row()]
+        field, record = self._fields[index.column()], self.record(index.row())
         if str(value) != field.text(record):
             self.on_edit(record, index.column(), str(value))
         return True
@@ -158,11 +158,15 @@ class RecordModel(QAbstractTableModel, Generic[R]):
             shown = [record for _, record in known] + [record for key, record in keyed if key is None]
         self.beginResetModel()
         self._shown = list(shown)
+        self._lay_out()
         self.endResetModel()
 
+    def _lay_out(self) -> None:
+        """Called within a reset, when `_shown` is new: a model with other lines between the records makes them."""
+
     def _repaint(self) -> None:
-        if self._shown and self._fields:
-            self.dataChanged.emit(self.index(0, 0), self.index(len(self._shown) - 1, len(self._fields) - 1))
+        if self.rowCount() and self._fields:
+            self.dataChanged.emit(self.index(0, 0), self.index(self.rowCount() - 1, len(self._fields) - 1))
 
 
 class DataTable(QTableView):
@@ -228,7 +232,7 @@ class DataTable(QTableView):
             self.setColumnWidth(column, min(widest, self.columnWidth(column)))
 
 
-def _answers(field: Field[R], theme: Theme) -> dict[int, Callable[[R], Any]]:
+def cell_answers(field: Field[R], theme: Theme) -> dict[int, Callable[[R], Any]]:
     """What the cells of a column answer, by role: a painted cell is asked for eight roles, most of which it has not."""
 
     def tooltip(record: R) -> str | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,25 +10,30 @@ from PySide6.QtCore import QEvent, QItemSelectionModel, QPoint, Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication, QLineEdit, QMessageBox
 from pytestqt.qtbot import QtBot
+from sqlalchemy import update
 
 from labconsole.analysis.figures import format_figure
+from labconsole.clock import wall_now
 from labconsole.plugin import Plugins
-from labconsole.store import edits
+from labconsole.store import edits, schema
+from labconsole.store.encoding import time_to_text
 from labconsole.store.errors import StoreError
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunRow, RunStatus
 from labconsole_ui.bridge import QueueBridge
 from labconsole_ui.history import query
 from labconsole_ui.history.columns import column_of
+from labconsole_ui.history.model import CampaignHead
 from labconsole_ui.history.source import RunSource
 from labconsole_ui.history.view import HistoryView
+from labconsole_ui.run_mime import decode_runs
 from labconsole_ui.theme import Theme
 from tests.labconsole_ui.shell.slot_watch import slots_watched
 
 if TYPE_CHECKING:
     from conftest import StoredRuns
 
-pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
+pytestmark = pytest.mark.qt_log_ignore("This plugin does not support")
 
 
 class StutteringReader(Reader):
@@ -137,6 +141,10 @@ def test_all_runs_are_shown_newest_first_with_their_key_figures(view: HistoryVie
         ('"night campaign"', [3]),
         ("77", [2]),
         ("run:1", [1]),
+        ("on:2025-05-20", [3, 2, 1]),
+        ("before:2025-05-20", []),
+        ("after:2025-05 before:2025-06 failed", [3]),
+        ("after:2025-05-21", []),
         ("status:finished nowhere", []),
     ],
 )
@@ -147,12 +155,98 @@ def test_typing_into_the_filter_box_finds_runs(view: HistoryView, qtbot: QtBot, 
 
 
 def test_boxes_filter_too_and_one_button_clears_everything(view: HistoryView, qtbot: QtBot) -> None:
-    view.filters.status_box.setCurrentIndex(view.filters.status_box.findText("Failed"))
+    view.filters.panel.status_box.setCurrentIndex(view.filters.panel.status_box.findText("Failed"))
     assert shown(view) == [3]
     qtbot.keyClicks(view.filters.search, "plain")
     assert shown(view) == []
     qtbot.mouseClick(view.clear_button, Qt.MouseButton.LeftButton)
     assert shown(view) == [3, 2, 1]
+
+
+def test_the_panel_filters_by_profile_and_time_and_its_button_says_so(
+    view: HistoryView, filled: StoredRuns, qtbot: QtBot
+) -> None:
+    qtbot.mouseClick(view.filters.panel_button, Qt.MouseButton.LeftButton)
+    panel = view.filters.panel
+    assert panel.isVisible()
+    assert [panel.profile_box.itemText(index) for index in range(panel.profile_box.count())] == ["All profiles", "demo"]
+    [today] = filled.queued(("Queued now", {"test": 1}))
+    with filled.store.writer.transaction() as connection:
+        created = time_to_text(wall_now())
+        connection.execute(update(schema.run).where(schema.run.c.id == today).values(created=created))
+    view.refresh()
+    qtbot.waitUntil(lambda: shown(view) == [today, 3, 2, 1])
+    qtbot.keyClick(panel.time_box, Qt.Key.Key_Down)
+    assert (panel.time_box.currentText(), shown(view)) == ("Today", [today])
+    assert view.filters.panel_button.text() == "Filter (1)"
+    qtbot.mouseClick(panel.clear_button, Qt.MouseButton.LeftButton)
+    assert shown(view) == [today, 3, 2, 1] and view.filters.panel_button.text() == "Filter"
+
+
+def test_runs_stand_beneath_their_campaigns_and_a_head_stands_for_all_of_its_runs(
+    view: HistoryView, qtbot: QtBot
+) -> None:
+    qtbot.mouseClick(view.run_actions.group_button, Qt.MouseButton.LeftButton)
+    assert heads_and_runs(view) == ["Night campaign", 3, "Demo campaign", 2, 1]
+    chosen: list[list[int]] = []
+    view.compare_runs.connect(chosen.append)
+    scenario = column_of(view.model.fields, "Scenario")
+    click(view, qtbot, 2, scenario)
+    assert [run.id for run in view.selected()] == [2, 1]
+    qtbot.mouseClick(view.run_actions.compare_button, Qt.MouseButton.LeftButton)
+    assert chosen == [[2, 1]]
+    qtbot.keyClick(view.table, Qt.Key.Key_Left)
+    assert heads_and_runs(view) == ["Night campaign", 3, "Demo campaign"]
+    assert [run.id for run in view.selected()] == [2, 1]
+    click(view, qtbot, 2, 0)
+    assert heads_and_runs(view) == ["Night campaign", 3, "Demo campaign", 2, 1]
+    qtbot.keyClicks(view.filters.search, "plain")
+    assert heads_and_runs(view) == ["Demo campaign", 1]
+    assert view.count_label.text() == "1 of 3 runs"
+
+
+def heads_and_runs(view: HistoryView) -> list[str | int]:
+    return [line.title if isinstance(line, CampaignHead) else line.id for line in view.model.lines()]
+
+
+def click(view: HistoryView, qtbot: QtBot, row: int, column: int) -> None:
+    place = view.table.visualRect(view.model.index(row, column)).center()
+    qtbot.mouseClick(view.table.viewport(), Qt.MouseButton.LeftButton, pos=place)
+
+
+def test_lines_are_dragged_as_runs(view: HistoryView) -> None:
+    view.run_actions.group.trigger()
+    select(view, 3)
+    rows = [view.model.index(row, 0) for row in (1, 2)]
+    assert decode_runs(view.model.mimeData(rows)) == [3, 2, 1]
+    assert view.table.dragEnabled()
+    assert view.model.flags(rows[1]) & Qt.ItemFlag.ItemIsDragEnabled
+
+
+def test_a_run_is_pinned_as_baseline_compared_with_by_a_single_one_and_unpinned(
+    view: HistoryView, filled: StoredRuns, qtbot: QtBot
+) -> None:
+    compared: list[list[int]] = []
+    view.compare_runs.connect(compared.append)
+    select(view, 1)
+    view.run_actions.pin.trigger()
+    qtbot.waitUntil(lambda: stored_run(filled, 1).pinned and view._all[1].pinned)
+    marked = view.model.index(shown(view).index(1), column_of(view.model.fields, "Run"))
+    assert not marked.data(Qt.ItemDataRole.DecorationRole).isNull()
+    assert not view.run_actions.compare.isEnabled(), "the baseline is not compared with itself"
+    select(view, 2)
+    assert view.run_actions.compare.toolTip() == "Compare with the baseline, run 1"
+    qtbot.mouseClick(view.run_actions.compare_button, Qt.MouseButton.LeftButton)
+    assert compared == [[1, 2]]
+    view.run_actions.pin.trigger()
+    qtbot.waitUntil(lambda: stored_run(filled, 2).pinned)
+    assert not stored_run(filled, 1).pinned
+    view.changes.stack.undo()
+    qtbot.waitUntil(lambda: stored_run(filled, 1).pinned and view._all[1].pinned)
+    select(view, 1)
+    assert view.run_actions.pin.text() == "Unpin the baseline"
+    view.run_actions.pin.trigger()
+    qtbot.waitUntil(lambda: not stored_run(filled, 1).pinned)
 
 
 def test_a_click_on_a_title_sorts_by_value_and_runs_without_one_come_last(view: HistoryView, qtbot: QtBot) -> None:
@@ -176,7 +270,7 @@ def test_delete_moves_to_the_trash_and_ctrl_z_brings_back(view: HistoryView, fil
 
 def test_the_message_offers_undo(view: HistoryView, qtbot: QtBot) -> None:
     select(view, 2)
-    qtbot.mouseClick(view.delete_button, Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(view.run_actions.trash_button, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: shown(view) == [3, 1])
     [entry] = view.messages.entries()
     assert entry.message.sentence == "Run 2 moved to trash"
@@ -192,12 +286,12 @@ def test_the_trash_can_be_seen_restored_and_emptied(
     qtbot.waitUntil(lambda: shown(view) == [3])
     qtbot.mouseClick(view.filters.trash_button, Qt.MouseButton.LeftButton)
     assert shown(view) == [2, 1]
-    assert not view.delete_button.isVisible() and view.restore_button.isVisible()
+    assert not view.run_actions.trash_button.isVisible() and view.run_actions.restore_button.isVisible()
     select(view, 2)
-    qtbot.mouseClick(view.restore_button, Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(view.run_actions.restore_button, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: shown(view) == [1])
     monkeypatch.setattr(QMessageBox, "question", lambda *_: QMessageBox.StandardButton.Yes)
-    qtbot.mouseClick(view.purge_button, Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(view.run_actions.purge_button, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: shown(view) == [])
     with Reader(filled.path) as reader:
         assert [run.id for run in reader.runs(include_trashed=True)] == [3, 2]
@@ -259,13 +353,13 @@ def test_enter_double_click_and_buttons_hand_out_the_selected_runs(view: History
     view.open_runs.connect(opened.append)
     view.compare_runs.connect(compared.append)
     view.use_parameters.connect(used.append)
-    assert not view.open_button.isEnabled()
+    assert not view.run_actions.open_button.isEnabled()
     select(view, 1)
-    assert view.use_button.isEnabled() and not view.compare_button.isEnabled()
+    assert view.run_actions.use.isEnabled() and not view.run_actions.compare_button.isEnabled()
     qtbot.keyClick(view.table, Qt.Key.Key_Return)
-    qtbot.mouseClick(view.use_button, Qt.MouseButton.LeftButton)
+    view.run_actions.use.trigger()
     select(view, 1, 3)
-    qtbot.mouseClick(view.compare_button, Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(view.run_actions.compare_button, Qt.MouseButton.LeftButton)
     place = view.table.visualRect(view.model.index(1, 2)).center()
     qtbot.mouseClick(view.table.viewport(), Qt.MouseButton.LeftButton, pos=place)
     qtbot.mouseDClick(view.table.viewport(), Qt.MouseButton.LeftButton, pos=place)
@@ -281,15 +375,12 @@ def test_runs_of_another_console_appear_and_the_selection_stays(
     assert [run.id for run in view.selected()] == [2]
 
 
-def test_rows_are_copied_with_their_titles_and_exported(view: HistoryView, qtbot: QtBot, tmp_path: Path) -> None:
+def test_rows_are_copied_with_their_titles(view: HistoryView, qtbot: QtBot) -> None:
     select(view, 1)
     qtbot.keyClick(view.table, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
     head, row = QGuiApplication.clipboard().text().splitlines()
     assert head.split("\t")[:3] == ["Status", "Run", "Scenario"]
     assert row.split("\t")[:3] == ["Finished", "1", "Plain small"]
-    view.export_to(tmp_path / "csv")
-    qtbot.waitUntil(lambda: bool(view.messages.entries()), timeout=5_000)
-    assert "throughput" in (tmp_path / "csv" / "run-1" / "metrics.csv").read_text(encoding="utf-8")
 
 
 def test_hidden_columns_and_widths_are_remembered(

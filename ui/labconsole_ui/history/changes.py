@@ -1,4 +1,4 @@
-"""Changes to runs that can be undone: trash, notes, tags. The database is written in the background."""
+"""Changes to runs that can be undone: trash, notes, tags, baseline. The database is written in the background."""
 
 from __future__ import annotations
 
@@ -38,6 +38,20 @@ class RunChanges(QObject):
         ids = [run.id for run in runs]
         text = restored(ids)
         self._push(text, lambda store: edits.restore(store, ids), lambda store: edits.trash(store, ids))
+        return text
+
+    def pin(self, run: RunRow, before: RunRow | None) -> str:
+        """Make a run the baseline of its trial, in place of `before`, and return the sentence that says so."""
+        text = QCoreApplication.translate("History", "Run {0} is the baseline of its trial").format(run.id)
+        self._push(text, lambda store: edits.pin_baseline(store, run.id), lambda store: _pin_again(store, run, before))
+        return text
+
+    def unpin(self, run: RunRow) -> str:
+        """Let the trial of `run` have no baseline any more, and return the sentence that says so."""
+        text = QCoreApplication.translate("History", "Run {0} is no baseline any more").format(run.id)
+        self._push(
+            text, lambda store: edits.unpin_baseline(store, run.kind), lambda store: edits.pin_baseline(store, run.id)
+        )
         return text
 
     def set_note(self, run: RunRow, note: str) -> None:
@@ -87,6 +101,13 @@ def restored(ids: Sequence[int]) -> str:
     if len(ids) == 1:
         return QCoreApplication.translate("History", "Run {0} restored").format(ids[0])
     return QCoreApplication.translate("History", "{0} runs restored").format(len(ids))
+
+
+def _pin_again(store: Store, run: RunRow, before: RunRow | None) -> None:
+    if before is None:
+        edits.unpin_baseline(store, run.kind)
+    else:
+        edits.pin_baseline(store, before.id)
 
 
 class _Change(QUndoCommand):

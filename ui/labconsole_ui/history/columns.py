@@ -13,6 +13,7 @@ from labconsole.analysis.figures import format_duration, format_figure
 from labconsole.plugin import Plugins
 from labconsole.store.records import RunRow
 from labconsole.trial import Metric, MetricKind
+from labconsole_ui.history.model import CampaignHead
 from labconsole_ui.tables import Field
 from labconsole_ui.words import STATUS_ICONS, status_word
 
@@ -64,7 +65,14 @@ def run_fields(known: Catalogue) -> list[Field[RunRow]]:
             tooltip=lambda run: run.reason or status_word(run.status),
             tone=lambda run: STATUS_ICONS[run.status][1],
         ),
-        Field(translate("History", "Run"), lambda run: str(run.id), sort=lambda run: run.id, right=True),
+        Field(
+            translate("History", "Run"),
+            lambda run: str(run.id),
+            sort=lambda run: run.id,
+            right=True,
+            icon=lambda run: ("pin", "link") if run.pinned else None,
+            tooltip=lambda run: translate("History", "The baseline of its trial") if run.pinned else str(run.id),
+        ),
         Field(translate("History", "Scenario"), lambda run: run.scenario, strong=lambda run: True),
         Field(translate("History", "Started"), started_text, sort=lambda run: run.started, tooltip=started_utc),
         Field(
@@ -82,8 +90,38 @@ def run_fields(known: Catalogue) -> list[Field[RunRow]]:
             lambda run: run.campaign,
             tooltip=lambda run: f"{run.campaign} ({run.profile})",
         ),
+        Field(translate("History", "Profile"), lambda run: run.profile),
         Field(translate("History", "Trial"), lambda run: known.titles.get(run.kind, run.kind)),
     ]
+
+
+def head_fields(fields: Sequence[Field[RunRow]]) -> list[Field[CampaignHead]]:
+    """What stands in the same columns in the line of a campaign: how many runs, title, since when, how long in all."""
+    translate = QCoreApplication.translate
+
+    def fold_hint(head: CampaignHead) -> str:
+        return translate("History", "Show the runs") if head.folded else translate("History", "Fold the runs away")
+
+    own: dict[str, Field[CampaignHead]] = {
+        translate("History", "Status"): Field(
+            "",
+            lambda head: translate("History", "Runs: {0}").format(len(head.runs)),
+            icon=lambda head: ("chevron-right" if head.folded else "chevron-down", "muted"),
+            tooltip=fold_hint,
+        ),
+        translate("History", "Scenario"): Field(
+            "", lambda head: head.title, strong=lambda head: True, tooltip=lambda head: f"{head.title} ({head.profile})"
+        ),
+        translate("History", "Started"): Field("", lambda head: started_text(min(head.runs, key=lambda run: run.id))),
+        translate("History", "Duration"): Field("", _duration_of_all, right=True),
+        translate("History", "Profile"): Field("", lambda head: head.profile),
+    }
+    return [own.get(field.title, Field("", lambda head: "")) for field in fields]
+
+
+def _duration_of_all(head: CampaignHead) -> str:
+    known = [run.duration_s for run in head.runs if run.duration_s is not None]
+    return format_duration(sum(known)) if known else ""
 
 
 def started_text(run: RunRow) -> str:
@@ -96,6 +134,11 @@ def started_utc(run: RunRow) -> str:
     return run.started.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S UTC") if run.started else ""
 
 
+def hidden_at_first() -> tuple[str, ...]:
+    """Titles of the columns that are shown only when asked for."""
+    return (QCoreApplication.translate("History", "Profile"),)
+
+
 def column_of(fields: Sequence[Field[RunRow]], title: str) -> int:
     """The index of the column `title`. Raises ValueError."""
     return [field.title for field in fields].index(title)
@@ -106,13 +149,14 @@ def column_widths(fields: Sequence[Field[RunRow]], metrics: QFontMetrics) -> lis
     translate = QCoreApplication.translate
     usual = {
         translate("History", "Status"): "Interrupted" + ICON_ROOM,
-        translate("History", "Run"): "0000",
+        translate("History", "Run"): "0000" + ICON_ROOM,
         translate("History", "Scenario"): "Test 4: TLS, signed, encrypted" + ICON_ROOM,
         translate("History", "Started"): "2025-05-20 14:03:12" + TITLE_ROOM,
         translate("History", "Duration"): "2 min 05 s",
         translate("History", "Tags"): "night, reference",
         translate("History", "Note"): "for the report of the year",
         translate("History", "Campaign"): "Demo: Tests 1-4, small counts",
+        translate("History", "Profile"): "swim-within-malaysia",
         translate("History", "Trial"): "AMQP messaging, Tests 1-4",
     }
     texts = [max(field.title + TITLE_ROOM, usual.get(field.title, USUAL_FIGURE), key=len) for field in fields]

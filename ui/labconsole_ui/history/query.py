@@ -1,4 +1,7 @@
-"""The filter box of the history: words over everything, and `status:`, `tag:`, `kind:`, `run:` for one field."""
+"""The filter box of the history: words over everything, `status:`, `tag:`, `kind:`, `run:` ... for one field, and days.
+
+Days are local, written as in the table: `after:2026-11-01` (then or later), `before:2026-11` (earlier), `on:2026-11`.
+"""
 
 from __future__ import annotations
 
@@ -55,6 +58,11 @@ def accepts(terms: tuple[Term, ...], run: RunRow, haystack: str) -> bool:
     return all(_FIELDS[term.field](run, term.text) if term.field else term.text in haystack for term in terms)
 
 
+def day(run: RunRow) -> str:
+    """The local day on which a run started, or was queued if it has not: `2026-11-05`."""
+    return (run.started or run.created).astimezone().date().isoformat()
+
+
 _FIELDS: Mapping[str, Callable[[RunRow, str], bool]] = {
     "status": lambda run, text: run.status.value.startswith(text),
     "tag": lambda run, text: any(tag.casefold().startswith(text) for tag in run.tags),
@@ -62,5 +70,8 @@ _FIELDS: Mapping[str, Callable[[RunRow, str], bool]] = {
     "profile": lambda run, text: text in run.profile.casefold(),
     "scenario": lambda run, text: text in run.scenario.casefold(),
     "note": lambda run, text: text in run.note.casefold(),
+    "after": lambda run, text: day(run) >= text,
+    "before": lambda run, text: day(run) < text,
+    "on": lambda run, text: day(run).startswith(text),
     "run": lambda run, text: str(run.id) == text,
 }

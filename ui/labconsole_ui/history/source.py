@@ -5,10 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 from labconsole.plugin import Plugins
-from labconsole.report.csv_export import export_run
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunRow
 from labconsole_ui.history.columns import Catalogue, catalogue
@@ -69,11 +67,6 @@ class RunSource:
             if number % BREATH == 0:
                 time.sleep(0.0005)
         return {run_id: text for run_id, (_, text) in self._texts.items()}
-
-    def export(self, run_ids: list[int], folder: Path) -> int:
-        """Write runs as CSV, a folder for each; returns the number of files. Raises StoreError and ExportError."""
-        with self._factory() as reader:
-            return sum(len(export_run(reader, run_id, folder / f"run-{run_id}", self._plugins)) for run_id in run_ids)
 
     def close(self) -> None:
         """Release the connection."""

@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from PySide6.QtCore import QByteArray, QEvent, QObject, QPoint, QSize, Qt, QTimer, Signal
+from PySide6.QtCore import QByteArray, QEvent, QModelIndex, QObject, QPoint, Qt, QTimer, Signal, SignalInstance
 from PySide6.QtGui import QAction, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import (
-    QFileDialog,
-    QHBoxLayout,
     QLabel,
     QMenu,
     QMessageBox,
     QPushButton,
     QStackedWidget,
-    QToolButton,
     QVBoxLayout,
     QWidget,
 )
@@ -25,12 +22,14 @@ from labconsole.store.reader import Reader
 from labconsole.store.records import RunRow
 from labconsole_ui.background import Background
 from labconsole_ui.bridge import QueueBridge
+from labconsole_ui.history.actions import HistoryActions
 from labconsole_ui.history.changes import RunChanges
-from labconsole_ui.history.columns import Catalogue, column_of, column_widths, run_fields
+from labconsole_ui.history.columns import Catalogue, column_of, column_widths, head_fields, hidden_at_first, run_fields
 from labconsole_ui.history.filters import HistoryFilters
+from labconsole_ui.history.model import CampaignHead, Line, RunModel
 from labconsole_ui.history.source import History, RunSource
 from labconsole_ui.message_bar import Message, MessageBar, Tone
-from labconsole_ui.tables import DataTable, RecordModel
+from labconsole_ui.tables import DataTable
 from labconsole_ui.theme import Theme
 
 POLL_MS = 500
@@ -42,6 +41,10 @@ class HistoryView(QWidget):
     open_runs = Signal(list)
     compare_runs = Signal(list)
     use_parameters = Signal(int)
+    report_wanted = Signal(list)
+    export_wanted = Signal(list)
+    bundle_wanted = Signal(list)
+    verify_wanted = Signal(list)
 
     def __init__(
         self,
@@ -130,34 +133,39 @@ class HistoryView(QWidget):
             self._filter()
 
     def _show_columns(self, known: Catalogue) -> None:
-        self.model.set_fields(run_fields(known))
+        fields = run_fields(known)
+        self.model.set_columns(fields, head_fields(fields))
         self.table.sortByColumn(-1, Qt.SortOrder.AscendingOrder)
         for column, width in enumerate(column_widths(self.model.fields, self.table.fontMetrics())):
             self.table.setColumnWidth(column, width)
+        for title in hidden_at_first():
+            self.table.setColumnHidden(column_of(fields, title), True)
         self.restore_columns(self._columns_state)
-        self.filters.set_kinds(known.titles)
+        self.filters.panel.set_kinds(known.titles)
 
     def _show_runs(self, read: History) -> None:
-        chosen = {run.id for run in self.selected()}
-        current = self.table.currentIndex()
-        current_id = self.model.record(current.row()).id if current.isValid() else None
-        scrolled = self.table.verticalScrollBar().value()
         self._all = {run.id: run for run in read.runs}
-        self.model.set_records(read.runs, self.filters.condition(self._haystacks))
-        self._select(chosen, current_id, current.column())
+        self.filters.panel.set_profiles(run.profile for run in read.runs)
+        self._keeping_selection(lambda: self.model.set_records(read.runs, self.filters.condition(self._haystacks)))
+
+    def _keeping_selection(self, change: Callable[[], None]) -> None:
+        """Change what the model shows; what was chosen and in view stays so, as far as it is still there."""
+        selection = self.table.selectionModel()
+        chosen = {_key(self.model.line(index.row())) for index in selection.selectedRows()}
+        current = self.table.currentIndex()
+        current_key = _key(self.model.line(current.row())) if current.isValid() else None
+        scrolled = self.table.verticalScrollBar().value()
+        change()
+        flags = selection.SelectionFlag
+        if chosen or current_key is not None:
+            for row, line in enumerate(self.model.lines()):
+                key = _key(line)
+                if key == current_key:
+                    selection.setCurrentIndex(self.model.index(row, current.column()), flags.NoUpdate)
+                if key in chosen:
+                    selection.select(self.model.index(row, 0), flags.Select | flags.Rows)
         self.table.verticalScrollBar().setValue(scrolled)
         self._update_state()
-
-    def _select(self, ids: set[int], current_id: int | None, column: int) -> None:
-        if not ids and current_id is None:
-            return
-        selection = self.table.selectionModel()
-        flags = selection.SelectionFlag
-        for row, run in enumerate(self.model.records()):
-            if run.id == current_id:
-                selection.setCurrentIndex(self.model.index(row, column), flags.NoUpdate)
-            if run.id in ids:
-                selection.select(self.model.index(row, 0), flags.Select | flags.Rows)
 
     def _say_failed(self, sentence: str) -> None:
         self.messages.show_message(Message(Tone.BAD, sentence))
@@ -174,7 +182,7 @@ class HistoryView(QWidget):
         self._update_state()
 
     def _update_state(self) -> None:
-        shown, trash = self.model.rowCount(), self.filters.trash
+        shown, trash = len(self.model.records()), self.filters.trash
         total = sum(run.trashed == trash for run in self._all.values())
         self.count_label.setText(
             self.tr("Runs: {0}").format(f"{total:,}")
@@ -197,39 +205,50 @@ class HistoryView(QWidget):
     # Actions
 
     def selected(self) -> list[RunRow]:
-        """The selected runs, in the order of the table."""
+        """The chosen runs, in the order of the table; with the line of a campaign all its runs."""
         rows = sorted({index.row() for index in self.table.selectionModel().selectedRows()})
-        return [self.model.record(row) for row in rows]
+        return list({run.id: run for row in rows for run in self.model.runs_at(row)}.values())
+
+    def _baseline_of(self, run: RunRow) -> RunRow | None:
+        """The pinned baseline of the run's trial, if it is another run."""
+        pinned = (other for other in self._all.values() if other.pinned and other.kind == run.kind)
+        return next((other for other in pinned if other.id != run.id and not other.trashed), None)
 
     def _update_actions(self) -> None:
-        runs, trash = self.selected(), self.filters.trash
-        for action in (self.open_action, self.export_action):
-            action.setEnabled(bool(runs))
-        self.compare_action.setEnabled(len(runs) > 1)
-        self.use_action.setEnabled(len(runs) == 1)
-        self.trash_action.setEnabled(bool(runs) and not trash)
-        self.restore_action.setEnabled(bool(runs) and trash)
-        self.purge_action.setEnabled(trash and any(run.trashed for run in self._all.values()))
-        self.delete_button.setVisible(not trash)
-        for button in (self.restore_button, self.purge_button):
-            button.setVisible(trash)
+        trashed = any(run.trashed for run in self._all.values())
+        self.run_actions.follow(self.selected(), trash=self.filters.trash, trashed=trashed, baseline=self._baseline_of)
 
     def _open(self) -> None:
-        if runs := self.selected():
+        rows = self.table.selectionModel().selectedRows()
+        head = self.model.line(rows[0].row()) if len(rows) == 1 else None
+        if isinstance(head, CampaignHead):
+            self._fold(head, not head.folded)
+        elif runs := self.selected():
             self.open_runs.emit([run.id for run in runs])
 
     def _compare(self) -> None:
-        self.compare_runs.emit([run.id for run in self.selected()])
+        runs = self.selected()
+        against = self._baseline_of(runs[0]) if len(runs) == 1 else None
+        self.compare_runs.emit([run.id for run in ([against] if against is not None else []) + runs])
+
+    def _hand_out(self, signal: SignalInstance) -> None:
+        signal.emit([run.id for run in self.selected()])
 
     def _use(self) -> None:
         self.use_parameters.emit(self.selected()[0].id)
 
+    def _pin(self) -> None:
+        [run] = self.selected()
+        before = next((other for other in self._all.values() if other.pinned and other.kind == run.kind), None)
+        self._say_done(self.changes.unpin(run) if run.pinned else self.changes.pin(run, before))
+
     def _trash(self) -> None:
-        text = self.changes.trash(self.selected())
-        self.messages.show_message(Message(Tone.INFO, text, link=(self.tr("Undo"), self.changes.stack.undo)))
+        self._say_done(self.changes.trash(self.selected()))
 
     def _restore(self) -> None:
-        text = self.changes.restore(self.selected())
+        self._say_done(self.changes.restore(self.selected()))
+
+    def _say_done(self, text: str) -> None:
         self.messages.show_message(Message(Tone.INFO, text, link=(self.tr("Undo"), self.changes.stack.undo)))
 
     def _purge(self) -> None:
@@ -242,22 +261,6 @@ class HistoryView(QWidget):
         if answer is QMessageBox.StandardButton.Yes:
             self.changes.purge()
 
-    def _export(self) -> None:
-        chosen = QFileDialog.getExistingDirectory(self, self.tr("Folder for the CSV files"))
-        if chosen:
-            self.export_to(Path(chosen))
-
-    def export_to(self, folder: Path) -> None:
-        """Write the selected runs as CSV, a folder for each, in the background."""
-        ids = [run.id for run in self.selected()]
-        self._background.submit(
-            lambda: self._runs.export(ids, folder),
-            lambda count: self.messages.show_message(
-                Message(Tone.GOOD, self.tr("{0} files written to {1}.").format(count, folder))
-            ),
-            self._say_failed,
-        )
-
     def _edited(self, run: RunRow, column: int, text: str) -> None:
         if column == column_of(self.model.fields, self.tr("Note")):
             self.changes.set_note(run, text)
@@ -265,15 +268,40 @@ class HistoryView(QWidget):
             self.changes.set_tags(run, text)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802 - Qt's name
-        """Enter opens, Delete moves to the trash; from the filter box, Down goes into the table."""
+        """Enter opens, Left and Right fold and unfold a campaign; from the filter box, Down goes into the table."""
         if event.type() == QEvent.Type.KeyPress and isinstance(event, QKeyEvent):
             if watched is self.table and event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
                 self._open()
                 return True
+            if watched is self.table and event.key() in (Qt.Key.Key_Left, Qt.Key.Key_Right):
+                return self._fold_current(event.key() == Qt.Key.Key_Left)
             if watched is self.filters.search and event.key() == Qt.Key.Key_Down:
                 self.table.setFocus()
                 return True
         return super().eventFilter(watched, event)
+
+    # Campaigns
+
+    def _group(self, grouped: bool) -> None:
+        self._keeping_selection(lambda: self.model.set_grouped(grouped))
+
+    def _clicked(self, index: QModelIndex) -> None:
+        """A click on the arrow before a campaign folds it."""
+        line = self.model.line(index.row())
+        if isinstance(line, CampaignHead) and index.column() == 0:
+            self._fold(line, not line.folded)
+
+    def _fold_current(self, folded: bool) -> bool:
+        """Fold the campaign in whose line the cursor is; returns whether it is in one."""
+        index = self.table.currentIndex()
+        line = self.model.line(index.row()) if index.isValid() else None
+        if not isinstance(line, CampaignHead):
+            return False
+        self._fold(line, folded)
+        return True
+
+    def _fold(self, head: CampaignHead, folded: bool) -> None:
+        self._keeping_selection(lambda: self.model.fold(head.campaign_id, folded))
 
     def _header_menu(self, position: QPoint) -> None:
         header = self.table.horizontalHeader()
@@ -294,12 +322,15 @@ class HistoryView(QWidget):
 
     def _build_table(self) -> None:
         self.table = DataTable(self.tr("Runs"), self._theme, self)
-        self.model: RecordModel[RunRow] = RecordModel(run_fields(Catalogue({}, ())), self._theme, self.table)
+        fields = run_fields(Catalogue({}, ()))
+        self.model = RunModel(fields, head_fields(fields), self._theme, self.table)
         self.model.on_edit = self._edited
         self.table.setModel(self.model)
         self.table.setSortingEnabled(True)
         self.table.setEditTriggers(DataTable.EditTrigger.EditKeyPressed | DataTable.EditTrigger.SelectedClicked)
+        self.table.setDragEnabled(True)
         self.table.doubleClicked.connect(self._open)
+        self.table.clicked.connect(self._clicked)
         self.table.installEventFilter(self)
         self.table.selectionModel().selectionChanged.connect(self._update_actions)
         header = self.table.horizontalHeader()
@@ -314,13 +345,22 @@ class HistoryView(QWidget):
         undo.setShortcut(QKeySequence.StandardKey.Undo)
         redo = self.changes.stack.createRedoAction(self, self.tr("Redo"))
         redo.setShortcut(QKeySequence.StandardKey.Redo)
-        self.open_action = self._action(self.tr("Open"), "open", self._open)
-        self.compare_action = self._action(self.tr("Side by side"), "compare", self._compare)
-        self.use_action = self._action(self.tr("Use these parameters"), "reset", self._use)
-        self.export_action = self._action(self.tr("Export CSV ..."), "export", self._export)
-        self.trash_action = self._action(self.tr("Delete"), "trash", self._trash, QKeySequence.StandardKey.Delete)
-        self.restore_action = self._action(self.tr("Restore"), "undo", self._restore)
-        self.purge_action = self._action(self.tr("Empty trash ..."), "trash", self._purge)
+        self.run_actions = HistoryActions(self.table, self._theme)
+        for action, work in (
+            (self.run_actions.open, self._open),
+            (self.run_actions.compare, self._compare),
+            (self.run_actions.use, self._use),
+            (self.run_actions.pin, self._pin),
+            (self.run_actions.report, lambda: self._hand_out(self.report_wanted)),
+            (self.run_actions.export, lambda: self._hand_out(self.export_wanted)),
+            (self.run_actions.bundle, lambda: self._hand_out(self.bundle_wanted)),
+            (self.run_actions.verify, lambda: self._hand_out(self.verify_wanted)),
+            (self.run_actions.trash, self._trash),
+            (self.run_actions.restore, self._restore),
+            (self.run_actions.purge, self._purge),
+        ):
+            action.triggered.connect(lambda _checked=False, work=work: work())
+        self.run_actions.group_switched.connect(self._group)
         for action in (undo, redo):
             action.setShortcutContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
             self.addAction(action)
@@ -330,48 +370,10 @@ class HistoryView(QWidget):
         find.triggered.connect(self.filters.search.setFocus)
         self.addAction(find)
 
-    def _action(
-        self, text: str, icon: str, work: Callable[[], None], key: QKeySequence.StandardKey | None = None
-    ) -> QAction:
-        action = QAction(text, self)
-        self._theme.bind_icon(action, icon)
-        if key is not None:
-            action.setShortcut(key)
-            action.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
-        action.triggered.connect(lambda: work())
-        self.table.addAction(action)
-        return action
-
-    def _button(self, action: QAction, *, named: bool = False) -> QToolButton:
-        button = QToolButton(self)
-        button.setDefaultAction(action)
-        button.setIconSize(QSize(18, 18))
-        button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        button.setAccessibleName(action.text())
-        if named:
-            button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
-        return button
-
     def _arrange(self) -> None:
-        self.open_button = self._button(self.open_action, named=True)
-        self.compare_button = self._button(self.compare_action, named=True)
-        self.use_button, self.export_button = self._button(self.use_action), self._button(self.export_action)
-        self.delete_button, self.restore_button = self._button(self.trash_action), self._button(self.restore_action)
-        self.purge_button = self._button(self.purge_action, named=True)
         self.count_label = QLabel(self)
         self.count_label.setProperty("muted", True)
-        bar = QHBoxLayout()
-        bar.setSpacing(2)
-        for button in (
-            self.open_button,
-            self.compare_button,
-            self.use_button,
-            self.export_button,
-            self.delete_button,
-            self.restore_button,
-            self.purge_button,
-        ):
-            bar.addWidget(button)
+        bar = self.run_actions.bar(self)
         bar.addSpacing(6)
         bar.addWidget(self.filters, 1)
         bar.addSpacing(6)
@@ -397,3 +399,8 @@ class HistoryView(QWidget):
         layout.addLayout(bar)
         layout.addWidget(self.stack, 1)
         self._filter()
+
+
+def _key(line: Line) -> tuple[bool, int]:
+    """What a line is found again by."""
+    return (True, line.campaign_id) if isinstance(line, CampaignHead) else (False, line.id)
