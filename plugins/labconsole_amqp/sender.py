@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from labconsole.clock import now_ns
 from labconsole.trial import RoleContext, TrialError
+from labconsole_amqp.artefacts import example
 from labconsole_amqp.choices import Loop, Settlement
 from labconsole_amqp.envelope import NUMBER_BEFORE_STAMP, Parts, Protection, encode, message_number
 from labconsole_amqp.fastlink import Sender, Template
@@ -49,13 +50,18 @@ class SenderRole(LinkRole):
         self._payload = load_payload(self.parameters.payload, as_string=not encrypted).data
         self._signing_key = identity.private_key if sealed else None
         self._recipient_key = identity.peer_key if encrypted else None
-        self._size = len(self._sealed(0).message if sealed else self._template().message)
+        self._example = self._sealed(0).message if sealed else self._template().message
+
+    def prepare(self) -> dict[str, Any]:
+        """The same as every role at a link; reports a message as this run's are. Raises TrialError."""
+        super().prepare()
+        return example(self._example)
 
     def attach(self) -> int:
         """Attach; the broker must take messages of our size. Raises TrialError."""
         settled = self.parameters.settlement is Settlement.PRE_SETTLED
         self._link = Sender(self.connection, self.parameters.address, settled=settled)
-        self._link.check_size(self._size)
+        self._link.check_size(len(self._example))
         return self._link.attach_ns
 
     def work(self) -> dict[str, Any]:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from typing import ClassVar
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
 
 from labconsole.clock import now_ns
 from labconsole.security.secrets import SecretRequest
 from labconsole.trial import (
     Curve,
     DerivedTable,
+    Distribution,
     Evaluation,
     Event,
     LiveChannel,
@@ -23,7 +24,8 @@ from labconsole.trial import (
     Series,
     Trial,
 )
-from labconsole_amqp import curves, evaluation
+from labconsole_amqp import contrast, curves, evaluation
+from labconsole_amqp.artefacts import keep_artefacts
 from labconsole_amqp.broker_role import MEASURE
 from labconsole_amqp.choices import BrokerChoice, Leftover, Loop, Mode, Settlement
 from labconsole_amqp.envelope import Protection
@@ -81,7 +83,7 @@ class AmqpTrial(Trial[AmqpParameters]):
         return tuple(secret_requests(parameters))
 
     def run(self, parameters: AmqpParameters, context: RunContext) -> None:
-        load_payload(parameters.payload, as_string=parameters.protection is not Protection.SIGNED_ENCRYPTED)
+        payload = load_payload(parameters.payload, as_string=parameters.protection is not Protection.SIGNED_ENCRYPTED)
         identities = IdentityChoice(parameters)
         specs = (
             _brokers(parameters, identities),
@@ -96,12 +98,15 @@ class AmqpTrial(Trial[AmqpParameters]):
             info = broker.ready()
             host, port = info["host"], info["port"]
             broker.begin(now_ns())
+        sender_info: Mapping[str, Any] = {}
         # One after the other, so that none disturbs the other's connect time; the first looks into the queue.
         for role in (*receivers, *senders):
             if context.stop_requested:
                 return
             role.command(connect_command(host, port))
-            role.ready(_READY_AFTER_DRAINING_S if parameters.leftover is Leftover.DRAIN else _READY_S)
+            info = role.ready(_READY_AFTER_DRAINING_S if parameters.leftover is Leftover.DRAIN else _READY_S)
+            sender_info = info if role in senders else sender_info
+        keep_artefacts(parameters, identities, payload, sender_info, context)
         for broker in brokers:
             broker.command(MEASURE)
         begin_ns = now_ns() + _LEAD_NS
@@ -147,6 +152,14 @@ class AmqpTrial(Trial[AmqpParameters]):
     def curves(self, parameters: AmqpParameters, samples: Samples, events: Sequence[Event]) -> tuple[Curve, ...]:
         return curves.curves(parameters, samples, events)
 
+    def distributions(
+        self, parameters: AmqpParameters, samples: Samples, events: Sequence[Event]
+    ) -> tuple[Distribution, ...]:
+        return evaluation.distributions(parameters, samples, events)
+
+    def contrast(self, reference: AmqpParameters, other: AmqpParameters) -> str:
+        return contrast.words(reference, other)
+
     def derived(
         self, parameters: AmqpParameters, samples: Samples, events: Sequence[Event]
     ) -> tuple[DerivedTable, ...]:
@@ -155,7 +168,9 @@ class AmqpTrial(Trial[AmqpParameters]):
     def warnings(self, parameters: AmqpParameters) -> tuple[str, ...]:
         told = []
         if parameters.loop is Loop.CLOSED:
-            told.append("Closed loop: latency includes queueing between sender and receiver, as in the source.")
+            told.append(
+                "Closed loop: latency includes queueing at the sender, in the broker and at the receiver, as in the source."
+            )
         if parameters.settlement is Settlement.PRE_SETTLED:
             told.append("Pre-settled: nobody acknowledges a message, so one may be lost without anybody's fault.")
         if parameters.mode is Mode.RECEIVER:

@@ -154,9 +154,14 @@ class Lab:
         self._during = during
         self._sink = Sink()
         make = WorkerContext if processes else _ThreadContext
-        self.context = make(self._sink, folder, 1, live_hz, {})  # type: ignore[arg-type]
+        self.artefacts: dict[str, bytes] = {}
+        self.context = make(self._sink, folder, 1, live_hz, {}, self._keep)  # type: ignore[arg-type]
         self._over = threading.Event()
         self._fault: Exception | None = None
+
+    def _keep(self, name: str, media_type: str, content: bytes) -> None:
+        assert name not in self.artefacts
+        self.artefacts[name] = content
 
     def pid(self, role: str) -> int:
         """Process id of a role."""
