@@ -1,0 +1,70 @@
+"""A comparison as a table for `comparison.csv`: one row for each metric and column."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from labconsole.analysis.comparison import Cell, Column, Comparison, MetricLine, RunGroup
+from labconsole.report.tables import write_table
+from labconsole.trial import Origin
+
+COLUMNS = (
+    *("metric", "title", "unit", "direction", "scenario", "runs", "run numbers", "origin", "value"),
+    *("95 % interval low", "95 % interval high", "baseline", "difference [%]", "ratio", "ratio low", "ratio high"),
+    *("p (Holm)", "judgement", "note", "remark", "published reference", "interval holds published"),
+)
+
+
+def write_comparison(comparison: Comparison, path: Path) -> Path:
+    """Write a comparison to `path`, and return that. Raises ExportError."""
+    return write_table(path, COLUMNS, comparison_rows(comparison))
+
+
+def comparison_rows(comparison: Comparison) -> Iterator[Sequence[Any]]:
+    """Rows under `COLUMNS`; what there is not is an empty cell. A column without the metric has no row."""
+    baseline = comparison.columns[comparison.baseline].title
+    for line in comparison.metrics:
+        for column, cell in zip(comparison.columns, line.cells, strict=True):
+            if cell.value is not None:
+                yield _row(line, column, cell, baseline)
+
+
+def _row(line: MetricLine, column: Column, cell: Cell, baseline: str) -> Sequence[Any]:
+    low, high = (cell.interval.low, cell.interval.high) if cell.interval is not None else ("", "")
+    return (
+        *(line.name, line.kind.title, line.kind.unit, str(line.kind.direction), column.title),
+        *_source(line, column, cell),
+        *(cell.value, low, high, baseline),
+        *_change(cell),
+        line.remark,
+        "" if isinstance(column, RunGroup) else column.figures[line.name].reference,
+        "" if cell.holds is None else ("yes" if cell.holds else "no"),
+    )
+
+
+def _source(line: MetricLine, column: Column, cell: Cell) -> Sequence[Any]:
+    """Number of runs, their numbers in the database, and where the figure comes from."""
+    if not isinstance(column, RunGroup):
+        return 0, "", str(Origin.PUBLISHED)
+    runs = [run for run in column.used if line.name in run.metrics]
+    origins = sorted({str(run.metrics[line.name].origin) for run in runs})
+    return cell.runs, " ".join(str(run.id) for run in runs), " ".join(origins)
+
+
+def _change(cell: Cell) -> Sequence[Any]:
+    """Difference, ratio with its interval, p, judgement, note."""
+    change = cell.change
+    if change is None:
+        return ("",) * 7
+    low, high = (change.interval.low, change.interval.high) if change.interval is not None else ("", "")
+    return (
+        "" if math.isnan(change.percent) else change.percent,
+        "" if change.ratio is None else change.ratio,
+        *(low, high),
+        "" if change.p is None else change.p,
+        str(change.judgement),
+        change.note,
+    )
