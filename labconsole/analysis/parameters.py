@@ -38,6 +38,17 @@ def value_text(value: Any) -> str:
     return str(value)
 
 
+def in_effect(name: str, parameters: Mapping[str, Any], model: type[BaseModel]) -> bool:
+    """Whether `name` does anything in a scenario with these `parameters` (as stored): its `shown_if` holds."""
+    field = model.model_fields.get(name)
+    extra = field.json_schema_extra if field is not None else None
+    conditions: Any = extra.get("shown_if", {}) if isinstance(extra, dict) else {}
+    return all(
+        parameters.get(other) in (wanted if isinstance(wanted, list) else [wanted])
+        for other, wanted in conditions.items()
+    )
+
+
 def describe_parameters(
     parameters: Mapping[str, Any], model: type[BaseModel] | None = None
 ) -> tuple[ParameterValue, ...]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from labconsole.trial import Evaluation, Event, Metric, Origin, Samples, Verdict
+from labconsole.trial import LINK_USE, Distribution, Evaluation, Event, Metric, Origin, Samples, Verdict
 from labconsole_amqp.choices import Loop, Mode
 from labconsole_amqp.envelope import SEQUENCE_MASK
 from labconsole_amqp.joining import Joined, load
@@ -16,7 +16,7 @@ from labconsole_amqp.parameters import AmqpParameters
 from labconsole_amqp.samples import CONNECTED, OUTCOMES, WALL_OFFSET, WORK_DONE, End, latency_from_stamp_ns
 from labconsole_amqp.sealing import Outcome
 
-_QUANTILES = (("latency_p50", 0.5), ("latency_p90", 0.9), ("latency_p99", 0.99), ("latency_p999", 0.999))
+_QUANTILES = tuple((kind.name, kind.quantile) for kind in METRICS if kind.quantile is not None)
 _KINDS = {kind.name: kind for kind in METRICS}
 
 
@@ -93,11 +93,15 @@ def _receiving(parameters: AmqpParameters, joined: Joined) -> Iterator[Metric]:
         return
     yield _metric("received", total, total)
     yield _metric("received_size", float(np.mean(received["size"])), total)
-    times = received["received_ns"][counted(parameters, joined)]
+    counts = counted(parameters, joined)
+    times = received["received_ns"][counts]
     if len(times) > 1 and times[-1] > times[0]:
-        span_ns = int(times[-1] - times[0])
-        yield _metric("receive_duration", span_ns / 1e9, len(times))
-        yield _metric("throughput", len(times) / (span_ns / 1e9), len(times))
+        span_s = int(times[-1] - times[0]) / 1e9
+        yield _metric("receive_duration", span_s, len(times))
+        yield _metric("throughput", len(times) / span_s, len(times))
+        if parameters.link_rate is not None:
+            megabits = int(np.sum(received["size"][counts], dtype=np.int64)) * 8 / 1e6
+            yield _metric(LINK_USE, megabits / span_s / parameters.link_rate * 100, len(times))
 
 
 def latencies_ns(
@@ -136,6 +140,12 @@ def _latency(parameters: AmqpParameters, joined: Joined, events: Sequence[Event]
     for name, fraction in _QUANTILES:
         yield _metric(name, float(np.quantile(milliseconds, fraction, method="inverted_cdf")), count)
     yield _metric("latency_max", float(np.max(milliseconds)), count)
+
+
+def distributions(parameters: AmqpParameters, samples: Samples, events: Sequence[Event]) -> tuple[Distribution, ...]:
+    """The latencies behind `latency_mean` and the percentiles: those of all good messages that count, ms."""
+    _, latencies = latencies_ns(parameters, load(parameters, samples), events)
+    return (Distribution("Latency", "ms", latencies / 1e6),) if len(latencies) else ()
 
 
 def _integrity(parameters: AmqpParameters, joined: Joined, events: Sequence[Event]) -> Iterator[Metric]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from labconsole.trial import Direction, MetricKind
+from labconsole.trial import LINK_USE, Direction, MetricKind
 
 _HIGHER, _LOWER, _NEUTRAL = Direction.HIGHER, Direction.LOWER, Direction.NEUTRAL
 
@@ -67,11 +67,22 @@ METRICS: tuple[MetricKind, ...] = (
         "the receiver's link, before it is decrypted and verified; mean over all good messages after the warm-up.",
     ),
     MetricKind("latency_min", "Latency, smallest", "ms", _LOWER, "Smallest latency of any message that counts."),
-    MetricKind("latency_p50", "Latency p50", "ms", _LOWER, "Half of the messages have this latency or less."),
-    MetricKind("latency_p90", "Latency p90", "ms", _LOWER, "90 % of the messages have this latency or less."),
-    MetricKind("latency_p99", "Latency p99", "ms", _LOWER, "99 % of the messages have this latency or less."),
-    MetricKind("latency_p999", "Latency p99.9", "ms", _LOWER, "99.9 % of the messages have this latency or less."),
+    MetricKind("latency_p50", "Latency p50", "ms", _LOWER, "Half of the messages have this latency or less.", 0.5),
+    MetricKind("latency_p90", "Latency p90", "ms", _LOWER, "90 % of the messages have this latency or less.", 0.9),
+    MetricKind("latency_p99", "Latency p99", "ms", _LOWER, "99 % of the messages have this latency or less.", 0.99),
+    MetricKind(
+        "latency_p999", "Latency p99.9", "ms", _LOWER, "99.9 % of the messages have this latency or less.", 0.999
+    ),
     MetricKind("latency_max", "Latency, largest", "ms", _LOWER, "Largest latency of any message that counts."),
+    MetricKind(
+        LINK_USE,
+        "Link use",
+        "%",
+        _NEUTRAL,
+        "Bits of the encoded AMQP messages received after the warm-up, per second of receiver duration, over the link "
+        "rate that the operator states. Headers of frames, TLS and TCP/IP are not counted: a full link shows less than "
+        "100 %.",
+    ),
     MetricKind("sent", "Messages sent", "msg", _NEUTRAL, "Messages handed to the link, warm-up included."),
     MetricKind("received", "Messages received", "msg", _NEUTRAL, "Messages read out of the link, warm-up included."),
     MetricKind(

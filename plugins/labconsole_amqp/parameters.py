@@ -245,15 +245,15 @@ class AmqpParameters(Parameters):
         ),
     ] = 300.0
     link_rate: Annotated[
-        float,
+        float | None,
         Field(
             title="Link rate",
-            description="Rate to which the link was shaped outside the console; 0: not shaped, or not known",
-            ge=0,
+            description="Rate to which you have shaped the link outside the console; empty: not shaped, or not known",
+            gt=0,
             le=1_000_000,
             json_schema_extra=_extra("Load", unit="Mbit/s"),
         ),
-    ] = 0.0
+    ] = None
 
     durable: Annotated[
         bool,

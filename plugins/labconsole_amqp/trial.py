@@ -169,7 +169,8 @@ class AmqpTrial(Trial[AmqpParameters]):
         told = []
         if parameters.loop is Loop.CLOSED:
             told.append(
-                "Closed loop: latency includes queueing at the sender, in the broker and at the receiver, as in the source."
+                "Closed loop: latency includes queueing at the sender, in the broker and at the receiver, as in the "
+                "source."
             )
         if parameters.settlement is Settlement.PRE_SETTLED:
             told.append("Pre-settled: nobody acknowledges a message, so one may be lost without anybody's fault.")
