@@ -4,53 +4,28 @@ from __future__ import annotations
 
 import argparse
 import json
-import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 from rich.table import Table
 
 from labconsole.analysis.figures import format_number
 from labconsole.cli.exit_codes import FINISHED
+from labconsole.cli.opening import open_database
 from labconsole.cli.run import run_as_json
 from labconsole.cli.terminal import output
 from labconsole.clock import wall_time
-from labconsole.engine.queue import RunQueue
-from labconsole.locations import database_path
 from labconsole.plugin import Plugins
 from labconsole.report.csv_export import export_run, flat_provenance
-from labconsole.store.reader import Reader
 from labconsole.store.records import RunDetail
 
 _KEY_METRICS = ("throughput", "latency_mean", "lost")
 
 
-def _reader(arguments: argparse.Namespace) -> Reader:
-    """Open the database, migrated where needed, after runs that died were taken in.
-
-    Raises StoreError, also if there is none.
-    """
-    database: Path = arguments.db or database_path()
-    if not database.exists():
-        Reader(database).close()  # refuses with the sentence that says so: nobody wants a new one here
-    wakeup = threading.Event()
-    queue = RunQueue(database, wake=wakeup.set)
-    try:
-        queue.recover()
-        while queue.busy:
-            queue.pump()
-            wakeup.wait(0.25)
-            wakeup.clear()
-    finally:
-        queue.close()
-    return Reader(database)
-
-
 def runs(arguments: argparse.Namespace) -> int:
     """List all runs, newest first."""
-    reader = _reader(arguments)
+    reader = open_database(arguments)
     table = Table("Run", "Status", "Profile", "Scenario", "Repeat", "Started (UTC)", "Seconds", *_KEY_METRICS, box=None)
     try:
         for row in reader.runs():
@@ -71,7 +46,7 @@ def runs(arguments: argparse.Namespace) -> int:
 
 def show(arguments: argparse.Namespace) -> int:
     """Show everything of one run but its samples."""
-    reader = _reader(arguments)
+    reader = open_database(arguments)
     try:
         detail = reader.run(arguments.run)
     finally:
@@ -85,7 +60,7 @@ def show(arguments: argparse.Namespace) -> int:
 
 def export(arguments: argparse.Namespace) -> int:
     """Export one run as CSV."""
-    reader = _reader(arguments)
+    reader = open_database(arguments)
     try:
         for path in export_run(reader, arguments.run, arguments.csv, Plugins.discover()):
             print(path)

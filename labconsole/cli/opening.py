@@ -1,0 +1,32 @@
+"""The database that a command works on: migrated where needed, with runs that died taken in."""
+
+from __future__ import annotations
+
+import argparse
+import threading
+from pathlib import Path
+
+from labconsole.engine.queue import RunQueue
+from labconsole.locations import database_path
+from labconsole.store.reader import Reader
+
+
+def open_database(arguments: argparse.Namespace) -> Reader:
+    """Open the database of `--db`, or the operator's own, after runs that died were taken in.
+
+    Raises StoreError, also if there is none.
+    """
+    database: Path = arguments.db or database_path()
+    if not database.exists():
+        Reader(database).close()  # refuses with the sentence that says so: nobody wants a new one here
+    wakeup = threading.Event()
+    queue = RunQueue(database, wake=wakeup.set)
+    try:
+        queue.recover()
+        while queue.busy:
+            queue.pump()
+            wakeup.wait(0.25)
+            wakeup.clear()
+    finally:
+        queue.close()
+    return Reader(database)
