@@ -55,6 +55,14 @@ def single_runs(runs: Sequence[RunRow]) -> tuple[RunGroup, ...]:
     return _titled([[run] for run in runs])
 
 
+def column_of_run(groups: Sequence[RunGroup], run_id: int) -> int:
+    """Index of the column that has this run. Raises ValueError where none has it."""
+    for index, group in enumerate(groups):
+        if any(run.id == run_id for run in group.runs):
+            return index
+    raise ValueError(f"run {run_id} is in no column")
+
+
 def _titled(groups: list[list[RunRow]]) -> tuple[RunGroup, ...]:
     """Groups with titles that tell them apart: the scenario, then the campaign, then the run."""
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from labconsole.analysis.caveats import link_bound, thin
 from labconsole.analysis.change import ENOUGH_REPEATS, FEW_REPEATS, Change, Judgement, Side, change, corrected
-from labconsole.analysis.columns import Column, RunGroup, group_repeats, single_runs
+from labconsole.analysis.columns import Column, RunGroup, column_of_run, group_repeats, single_runs
 from labconsole.analysis.comparison_notes import notes
 from labconsole.analysis.figures import NO_FIGURE
 from labconsole.analysis.intervals import Interval, centre, interval_of
@@ -30,6 +30,7 @@ __all__ = [
     "MetricLine",
     "ParameterLine",
     "RunGroup",
+    "column_of_run",
     "compare",
     "counterpart",
     "group_repeats",

@@ -77,6 +77,17 @@ def _parser() -> argparse.ArgumentParser:
     show.add_argument("--json", action="store_true", help="everything but the samples, as one JSON object")
     show.set_defaults(command="labconsole.cli.runs:show")
 
+    compare = commands.add_parser("compare", parents=[database], help="put runs and published figures side by side")
+    compare.add_argument("run", type=int, nargs="+", metavar="RUN", help="numbers of the runs; repeats are one column")
+    compare.add_argument("--baseline", type=int, metavar="RUN", help="run whose column the others are compared with")
+    compare.add_argument(
+        "--published", action="append", default=[], metavar="NAME", help="published table, or one column of it"
+    )
+    compare.add_argument("--each", action="store_true", help="every run as a column of its own")
+    compare.add_argument("--csv", type=Path, metavar="FILE", help="also write the table as CSV")
+    compare.add_argument("--json", action="store_true", help="everything as one JSON object")
+    compare.set_defaults(command="labconsole.cli.compare:compare_runs")
+
     export = commands.add_parser("export", parents=[database], help="export one run")
     export.add_argument("run", type=int, metavar="RUN", help="number of the run")
     export.add_argument("--csv", type=Path, metavar="DIR", required=True, help="directory for the CSV files")

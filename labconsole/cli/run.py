@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
+from labconsole.analysis.comparison import compare, group_repeats
 from labconsole.cli.asking import ask_secrets
 from labconsole.cli.comparison import print_comparison
 from labconsole.cli.exit_codes import BAD_USAGE, CANCELLED, FAILED, FINISHED, THRESHOLD_MISSED
@@ -213,7 +214,8 @@ def _summary(
     console = output()
     rows = [detail.row for detail in details if detail.metrics]
     if rows:
-        print_comparison(console, rows, plugins)
+        trial = plugins.trial(rows[0].kind)
+        print_comparison(console, compare(group_repeats(rows), trial), trial)
     console.print(f"Runs {_span([detail.row.id for detail in details])} are in {database}", soft_wrap=True)
     if csv is not None:
         directory = (

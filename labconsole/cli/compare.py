@@ -1,0 +1,127 @@
+"""`labconsole compare`: runs side by side, with each other and with published figures."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from labconsole.analysis.comparison import (
+    Cell,
+    Change,
+    Column,
+    Comparison,
+    RunGroup,
+    column_of_run,
+    compare,
+    group_repeats,
+    single_runs,
+)
+from labconsole.analysis.findings import findings
+from labconsole.analysis.intervals import Interval
+from labconsole.analysis.published import published_columns
+from labconsole.cli.comparison import print_comparison, print_parameters
+from labconsole.cli.exit_codes import FINISHED
+from labconsole.cli.opening import open_database
+from labconsole.cli.terminal import output
+from labconsole.plugin import Plugins
+from labconsole.report.comparison_csv import write_comparison
+from labconsole.trial import Trial
+
+
+def compare_runs(arguments: argparse.Namespace) -> int:
+    """Compare the runs against the baseline; a baseline that is not among them becomes the first column."""
+    plugins = Plugins.discover()
+    baseline: int | None = arguments.baseline
+    run_ids = list(dict.fromkeys(arguments.run))
+    if baseline is not None and baseline not in run_ids:
+        run_ids.insert(0, baseline)
+    published = [column for name in dict.fromkeys(arguments.published) for column in published_columns(plugins, name)]
+    with open_database(arguments) as reader:
+        runs = reader.comparable(run_ids)
+    groups = single_runs(runs) if arguments.each else group_repeats(runs)
+    index = 0 if baseline is None else column_of_run(groups, baseline)
+    trial = plugins.trial(groups[index].kind) if groups[index].kind in plugins.kinds() else None
+    comparison = compare((*groups, *published), trial, baseline=index)
+    if arguments.csv is not None:
+        write_comparison(comparison, arguments.csv)
+    if arguments.json:
+        print(json.dumps(comparison_as_json(comparison, trial), ensure_ascii=False))
+        return FINISHED
+    console = output()
+    print_parameters(console, comparison)
+    print_comparison(console, comparison, trial)
+    if arguments.csv is not None:
+        console.print(f"The comparison is in {arguments.csv}", soft_wrap=True)
+    return FINISHED
+
+
+def comparison_as_json(comparison: Comparison, trial: Trial[Any] | None) -> dict[str, Any]:
+    """A comparison as `compare --json` prints it: lists of cells are in the order of the columns."""
+    return {
+        "columns": [_column(column) for column in comparison.columns],
+        "baseline": comparison.baseline,
+        "parameters": [
+            {
+                "name": line.name,
+                "title": line.title,
+                "unit": line.unit,
+                "values": list(line.texts),
+                "differs": line.differs,
+            }
+            for line in comparison.parameters
+        ],
+        "metrics": [
+            {
+                "name": line.name,
+                "title": line.kind.title,
+                "unit": line.kind.unit,
+                "direction": line.kind.direction,
+                "remark": line.remark,
+                "cells": [_cell(cell) for cell in line.cells],
+            }
+            for line in comparison.metrics
+        ],
+        "findings": [
+            {"sentence": finding.sentence, "judged": finding.judged} for finding in findings(comparison, trial)
+        ],
+        "notes": list(comparison.notes),
+    }
+
+
+def _column(column: Column) -> dict[str, Any]:
+    if isinstance(column, RunGroup):
+        return {
+            "title": column.title,
+            "kind": column.kind,
+            "runs": [run.id for run in column.runs],
+            "used": [run.id for run in column.used],
+        }
+    return {"title": column.title, "kind": column.kind, "published": column.name, "reference": column.reference}
+
+
+def _cell(cell: Cell) -> dict[str, Any]:
+    return {
+        "value": cell.value,
+        "runs": cell.runs,
+        "interval": _interval(cell.interval),
+        "change": None if cell.change is None else _change(cell.change),
+        "holds": cell.holds,
+    }
+
+
+def _change(change: Change) -> dict[str, Any]:
+    return {
+        "percent": None if math.isnan(change.percent) else change.percent,
+        "ratio": change.ratio,
+        "interval": _interval(change.interval),
+        "p": change.p,
+        "judgement": change.judgement,
+        "note": change.note,
+    }
+
+
+def _interval(interval: Interval | None) -> Sequence[float] | None:
+    return None if interval is None else (interval.low, interval.high)
