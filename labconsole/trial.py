@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
@@ -205,10 +205,15 @@ class RoleSpec:
 
 @dataclass(frozen=True)
 class DerivedTable:
-    """Rows that a trial works out from a run's samples: `columns` has those of `series`, arrays of equal length."""
+    """Rows that a trial works out from a run's samples.
+
+    `parts` gives them anew at each call, `rows` in all, some thousands at a time; each part has the columns of `series`
+    as arrays of equal length. So a long run is exported in flat memory.
+    """
 
     series: Series
-    columns: Mapping[str, NDArray[Any]]
+    rows: int
+    parts: Callable[[], Iterator[Mapping[str, NDArray[Any]]]]
 
 
 class Samples(Protocol):
@@ -219,6 +224,12 @@ class Samples(Protocol):
 
     def table(self, series: str, role: str) -> dict[str, NDArray[Any]]:
         """All rows of one role's series: column name -> array of equal lengths (empty arrays without rows)."""
+
+    def parts(
+        self, series: str, role: str, numbers: Collection[int] | None = None
+    ) -> Iterator[dict[str, NDArray[Any]]]:
+        """The same rows as `table` in the parts in which they are stored, one after the other; with `numbers` (from 0)
+        only those."""
 
 
 class RoleHandle(Protocol):

@@ -3,62 +3,75 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import repeat
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
-
-from pydantic import ValidationError
 
 from labconsole.clock import wall_time
 from labconsole.plugin import Plugins
-from labconsole.report.files import ExportError
-from labconsole.report.tables import write_table
+from labconsole.report.files import complete_file
+from labconsole.report.sample_tables import Progress, RowCount, SampleTable, sample_tables
+from labconsole.report.selection import ended_runs, shares
+from labconsole.report.tables import fill_table, table_line, write_table
 from labconsole.store.encoding import time_to_text, to_json
 from labconsole.store.reader import Reader
-from labconsole.store.records import RunDetail, StoredSeries
-from labconsole.store.samples import StoredSamples
-from labconsole.trial import DerivedTable
+from labconsole.store.records import RunDetail
 
 _METRIC_COLUMNS = (
     *("run", "uuid", "campaign", "profile", "scenario", "kind", "repeat", "status", "started", "ended"),
     *("metric", "value", "unit", "direction", "origin", "labels", "samples"),
 )
-_ROWS_AT_ONCE = 10_000
 _EVENT_COLUMNS = ("time", "t [ns]", "source", "level", "event", "message", "data")
 
 
-def export_run(reader: Reader, run_id: int, directory: Path, plugins: Plugins | None = None) -> list[Path]:
+def export_runs(
+    reader: Reader,
+    run_ids: Sequence[int],
+    directory: Path,
+    plugins: Plugins | None = None,
+    progress: Progress | None = None,
+) -> list[Path]:
+    """Write `metrics.csv` of all these runs to `directory`, and each run to `run-<number>` in it; return the files.
+
+    Raises StoreError and ExportError, before anything is written for a run that is not there or still goes on.
+    """
+    details = ended_runs(reader, run_ids)
+    files = [export_metrics(reader, run_ids, directory / "metrics.csv")]
+    for detail, share in shares(details, progress):
+        files += export_run(reader, detail.row.id, directory / f"run-{detail.row.id}", plugins, share)
+    return files
+
+
+def export_run(
+    reader: Reader, run_id: int, directory: Path, plugins: Plugins | None = None, progress: Progress | None = None
+) -> list[Path]:
     """Write one run to `directory` (made if needed) and return the files.
 
     `parameters.csv`, `provenance.csv`, `sites.csv` (where the profile named sites: one a row), `metrics.csv`,
     `events.csv` and, for each series, `samples-<series>.csv` with a row per sample of every role; for each table that
-    the run's trial derives from them, if `plugins` know it, another. Files of the same name are replaced, each at once.
-    Raises StoreError and ExportError.
+    the run's trial derives from them, if `plugins` know it, another. Files of the same name are replaced, all when the
+    last one is complete. Raises StoreError and ExportError.
     """
-    detail = reader.run(run_id)
+    (detail,) = ended_runs(reader, [run_id])
+    samples, left_out = sample_tables(detail, reader.samples(run_id), plugins)
     keys = list(dict.fromkeys(key for site in detail.sites for key in site))
-    sites = ([site.get(key, "") for key in keys] for site in detail.sites)
-    files = [
-        write_table(directory / "parameters.csv", ("parameter", "value"), _flat(detail.row.parameters)),
-        write_table(directory / "provenance.csv", ("what", "value"), flat_provenance(detail)),
-        *([write_table(directory / "sites.csv", keys, sites)] if keys else []),
-        export_metrics(reader, [run_id], directory / "metrics.csv"),
-        write_table(directory / "events.csv", _EVENT_COLUMNS, _events(detail)),
-    ]
-    samples = reader.samples(run_id)
-    for name in dict.fromkeys(series.name for series in detail.series):
-        of_name = [series for series in detail.series if series.name == name]
-        header = ["role", *(f"{column} [{unit}]" if unit else column for column, _, unit in of_name[0].columns)]
-        files.append(write_table(_samples_file(directory, name), header, _samples(samples, of_name)))
-    for table in _derived(detail, samples, plugins):
-        header = [f"{column.name} [{column.unit}]" if column.unit else column.name for column in table.series.columns]
-        files.append(write_table(_samples_file(directory, table.series.name), header, _table_rows(table)))
+    tables: dict[str, tuple[Sequence[str], Iterable[Sequence[Any]]]] = {
+        "parameters.csv": (("parameter", "value"), _flat(detail.row.parameters)),
+        "provenance.csv": (("what", "value"), _provenance(detail, left_out)),
+        **({"sites.csv": (keys, ([site.get(key, "") for key in keys] for site in detail.sites))} if keys else {}),
+        "metrics.csv": (_METRIC_COLUMNS, _metrics(detail)),
+        "events.csv": (_EVENT_COLUMNS, _events(detail)),
+    }
+    count = RowCount(sum(table.rows for table in samples), progress)
+    files = []
+    with ExitStack() as together:
+        for name, (header, rows) in tables.items():
+            files.append(directory / name)
+            fill_table(together.enter_context(complete_file(files[-1])), header, rows)
+        for table in samples:
+            files.append(directory / f"{table.stem}.csv")
+            _fill_samples(together.enter_context(complete_file(files[-1])), table, count)
     return files
-
-
-def _samples_file(directory: Path, series: str) -> Path:
-    return directory / f"samples-{quote(series, safe=' ')}.csv"
 
 
 def export_metrics(reader: Reader, run_ids: Iterable[int], path: Path) -> Path:
@@ -70,6 +83,14 @@ def export_metrics(reader: Reader, run_ids: Iterable[int], path: Path) -> Path:
 def flat_provenance(detail: RunDetail) -> Iterator[tuple[str, Any]]:
     """What a run was measured with, and what a reader of its figures must know, as (dotted name, value) pairs."""
     yield from _flat({"run": detail.row.uuid, "warnings": list(detail.warnings), **detail.provenance})
+
+
+def _provenance(detail: RunDetail, left_out: str) -> Iterator[tuple[str, Any]]:
+    yield "status", str(detail.row.status)
+    yield "reason", detail.row.reason
+    if left_out:
+        yield "left out", left_out
+    yield from flat_provenance(detail)
 
 
 def _metrics(detail: RunDetail) -> Iterator[Sequence[Any]]:
@@ -91,33 +112,18 @@ def _events(detail: RunDetail) -> Iterator[Sequence[Any]]:
         yield wall, event.t_ns, event.source, str(event.level), event.name, event.message, data
 
 
-def _samples(samples: StoredSamples, of_name: Sequence[StoredSeries]) -> Iterator[Sequence[Any]]:
-    for series in of_name:
-        for part in samples.parts(series.name, series.role):
-            columns = [part[name].tolist() for name, _, _ in series.columns]
-            yield from zip(repeat(series.role), *columns, strict=False)
-
-
-def _derived(detail: RunDetail, samples: StoredSamples, plugins: Plugins | None) -> tuple[DerivedTable, ...]:
-    """What the run's trial derives from its samples; nothing if that is not installed here. Raises ExportError."""
-    row = detail.row
-    if plugins is None or row.kind not in plugins.kinds():
-        return ()
-    trial = plugins.trial(row.kind)
-    try:
-        parameters = trial.parameters.model_validate(dict(row.parameters))
-    except ValidationError as error:
-        raise ExportError(
-            f"Run {row.id} is exported but for what its trial derives from the samples: its parameters do not fit the "
-            f"installed version of {row.kind} ({error.error_count()} differences)."
-        ) from error
-    return trial.derived(parameters, samples, detail.events)
-
-
-def _table_rows(table: DerivedTable) -> Iterator[Sequence[Any]]:
-    columns = [table.columns[column.name] for column in table.series.columns]
-    for first in range(0, len(columns[0]), _ROWS_AT_ONCE):
-        yield from zip(*(column[first : first + _ROWS_AT_ONCE].tolist() for column in columns), strict=True)
+def _fill_samples(path: Path, table: SampleTable, count: RowCount) -> None:
+    """Write a table of samples, part by part; its cells are numbers, which need no quoting. Raises OSError."""
+    names = [name for name, _, _ in table.columns]
+    header = [f"{name} [{unit}]" if unit else name for name, _, unit in table.columns]
+    line = ",".join(["%s"] * len(names))
+    with path.open("x", encoding="utf-8", newline="") as file:
+        file.write(table_line(["role", *header] if table.by_role else header))
+        for role, part in table.parts():
+            start = table_line([role, ""]).removesuffix("\r\n") if table.by_role else ""
+            cells = zip(*(part[name].tolist() for name in names), strict=True)
+            file.writelines([f"{start}{line % row}\r\n" for row in cells])
+            count.add(len(part[names[0]]))
 
 
 def _flat(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:

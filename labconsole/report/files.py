@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from labconsole.trial import TrialError
@@ -21,20 +21,28 @@ class ExportError(TrialError):
 def complete_file(path: Path) -> Iterator[Path]:
     """Give a temporary path beside `path` (whose directory is made if needed); it is renamed when the block is left.
 
-    Until then `path` is the old file, or none; if the block raises, it stays so and the temporary file is gone.
+    Until then `path` is the old file, or none; if the block raises, it stays so, and the temporary file and directories
+    made for it are gone. On one `contextlib.ExitStack` several files become complete together.
     Raises ExportError for what the operating system refuses.
     """
     partial = path.with_name(f".{path.name}.{secrets.token_hex(4)}.partial")
+    made: list[Path] = []
     try:
+        made = [folder for folder in path.parents if not folder.exists()]
         path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            yield partial
-            partial.replace(path)
-        finally:
+        yield partial
+        partial.replace(path)
+    except BaseException as error:
+        with suppress(OSError):
             partial.unlink(missing_ok=True)
-    except OSError as error:
-        if error.errno in _FULL:
-            raise ExportError(
-                f"{path} cannot be written, the disk is full: free some space or choose another one."
-            ) from error
-        raise ExportError(f"{path} cannot be written ({error.strerror or error}): choose another directory.") from error
+            for folder in made:
+                folder.rmdir()
+        if isinstance(error, OSError):
+            raise _explained(path, error) from error
+        raise
+
+
+def _explained(path: Path, error: OSError) -> ExportError:
+    if error.errno in _FULL:
+        return ExportError(f"{path} cannot be written, the disk is full: free some space or choose another one.")
+    return ExportError(f"{path} cannot be written ({error.strerror or error}): choose another directory.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -21,11 +22,24 @@ def write_table(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]
 
     The rows may come from an iterator. Raises ExportError.
     """
-    with complete_file(path) as partial, partial.open("x", encoding="utf-8", newline="") as file:
+    with complete_file(path) as partial:
+        fill_table(partial, header, rows)
+    return path
+
+
+def fill_table(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """Write a table to a new file, as far as that goes. Raises OSError."""
+    with path.open("x", encoding="utf-8", newline="") as file:
         table = csv.writer(file)
         table.writerow([safe_cell(cell) for cell in header])
         table.writerows([safe_cell(cell) for cell in row] for row in rows)
-    return path
+
+
+def table_line(cells: Sequence[Any]) -> str:
+    """One line of a table, its end included."""
+    line = io.StringIO()
+    csv.writer(line).writerow([safe_cell(cell) for cell in cells])
+    return line.getvalue()
 
 
 def safe_cell(cell: Any) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
@@ -50,17 +50,24 @@ class StoredSamples:
         columns = series_columns(row.columns)
         table = {column.name: np.empty(row.rows, chunks.storage_type(column)) for column in columns}
         position = 0
-        for part in self._parts(row, columns):
+        for part in self._decoded(row, columns, self._chunks(row, columns)):
             rows = len(part[columns[0].name])
             for name, values in part.items():
                 table[name][position : position + rows] = values
             position += rows
         return table
 
-    def parts(self, series: str, role: str) -> Iterator[dict[str, NDArray[Any]]]:
-        """The same rows as `table`, chunk by chunk, in flat memory. Raises StoreError."""
+    def parts(
+        self, series: str, role: str, numbers: Collection[int] | None = None
+    ) -> Iterator[dict[str, NDArray[Any]]]:
+        """The same rows as `table`, chunk by chunk, in flat memory; with `numbers` only these chunks, in their order.
+
+        Raises StoreError.
+        """
         row = self._row(series, role)
-        return self._parts(row, series_columns(row.columns))
+        columns = series_columns(row.columns)
+        wanted = self._chunks(row, columns) if numbers is None else self._picked(row, columns, numbers)
+        return self._decoded(row, columns, wanted)
 
     def chunks(self, series: str, role: str) -> Iterator[StoredChunk]:
         """The chunks as they are stored, each verified against the hash chain. Raises StoreError."""
@@ -78,8 +85,10 @@ class StoredSamples:
             raise StoreError(f"Run {self._run_id} has no series {series} of role {role}.")
         return row
 
-    def _parts(self, row: Row[Any], columns: tuple[Column, ...]) -> Iterator[dict[str, NDArray[Any]]]:
-        for chunk in self._chunks(row, columns):
+    def _decoded(
+        self, row: Row[Any], columns: tuple[Column, ...], wanted: Iterator[StoredChunk]
+    ) -> Iterator[dict[str, NDArray[Any]]]:
+        for chunk in wanted:
             try:
                 yield chunks.decode(columns, chunk.rows, chunk.payload)
             except chunks.ChunkError as error:
@@ -107,6 +116,30 @@ class StoredSamples:
             raise self._damage(row, row.chunks - 1, f"{row.rows} rows are declared, {rows} are there")
         if link != row.link:
             raise self._damage(row, row.chunks - 1, "its hash is not the one that the series ends with")
+
+    def _picked(self, row: Row[Any], columns: tuple[Column, ...], numbers: Collection[int]) -> Iterator[StoredChunk]:
+        """These chunks, each verified against the hash of the one before it."""
+        stored, before = schema.chunk, schema.chunk.alias()
+        previous = (before.c.series_id == stored.c.series_id) & (before.c.seq == stored.c.seq - 1)
+        statement = (
+            select(stored.c.seq, stored.c.rows, stored.c.sha256, stored.c.payload, before.c.sha256)
+            .select_from(stored.outerjoin(before, previous))
+            .where(stored.c.series_id == row.id)
+            .order_by(stored.c.seq)
+        )
+        first_link = chunks.first_link(self._run_uuid, row.role, row.name, columns)
+        ordered = sorted(set(numbers))
+        for first in range(0, len(ordered), _BATCH):
+            picked = ordered[first : first + _BATCH]
+            with self._snapshot() as connection:
+                batch = connection.execute(statement.where(stored.c.seq.in_(picked))).all()
+            if len(batch) < len(picked):
+                raise self._damage(row, picked[-1], "it is not there")
+            for *fields, link in batch:
+                chunk = StoredChunk(*fields)
+                if chunks.next_link(link or first_link, chunk.seq, chunk.rows, chunk.payload) != chunk.sha256:
+                    raise self._damage(row, chunk.seq, "its hash is wrong")
+                yield chunk
 
     def _damage(self, row: Row[Any], seq: int, what: str) -> StoreError:
         return StoreError(

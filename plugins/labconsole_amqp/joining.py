@@ -7,6 +7,7 @@ the order of sending (a queue with one sender and one receiver does).
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +20,9 @@ from labconsole_amqp.parameters import AmqpParameters
 from labconsole_amqp.samples import RECEIVED, SENT
 
 Table = dict[str, NDArray[Any]]
+
+TIME_COLUMNS = {SENT.name: "sent_ns", RECEIVED.name: "received_ns"}
+"""The column of each series that says when a message passed."""
 
 
 @dataclass(frozen=True)
@@ -48,8 +52,15 @@ class Joined:
 
 def load(parameters: AmqpParameters, samples: Samples) -> Joined:
     """Read both ends' samples and join them."""
-    sent = _gathered(samples, SENT, "sent_ns")
-    received = _gathered(samples, RECEIVED, "received_ns")
+    tables = (
+        gathered(series, ((role, samples.table(series.name, role)) for role in samples.roles(series.name)))
+        for series in (SENT, RECEIVED)
+    )
+    return join(parameters, *tables)
+
+
+def join(parameters: AmqpParameters, sent: Table, received: Table) -> Joined:
+    """Join what both ends recorded, each `gathered` from its roles."""
     refused = received["outcome"] != 0
     if parameters.numbered:
         sent_numbers = message_number(0, 0) + (sent["role"] << SENDER_SHIFT) + sent["seq"]
@@ -62,18 +73,18 @@ def load(parameters: AmqpParameters, samples: Samples) -> Joined:
     return Joined(sent, received, index, ~chosen & (index >= 0))
 
 
-def _gathered(samples: Samples, series: Series, time_column: str) -> Table:
-    """The rows of all roles in order of time, with a column `role` (its index)."""
+def gathered(series: Series, parts: Iterable[tuple[str, Table]]) -> Table:
+    """The rows of all roles in order of time, with a column `role` (its index), from tables with their role's name."""
     tables: list[Table] = [{column.name: np.empty(0, np.dtype(column.dtype)) for column in series.columns}]
     roles = [np.empty(0, np.int64)]
-    for role in samples.roles(series.name):
-        table = samples.table(series.name, role)
+    time_column = TIME_COLUMNS[series.name]
+    for role, table in parts:
         tables.append(table)
         roles.append(np.full(len(table[time_column]), int(role.rpartition("-")[2]), np.int64))
-    gathered = {name: np.concatenate([table[name] for table in tables]) for name in tables[0]}
-    gathered["role"] = np.concatenate(roles)
-    order = np.argsort(gathered[time_column], kind="stable")
-    return {name: column[order] for name, column in gathered.items()}
+    columns = {name: np.concatenate([table[name] for table in tables]) for name in tables[0]}
+    columns["role"] = np.concatenate(roles)
+    order = np.argsort(columns[time_column], kind="stable")
+    return {name: column[order] for name, column in columns.items()}
 
 
 def _places(keys: NDArray[np.int64], wanted: NDArray[np.int64]) -> NDArray[np.int64]:

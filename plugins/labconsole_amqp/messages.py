@@ -7,10 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from labconsole.trial import Column, DerivedTable, Event, Origin, Samples, Series
+from labconsole_amqp.blocks import ReceivedBlocks, SentBlocks
 from labconsole_amqp.choices import Mode
 from labconsole_amqp.envelope import SENDER_SHIFT, SEQUENCE_MASK
 from labconsole_amqp.evaluation import from_stamps_ns, start_column
-from labconsole_amqp.joining import Joined, load
+from labconsole_amqp.joining import Joined, Table
 from labconsole_amqp.parameters import AmqpParameters
 
 MESSAGES = Series(
@@ -30,18 +31,22 @@ MESSAGES = Series(
 
 
 def messages(parameters: AmqpParameters, samples: Samples, events: Sequence[Event]) -> tuple[DerivedTable, ...]:
-    """Every message sent, in order of sending; on a console that only receives, every one received, in that order.
+    """Every message sent, in order of sending (of sequence, with numbers); on a console that only receives, every one
+    received, in that order.
 
     There sender and sequence are those in the message's number, times of sending are unknown (-1), and the latency is
     from the stamp. No table without messages.
     """
-    joined = load(parameters, samples)
-    receives_only = parameters.mode is Mode.RECEIVER
-    table = _received(joined, events) if receives_only else _sent(parameters, joined)
-    return (table,) if len(table.columns["sender"]) else ()
+    if parameters.mode is Mode.RECEIVER:
+        received = ReceivedBlocks(parameters, samples)
+        table = DerivedTable(MESSAGES, received.rows, lambda: (_received(block, events) for block in received))
+    else:
+        sent = SentBlocks(parameters, samples)
+        table = DerivedTable(MESSAGES, sent.rows, lambda: (_sent(parameters, block) for block in sent))
+    return (table,) if table.rows else ()
 
 
-def _sent(parameters: AmqpParameters, joined: Joined) -> DerivedTable:
+def _sent(parameters: AmqpParameters, joined: Joined) -> Table:
     sent, received = joined.sent, joined.received
     count = len(sent["seq"])
     place = joined.of_received[joined.matched]
@@ -50,7 +55,7 @@ def _sent(parameters: AmqpParameters, joined: Joined) -> DerivedTable:
     received_ns[place] = received["received_ns"][joined.matched]
     latency_ns[place] = received_ns[place] - sent[start_column(parameters)][place]
     outcome[place] = received["outcome"][joined.matched]
-    columns = {
+    return {
         "sender": sent["role"],
         "sequence": sent["seq"],
         "intended_ns": sent["intended_ns"],
@@ -59,14 +64,13 @@ def _sent(parameters: AmqpParameters, joined: Joined) -> DerivedTable:
         "latency_ns": latency_ns,
         "outcome": outcome,
     }
-    return DerivedTable(MESSAGES, columns)
 
 
-def _received(joined: Joined, events: Sequence[Event]) -> DerivedTable:
+def _received(joined: Joined, events: Sequence[Event]) -> Table:
     received = joined.received
     numbers = received["number"]
     unknown = np.full(len(numbers), -1, np.int64)
-    columns = {
+    return {
         "sender": np.where(numbers < 0, -1, (numbers >> SENDER_SHIFT) - 1),
         "sequence": np.where(numbers < 0, -1, numbers & SEQUENCE_MASK),
         "intended_ns": unknown,
@@ -75,4 +79,3 @@ def _received(joined: Joined, events: Sequence[Event]) -> DerivedTable:
         "latency_ns": from_stamps_ns(joined, events),
         "outcome": received["outcome"].astype(np.int8),
     }
-    return DerivedTable(MESSAGES, columns)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -62,6 +62,10 @@ class SpoolSamples:
     def table(self, series: str, role: str) -> dict[str, NDArray[Any]]:
         blocks = self.tables[series, role]
         return {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
+
+    def parts(self, series: str, role: str, numbers: Collection[int] | None = None) -> Iterator[dict[str, NDArray[Any]]]:
+        blocks = self.tables[series, role]
+        yield from (blocks if numbers is None else (blocks[number] for number in sorted(numbers)))
 
 
 @dataclass(frozen=True)

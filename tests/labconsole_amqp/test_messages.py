@@ -14,18 +14,24 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from labconsole_amqp import blocks, messages
 from labconsole_amqp.broker import BrokerSettings
+from labconsole_amqp.joining import load
 from labconsole_amqp.messages import MESSAGES
+from labconsole_amqp.parameters import AmqpParameters
 from labconsole_amqp.trial import AmqpTrial
 from tests.labconsole_amqp.embedded import serving
-from tests.labconsole_amqp.lab import Outcome, run
+from tests.labconsole_amqp.lab import Outcome, SpoolSamples, run
 
 
 def table(outcome: Outcome) -> dict[str, NDArray[Any]]:
     """The one table that the trial derives from a run."""
     (derived,) = AmqpTrial().derived(outcome.parameters, outcome.samples, outcome.samples.events)
-    assert list(derived.columns) == [column.name for column in derived.series.columns]
-    return dict(derived.columns)
+    parts = list(derived.parts())
+    assert {tuple(part) for part in parts} == {tuple(column.name for column in derived.series.columns)}
+    columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    assert derived.rows == len(columns["sender"])
+    return columns
 
 
 @pytest.mark.parametrize("settings", ({}, {"loop": "open", "rate": 2000.0}, {"numbered": True, "senders": 2}))
@@ -90,3 +96,55 @@ def test_the_export_holds_the_table_of_messages(own_home: Path, tmp_path: Path) 
     assert [row[:2] for row in rows] == [["0", str(sequence)] for sequence in range(300)]
     largest_ms = json.loads(done.stdout)["metrics"]["latency_max"]["value"]
     assert max(int(row[header.index("latency_ns [ns]")]) for row in rows) / 1e6 == largest_ms
+
+
+def parts(table: dict[str, NDArray[Any]], size: int) -> list[dict[str, NDArray[Any]]]:
+    """The table as a store holds it."""
+    rows = len(next(iter(table.values())))
+    return [{name: column[first : first + size] for name, column in table.items()} for first in range(0, rows, size)]
+
+
+@pytest.mark.parametrize("numbered", (False, True))
+def test_blocks_say_of_every_message_what_the_whole_run_says(numbered: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(blocks, "ROWS", 300)
+    random = np.random.default_rng(7)
+    count, senders = 2_000, 2 if numbered else 1
+    parameters = AmqpParameters(test=1, count=count, numbered=numbered, senders=senders)
+    place = np.arange(count)
+    sent_ns, stamp_ms = place * 100_000, place // 7
+    tables: dict[tuple[str, str], list[dict[str, NDArray[Any]]]] = {}
+    for sender in range(senders):
+        mine = place[sender::senders]
+        sent = {
+            "seq": mine // senders,
+            "intended_ns": sent_ns[mine] - 5,
+            "sent_ns": sent_ns[mine],
+            "stamp_ms": stamp_ms[mine],
+        }
+        rest = {name: np.zeros(len(mine), np.int32) for name in ("size", "sign_ns", "encrypt_ns")}
+        tables["sent", f"sender-{sender}"] = parts(sent | rest, 64)
+    # Some never came, some came twice or out of order, some were refused, some are nobody's.
+    came = np.concatenate([place[random.random(count) > 0.05], random.integers(0, count, 80)])
+    came = came[np.argsort(came + random.normal(0, 40, len(came)), kind="stable")]
+    number = (came % senders + 1 << 40) + came // senders if numbered else np.full(len(came), -1)
+    foreign = random.random(len(came)) < 0.01
+    received = {
+        "number": np.where(foreign, -1, number),
+        "received_ns": 500_000_000 + np.arange(len(came)) * 130_000,
+        "stamp_ms": np.where(foreign, 1 << 60, stamp_ms[came]),
+        "outcome": (random.random(len(came)) < 0.03).astype(np.uint8),
+    }
+    rest = {name: np.zeros(len(came), np.int32) for name in ("size", "verify_ns", "decrypt_ns")}
+    tables["received", "receiver-0"] = parts(received | rest, 50)
+    samples = SpoolSamples(tables)
+    (derived,) = messages.messages(parameters, samples, ())
+    in_blocks = list(derived.parts())
+    assert len(in_blocks) > 3
+    assert max(len(part["sequence"]) for part in in_blocks) < 600
+    rows = {name: np.concatenate([part[name] for part in in_blocks]) for name in in_blocks[0]}
+    whole = messages._sent(parameters, load(parameters, samples))
+    order = np.lexsort((rows["sequence"], rows["sender"]))
+    expected = np.lexsort((whole["sequence"], whole["sender"]))
+    assert {-1, 0, 1} == set(rows["outcome"].tolist())
+    for name, column in whole.items():
+        assert (rows[name][order] == column[expected]).all(), name

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import math
-import sys
 import tracemalloc
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -14,12 +13,12 @@ import numpy as np
 import pytest
 
 from labconsole.engine.containment import this_process
-from labconsole.report.csv_export import export_metrics, export_run
+from labconsole.report.csv_export import export_metrics, export_run, export_runs
 from labconsole.report.files import ExportError
 from labconsole.store.reader import Reader
-from labconsole.store.records import NewCampaign, NewScenario
+from labconsole.store.records import NewCampaign, NewScenario, RunStatus
 from labconsole.store.store import EventRecord, SampleChunk, Store
-from labconsole.trial import Column, Direction, Evaluation, Event, Level, Metric, Series
+from labconsole.trial import Column, Direction, Evaluation, Event, Level, Metric, Series, TrialError
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 OFFSET_NS = 1_795_176_000_000_000_000
@@ -62,6 +61,7 @@ def runs(store: Store) -> list[int]:
     lost = Metric("lost", 3.0, "", Direction.LOWER, 6, {"reason": "expired", "by": "b"})
     for run in ids:
         store.replace_evaluation(run, Evaluation((Metric("throughput", 0.1 + 0.2, "msg/s", Direction.HIGHER, 6), lost)))
+        store.run_ended(run, RunStatus.FINISHED, "", NOW)
     return ids
 
 
@@ -99,8 +99,8 @@ def test_metrics_have_a_row_per_run_and_metric(reader: Reader, runs: list[int], 
         "higher",
         "6",
     )
-    assert (first["scenario"], first["status"]) == ('Test 1, "plain"', "running")
-    assert (first["started"], first["ended"]) == ("2026-11-20T12:00:00.000000Z", "")
+    assert (first["scenario"], first["status"]) == ('Test 1, "plain"', "finished")
+    assert (first["started"], first["ended"]) == ("2026-11-20T12:00:00.000000Z",) * 2
     assert rows[1][header.index("labels")] == "by=b;reason=expired"
     assert [row[0] for row in rows] == [str(runs[0])] * 2 + [str(runs[1])] * 2
 
@@ -125,13 +125,6 @@ def test_texts_that_a_spreadsheet_would_run_are_marked_and_numbers_are_not(
     ]
     assert metrics[1][2] == "'@Demo"
     assert events[1][5] == "'+49 ms\nlate; \u00fc"
-
-
-@pytest.mark.parametrize("text", ["=1+1", "+1+1", "-1+1", "@SUM(A1)", "\t=1", "\r=1"])
-def test_every_formula_is_marked(store: Store, reader: Reader, tmp_path: Path, text: str) -> None:
-    campaign = NewCampaign("demo", "Demo", "", 1, (NewScenario("s", "swim", {"text": text}),), ((0, 1),))
-    (run,) = store.add_campaign(campaign, this_process(), NOW)
-    assert table(export_run(reader, run, tmp_path)[0])[1] == ["text", f"'{text}"]
 
 
 def test_the_name_of_a_series_cannot_leave_the_directory(
@@ -159,21 +152,46 @@ def test_a_file_that_cannot_be_completed_leaves_the_old_one(
     assert len(list(directory.iterdir())) == 5
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="limits of file sizes are POSIX")
-def test_a_full_disk_ends_in_a_sentence_and_no_half_file(reader: Reader, runs: list[int], tmp_path: Path) -> None:
-    import resource
-    import signal
+def test_a_run_that_is_not_there_or_goes_on_is_refused_before_anything_is_written(
+    store: Store, reader: Reader, runs: list[int], tmp_path: Path
+) -> None:
+    campaign = NewCampaign("demo", "Demo", "", 1, (NewScenario("s", "swim", {}),), ((0, 1), (0, 2)))
+    queued, running = store.add_campaign(campaign, this_process(), NOW)
+    store.run_started(running, this_process(), {}, [], NOW)
+    for refused, reason in ((queued, "still queued"), (running, "still running"), (99, "There is no run 99")):
+        with pytest.raises(TrialError, match=reason):
+            export_runs(reader, [runs[0], refused], tmp_path / "csv")
+        with pytest.raises(TrialError, match=reason):
+            export_run(reader, refused, tmp_path / "csv")
+    assert not (tmp_path / "csv").exists()
 
-    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (50, limits[1]))
-    try:
-        with pytest.raises(ExportError, match="the disk is full: free some space"):
-            export_metrics(reader, runs, tmp_path / "csv" / "metrics.csv")
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-        signal.signal(signal.SIGXFSZ, handler)
-    assert list((tmp_path / "csv").iterdir()) == []
+
+def test_several_runs_share_their_metrics_and_have_a_folder_each(
+    reader: Reader, runs: list[int], tmp_path: Path
+) -> None:
+    told: list[tuple[int, int]] = []
+    files = export_runs(reader, runs, tmp_path, progress=lambda done, total: told.append((done, total)))
+    assert [row[0] for row in table(tmp_path / "metrics.csv")[1:]] == [str(run) for run in runs for _ in range(2)]
+    assert {path.parent.name for path in files[1:]} == {f"run-{run}" for run in runs}
+    assert told == [(3, 6), (6, 6)]
+
+
+def test_a_cancelled_export_leaves_nothing_new(reader: Reader, runs: list[int], tmp_path: Path) -> None:
+    class CancelError(Exception):
+        pass
+
+    def cancel(done: int, total: int) -> None:
+        if done == total:
+            raise CancelError
+
+    with pytest.raises(CancelError):
+        export_run(reader, runs[0], tmp_path / "new" / "csv", progress=cancel)
+    assert not (tmp_path / "new").exists()
+    before = {path: path.read_bytes() for path in export_run(reader, runs[0], tmp_path)}
+    with pytest.raises(CancelError):
+        export_run(reader, runs[0], tmp_path, progress=cancel)
+    assert {path: path.read_bytes() for path in before} == before
+    assert not list(tmp_path.glob(".*"))
 
 
 def test_a_target_that_is_no_directory_is_named(reader: Reader, runs: list[int], tmp_path: Path) -> None:
@@ -201,12 +219,13 @@ def test_a_long_run_is_exported_in_flat_memory(store: Store, reader: Reader, run
     assert peak < 8_000_000
 
 
-def test_sites_and_provenance_go_along(store: Store, reader: Reader, tmp_path: Path) -> None:
+def test_sites_provenance_and_that_a_run_was_interrupted_go_along(store: Store, reader: Reader, tmp_path: Path) -> None:
     sites = ({"name": "State A", "remarks": "=1+1"}, {"name": "State B", "host": "10.0.0.7"})
     campaign = NewCampaign("demo", "Demo", "", 1, (NewScenario("s", "swim", {}),), ((0, 1),), sites)
     (run,) = store.add_campaign(campaign, this_process(), NOW)
     provenance = {"cpu": "i7", "packages": {"numpy": "2.0"}, "live_view_hz_later": [0.0, 8.0]}
     store.run_started(run, this_process(), provenance, ["Closed loop."], NOW)
+    store.run_ended(run, RunStatus.INTERRUPTED, "=The console died.", NOW)
     files = {path.name: table(path) for path in export_run(reader, run, tmp_path)}
     assert files["sites.csv"] == [
         ["name", "remarks", "host"],
@@ -215,6 +234,8 @@ def test_sites_and_provenance_go_along(store: Store, reader: Reader, tmp_path: P
     ]
     assert files["provenance.csv"] == [
         ["what", "value"],
+        ["status", "interrupted"],
+        ["reason", "'=The console died."],
         ["run", reader.run(run).row.uuid],
         ["warnings", '["Closed loop."]'],
         ["cpu", "i7"],
