@@ -2,15 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
+from labconsole.analysis.caveats import caveats
+from labconsole.analysis.findings import findings
+from labconsole.analysis.table_shape import fill, table_shapes
 from labconsole.plugin import Plugins
-from labconsole.report.document import Document
-from labconsole.report.request import ReportRequest
+from labconsole.report.document import (
+    Block,
+    Bullets,
+    Callout,
+    Document,
+    Fact,
+    Heading,
+    Paragraph,
+    TextCell,
+    Tone,
+    section,
+)
+from labconsole.report.figures import bar_figures, sample_figures
+from labconsole.report.material import Material, read_material
+from labconsole.report.request import ReportKind, ReportRequest
+from labconsole.report.result_tables import comparison_tables, published_tables, run_table, shape_table
+from labconsole.report.surroundings import (
+    EVIDENCE,
+    environment,
+    evidence_table,
+    notes,
+    parameter_blocks,
+    run_list,
+    run_span,
+    site_table,
+    verdict_table,
+)
 from labconsole.store.reader import Reader
 
 Progress = Callable[[str], None]
 """Told what is being done, in a few words, before it is."""
+
+_KINDS = {
+    ReportKind.RUN: "Run report",
+    ReportKind.COMPARISON: "Comparison report",
+    ReportKind.CAMPAIGN: "Campaign report",
+}
 
 
 def build_report(
@@ -21,4 +55,126 @@ def build_report(
     Raises StoreError for a run that is not there, TrialError for one that is still going, for no runs at all, for a
     baseline that is none of them, and for an unknown published name.
     """
-    raise NotImplementedError
+    told = progress if progress is not None else _silent
+    told("Reading the runs")
+    material = read_material(reader, plugins, request)
+    charts = [*bar_figures(material), *sample_figures(material, reader, plugins, told)]
+    told("Putting the report together")
+    sections = (
+        *section("Summary", list(_summary(material))),
+        *section("Results", list(_results(material))),
+        *section("In the source's own tables", list(_source_tables(material, plugins, request))),
+        *section("Beside published figures", list(_published(material))),
+        *section("Charts", charts),
+        *section("Verdicts", [table] if (table := verdict_table(material)) else []),
+        *section("Scenario and parameters", list(parameter_blocks(material))),
+        *section("Runs", [run_list(material.rows)]),
+        *section("Notes of the operator", list(notes(material.rows))),
+        *section("Environment and provenance", list(_environment(material))),
+        *section("Evidence", [Paragraph(EVIDENCE), evidence_table(material)]),
+    )
+    return Document(
+        kind=_KINDS[request.kind],
+        title=request.title or _title(material, request.kind),
+        lead=material.trial.description if material.trial is not None else f"Trial {material.rows[0].kind}",
+        author=request.author,
+        identity=f"{reader.path.name} · {run_span([row.id for row in material.rows])}",
+        generated=request.generated,
+        cover=tuple(_cover(material, request, reader.path.name)),
+        sections=sections,
+    )
+
+
+def _silent(_: str) -> None:
+    return
+
+
+def _title(material: Material, kind: ReportKind) -> str:
+    campaigns = list(dict.fromkeys(row.campaign for row in material.rows))
+    titles = [group.title for group in material.groups]
+    if kind is ReportKind.RUN:
+        return f"{campaigns[0]}: {titles[0]}"
+    if len(campaigns) == 1:
+        return campaigns[0]
+    return " · ".join(titles) if len(titles) <= 2 else f"{titles[0]} and {len(titles) - 1} others"
+
+
+def _cover(material: Material, request: ReportRequest, database: str) -> Iterator[Fact]:
+    rows = material.rows
+    kinds = dict.fromkeys(
+        material.trial.title if material.trial is not None and row.kind == material.trial.kind else row.kind
+        for row in rows
+    )
+    yield Fact("Trial", ", ".join(kinds))
+    if request.kind is ReportKind.RUN:
+        yield Fact("Run", f"{rows[0].id}, repeat {rows[0].repeat}, {rows[0].status.value}")
+    else:
+        scenarios = len(material.groups)
+        yield Fact("Scope", f"{scenarios} {'scenario' if scenarios == 1 else 'scenarios'}, {len(rows)} runs")
+    if request.author:
+        yield Fact("Prepared by", request.author)
+    started = [row.started for row in rows if row.started is not None]
+    ended = [row.ended for row in rows if row.ended is not None]
+    if started and ended:
+        first, last = min(started), max(ended)
+        end = f"{last:%H:%M}" if first.date() == last.date() else f"{last:%Y-%m-%d %H:%M}"
+        yield Fact("Measured", f"{first:%Y-%m-%d %H:%M} – {end} UTC")
+    yield Fact("Place", request.place or _places(material))
+    hosts = dict.fromkeys(str(detail.provenance["host"]) for detail in material.details if "host" in detail.provenance)
+    if hosts:
+        yield Fact("Computer", ", ".join(hosts))
+    yield Fact("Database", f"{database}, {run_span([row.id for row in rows])}")
+
+
+def _places(material: Material) -> str:
+    """The sites that the profile names."""
+    names = dict.fromkeys(str(site["name"]) for detail in material.details for site in detail.sites if "name" in site)
+    return ", ".join(names) or "not stated"
+
+
+def _summary(material: Material) -> Iterator[Block]:
+    sentences = [finding.sentence for finding in findings(material.comparison, material.trial)]
+    if sentences:
+        yield Bullets(tuple(TextCell(f"{sentence.removesuffix('.')}.") for sentence in sentences))
+    if len(material.rows) == 1:
+        told = caveats(material.rows[0])
+        told += ("One run: its figures carry no interval; repeat it to learn how much they vary.",)
+    else:
+        told = material.comparison.notes
+    yield Callout("What a reader must know", told)
+
+
+def _results(material: Material) -> Iterator[Block]:
+    alone = len(material.rows) == 1
+    tables = (run_table(material.comparison, material.rows[0]),) if alone else comparison_tables(material.comparison)
+    told = [table for table in tables if table.rows]
+    yield from told
+    if not told:
+        yield Paragraph("No run of this report has figures.", Tone.MUTED)
+
+
+def _source_tables(material: Material, plugins: Plugins, request: ReportRequest) -> Iterator[Block]:
+    """The tables of the source, as far as runs fill them: part of a campaign's report."""
+    if request.kind is not ReportKind.CAMPAIGN or material.trial is None:
+        return
+    for shape in table_shapes(plugins, material.trial.kind):
+        filled = fill(shape, material.groups, plugins)
+        if filled.filled:
+            yield shape_table(filled)
+
+
+def _published(material: Material) -> Iterator[Block]:
+    tables = published_tables(material.comparison)
+    if tables:
+        yield Paragraph(
+            "A published figure is a point without an interval. It is set beside what was measured here for the same "
+            "scenario; the last column says whether the measured 95 % interval holds it."
+        )
+    yield from tables
+
+
+def _environment(material: Material) -> Iterator[Block]:
+    if (table := site_table(material)) is not None:
+        yield table
+        yield Heading("Measured with")
+    yield environment(material)

@@ -17,6 +17,8 @@ class Tone(StrEnum):
     BAD = "bad"
     MUTED = "muted"
     STRONG = "strong"
+    CODE = "code"
+    """In a fixed-width font (a hash)."""
 
 
 class Align(StrEnum):
@@ -61,7 +63,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Facts:
-    """Names and values in two columns; `marked` ones stand out (a parameter that is not its default, say)."""
+    """Names and values in two columns."""
 
     rows: tuple[Fact, ...]
 
@@ -72,9 +74,7 @@ class Fact:
 
     name: str
     value: str
-    marked: bool = False
-    code: bool = False
-    """Whether the value is set in a fixed-width font (a hash)."""
+    tone: Tone = Tone.PLAIN
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class Paragraph:
 
 @dataclass(frozen=True)
 class Bullets:
-    """Sentences, one under the other; those that are `muted` rest on less."""
+    """Sentences, one under the other."""
 
     items: tuple[TextCell, ...]
 

@@ -1,0 +1,154 @@
+"""The charts of a report: which there are, from the runs' figures and samples."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labconsole.analysis.comparison import MetricLine, RunGroup
+from labconsole.analysis.figures import format_figure, readable
+from labconsole.analysis.findings import key_metrics
+from labconsole.analysis.run_curves import load_curves
+from labconsole.analysis.stored_run import open_run
+from labconsole.plugin import Plugins
+from labconsole.report.charts import Bar, Line, bar_chart, line_chart, percentile_chart
+from labconsole.report.document import Block, Callout, Figure, Gallery
+from labconsole.report.material import Material
+from labconsole.store.reader import Reader
+from labconsole.trial import Curve, Distribution, TrialError
+
+MOST_LINES = 6
+"""Lines in one chart; more cannot be told apart in grey."""
+_MOST_BARS = 4
+_TIME = "seconds since the start of the work (T0)"
+_MEMORY = "Resident memory"
+
+Told = Callable[[str], None]
+
+
+def bar_figures(material: Material) -> Iterator[Gallery]:
+    """The key figures of all columns as bars, published points hollow beside them; nothing for a single column."""
+    comparison = material.comparison
+    if len(comparison.columns) < 2:
+        return
+    tails = [line for line in comparison.metrics if line.kind.quantile == 0.99]
+    lines = dict.fromkeys((*key_metrics(comparison, material.trial), *tails))
+    figures = tuple(_bars(material, line) for line in lines)[:_MOST_BARS]
+    if figures:
+        yield Gallery(figures)
+
+
+def sample_figures(material: Material, reader: Reader, plugins: Plugins, told: Told) -> Iterator[Block]:
+    """Lines over time and percentiles from stored samples: all lines of a single run, otherwise one run of each column.
+
+    A run whose samples cannot be drawn is named with the reason.
+    """
+    groups = [group for group in material.groups if group.used][:MOST_LINES]
+    curves: dict[str, tuple[Curve, ...]] = {}
+    samples: dict[str, tuple[Distribution, ...]] = {}
+    faults = []
+    for group in groups:
+        run_id = group.used[0].id
+        told(f"Reading the samples of run {run_id}")
+        try:
+            curves[group.title] = load_curves(reader, run_id, plugins)
+            samples[group.title] = _distributions(reader, run_id, plugins)
+        except TrialError as error:
+            faults.append(str(error))
+    if faults:
+        yield Callout("Not drawn", tuple(faults))
+    alone = len(material.groups) == 1
+    whose = _whose(groups, len(material.groups))
+    yield from _run_lines(next(iter(curves.values()), ()), whose) if alone else _column_lines(curves, whose)
+    yield from _percentiles(samples, whose)
+
+
+def _bars(material: Material, line: MetricLine) -> Figure:
+    comparison = material.comparison
+    bars, words = [], []
+    for index, (column, cell) in enumerate(zip(comparison.columns, line.cells, strict=True)):
+        if cell.value is None:
+            continue
+        published = not isinstance(column, RunGroup)
+        label = f"Published: {column.title}" if published else column.title
+        bars.append(Bar(label, cell.value, cell.interval, index == comparison.baseline, published))
+        words.append(f"{label} {format_figure(cell.value, line.kind.unit)}")
+    remark = f" ({line.remark})" if line.remark else ""
+    return Figure(
+        bar_chart(line.kind.title, line.kind.unit, bars),
+        f"Bar chart of {line.kind.title}: {'; '.join(words)}",
+        f"{line.kind.title}, with 95 % intervals where there are any{remark}",
+    )
+
+
+def _distributions(reader: Reader, run_id: int, plugins: Plugins) -> tuple[Distribution, ...]:
+    run = open_run(reader, run_id, plugins)
+    if run.trial is None or not run.sampled:
+        return ()
+    return run.trial.distributions(run.parameters(run.trial), run.samples, run.detail.events)
+
+
+def _whose(groups: Sequence[RunGroup], everything: int) -> str:
+    """Which runs the lines are of, for the captions."""
+    runs = ", ".join(str(group.used[0].id) for group in groups)
+    if everything == 1:
+        return f"run {runs}"
+    first = f" (the first {len(groups)} of {everything} columns)" if len(groups) < everything else ""
+    return f"one run of each column{first}: {runs}"
+
+
+def _run_lines(curves: Sequence[Curve], whose: str) -> Iterator[Figure]:
+    """One chart for each group of a run's curves."""
+    for name in dict.fromkeys(curve.group for curve in curves):
+        of_group = [curve for curve in curves if curve.group == name and len(curve.t_s)]
+        if of_group:
+            yield _lines(name, {curve.title: curve for curve in of_group[:MOST_LINES]}, whose)
+
+
+def _column_lines(curves: Mapping[str, Sequence[Curve]], whose: str) -> Iterator[Figure]:
+    """One chart for each curve, with a line for each column."""
+    names = dict.fromkeys((curve.group, curve.title) for drawn in curves.values() for curve in drawn)
+    for group, title in names:
+        of_name = {
+            column: curve
+            for column, drawn in curves.items()
+            for curve in drawn
+            if (curve.group, curve.title) == (group, title) and len(curve.t_s)
+        }
+        if of_name and group != _MEMORY:
+            yield _lines(f"{group}: {title}", of_name, whose)
+
+
+def _lines(title: str, curves: Mapping[str, Curve], whose: str) -> Figure:
+    largest = max(float(np.abs(curve.values).max()) for curve in curves.values())
+    scaled, unit = readable(largest, next(iter(curves.values())).unit)
+    factor = scaled / largest if largest else 1.0
+    lines = [Line(label, curve.t_s, curve.values * factor) for label, curve in curves.items()]
+    ends = max(float(curve.t_s[-1]) for curve in curves.values())
+    return Figure(
+        line_chart(title, _TIME, unit, lines),
+        f"Lines over {ends:.1f} seconds: {title}, {unit}, of {', '.join(curves)}",
+        f"{title} over time ({whose})",
+    )
+
+
+def _percentiles(samples: Mapping[str, Sequence[Distribution]], whose: str) -> Iterator[Figure]:
+    titles = dict.fromkeys((one.title, one.unit) for found in samples.values() for one in found)
+    for title, unit in titles:
+        of_title: dict[str, NDArray[np.float64]] = {
+            label: one.values
+            for label, found in samples.items()
+            for one in found
+            if (one.title, one.unit) == (title, unit) and len(one.values)
+        }
+        if not of_title:
+            continue
+        counts = ", ".join(f"{label}: {len(values):,}" for label, values in of_title.items())
+        medians = ", ".join(f"{label} {format_figure(float(np.median(v)), unit)}" for label, v in of_title.items())
+        yield Figure(
+            percentile_chart(title, unit, list(of_title.items())),
+            f"Percentiles of {title} on logarithmic axes; medians: {medians}",
+            f"{title}: percentiles up to p99.9, as far as ten values lie beyond ({whose}; values: {counts})",
+        )

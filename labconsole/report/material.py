@@ -1,0 +1,72 @@
+"""What a report rests on, read from the store once: the runs, their comparison, their evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from labconsole.analysis.comparison import Comparison, RunGroup, compare, group_repeats
+from labconsole.analysis.published import PublishedColumn, published_columns
+from labconsole.plugin import Plugins
+from labconsole.report.request import ReportRequest
+from labconsole.store.reader import Reader
+from labconsole.store.records import Evidence, RunDetail, RunRow
+from labconsole.trial import Trial, TrialError
+
+
+@dataclass(frozen=True)
+class Material:
+    """`rows` have all metrics, labelled ones too (`Reader.comparable`); `details` are of the same runs, in their order.
+
+    The columns of `comparison` are the groups of repeats, then the published ones. `trial` is None where it is not
+    installed here; it is that of the first run.
+    """
+
+    rows: tuple[RunRow, ...]
+    details: tuple[RunDetail, ...]
+    evidence: Mapping[int, Evidence | None]
+    trial: Trial[Any] | None
+    comparison: Comparison
+    published: tuple[PublishedColumn, ...]
+
+    @property
+    def groups(self) -> tuple[RunGroup, ...]:
+        """The measured columns."""
+        return tuple(column for column in self.comparison.columns if isinstance(column, RunGroup))
+
+    def detail(self, run_id: int) -> RunDetail:
+        """The detail of one of the runs."""
+        return next(detail for detail in self.details if detail.row.id == run_id)
+
+
+def read_material(reader: Reader, plugins: Plugins, request: ReportRequest) -> Material:
+    """Read what the report needs. Raises StoreError and TrialError as `build_report`."""
+    if not request.run_ids:
+        raise TrialError("There is no run to report on: name one run or several.")
+    rows = reader.comparable(tuple(dict.fromkeys(request.run_ids)))
+    for row in rows:
+        if not row.status.final:
+            raise TrialError(f"Run {row.id} is still {row.status.value}: make the report once it has ended.")
+    groups = group_repeats(rows)
+    named = [column for name in request.published for column in published_columns(plugins, name)]
+    published = tuple({column.name: column for column in named}.values())
+    kind = rows[0].kind
+    trial = plugins.trial(kind) if kind in plugins.kinds() else None
+    return Material(
+        tuple(rows),
+        tuple(reader.run(row.id) for row in rows),
+        {row.id: reader.evidence(row.id) for row in rows},
+        trial,
+        compare([*groups, *published], trial, baseline=_baseline(groups, request.baseline)),
+        published,
+    )
+
+
+def _baseline(groups: tuple[RunGroup, ...], run_id: int | None) -> int:
+    if run_id is None:
+        return 0
+    for index, group in enumerate(groups):
+        if any(run.id == run_id for run in group.runs):
+            return index
+    raise TrialError(f"The baseline, run {run_id}, is none of the runs of the report: name one of them.")

@@ -1,0 +1,231 @@
+"""What stands around the figures: parameters, runs, verdicts, sites, environment, notes, evidence."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from labconsole.analysis.comparison import RunGroup
+from labconsole.analysis.figures import NO_FIGURE, format_duration, format_figure
+from labconsole.analysis.parameters import ParameterValue, describe_parameters, value_text
+from labconsole.report.document import Align, Block, Fact, Facts, Head, Heading, Paragraph, Table, TextCell, Tone
+from labconsole.report.material import Material
+from labconsole.report.result_tables import parameter_tables
+from labconsole.store.records import RunRow, RunStatus
+
+EVIDENCE = (
+    "Everything that the database holds of a run (parameters, seed, provenance, events, figures, verdicts, and the "
+    "hash chain over its samples) was sealed with one SHA-256 digest. It is printed here so that any later change "
+    "shows: “labconsole verify RUN” computes it again from the database and compares."
+)
+_TITLES = {
+    "console": "Lab console",
+    "revision": "Revision of the console",
+    "python": "Python",
+    "implementation": "Python implementation",
+    "host": "Computer",
+    "os": "Operating system",
+    "kernel": "Kernel",
+    "machine": "Architecture",
+    "cpu": "CPU",
+    "cores": "Logical cores",
+    "memory_bytes": "Memory",
+    "load_average_before": "Load average before the run (1, 5, 15 min)",
+    "clock": "Clock",
+    "live_view_hz": "Refresh rate of the live view, Hz",
+    "live_view_hz_later": "Refresh rate of the live view later, Hz",
+    "openssl.python": "OpenSSL (Python: TLS)",
+    "openssl.cryptography": "OpenSSL (cryptography: signing, encrypting)",
+}
+_OF_ONE_RUN = ("seed", "wall_offset_ns")
+"""What differs from run to run by its nature: the seed stands in the list of runs."""
+_NEGOTIATED = {"container": "Peer (AMQP container)", "product": "Broker", "version": "Version of the broker"}
+_NEGOTIATED |= {"tls": "TLS version, as negotiated", "cipher": "Cipher suite, as negotiated"}
+"""What events of a run say of the other end, by the keys of their data."""
+_MOST_VALUES = 3
+
+
+def parameter_blocks(material: Material) -> Iterator[Block]:
+    """What differs between the columns, what is changed from its default, and the rest, compactly."""
+    yield from parameter_tables(material.comparison)
+    groups = material.groups
+    differing = {line.name for line in material.comparison.parameters if line.differs} if len(groups) > 1 else set()
+    model = material.trial.parameters if material.trial is not None else None
+    same = [value for value in describe_parameters(groups[0].parameters, model) if value.name not in differing]
+    changed = [value for value in same if value.changed]
+    if changed:
+        yield Heading("Changed from their defaults" if len(groups) == 1 else "The same in all, changed from defaults")
+        yield Facts(tuple(Fact(value.title, _with_unit(value), Tone.STRONG) for value in changed))
+    others = [value for value in same if not value.changed]
+    if others:
+        yield Heading("At their defaults" if model is not None else "Parameters, as stored")
+        yield Facts(tuple(Fact(value.title, _with_unit(value)) for value in others if value.text != NO_FIGURE))
+        unset = [value.title for value in others if value.text == NO_FIGURE]
+        if unset:
+            yield Paragraph(f"Not set: {', '.join(unset)}.", Tone.MUTED)
+
+
+def run_list(rows: Sequence[RunRow]) -> Table:
+    """Every run with its status, start, duration and seed; why it did not finish stands under its status."""
+    heads = (
+        Head("Run", "", Align.LEFT, 0.5),
+        Head("Scenario", "", Align.LEFT, 2.0),
+        Head("Repeat", "", Align.RIGHT, 0.6),
+        Head("Status", "", Align.LEFT, 1.7),
+        Head("Started", "UTC", Align.LEFT, 1.4),
+        Head("Duration", "", Align.RIGHT, 0.9),
+        Head("Seed", "", Align.RIGHT, 1.0),
+    )
+    return Table("The runs of this report", heads, tuple(map(_run_cells, rows)))
+
+
+def verdict_table(material: Material) -> Table | None:
+    """What passed and failed, over the repeats of each column; None where no trial gave a verdict."""
+    rows = [cells for group in material.groups for cells in _verdict_rows(material, group)]
+    if not rows:
+        return None
+    heads = (
+        Head("Scenario", "", Align.LEFT, 1.2),
+        Head("Verdict", "", Align.LEFT, 1.5),
+        Head("Result", "", Align.LEFT, 0.8),
+        Head("Reason", "", Align.LEFT, 2.2),
+    )
+    return Table("Verdicts, drawn from recorded evidence", heads, tuple(rows))
+
+
+def site_table(material: Material) -> Table | None:
+    """The sites of the profile, a column each; None where it names none."""
+    sites = list({repr(site): site for detail in material.details for site in detail.sites}.values())
+    if not sites:
+        return None
+    keys = dict.fromkeys(key for site in sites for key in site if key != "name")
+    rows = tuple(
+        (TextCell(key.replace("_", " ").capitalize(), Tone.MUTED), *(TextCell(_text(site.get(key))) for site in sites))
+        for key in keys
+    )
+    heads = (Head("Site", "", Align.LEFT, 0.7), *(Head(_text(site.get("name")), "", Align.LEFT) for site in sites))
+    return Table("Sites, as the profile names them", heads, rows)
+
+
+def environment(material: Material) -> Facts:
+    """What the runs were measured with; where runs differ, which value belongs to which."""
+    told: dict[str, dict[str, list[int]]] = {}
+    for detail in material.details:
+        for name, value in _environment(detail.provenance):
+            told.setdefault(name, {}).setdefault(value, []).append(detail.row.id)
+        for name, value in dict.fromkeys(_negotiated(detail.events)):
+            told.setdefault(name, {}).setdefault(value, []).append(detail.row.id)
+    everything = len(material.rows)
+    return Facts(tuple(Fact(name, _over_runs(values, everything)) for name, values in told.items()))
+
+
+def notes(rows: Sequence[RunRow]) -> Iterator[Block]:
+    """Notes and tags that the operator put on the runs."""
+    for row in rows:
+        if row.note or row.tags:
+            tags = f" [{', '.join(row.tags)}]" if row.tags else ""
+            yield Heading(f"Run {row.id}: {row.scenario}{tags}")
+        if row.note:
+            yield Paragraph(row.note)
+
+
+def evidence_table(material: Material) -> Table:
+    """The digest of each run, in full, with the run's id everywhere (UUID) and when it was sealed."""
+    rows = []
+    for row in material.rows:
+        sealed = material.evidence[row.id]
+        rows.append(
+            (
+                TextCell(str(row.id)),
+                TextCell(sealed.digest if sealed else "not sealed", Tone.CODE, ((row.uuid, Tone.CODE),)),
+                TextCell(f"{sealed.sealed:%Y-%m-%d %H:%M:%S}" if sealed else NO_FIGURE),
+            )
+        )
+    heads = (
+        Head("Run", "", Align.LEFT, 0.5),
+        Head("SHA-256 digest", "UUID of the run", Align.LEFT, 4.0),
+        Head("Sealed", "UTC", Align.LEFT, 1.4),
+    )
+    return Table("Evidence digests", heads, tuple(rows))
+
+
+def run_span(run_ids: Sequence[int]) -> str:
+    """Numbers of runs in words: `run 7`, `runs 1–5, 9`."""
+    spans: list[list[int]] = []
+    for run_id in sorted(run_ids):
+        if spans and run_id == spans[-1][1] + 1:
+            spans[-1][1] = run_id
+        else:
+            spans.append([run_id, run_id])
+    texts = [str(first) if first == last else f"{first}–{last}" for first, last in spans]
+    return f"{'run' if len(run_ids) == 1 else 'runs'} {', '.join(texts)}"
+
+
+def _with_unit(value: ParameterValue) -> str:
+    return f"{value.text} {value.unit}".strip() if value.text != NO_FIGURE else value.text
+
+
+def _run_cells(row: RunRow) -> tuple[TextCell, ...]:
+    finished = row.status is RunStatus.FINISHED
+    reason = ((row.reason, Tone.MUTED),) if row.reason and not finished else ()
+    return (
+        TextCell(str(row.id), Tone.STRONG),
+        TextCell(row.scenario),
+        TextCell(str(row.repeat)),
+        TextCell("finished" if finished else f"▼ {row.status.value}", Tone.PLAIN if finished else Tone.BAD, reason),
+        TextCell(f"{row.started:%Y-%m-%d %H:%M:%S}" if row.started else NO_FIGURE),
+        TextCell(format_duration(row.duration_s)),
+        TextCell(str(row.seed)),
+    )
+
+
+def _verdict_rows(material: Material, group: RunGroup) -> Iterator[tuple[TextCell, ...]]:
+    verdicts = [verdict for run in group.used for verdict in material.detail(run.id).verdicts]
+    for name in dict.fromkeys(verdict.name for verdict in verdicts):
+        of_name = [verdict for verdict in verdicts if verdict.name == name]
+        counts = Counter(verdict.result for verdict in of_name)
+        bad = [verdict for verdict in of_name if verdict.result != "pass"]
+        texts = [f"{count} of {len(of_name)} {result}" for result, count in counts.items()]
+        result = ", ".join(texts) if len(of_name) > 1 else of_name[0].result
+        yield (
+            TextCell(group.title, Tone.STRONG),
+            TextCell(name),
+            TextCell(f"▼ {result}" if bad else f"✓ {result}", Tone.BAD if bad else Tone.GOOD),
+            TextCell((bad or of_name)[0].reason),
+        )
+
+
+def _environment(provenance: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for key, value in provenance.items():
+        if key in _OF_ONE_RUN:
+            continue
+        if key == "packages" and isinstance(value, Mapping):
+            yield "Packages", ", ".join(f"{name} {version}" for name, version in value.items())
+        elif isinstance(value, Mapping):
+            for inner, text in value.items():
+                dotted = f"{key}.{inner}"
+                yield _TITLES.get(dotted, dotted.replace("_", " ")), _text(text)
+        else:
+            text = format_figure(value, "B") if key == "memory_bytes" else _text(value)
+            yield _TITLES.get(key, key.replace("_", " ")), text
+
+
+def _negotiated(events: Sequence[Any]) -> Iterator[tuple[str, str]]:
+    for event in events:
+        for key, title in _NEGOTIATED.items():
+            if key in event.data:
+                yield title, _text(event.data[key])
+
+
+def _over_runs(values: Mapping[str, Sequence[int]], everything: int) -> str:
+    """The value, or each with its runs; of many, the first few."""
+    if len(values) == 1 and len(next(iter(values.values()))) == everything:
+        return next(iter(values))
+    shown = [f"{value} ({run_span(sorted(set(runs)))})" for value, runs in list(values.items())[:_MOST_VALUES]]
+    left = len(values) - len(shown)
+    return "; ".join(shown) + (f"; and {left} other values" if left > 0 else "")
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else value_text(value)
