@@ -23,7 +23,7 @@ def words(reference: AmqpParameters, other: AmqpParameters) -> str:
 
     The number of messages may differ: slow tests are given fewer, throughput is per second and latency per message.
     (In a closed loop latency grows until the queue or the credit window is full: a run of fewer messages may show less
-    of it.) So may the port, since a broker has another one for TLS, and what has an effect in one of the two tests only.
+    of it.) So may the port, since a broker has another one for TLS, and what has an effect in one of the tests only.
     """
     said = _WORDS.get((reference.test, other.test), "")
     one, two = reference.model_dump(mode="json"), other.model_dump(mode="json")

@@ -13,4 +13,5 @@ plugin = Plugin(
     doctor_checks=("labconsole_amqp.doctor:checks",),
     profiles=("demo", "swim-within-malaysia", "swim-my-sg"),
     published=("swim-wp16",),
+    table_shapes=("labconsole_amqp.source_tables:TABLES",),
 )

@@ -1,0 +1,220 @@
+"""The shape of a source's own table, and its filling with runs: the same rows and columns as in the publication."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from labconsole.analysis.caveats import caveats
+from labconsole.analysis.change import ENOUGH_REPEATS
+from labconsole.analysis.columns import RunGroup
+from labconsole.analysis.intervals import Interval, centre, interval_of
+from labconsole.analysis.parameters import describe_parameters, in_effect
+from labconsole.analysis.published import (
+    PublishedColumn,
+    PublishedFigure,
+    PublishedTable,
+    published_tables,
+    same_scenario,
+)
+from labconsole.plugin import Plugins, load_dotted
+from labconsole.trial import Parameters
+
+
+@dataclass(frozen=True)
+class ShapeRow:
+    """A row: its title as the source has it, and the metric that fills it, shown in the metric's unit."""
+
+    title: str
+    metric: str
+
+
+@dataclass(frozen=True)
+class ShapeColumn:
+    """A column: its title as the source has it, and the parameters by which a run belongs there."""
+
+    title: str
+    parameters: Mapping[str, Any]
+
+    @property
+    def short_title(self) -> str:
+        """The title up to its colon: "Test 3"."""
+        return self.title.partition(":")[0]
+
+
+@dataclass(frozen=True)
+class TableShape:
+    """A table of a source. `parameters` are those that every run of the table has; `published` names the
+    `PublishedTable` with the source's own numbers ("" without)."""
+
+    name: str
+    title: str
+    kind: str
+    reference: str
+    parameters: Mapping[str, Any]
+    columns: tuple[ShapeColumn, ...]
+    rows: tuple[ShapeRow, ...]
+    published: str
+
+
+@dataclass(frozen=True)
+class ShapeCell:
+    """Measured over `runs` runs (None: no run fits) with its interval, beside what is published (None: not printed)."""
+
+    value: float | None
+    unit: str
+    runs: int
+    interval: Interval | None
+    published: PublishedFigure | None
+
+    @property
+    def holds(self) -> bool | None:
+        """Whether the measured interval holds the published figure; None where one of the two is missing."""
+        if self.interval is None or self.published is None:
+            return None
+        return self.interval.holds(self.published.value)
+
+
+@dataclass(frozen=True)
+class FilledTable:
+    """`cells[row][column]`; `notes` say what is missing, what differs from the source's own parameters, and what is
+    known of the source's figures, one sentence each; `groups` are the runs in each column."""
+
+    shape: TableShape
+    cells: tuple[tuple[ShapeCell, ...], ...]
+    notes: tuple[str, ...]
+    groups: tuple[RunGroup | None, ...] = ()
+
+    @property
+    def filled(self) -> bool:
+        """Whether any cell has a measured value."""
+        return any(cell.value is not None for row in self.cells for cell in row)
+
+
+def table_shapes(plugins: Plugins, kind: str) -> tuple[TableShape, ...]:
+    """The shapes that the plugin of trial `kind` brings; none of a trial that is not installed."""
+    if kind not in plugins.kinds():
+        return ()
+    brought = (load_dotted(dotted) for dotted in plugins.of_kind(kind).table_shapes)
+    return tuple(shape for shapes in brought for shape in shapes if shape.kind == kind)
+
+
+def fill(shape: TableShape, groups: Sequence[RunGroup], plugins: Plugins) -> FilledTable:
+    """Put groups of repeats where they belong; of several for a column, the one with most runs, then the newest.
+
+    Raises TrialError for published figures that cannot be read.
+    """
+    trial = plugins.trial(shape.kind)
+    units = {kind.name: kind.unit for kind in trial.metrics}
+    table = next((table for table in published_tables(plugins) if table.name == shape.published), None)
+    columns = [
+        _Column(column, _fitting(shape, column, groups), _printed(shape, column, table)) for column in shape.columns
+    ]
+    cells = tuple(tuple(column.cell(row.metric, units[row.metric]) for column in columns) for row in shape.rows)
+    notes = [
+        *_missing(columns),
+        *_choices(columns),
+        *_differences(columns, trial.parameters),
+        *_caveats(columns),
+        *(table.notes if table is not None else ()),
+    ]
+    return FilledTable(shape, cells, tuple(notes), tuple(column.group for column in columns))
+
+
+@dataclass(frozen=True)
+class _Column:
+    """A column, the groups that fit it (the chosen one first), and what the source prints in it."""
+
+    shape: ShapeColumn
+    fitting: Sequence[RunGroup]
+    printed: PublishedColumn | None
+
+    @property
+    def group(self) -> RunGroup | None:
+        return self.fitting[0] if self.fitting else None
+
+    def cell(self, metric: str, unit: str) -> ShapeCell:
+        used = self.group.used if self.group is not None else ()
+        values = [run.metrics[metric].value for run in used if metric in run.metrics]
+        return ShapeCell(
+            centre(values) if values else None,
+            unit,
+            len(values),
+            interval_of(values),
+            self.printed.figures.get(metric) if self.printed is not None else None,
+        )
+
+    def differences(self, model: type[Parameters]) -> Iterator[str]:
+        """ "Messages: 4,000 here, 10,000 in the source", for each parameter that differs."""
+        if self.group is None or self.printed is None:
+            return
+        for name, theirs in self.printed.known.items():
+            ours = self.group.parameters.get(name)
+            if ours != theirs and in_effect(name, self.group.parameters, model):
+                yield _difference(name, ours, theirs, model)
+
+
+def _fitting(shape: TableShape, column: ShapeColumn, groups: Sequence[RunGroup]) -> list[RunGroup]:
+    """Groups of this scenario whose runs have ended: most runs first, then the newest."""
+    wanted = {**shape.parameters, **column.parameters}
+    fitting = [
+        group
+        for group in groups
+        if group.kind == shape.kind
+        and same_scenario(wanted, group.parameters)
+        and all(run.status.final for run in group.used)
+    ]
+    return sorted(fitting, key=lambda group: (group.repeats, max(run.id for run in group.runs)), reverse=True)
+
+
+def _printed(shape: TableShape, column: ShapeColumn, table: PublishedTable | None) -> PublishedColumn | None:
+    wanted = {**shape.parameters, **column.parameters}
+    columns = table.columns if table is not None else ()
+    return next((printed for printed in columns if dict(printed.parameters) == wanted), None)
+
+
+def _missing(columns: Sequence[_Column]) -> Iterator[str]:
+    missing = [column.shape.short_title for column in columns if column.group is None and column.printed is not None]
+    if missing:
+        yield f"No run of {', '.join(missing)} is among those chosen."
+
+
+def _choices(columns: Sequence[_Column]) -> Iterator[str]:
+    for column in columns:
+        if column.group is not None and len(column.fitting) > 1:
+            yield (
+                f"{column.shape.short_title}: {len(column.fitting)} scenarios fit; shown is {column.group.title}, of "
+                f"campaign {column.group.runs[0].campaign}, which has most runs or is the newest."
+            )
+    chosen = [column.group for column in columns if column.group is not None]
+    if len({group.runs[0].campaign_id for group in chosen}) > 1:
+        yield "The columns are from several campaigns: their runs were not interleaved."
+
+
+def _differences(columns: Sequence[_Column], model: type[Parameters]) -> Iterator[str]:
+    """Where runs have other values than the source used, as far as those are known and matter."""
+    found: dict[str, list[str]] = {}
+    for column in columns:
+        for difference in column.differences(model):
+            found.setdefault(difference, []).append(column.shape.short_title)
+    compared = [column for column in columns if column.group is not None and column.printed is not None]
+    for difference, titles in found.items():
+        yield f"{difference}." if len(titles) == len(compared) else f"{difference} ({', '.join(titles)})."
+
+
+def _difference(name: str, ours: Any, theirs: Any, model: type[Parameters]) -> str:
+    (here,) = describe_parameters({name: ours}, model)
+    (there,) = describe_parameters({name: theirs}, model)
+    unit = f" {here.unit}" if here.unit else ""
+    said = f"{here.text}{unit}" if ours is not None else "not stated"
+    return f"{here.title}: {said} here, {there.text}{unit} in the source"
+
+
+def _caveats(columns: Sequence[_Column]) -> Iterator[str]:
+    """What the runs themselves tell, once each, and where there are few of them."""
+    chosen = [(column.shape.short_title, column.group) for column in columns if column.group is not None]
+    few = [f"{title} ({group.repeats})" for title, group in chosen if group.repeats < ENOUGH_REPEATS]
+    if few:
+        yield f"Fewer than {ENOUGH_REPEATS} repeats: {', '.join(few)}."
+    yield from dict.fromkeys(told for _, group in chosen for run in group.used for told in caveats(run))
