@@ -93,6 +93,13 @@ def _parser() -> argparse.ArgumentParser:
     export.add_argument("--csv", type=Path, metavar="DIR", required=True, help="directory for the CSV files")
     export.set_defaults(command="labconsole.cli.runs:export")
 
+    verify = commands.add_parser("verify", parents=[database], help="check that runs are as they were sealed")
+    verify.add_argument("run", type=int, nargs="+", metavar="RUN", help="numbers of the runs")
+    verify.set_defaults(command="labconsole.cli.evidence:verify_runs")
+
+    restore = commands.add_parser("restore", parents=[database], help="make a new database of the newest backup")
+    restore.set_defaults(command="labconsole.cli.backups:restore")
+
     doctor = commands.add_parser("doctor", help="check this machine, and say what is missing for what")
     doctor.set_defaults(command="labconsole.cli.lists:doctor")
     return parser

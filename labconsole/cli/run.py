@@ -27,6 +27,8 @@ from labconsole.locations import data_dir, database_path
 from labconsole.plugin import Plugins
 from labconsole.profile import campaign_of, load_profile
 from labconsole.report.csv_export import export_metrics, export_run
+from labconsole.store.backups import back_up
+from labconsole.store.errors import StoreError
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunDetail, RunStatus
 from labconsole.trial import Event, Level
@@ -73,7 +75,16 @@ def run(arguments: argparse.Namespace) -> int:
     finally:
         reader.close()
         queue.close()
+    _back_up(database)
     return CANCELLED if cancelled else _exit_code(details)
+
+
+def _back_up(database: Path) -> None:
+    """Keep a copy of the database beside it; that this fails is no fault of the runs, but must be known."""
+    try:
+        back_up(database)
+    except StoreError as error:
+        print(f"labconsole: no backup was made. {error}", file=sys.stderr)
 
 
 def _done(queue: RunQueue, run_id: int) -> bool:

@@ -10,11 +10,29 @@ from pathlib import Path
 
 from sqlalchemy.exc import DBAPIError
 
+from labconsole.store.backup_files import backups_of
 from labconsole.trial import TrialError
 
 
 class StoreError(TrialError):
     """The database cannot be used as asked; the message is one sentence: what is wrong, what to do."""
+
+
+class DamagedDatabaseError(StoreError):
+    """The database is damaged and was not changed; `backups`, newest first, are those that can be opened instead."""
+
+    def __init__(self, path: Path, found: object) -> None:
+        self.path = path
+        self.backups = backups_of(path)
+        if self.backups:
+            newest = self.backups[0]
+            remedy = (
+                f"Its newest backup is of {newest.saved:%Y-%m-%d %H:%M} UTC (runs: {newest.runs}): "
+                f"`labconsole restore --db {path}` makes a new database of it."
+            )
+        else:
+            remedy = "There is no backup beside it: keep it, and go on with another database (--db)."
+        super().__init__(f"{path} is damaged ({found}) and was not changed. {remedy}")
 
 
 _SENTENCES = {
@@ -26,7 +44,6 @@ _SENTENCES = {
     "SQLITE_BUSY": "{path} is locked by another program: close that program, then try again.",
     "SQLITE_LOCKED": "{path} is locked by another program: close that program, then try again.",
     "SQLITE_NOTADB": "{path} is no database of the lab console: choose another file. It was not changed.",
-    "SQLITE_CORRUPT": "{path} is damaged ({error}): keep a copy of it and go on with a backup of it or a new database.",
 }
 
 
@@ -36,18 +53,20 @@ def explained(path: Path) -> Iterator[None]:
     try:
         yield
     except DBAPIError as error:
-        raise StoreError(_sentence(path, error.orig)) from error
+        raise _explanation(path, error.orig) from error
     except (sqlite3.Error, OSError) as error:
-        raise StoreError(_sentence(path, error)) from error
+        raise _explanation(path, error) from error
 
 
-def _sentence(path: Path, error: BaseException | None) -> str:
+def _explanation(path: Path, error: BaseException | None) -> StoreError:
     if isinstance(error, OSError):
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            return _SENTENCES["SQLITE_FULL"].format(path=path)
-        return f"{path} cannot be used ({error.strerror}): check the directory and its rights."
+            return StoreError(_SENTENCES["SQLITE_FULL"].format(path=path))
+        return StoreError(f"{path} cannot be used ({error.strerror}): check the directory and its rights.")
     name = str(getattr(error, "sqlite_errorname", ""))  # SQLITE_IOERR_WRITE, say: a primary code and its extension
     primary = "_".join(name.split("_")[:2])
-    return _SENTENCES.get(
-        primary, "{path} refused the data ({error}): this is a fault of the console, report it."
-    ).format(path=path, error=error)
+    undecodable = not name and str(error).startswith("Could not decode to UTF-8")
+    if primary == "SQLITE_CORRUPT" or undecodable or (primary == "SQLITE_NOTADB" and backups_of(path)):
+        return DamagedDatabaseError(path, error)
+    unknown = "{path} refused the data ({error}): this is a fault of the console, report it."
+    return StoreError(_SENTENCES.get(primary, unknown).format(path=path, error=error))

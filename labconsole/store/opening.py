@@ -14,7 +14,9 @@ from sqlalchemy import Connection, StaticPool, create_engine, event
 
 from labconsole.clock import wall_now
 from labconsole.engine.containment import is_alive
-from labconsole.store.errors import StoreError, explained
+from labconsole.store.backup_files import backups_of, migration_backup
+from labconsole.store.copying import copy_database
+from labconsole.store.errors import DamagedDatabaseError, StoreError
 from labconsole.store.migrations import MIGRATIONS
 from labconsole.store.records import Owner
 from labconsole.store.schema import APPLICATION_ID, VERSION, metadata
@@ -53,7 +55,10 @@ def checked_version(raw: sqlite3.Connection, path: Path) -> int:
     """The schema version of a database of this console, 0 for an empty file. Raises StoreError for any other file."""
     application = _value(raw, "PRAGMA application_id")
     version = _value(raw, "PRAGMA user_version")
-    if not application and not version and not _value(raw, "SELECT count(*) FROM sqlite_master"):
+    empty = not application and not version and not _value(raw, "SELECT count(*) FROM sqlite_master")
+    if application != APPLICATION_ID and backups_of(path):
+        raise DamagedDatabaseError(path, "it is empty" if empty else "it does not say that it is one of this console's")
+    if empty:
         return 0
     if application != APPLICATION_ID:
         raise StoreError(f"{path} is a database of another program: choose another file. It was not changed.")
@@ -93,23 +98,14 @@ def bring_up_to_date(path: Path) -> None:
                 seal_unsealed(connection)
             connection.exec_driver_sql(f"PRAGMA user_version = {VERSION}")
             if connection.exec_driver_sql("PRAGMA foreign_key_check").first():
-                raise StoreError(f"{path} is damaged (rows without their run): go on with a backup or a new database.")
+                raise DamagedDatabaseError(path, "rows without their run")
 
 
 def _back_up(path: Path, version: int) -> None:
     """Copy an old database to `<name>.v<version>-backup-<time>`; a copy under that name is always complete."""
-    moment = wall_now().strftime("%Y%m%dT%H%M%SZ")
-    backup = path.with_name(f"{path.name}.v{version}-backup-{moment}")
-    partial = backup.with_name(backup.name + ".partial")
-    with explained(backup):
-        try:
-            with closing(connect(path, "ro")) as source, closing(connect(partial, "rwc")) as target:
-                _refuse_live_runs(source, path)
-                source.backup(target)
-                target.execute("PRAGMA journal_mode = DELETE")
-            partial.replace(backup)
-        finally:
-            partial.unlink(missing_ok=True)
+    with closing(connect(path, "ro")) as source:
+        _refuse_live_runs(source, path)
+        copy_database(source, path, migration_backup(path, version, wall_now()))
 
 
 def _refuse_live_runs(raw: sqlite3.Connection, path: Path) -> None:

@@ -18,7 +18,7 @@ from sqlalchemy import Connection, Row, Select, func, select
 
 from labconsole.store import schema
 from labconsole.store.encoding import time_from_text
-from labconsole.store.errors import StoreError, explained
+from labconsole.store.errors import DamagedDatabaseError, StoreError, explained
 from labconsole.store.opening import checked_version, connect, core_connection
 from labconsole.store.records import (
     LIVE,
@@ -43,10 +43,13 @@ class UnlabelledMetrics(Mapping[str, Metric]):
 
     @cached_property
     def _by_name(self) -> dict[str, Metric]:
-        return {
-            name: Metric(name, value, unit, Direction(direction), count, {}, Origin(origin))
-            for _, name, value, unit, direction, count, origin in self._rows
-        }
+        try:
+            return {
+                name: Metric(name, value, unit, Direction(direction), count, {}, Origin(origin))
+                for _, name, value, unit, direction, count, origin in self._rows
+            }
+        except ValueError as error:
+            raise StoreError(f"Metrics of run {self._rows[0][0]} are damaged ({error}): do not use them.") from error
 
     def __getitem__(self, name: str) -> Metric:
         return self._by_name[name]
@@ -170,19 +173,19 @@ class Reader:
             verdicts = _of_run(connection, schema.verdict, run_id, "position")
             events = _of_run(connection, schema.event, run_id, "t_ns", "role", "seq")
             series = _of_run(connection, schema.series, run_id, "name", "role")
-        return RunDetail(
-            rows[0],
-            json.loads(extra.provenance),
-            json.loads(extra.thresholds),
-            tuple(json.loads(extra.sites)),
-            tuple(_metric(row) for row in metrics),
-            tuple(Verdict(row.name, row.result, row.reason, json.loads(row.evidence)) for row in verdicts),
-            tuple(
-                Event(row.t_ns, row.source, Level(row.level), row.name, row.message, json.loads(row.data))
-                for row in events
-            ),
-            tuple(_series(row) for row in series),
-        )
+            return RunDetail(
+                rows[0],
+                json.loads(extra.provenance),
+                json.loads(extra.thresholds),
+                tuple(json.loads(extra.sites)),
+                tuple(_metric(row) for row in metrics),
+                tuple(Verdict(row.name, row.result, row.reason, json.loads(row.evidence)) for row in verdicts),
+                tuple(
+                    Event(row.t_ns, row.source, Level(row.level), row.name, row.message, json.loads(row.data))
+                    for row in events
+                ),
+                tuple(_series(row) for row in series),
+            )
 
     def samples(self, run_id: int) -> StoredSamples:
         """The samples of a run. Raises StoreError if there is no such run."""
@@ -231,7 +234,10 @@ class Reader:
     def snapshot(self) -> Iterator[Connection]:
         """A read transaction, for the store's own modules: short, and never over a turn of an event loop."""
         with explained(self.path), self._connection.begin():
-            yield self._connection
+            try:
+                yield self._connection
+            except ValueError as error:  # JSON, a time or a name that is none: SQLite does not know our texts
+                raise DamagedDatabaseError(self.path, error) from error
 
 
 def _run_rows() -> Select[Any]:

@@ -47,7 +47,16 @@ COUNTED = Series(
 )
 FAULTS = (
     *("none", "refuse", "fault", "exit", "print", "deaf", "stall", "fork", "close fault", "slow prepare"),
-    *("trial fault", "trial prints", "evaluate fault", "evaluate slowly", "commands", "talkative", "die at the end"),
+    *(
+        "trial fault",
+        "trial prints",
+        "evaluate fault",
+        "evaluate slowly",
+        "commands",
+        "talkative",
+        "die at the end",
+        "same artefact",
+    ),
 )
 
 
@@ -144,10 +153,13 @@ class CountingTrial(Trial[CountingParameters]):
 
     def run(self, parameters: CountingParameters, context: RunContext) -> None:
         context.event("process", "The worker's process.", pid=os.getpid(), group=os.getpgid(0))
+        context.artefact("word.txt", "text/plain", parameters.word.encode())
         if parameters.fault == "trial prints":
             print("a stray line of the trial")
             os.write(1, b"half a line on descriptor 1")
             context.event("after", "Said after half a line.")
+        if parameters.fault == "same artefact":
+            context.artefact("word.txt", "text/plain", b"again")
         if parameters.fault == "trial fault":
             raise ValueError("the trial is wrong")
         roles = [context.start(role) for role in self._roles(parameters, context.seed)]

@@ -22,6 +22,7 @@ import pytest
 
 from labconsole.engine.recorder import spool_root
 from labconsole.engine.spool import EventBlock, SampleBlock, SpoolReader
+from labconsole.store.evidence import verify
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunDetail, RunStatus
 from tests.helpers.practice import Bench, profile_text, wait_until
@@ -81,6 +82,8 @@ def _verify(database: Path, run_id: int, *before: Committed) -> RunDetail:
     """Every series reads back with its hashes, and has at least what was committed; counted numbers are the seed's."""
     with Reader(database) as reader:
         run = reader.run(run_id)
+        verification = verify(reader, run_id)
+        assert verification.ok, verification.faults
         samples = reader.samples(run_id)
         stored = {
             (series.name, series.role): len(samples.table(series.name, series.role)["t_ns"]) for series in run.series

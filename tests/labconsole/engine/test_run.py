@@ -11,6 +11,7 @@ import pytest
 
 from labconsole.engine.recorder import spool_root
 from labconsole.engine.usage import RESOURCES
+from labconsole.store.evidence import verify
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunDetail, RunStatus
 from labconsole.store.store import Store
@@ -18,7 +19,7 @@ from tests.helpers.practice import Bench, alive, processes
 
 KEPT = "in mid-run; what was measured until then is kept. Run it again."
 SCENARIOS = {
-    "counts": {"count": 6000, "rate": 8000.0, "roles": 2},
+    "counts": {"count": 6000, "rate": 8000.0, "roles": 2, "word": "Größe"},
     "counts again": {"count": 6000, "roles": 2},
     "refuse": {"fault": "refuse"},
     "fault": {"fault": "fault"},
@@ -27,6 +28,7 @@ SCENARIOS = {
     "stall": {"fault": "stall", "patience": 0.7},
     "close fault": {"fault": "close fault"},
     "trial fault": {"fault": "trial fault"},
+    "same artefact": {"fault": "same artefact"},
     "trial prints": {"fault": "trial prints"},
     "evaluate fault": {"fault": "evaluate fault"},
     "die at the end": {"fault": "die at the end"},
@@ -62,6 +64,20 @@ def test_a_run_that_counts_is_finished_and_evaluated(done: Campaign) -> None:
     assert len(done.bench.numbers(run.row.id, "counter-1")) == 6000
 
 
+def test_what_a_trial_keeps_is_stored_with_its_run(done: Campaign) -> None:
+    with Reader(done.bench.database) as reader:
+        (artefact,) = reader.artefacts(done["counts"].row.id)
+        assert (artefact.name, artefact.media_type, artefact.size) == ("word.txt", "text/plain", 7)
+        assert reader.artefact(done["counts"].row.id, "word.txt") == "Größe".encode()
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_a_run_is_sealed_however_it_ended(done: Campaign, name: str) -> None:
+    with Reader(done.bench.database) as reader:
+        verification = verify(reader, done[name].row.id)
+    assert verification.ok, verification.faults
+
+
 @pytest.mark.parametrize(
     ("name", "status", "reason"),
     [
@@ -71,6 +87,11 @@ def test_a_run_that_counts_is_finished_and_evaluated(done: Campaign) -> None:
         ("stall", RunStatus.FAILED, "Nobody counts any more: wake the counters up."),
         ("close fault", RunStatus.FAILED, "A fault in practice_trial:CounterRole: ValueError: cannot be closed"),
         ("trial fault", RunStatus.FAILED, "A fault in the trial: ValueError: the trial is wrong"),
+        (
+            "same artefact",
+            RunStatus.FAILED,
+            "Run 10 has an artefact word.txt already: give each a name of its own.",
+        ),
         (
             "evaluate fault",
             RunStatus.FAILED,

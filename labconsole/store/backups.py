@@ -1,0 +1,61 @@
+"""Backups of a database: made beside it when runs are over, and opened as a copy if the database is damaged."""
+
+from __future__ import annotations
+
+import os
+from contextlib import closing
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from labconsole.clock import wall_now
+from labconsole.store.backup_files import Backup, regular_backup
+from labconsole.store.copying import copy_database
+from labconsole.store.errors import StoreError, explained
+from labconsole.store.opening import checked_version, connect
+
+
+def back_up(path: Path) -> Path | None:
+    """Copy the database to `<name>.backup` in place of the backup before, unless nothing was changed since.
+
+    Returns the backup, None if none was needed (or another console makes one just now). Call it when no run goes on,
+    and after the database was closed: the last one to close it changes it. Takes about 2 s for 1 GB. Raises
+    DamagedDatabaseError, with the backup before still there, and StoreError.
+    """
+    backup = regular_backup(path)
+    with explained(path):
+        changed_ns = _last_change_ns(path)
+        if backup.exists() and backup.stat().st_mtime_ns == changed_ns:
+            return None
+        try:
+            with (
+                FileLock(backup.with_name(f"{backup.name}.lock"), timeout=0),
+                closing(connect(path, "ro")) as source,
+            ):
+                if not checked_version(source, path):
+                    return None
+                copy_database(source, path, backup)
+                os.utime(backup, ns=(changed_ns, changed_ns))
+        except Timeout:
+            return None
+    return backup
+
+
+def restored_copy(path: Path, backup: Backup) -> Path:
+    """Copy `backup` to a new database `<name>-restored-<UTC>.db` beside the damaged one, to go on with.
+
+    The damaged database `path` and the backup stay as they are. Raises StoreError.
+    """
+    restored = path.with_name(f"{path.stem}-restored-{wall_now():%Y%m%dT%H%M%SZ}.db")
+    if restored.exists():
+        raise StoreError(f"{restored} is there already: open it, or try again.")
+    with explained(backup.path), closing(connect(backup.path, "ro")) as source:
+        copy_database(source, backup.path, restored)
+    return restored
+
+
+def _last_change_ns(path: Path) -> int:
+    """When the database or what is in its write-ahead log was changed last."""
+    log = path.with_name(f"{path.name}-wal")
+    changed = path.stat().st_mtime_ns
+    return max(changed, log.stat().st_mtime_ns) if log.exists() and log.stat().st_size else changed
