@@ -84,7 +84,7 @@ def corrected(changes: Sequence[Change | None]) -> list[Change | None]:
 def _withstands(one: Change, p: float) -> Change:
     if one.judgement is Judgement.NO_CHANGE or p < 1 - LEVEL:
         return one
-    return replace(one, judgement=Judgement.NO_CHANGE, note=f"not significant after Holm's correction (p = {p:.2g})")
+    return replace(one, judgement=Judgement.NO_CHANGE, note=f"not significant after Holm's correction, p {p:.2g}")
 
 
 def _percent(reference: float, other: float) -> float:

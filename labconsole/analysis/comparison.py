@@ -13,7 +13,7 @@ from typing import Any
 from labconsole.analysis.caveats import link_bound, thin
 from labconsole.analysis.change import ENOUGH_REPEATS, FEW_REPEATS, Change, Judgement, Side, change, corrected
 from labconsole.analysis.columns import Column, RunGroup, column_of_run, group_repeats, single_runs
-from labconsole.analysis.comparison_notes import notes
+from labconsole.analysis.comparison_notes import named, notes
 from labconsole.analysis.figures import NO_FIGURE
 from labconsole.analysis.intervals import Interval, centre, interval_of
 from labconsole.analysis.parameters import describe_parameters
@@ -233,14 +233,15 @@ def _remark(columns: Sequence[Column], row: Sequence[tuple[Metric, ...]], kind: 
     units = _units(row)
     if len(units) > 1:
         told.append(f"different units: {', '.join(units)}")
-    bound = [column.title for column, _ in measured if any(map(link_bound, column.used))]
+    groups = [column for column, _ in measured]
+    bound = [column for column in groups if any(map(link_bound, column.used))]
     if bound:
-        told.append(f"link-bound: {', '.join(bound)}")
+        told.append(f"link-bound: {named(bound, groups)}")
     quantile = kind.quantile
     if quantile is not None:
-        few = [column.title for column, metrics in measured if any(thin(one.samples, quantile) for one in metrics)]
+        few = [column for column, metrics in measured if any(thin(one.samples, quantile) for one in metrics)]
         if few:
-            told.append(f"too few samples beyond the percentile: {', '.join(few)}")
+            told.append(f"too few samples beyond the percentile: {named(few, groups)}")
     return "; ".join(told)
 
 

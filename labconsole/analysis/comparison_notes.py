@@ -29,9 +29,9 @@ def notes(columns: Sequence[Column], judged: int) -> tuple[str, ...]:
         if any(map(link_bound, group.used)):
             told.append(f"{group.title} is link-bound ({link_share(group.used)}): its figures tell of the link.")
     told += _warnings(groups)
-    alone = [group.title for group in groups if group.repeats == 1]
+    alone = [group for group in groups if group.repeats == 1]
     if alone:
-        told.append(f"One run: no interval ({_named(alone, groups)}).")
+        told.append(f"One run: no interval ({named(alone, groups)}).")
     if any(group.repeats > 1 for group in groups):
         told.append(_method(judged))
     if len(groups) < len(columns):
@@ -39,19 +39,22 @@ def notes(columns: Sequence[Column], judged: int) -> tuple[str, ...]:
     return tuple(told)
 
 
+def named(those: Sequence[RunGroup], groups: Sequence[RunGroup]) -> str:
+    """The titles of `those` among all measured columns."""
+    if len(those) == len(groups) > 1:
+        return "all columns"
+    return "; ".join(group.title for group in those)
+
+
 def _warnings(groups: Sequence[RunGroup]) -> list[str]:
     """Every warning of the runs once, with the columns that it is on."""
-    titles: dict[str, list[str]] = {}
+    warned: dict[str, list[RunGroup]] = {}
     for group in groups:
         for warning in dict.fromkeys(warning for run in group.used for warning in run.warnings):
-            titles.setdefault(warning, []).append(group.title)
+            warned.setdefault(warning, []).append(group)
     if len(groups) == 1:
-        return list(titles)
-    return [f"{warning.removesuffix('.')} ({_named(named, groups)})." for warning, named in titles.items()]
-
-
-def _named(titles: Sequence[str], groups: Sequence[RunGroup]) -> str:
-    return "all columns" if len(titles) == len(groups) else ", ".join(titles)
+        return list(warned)
+    return [f"{warning.removesuffix('.')} ({named(those, groups)})." for warning, those in warned.items()]
 
 
 def _method(judged: int) -> str:

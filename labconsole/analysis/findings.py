@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -84,10 +84,11 @@ def _sentence(words: str, line: MetricLine, pair: Pair, change: Change, ratio: f
         said = f"{metric} is the same"
     elif interval is not None and (change.judgement is Judgement.NO_CHANGE or interval.holds(1.0)):
         said = f"no significant difference in {metric}" if judged else f"no difference shown in {metric}"
-        behind = [f"ratio {_rounded(ratio, interval)}", f"95 % interval {_span(interval)}"]
+        behind = [f"ratio {_rounded([ratio], ratio, interval)}", f"95 % interval {_span(ratio, interval)}"]
     else:
-        said = f"{metric} is {'higher' if ratio > 1 else 'lower'} by {_size(ratio, interval)}"
-        behind = [] if interval is None else [f"95 % interval {_reach(ratio, interval)}"]
+        size = _Size.of(ratio, interval)
+        said = f"{metric} is {'higher' if ratio > 1 else 'lower'} by {size}"
+        behind = [] if size.interval is None else [f"95 % interval {_span(size.value, size.interval)}{size.unit}"]
     if interval is None:
         return Finding(f"{words}: {said} ({runs}: no interval)", judged)
     behind.append(runs)
@@ -96,27 +97,28 @@ def _sentence(words: str, line: MetricLine, pair: Pair, change: Change, ratio: f
     return Finding(f"{words}: {said} ({', '.join(behind)})", judged)
 
 
-def _size(ratio: float, interval: Interval | None) -> str:
-    """How large a change is, in words: a factor where it is a large one, otherwise a percentage."""
-    factor = max(ratio, 1 / ratio)
-    if factor >= _FACTOR_FROM:
-        return f"a factor {_rounded(factor, None if interval is None else _factors(ratio, interval))}"
-    return f"{_rounded(abs(ratio - 1) * 100, None if interval is None else _percentages(interval))} %"
+@dataclass(frozen=True)
+class _Size:
+    """How large a change is, up or down: a factor where it is a large one (no unit), otherwise a percentage."""
 
+    value: float
+    interval: Interval | None
+    unit: str
 
-def _reach(ratio: float, interval: Interval) -> str:
-    """The interval of a change as `_size` tells the change."""
-    if max(ratio, 1 / ratio) >= _FACTOR_FROM:
-        return _span(_factors(ratio, interval))
-    return f"{_span(_percentages(interval))} %"
+    @classmethod
+    def of(cls, ratio: float, interval: Interval | None) -> _Size:
+        """The size of a change to `ratio`, whose interval (if any) lies on one side of 1."""
+        ends = (interval.low, interval.high) if interval is not None else ()
+        factor = max(ratio, 1 / ratio)
+        if factor >= _FACTOR_FROM:
+            scaled = sorted(end if ratio > 1 else 1 / end for end in ends)
+            return cls(factor, Interval(*scaled) if scaled else None, "")
+        scaled = sorted(abs(end - 1) * 100 for end in ends)
+        return cls(abs(ratio - 1) * 100, Interval(*scaled) if scaled else None, " %")
 
-
-def _factors(ratio: float, interval: Interval) -> Interval:
-    return interval if ratio > 1 else Interval(1 / interval.high, 1 / interval.low)
-
-
-def _percentages(interval: Interval) -> Interval:
-    return Interval(*sorted(abs(end - 1) * 100 for end in (interval.low, interval.high)))
+    def __str__(self) -> str:
+        rounded = _rounded([self.value], self.value, self.interval)
+        return f"{rounded}{self.unit}" if self.unit else f"a factor {rounded}"
 
 
 def _link_bound(comparison: Comparison) -> Iterator[Finding]:
@@ -136,17 +138,15 @@ def _published(comparison: Comparison, trial: Trial[Any] | None) -> Iterator[Fin
         for line in comparison.metrics:
             holds = line.cells[index].holds
             cell = line.cells[comparison.columns.index(measured)]
-            if holds is None or cell.interval is None:
+            if holds is None or cell.interval is None or cell.value is None:
                 continue
             of += 1
             inside += holds
             if not holds and line.name in told:
-                figure = column.figures[line.name]
-                yield Finding(
-                    f"{measured.title}: the published {_in_sentence(line.kind)} of {figure.printed} lies outside the "
-                    f"measured interval {_span(cell.interval)} {line.kind.unit} ({_count(cell.runs)}; {column.title})",
-                    True,
-                )
+                said = f"the published {_in_sentence(line.kind)} of {column.figures[line.name].printed} lies outside"
+                span = f"{_span(cell.value, cell.interval)} {line.kind.unit}"
+                behind = f"{_count(cell.runs)}; {column.title}"
+                yield Finding(f"{measured.title}: {said} the measured interval {span} ({behind})", True)
     if of:
         yield Finding(f"The intervals measured for the same scenarios hold {inside} of {of} published figures", True)
 
@@ -170,14 +170,17 @@ def _runs(reference: int, other: int) -> str:
     return f"{reference} and {_count(other)}"
 
 
-def _span(interval: Interval) -> str:
-    return f"{_rounded(interval.low, interval)}–{_rounded(interval.high, interval)}"
+def _span(centre: float, interval: Interval) -> str:
+    return _rounded([interval.low, interval.high], centre, interval)
 
 
-def _rounded(value: float, interval: Interval | None) -> str:
-    """A figure as precise as its interval is wide, and with two digits where there is no width."""
+def _rounded(values: Sequence[float], centre: float, interval: Interval | None) -> str:
+    """Figures around `centre`, as precise as its interval is wide, but two digits of the centre at least."""
     half = (interval.high - interval.low) / 2 if interval is not None else 0.0
-    scale = half or abs(value) / 10 or 1.0
-    decimals = min(max(0, -math.floor(math.log10(scale))), _DECIMALS)
-    text = f"{value:,.{decimals}f}"
-    return text if float(text.replace(",", "")) or not value else f"{value:.1g}"
+    decimals = max(_decimals(half) if half else 0, _decimals(centre / 10) if centre else 0)
+    return "–".join(f"{value:,.{decimals}f}" if round(value, decimals) else f"{value:.1g}" for value in values)
+
+
+def _decimals(value: float) -> int:
+    """Decimals that show the first digit of `value`."""
+    return min(max(0, -math.floor(math.log10(abs(value)))), _DECIMALS)
