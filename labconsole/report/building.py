@@ -33,7 +33,7 @@ from labconsole.report.surroundings import (
     run_list,
     run_span,
     site_table,
-    verdict_table,
+    verdict_tables,
 )
 from labconsole.store.reader import Reader
 
@@ -66,7 +66,7 @@ def build_report(
         *section("In the source's own tables", list(_source_tables(material, plugins, request))),
         *section("Beside published figures", list(_published(material))),
         *section("Charts", charts),
-        *section("Verdicts", [table] if (table := verdict_table(material)) else []),
+        *section("Verdicts", verdict_tables(material)),
         *section("Scenario and parameters", list(parameter_blocks(material))),
         *section("Runs", [run_list(material.rows)]),
         *section("Notes of the operator", list(notes(material.rows))),
@@ -133,20 +133,20 @@ def _places(material: Material) -> str:
 
 
 def _summary(material: Material) -> Iterator[Block]:
-    sentences = [finding.sentence for finding in findings(material.comparison, material.trial)]
+    sentences = [finding.sentence for finding in findings(material.beside, material.trial)]
     if sentences:
         yield Bullets(tuple(TextCell(f"{sentence.removesuffix('.')}.") for sentence in sentences))
     if len(material.rows) == 1:
         told = caveats(material.rows[0])
         told += ("One run: its figures carry no interval; repeat it to learn how much they vary.",)
     else:
-        told = material.comparison.notes
+        told = material.beside.notes
     yield Callout("What a reader must know", told)
 
 
 def _results(material: Material) -> Iterator[Block]:
     alone = len(material.rows) == 1
-    tables = (run_table(material.comparison, material.rows[0]),) if alone else comparison_tables(material.comparison)
+    tables = (run_table(material.measured, material.rows[0]),) if alone else comparison_tables(material.measured)
     told = [table for table in tables if table.rows]
     yield from told
     if not told:
@@ -164,7 +164,7 @@ def _source_tables(material: Material, plugins: Plugins, request: ReportRequest)
 
 
 def _published(material: Material) -> Iterator[Block]:
-    tables = published_tables(material.comparison)
+    tables = published_tables(material.beside)
     if tables:
         yield Paragraph(
             "A published figure is a point without an interval. It is set beside what was measured here for the same "

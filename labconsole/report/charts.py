@@ -56,8 +56,9 @@ class Bar:
 
 @dataclass(frozen=True)
 class Line:
-    """A line: arrays of equal length."""
+    """A line: arrays of equal length. The same thing has the same `style` (colour, dash, marker) in all charts."""
 
+    style: int
     label: str
     x: NDArray[np.float64]
     y: NDArray[np.float64]
@@ -81,12 +82,13 @@ def bar_chart(title: str, unit: str, bars: Sequence[Bar], width: float = NARROW)
     return drawing(width, height, parts)
 
 
-def line_chart(title: str, x_title: str, unit: str, lines: Sequence[Line], width: float = WIDE) -> str:
+def line_chart(title: str, x_title: str, unit: str, lines: Sequence[Line]) -> str:
     """Lines on linear axes, y from zero where that is not far, each reduced to a few hundred points."""
-    reduced = [Line(one.label, *thinned(one.x, one.y)) for one in lines]
+    reduced = [Line(one.style, one.label, *thinned(one.x, one.y)) for one in lines]
     xs, ys = np.concatenate([one.x for one in reduced]), np.concatenate([one.y for one in reduced])
-    frame = _Frame.beside(lines, width)
-    x_axis = frame.x(float(xs.min()), max(float(xs.max()), float(xs.min()) + 1e-9))
+    frame = _Frame.beside(lines, WIDE, 0.29 * WIDE)
+    first = min(0.0, float(xs.min()))
+    x_axis = frame.x(first, max(float(xs.max()), first + 1e-9))
     y_axis = frame.y(*round_range(float(ys.min()), float(ys.max())))
     parts = [_chart_title(title, unit)]
     parts += _horizontal_grid(y_axis, frame)
@@ -97,12 +99,14 @@ def line_chart(title: str, x_title: str, unit: str, lines: Sequence[Line], width
     return drawing(frame.width, frame.height, parts)
 
 
-def percentile_chart(title: str, unit: str, samples: Sequence[tuple[str, NDArray[np.float64]]]) -> str:
-    """Values up to p99.9 of each sample, or as far as ten values lie beyond; both axes logarithmic (y where all values
-    are above zero). The percentile's axis stretches its upper end: p90, p99, p99.9 are equally far apart."""
-    lines = [_percentiles(label, values) for label, values in samples]
+def percentile_chart(title: str, unit: str, samples: Sequence[tuple[int, str, NDArray[np.float64]]]) -> str:
+    """Values of each sample (style and label as of a `Line`, values) up to p99.9, or as far as ten values lie beyond.
+
+    Both axes are logarithmic (y where all values are above zero): p90, p99, p99.9 are equally far apart.
+    """
+    lines = [_percentiles(*sample) for sample in samples]
     ys = np.concatenate([one.y for one in lines])
-    frame = _Frame.beside(lines, WIDE)
+    frame = _Frame.beside(lines, WIDE, 0.36 * WIDE)
     x_axis = frame.x(_beyond(PERCENTILES[0]), _beyond(PERCENTILES[-1]))
     positive = bool((ys > 0).all())
     bounds = (log_range if positive else round_range)(float(ys.min()), float(ys.max()))
@@ -139,9 +143,8 @@ class _Frame:
     bottom: float
 
     @classmethod
-    def beside(cls, lines: Sequence[Line], width: float) -> _Frame:
+    def beside(cls, lines: Sequence[Line], width: float, height: float) -> _Frame:
         labels = min(0.3 * width, max(text_width(one.label) for one in lines) + _LABEL_GAP)
-        height = 0.4 * width if width > NARROW else 0.62 * width
         return cls(width, height, 40.0, 20.0, width - labels, height - 30)
 
     def x(self, low: float, high: float) -> Axis:
@@ -207,13 +210,13 @@ def _x_title(title: str, frame: _Frame) -> str:
 
 def _lines(lines: Sequence[Line], x_axis: Axis, y_axis: Axis, frame: _Frame) -> list[str]:
     parts = [line(frame.left, frame.bottom, frame.right, frame.bottom, INK, 0.7)]
-    for index, one in enumerate(lines):
+    for one in lines:
         points = [(x_axis.place(float(x)), y_axis.place(float(y))) for x, y in zip(one.x, one.y, strict=True)]
-        style = {"stroke": _COLOURS[index % len(_COLOURS)], "stroke_dasharray": _DASHES[index % len(_DASHES)]}
+        style = {"stroke": _colour(one.style), "stroke_dasharray": _DASHES[one.style % len(_DASHES)]}
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
         parts.append(element("polyline", points=path, fill="none", stroke_width=1.1, stroke_linejoin="round", **style))
         for x, y in points[len(points) // 8 :: max(1, len(points) // 4)]:
-            parts.append(_marker(index, x, y))
+            parts.append(_marker(one.style, x, y))
     return parts + _line_labels(lines, y_axis, frame)
 
 
@@ -232,16 +235,19 @@ def _line_labels(lines: Sequence[Line], y_axis: Axis, frame: _Frame) -> list[str
     room = frame.width - frame.right - _LABEL_GAP + 4
     parts = []
     for index, y in zip(order, places, strict=True):
-        parts.append(_marker(index, frame.right + 5, y))
-        parts.append(
-            text(frame.right + 10, y + 2.6, shortened(lines[index].label, room), fill=_COLOURS[index % len(_COLOURS)])
-        )
+        one = lines[index]
+        parts.append(_marker(one.style, frame.right + 5, y))
+        parts.append(text(frame.right + 10, y + 2.6, shortened(one.label, room), fill=_colour(one.style)))
     return parts
 
 
-def _marker(index: int, x: float, y: float) -> str:
-    colour, size = _COLOURS[index % len(_COLOURS)], 2.0
-    match index % 4:
+def _colour(style: int) -> str:
+    return _COLOURS[style % len(_COLOURS)]
+
+
+def _marker(style: int, x: float, y: float) -> str:
+    colour, size = _colour(style), 2.0
+    match style % 4:
         case 0:
             return element("circle", cx=x, cy=y, r=size, fill=colour)
         case 1:
@@ -258,7 +264,7 @@ def _beyond(percentile: float) -> float:
     return -math.log10(1 - percentile / 100)
 
 
-def _percentiles(label: str, values: NDArray[np.float64]) -> Line:
+def _percentiles(style: int, label: str, values: NDArray[np.float64]) -> Line:
     last = min(_beyond(PERCENTILES[-1]), max(_beyond(PERCENTILES[0]) + 1e-9, math.log10(max(len(values), 1) / 10 + 1)))
     places = np.linspace(_beyond(PERCENTILES[0]), last, 80)
-    return Line(label, places, np.quantile(values, 1 - 10.0**-places))
+    return Line(style, label, places, np.quantile(values, 1 - 10.0**-places))

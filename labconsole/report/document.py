@@ -63,9 +63,10 @@ class Table:
 
 @dataclass(frozen=True)
 class Facts:
-    """Names and values in two columns."""
+    """Names and values; `compact` ones stand in two columns of them."""
 
     rows: tuple[Fact, ...]
+    compact: bool = False
 
 
 @dataclass(frozen=True)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from labconsole.analysis.comparison import MetricLine, RunGroup
 from labconsole.analysis.figures import format_figure, readable
@@ -28,9 +28,18 @@ _MEMORY = "Resident memory"
 Told = Callable[[str], None]
 
 
+@dataclass(frozen=True)
+class _Drawn:
+    """A curve, under the label and in the style that it has in its chart."""
+
+    style: int
+    label: str
+    curve: Curve
+
+
 def bar_figures(material: Material) -> Iterator[Gallery]:
     """The key figures of all columns as bars, published points hollow beside them; nothing for a single column."""
-    comparison = material.comparison
+    comparison = material.beside
     if len(comparison.columns) < 2:
         return
     tails = [line for line in comparison.metrics if line.kind.quantile == 0.99]
@@ -66,7 +75,7 @@ def sample_figures(material: Material, reader: Reader, plugins: Plugins, told: T
 
 
 def _bars(material: Material, line: MetricLine) -> Figure:
-    comparison = material.comparison
+    comparison = material.beside
     bars, words = [], []
     for index, (column, cell) in enumerate(zip(comparison.columns, line.cells, strict=True)):
         if cell.value is None:
@@ -104,32 +113,34 @@ def _run_lines(curves: Sequence[Curve], whose: str) -> Iterator[Figure]:
     for name in dict.fromkeys(curve.group for curve in curves):
         of_group = [curve for curve in curves if curve.group == name and len(curve.t_s)]
         if of_group:
-            yield _lines(name, {curve.title: curve for curve in of_group[:MOST_LINES]}, whose)
+            yield _lines(
+                name, [_Drawn(style, one.title, one) for style, one in enumerate(of_group[:MOST_LINES])], whose
+            )
 
 
 def _column_lines(curves: Mapping[str, Sequence[Curve]], whose: str) -> Iterator[Figure]:
     """One chart for each curve, with a line for each column."""
     names = dict.fromkeys((curve.group, curve.title) for drawn in curves.values() for curve in drawn)
     for group, title in names:
-        of_name = {
-            column: curve
-            for column, drawn in curves.items()
+        of_name = [
+            _Drawn(style, column, curve)
+            for style, (column, drawn) in enumerate(curves.items())
             for curve in drawn
             if (curve.group, curve.title) == (group, title) and len(curve.t_s)
-        }
+        ]
         if of_name and group != _MEMORY:
             yield _lines(f"{group}: {title}", of_name, whose)
 
 
-def _lines(title: str, curves: Mapping[str, Curve], whose: str) -> Figure:
-    largest = max(float(np.abs(curve.values).max()) for curve in curves.values())
-    scaled, unit = readable(largest, next(iter(curves.values())).unit)
+def _lines(title: str, drawn: Sequence[_Drawn], whose: str) -> Figure:
+    largest = max(float(np.abs(one.curve.values).max()) for one in drawn)
+    scaled, unit = readable(largest, drawn[0].curve.unit)
     factor = scaled / largest if largest else 1.0
-    lines = [Line(label, curve.t_s, curve.values * factor) for label, curve in curves.items()]
-    ends = max(float(curve.t_s[-1]) for curve in curves.values())
+    lines = [Line(one.style, one.label, one.curve.t_s, one.curve.values * factor) for one in drawn]
+    ends = max(float(one.curve.t_s[-1]) for one in drawn)
     return Figure(
         line_chart(title, _TIME, unit, lines),
-        f"Lines over {ends:.1f} seconds: {title}, {unit}, of {', '.join(curves)}",
+        f"Lines over {ends:.1f} seconds: {title}, {unit}, of {', '.join(one.label for one in drawn)}",
         f"{title} over time ({whose})",
     )
 
@@ -137,18 +148,18 @@ def _lines(title: str, curves: Mapping[str, Curve], whose: str) -> Figure:
 def _percentiles(samples: Mapping[str, Sequence[Distribution]], whose: str) -> Iterator[Figure]:
     titles = dict.fromkeys((one.title, one.unit) for found in samples.values() for one in found)
     for title, unit in titles:
-        of_title: dict[str, NDArray[np.float64]] = {
-            label: one.values
-            for label, found in samples.items()
+        of_title = [
+            (style, label, one.values)
+            for style, (label, found) in enumerate(samples.items())
             for one in found
             if (one.title, one.unit) == (title, unit) and len(one.values)
-        }
+        ]
         if not of_title:
             continue
-        counts = ", ".join(f"{label}: {len(values):,}" for label, values in of_title.items())
-        medians = ", ".join(f"{label} {format_figure(float(np.median(v)), unit)}" for label, v in of_title.items())
+        counts = ", ".join(f"{label}: {len(values):,}" for _, label, values in of_title)
+        medians = ", ".join(f"{label} {format_figure(float(np.median(values)), unit)}" for _, label, values in of_title)
         yield Figure(
-            percentile_chart(title, unit, list(of_title.items())),
+            percentile_chart(title, unit, of_title),
             f"Percentiles of {title} on logarithmic axes; medians: {medians}",
             f"{title}: percentiles up to p99.9, as far as ten values lie beyond ({whose}; values: {counts})",
         )

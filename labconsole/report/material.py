@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from labconsole.analysis.comparison import Comparison, RunGroup, compare, group_repeats
-from labconsole.analysis.published import PublishedColumn, published_columns
+from labconsole.analysis.published import published_columns
 from labconsole.plugin import Plugins
 from labconsole.report.request import ReportRequest
 from labconsole.store.reader import Reader
@@ -19,21 +19,21 @@ from labconsole.trial import Trial, TrialError
 class Material:
     """`rows` have all metrics, labelled ones too (`Reader.comparable`); `details` are of the same runs, in their order.
 
-    The columns of `comparison` are the groups of repeats, then the published ones. `trial` is None where it is not
-    installed here; it is that of the first run.
+    The columns of `measured` are the groups of repeats; `beside` has the published ones behind them, and is the same
+    where there are none. `trial` is that of the first run, None where it is not installed here.
     """
 
     rows: tuple[RunRow, ...]
     details: tuple[RunDetail, ...]
     evidence: Mapping[int, Evidence | None]
     trial: Trial[Any] | None
-    comparison: Comparison
-    published: tuple[PublishedColumn, ...]
+    measured: Comparison
+    beside: Comparison
 
     @property
     def groups(self) -> tuple[RunGroup, ...]:
         """The measured columns."""
-        return tuple(column for column in self.comparison.columns if isinstance(column, RunGroup))
+        return tuple(column for column in self.measured.columns if isinstance(column, RunGroup))
 
     def detail(self, run_id: int) -> RunDetail:
         """The detail of one of the runs."""
@@ -50,16 +50,17 @@ def read_material(reader: Reader, plugins: Plugins, request: ReportRequest) -> M
             raise TrialError(f"Run {row.id} is still {row.status.value}: make the report once it has ended.")
     groups = group_repeats(rows)
     named = [column for name in request.published for column in published_columns(plugins, name)]
-    published = tuple({column.name: column for column in named}.values())
-    kind = rows[0].kind
+    kind, baseline = rows[0].kind, _baseline(groups, request.baseline)
     trial = plugins.trial(kind) if kind in plugins.kinds() else None
+    measured = compare(groups, trial, baseline=baseline)
+    published = {column.name: column for column in named}.values()
     return Material(
         tuple(rows),
         tuple(reader.run(row.id) for row in rows),
         {row.id: reader.evidence(row.id) for row in rows},
         trial,
-        compare([*groups, *published], trial, baseline=_baseline(groups, request.baseline)),
-        published,
+        measured,
+        compare([*groups, *published], trial, baseline=baseline) if published else measured,
     )
 
 

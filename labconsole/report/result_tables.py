@@ -58,22 +58,23 @@ def run_table(comparison: Comparison, run: RunRow) -> Table:
 
 def comparison_tables(comparison: Comparison) -> tuple[Table, ...]:
     """All figures of the measured columns against the baseline, the baseline first in each table."""
-    parts = list(_parts(comparison))
-    return tuple(_comparison_table(comparison, part, index, len(parts)) for index, part in enumerate(parts))
+    told = list(parts(comparison))
+    return tuple(_comparison_table(comparison, part, index, len(told)) for index, part in enumerate(told))
 
 
 def parameter_tables(comparison: Comparison) -> tuple[Table, ...]:
     """The parameters that differ between the measured columns; none where there is nothing to tell apart."""
     lines = [line for line in comparison.parameters if line.differs]
-    measured = [index for index, column in enumerate(comparison.columns) if isinstance(column, RunGroup)]
-    lines = [line for line in lines if len({line.texts[index] for index in measured}) > 1]
     tables = []
-    for part in _parts(comparison) if lines else ():
+    for part in parts(comparison) if lines else ():
         rows = tuple(
             (TextCell(line.title, Tone.STRONG, _details(line.unit)), *(TextCell(line.texts[index]) for index in part))
             for line in lines
         )
-        heads = (Head("Parameter", "", Align.LEFT, 1.3), *(_head(comparison, index, Align.LEFT) for index in part))
+        heads = (
+            Head("Parameter", "", Align.LEFT, 1.3),
+            *(column_head(comparison, index, Align.LEFT) for index in part),
+        )
         tables.append(Table("Parameters that differ", heads, rows))
     return tuple(tables)
 
@@ -99,7 +100,7 @@ def shape_table(filled: FilledTable) -> Table:
     return Table(f"{shape.title} ({shape.reference})", heads, rows, notes)
 
 
-def _parts(comparison: Comparison) -> Iterator[tuple[int, ...]]:
+def parts(comparison: Comparison) -> Iterator[tuple[int, ...]]:
     """Indices of the measured columns that stand in each table, the baseline before the others."""
     others = [
         index
@@ -124,12 +125,13 @@ def _comparison_table(comparison: Comparison, part: Sequence[int], index: int, o
         for line in comparison.metrics
         if any(line.cells[column].value is not None for column in part)
     )
-    heads = (Head("Figure", "unit, direction", Align.LEFT, 1.5), *(_head(comparison, column) for column in part))
+    heads = (Head("Figure", "unit, direction", Align.LEFT, 1.5), *(column_head(comparison, column) for column in part))
     caption = "Figures with 95 % intervals, and their differences from the baseline"
     return Table(caption if of == 1 else f"{caption} ({index + 1} of {of})", heads, rows, (LEGEND,))
 
 
-def _head(comparison: Comparison, index: int, align: Align = Align.RIGHT) -> Head:
+def column_head(comparison: Comparison, index: int, align: Align = Align.RIGHT) -> Head:
+    """A measured column's title, its repeats, and whether it is the baseline."""
     column = comparison.columns[index]
     repeats = column.repeats if isinstance(column, RunGroup) else 0
     runs = f"{repeats} {'run' if repeats == 1 else 'runs'}"
@@ -139,13 +141,15 @@ def _head(comparison: Comparison, index: int, align: Align = Align.RIGHT) -> Hea
 def _cell(cell: Cell) -> TextCell:
     if cell.value is None:
         return TextCell(NO_FIGURE, Tone.MUTED)
-    difference = (_difference(cell.change),) if cell.change is not None else ()
-    return TextCell(format_number(cell.value), details=(*_interval(cell.interval), *difference))
+    return TextCell(format_number(cell.value), details=(*_interval(cell.interval), *_difference(cell.change)))
 
 
-def _difference(change: Change) -> tuple[str, Tone]:
+def _difference(change: Change | None) -> tuple[tuple[str, Tone], ...]:
+    """How a cell differs, with a mark of what that amounts to; nothing where it is the same and nothing is judged."""
+    if change is None or (change.percent == 0 and change.judgement is Judgement.NOT_JUDGED):
+        return ()
     text, tone = _MARKS[change.judgement]
-    return text.format(format_difference(change.percent).replace("-", "−")), tone
+    return ((text.format(format_difference(change.percent).replace("-", "−")), tone),)
 
 
 def _published_table(comparison: Comparison, index: int, column: PublishedColumn) -> Table:
@@ -192,7 +196,10 @@ def _shape_cell(cell: ShapeCell) -> TextCell:
 
 
 def _interval(interval: Interval | None) -> tuple[tuple[str, Tone], ...]:
-    return _details(f"{format_number(interval.low)} – {format_number(interval.high)}") if interval is not None else ()
+    """The interval as a detail; one without width says no more than the value."""
+    if interval is None or interval.low == interval.high:
+        return ()
+    return _details(f"{format_number(interval.low)} – {format_number(interval.high)}")
 
 
 def _own_remark(line: MetricLine) -> str:

@@ -11,8 +11,9 @@ from labconsole.analysis.figures import NO_FIGURE, format_duration, format_figur
 from labconsole.analysis.parameters import ParameterValue, describe_parameters, value_text
 from labconsole.report.document import Align, Block, Fact, Facts, Head, Heading, Paragraph, Table, TextCell, Tone
 from labconsole.report.material import Material
-from labconsole.report.result_tables import parameter_tables
+from labconsole.report.result_tables import column_head, parameter_tables, parts
 from labconsole.store.records import RunRow, RunStatus
+from labconsole.trial import Event, Verdict
 
 EVIDENCE = (
     "Everything that the database holds of a run (parameters, seed, provenance, events, figures, verdicts, and the "
@@ -44,13 +45,14 @@ _NEGOTIATED = {"container": "Peer (AMQP container)", "product": "Broker", "versi
 _NEGOTIATED |= {"tls": "TLS version, as negotiated", "cipher": "Cipher suite, as negotiated"}
 """What events of a run say of the other end, by the keys of their data."""
 _MOST_VALUES = 3
+_VERDICTS = "Verdicts, drawn from recorded evidence"
 
 
 def parameter_blocks(material: Material) -> Iterator[Block]:
     """What differs between the columns, what is changed from its default, and the rest, compactly."""
-    yield from parameter_tables(material.comparison)
+    yield from parameter_tables(material.measured)
     groups = material.groups
-    differing = {line.name for line in material.comparison.parameters if line.differs} if len(groups) > 1 else set()
+    differing = {line.name for line in material.measured.parameters if line.differs} if len(groups) > 1 else set()
     model = material.trial.parameters if material.trial is not None else None
     same = [value for value in describe_parameters(groups[0].parameters, model) if value.name not in differing]
     changed = [value for value in same if value.changed]
@@ -60,7 +62,8 @@ def parameter_blocks(material: Material) -> Iterator[Block]:
     others = [value for value in same if not value.changed]
     if others:
         yield Heading("At their defaults" if model is not None else "Parameters, as stored")
-        yield Facts(tuple(Fact(value.title, _with_unit(value)) for value in others if value.text != NO_FIGURE))
+        told = tuple(Fact(value.title, _with_unit(value)) for value in others if value.text != NO_FIGURE)
+        yield Facts(told, compact=True)
         unset = [value.title for value in others if value.text == NO_FIGURE]
         if unset:
             yield Paragraph(f"Not set: {', '.join(unset)}.", Tone.MUTED)
@@ -71,27 +74,35 @@ def run_list(rows: Sequence[RunRow]) -> Table:
     heads = (
         Head("Run", "", Align.LEFT, 0.5),
         Head("Scenario", "", Align.LEFT, 2.0),
-        Head("Repeat", "", Align.RIGHT, 0.6),
-        Head("Status", "", Align.LEFT, 1.7),
-        Head("Started", "UTC", Align.LEFT, 1.4),
-        Head("Duration", "", Align.RIGHT, 0.9),
-        Head("Seed", "", Align.RIGHT, 1.0),
+        Head("Repeat", "", Align.RIGHT, 0.7),
+        Head("Status", "", Align.LEFT, 1.3),
+        Head("Started", "UTC", Align.LEFT, 2.1),
+        Head("Duration", "", Align.RIGHT, 1.0),
+        Head("Seed", "", Align.RIGHT, 1.3),
     )
     return Table("The runs of this report", heads, tuple(map(_run_cells, rows)))
 
 
-def verdict_table(material: Material) -> Table | None:
-    """What passed and failed, over the repeats of each column; None where no trial gave a verdict."""
-    rows = [cells for group in material.groups for cells in _verdict_rows(material, group)]
-    if not rows:
-        return None
-    heads = (
-        Head("Scenario", "", Align.LEFT, 1.2),
-        Head("Verdict", "", Align.LEFT, 1.5),
-        Head("Result", "", Align.LEFT, 0.8),
-        Head("Reason", "", Align.LEFT, 2.2),
-    )
-    return Table("Verdicts, drawn from recorded evidence", heads, tuple(rows))
+def verdict_tables(material: Material) -> list[Table]:
+    """What passed and failed: of a single run with the reasons, otherwise counted over the repeats of each column."""
+    if len(material.rows) == 1:
+        rows = tuple(map(_verdict_cells, material.details[0].verdicts))
+        heads = (
+            Head("Verdict", "", Align.LEFT, 1.5),
+            Head("Result", "", Align.LEFT, 0.6),
+            Head("Reason", "", Align.LEFT, 2.4),
+        )
+        return [Table(_VERDICTS, heads, rows)] if rows else []
+    columns = [_verdicts(material, group) for group in material.groups]
+    names = dict.fromkeys(name for verdicts in columns for name in verdicts)
+    tables = []
+    for part in parts(material.measured) if names else ():
+        rows = tuple(
+            (TextCell(name, Tone.STRONG), *(_counted(columns[index].get(name, [])) for index in part)) for name in names
+        )
+        columns_heads = (column_head(material.measured, index, Align.LEFT) for index in part)
+        tables.append(Table(_VERDICTS, (Head("Verdict", "", Align.LEFT, 1.5), *columns_heads), rows))
+    return tables
 
 
 def site_table(material: Material) -> Table | None:
@@ -145,7 +156,7 @@ def evidence_table(material: Material) -> Table:
     heads = (
         Head("Run", "", Align.LEFT, 0.5),
         Head("SHA-256 digest", "UUID of the run", Align.LEFT, 4.0),
-        Head("Sealed", "UTC", Align.LEFT, 1.4),
+        Head("Sealed", "UTC", Align.LEFT, 1.5),
     )
     return Table("Evidence digests", heads, tuple(rows))
 
@@ -180,24 +191,41 @@ def _run_cells(row: RunRow) -> tuple[TextCell, ...]:
     )
 
 
-def _verdict_rows(material: Material, group: RunGroup) -> Iterator[tuple[TextCell, ...]]:
-    verdicts = [verdict for run in group.used for verdict in material.detail(run.id).verdicts]
-    for name in dict.fromkeys(verdict.name for verdict in verdicts):
-        of_name = [verdict for verdict in verdicts if verdict.name == name]
-        counts = Counter(verdict.result for verdict in of_name)
-        bad = [verdict for verdict in of_name if verdict.result != "pass"]
-        texts = [f"{count} of {len(of_name)} {result}" for result, count in counts.items()]
-        result = ", ".join(texts) if len(of_name) > 1 else of_name[0].result
-        yield (
-            TextCell(group.title, Tone.STRONG),
-            TextCell(name),
-            TextCell(f"▼ {result}" if bad else f"✓ {result}", Tone.BAD if bad else Tone.GOOD),
-            TextCell((bad or of_name)[0].reason),
-        )
+def _verdicts(material: Material, group: RunGroup) -> dict[str, list[Verdict]]:
+    """The verdicts of a column's runs by name."""
+    found: dict[str, list[Verdict]] = {}
+    for run in group.used:
+        for verdict in material.detail(run.id).verdicts:
+            found.setdefault(verdict.name, []).append(verdict)
+    return found
+
+
+def _verdict_cells(verdict: Verdict) -> tuple[TextCell, ...]:
+    return (
+        TextCell(verdict.name, Tone.STRONG),
+        _result(verdict.result == "pass", verdict.result),
+        TextCell(verdict.reason),
+    )
+
+
+def _counted(verdicts: Sequence[Verdict]) -> TextCell:
+    """How many of a column's verdicts passed, and why the first of the others did not."""
+    if not verdicts:
+        return TextCell(NO_FIGURE, Tone.MUTED)
+    others = [verdict for verdict in verdicts if verdict.result != "pass"]
+    counts = Counter(verdict.result for verdict in verdicts)
+    text = ", ".join(f"{count} of {len(verdicts)} {result}" for result, count in counts.items())
+    return _result(not others, text, tuple((verdict.reason, Tone.MUTED) for verdict in others[:1]))
+
+
+def _result(passed: bool, text: str, details: tuple[tuple[str, Tone], ...] = ()) -> TextCell:
+    return TextCell(f"✓ {text}" if passed else f"▼ {text}", Tone.GOOD if passed else Tone.BAD, details)
 
 
 def _environment(provenance: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    for key, value in provenance.items():
+    order = list(_TITLES)
+    for key in sorted(provenance, key=lambda key: order.index(key) if key in order else len(order)):
+        value = provenance[key]
         if key in _OF_ONE_RUN:
             continue
         if key == "packages" and isinstance(value, Mapping):
@@ -211,10 +239,10 @@ def _environment(provenance: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             yield _TITLES.get(key, key.replace("_", " ")), text
 
 
-def _negotiated(events: Sequence[Any]) -> Iterator[tuple[str, str]]:
+def _negotiated(events: Sequence[Event]) -> Iterator[tuple[str, str]]:
     for event in events:
         for key, title in _NEGOTIATED.items():
-            if key in event.data:
+            if event.data.get(key):
                 yield title, _text(event.data[key])
 
 
@@ -228,4 +256,6 @@ def _over_runs(values: Mapping[str, Sequence[int]], everything: int) -> str:
 
 
 def _text(value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(f"{item:g}" if isinstance(item, float) else _text(item) for item in value)
     return value if isinstance(value, str) else value_text(value)
