@@ -117,8 +117,8 @@ def _cover(material: Material, request: ReportRequest, database: str) -> Iterato
     ended = [row.ended for row in rows if row.ended is not None]
     if started and ended:
         first, last = min(started), max(ended)
-        end = f"{last:%H:%M}" if first.date() == last.date() else f"{last:%Y-%m-%d %H:%M}"
-        yield Fact("Measured", f"{first:%Y-%m-%d %H:%M} – {end} UTC")
+        end = f"{last:%H:%M:%S}" if first.date() == last.date() else f"{last:%Y-%m-%d %H:%M:%S}"
+        yield Fact("Measured", f"{first:%Y-%m-%d %H:%M:%S} – {end} UTC")
     yield Fact("Place", request.place or _places(material))
     hosts = dict.fromkeys(str(detail.provenance["host"]) for detail in material.details if "host" in detail.provenance)
     if hosts:

@@ -69,7 +69,7 @@ def bar_chart(title: str, unit: str, bars: Sequence[Bar], width: float = NARROW)
     reach = [bar.value for bar in bars] + [
         end for bar in bars if bar.interval for end in (bar.interval.low, bar.interval.high)
     ]
-    low, high = round_range(min(0.0, *reach), max(0.0, *reach))
+    low, high = round_range(min(reach), max(reach))
     value_width = max(text_width(format_number(bar.value)) for bar in bars) + 6
     top, bottom = 18.0, 14.0
     height = top + _ROW * len(bars) + bottom
@@ -83,7 +83,7 @@ def bar_chart(title: str, unit: str, bars: Sequence[Bar], width: float = NARROW)
 
 
 def line_chart(title: str, x_title: str, unit: str, lines: Sequence[Line]) -> str:
-    """Lines on linear axes, y from zero where that is not far, each reduced to a few hundred points."""
+    """Lines on linear axes, y from zero on, each reduced to a few hundred points."""
     reduced = [Line(one.style, one.label, *thinned(one.x, one.y)) for one in lines]
     xs, ys = np.concatenate([one.x for one in reduced]), np.concatenate([one.y for one in reduced])
     frame = _Frame.beside(lines, WIDE, 0.29 * WIDE)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -27,9 +28,11 @@ _STANDARDS: Any = ["a-2a", "ua-1"]
 """PDF/UA-1 comes with it: whoever reads with a screen reader gets alternative texts and an order."""
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ufffe\uffff]")
+_UNSET = re.compile(r'the text `"(.+?)"` could not be displayed')
+"""How typst names what it has no glyph for."""
 
 Sign = Callable[[bytes], bytes]
-"""Puts a signature on a PDF (`labconsole.report.signing.PdfSigner.sign`)."""
+"""Puts a signature on a PDF (`labconsole.report.signing.sign_pdf`, with its signer)."""
 
 
 class Paper(StrEnum):
@@ -98,8 +101,9 @@ def _compiled(
         sys_inputs={
             "document": json.dumps(_settable(document.as_json()), ensure_ascii=False),
             "paper": paper.value,
-            "remarks": json.dumps(remarks, ensure_ascii=False),
-            "standard": f"This document is {standard}, tagged for screen readers." if archival else standard,
+            "remarks": json.dumps(
+                [f"This document is {ARCHIVAL}, tagged for screen readers."] if archival else remarks
+            ),
         },
     )
     timestamp = int(document.generated.timestamp())
@@ -110,11 +114,14 @@ def _compiled(
 
 def _why_plain(message: str) -> str:
     """What typst says against PDF/A, for the maker of the report."""
-    unset = re.search(r'the text `"(.*)"`', message)
-    what = f"the character {unset[1]} is in none of the fonts that come with the console" if unset else message
+    unset = _UNSET.search(message)
+    if unset is None:
+        return f"This document is {PLAIN} and not {ARCHIVAL}: {message}."
+    character = unset[1][0]
     return (
-        f"This document is {PLAIN} and not {ARCHIVAL}: {what}, so that fonts of the computer it was made on stand in "
-        "where they have such characters."
+        f"This document is {PLAIN} and not {ARCHIVAL}: no font of the console has "
+        f"{unicodedata.name(character, 'the character')} (U+{ord(character):04X}). Fonts of the computer that it was "
+        "made on stand in; what they lack too shows as a box."
     )
 
 

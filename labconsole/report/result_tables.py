@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from labconsole.analysis.change import FEW_REPEATS
+from labconsole.analysis.caveats import thin
 from labconsole.analysis.comparison import Cell, Change, Comparison, Judgement, MetricLine, RunGroup, counterpart
 from labconsole.analysis.figures import NO_FIGURE, format_difference, format_number
 from labconsole.analysis.intervals import Interval
@@ -12,7 +12,7 @@ from labconsole.analysis.published import PublishedColumn
 from labconsole.analysis.table_shape import FilledTable, ShapeCell
 from labconsole.report.document import Align, Head, Table, TextCell, Tone
 from labconsole.store.records import RunRow
-from labconsole.trial import Direction
+from labconsole.trial import Direction, Metric, MetricKind
 
 MOST_COLUMNS = 5
 """Columns of figures that stand beside each other on a page; more are told in several tables."""
@@ -39,7 +39,7 @@ def run_table(comparison: Comparison, run: RunRow) -> Table:
         metric = run.metrics[line.name]
         rows.append(
             (
-                TextCell(line.kind.title, Tone.STRONG, _details(_DIRECTIONS[line.kind.direction], _own_remark(line))),
+                TextCell(line.kind.title, Tone.STRONG, _details(_own_remark(line.kind, metric))),
                 TextCell(format_number(metric.value)),
                 TextCell(metric.unit),
                 TextCell(f"{metric.samples:,}" if metric.samples else NO_FIGURE, Tone.MUTED),
@@ -202,9 +202,11 @@ def _interval(interval: Interval | None) -> tuple[tuple[str, Tone], ...]:
     return _details(f"{format_number(interval.low)} – {format_number(interval.high)}")
 
 
-def _own_remark(line: MetricLine) -> str:
-    """What must be known of a figure of one run: that it is one run stands in the report as a whole."""
-    return "; ".join(part for part in line.remark.split("; ") if part != FEW_REPEATS)
+def _own_remark(kind: MetricKind, metric: Metric) -> str:
+    """What must be known of one figure; what holds for the run as a whole stands in the summary."""
+    if kind.quantile is not None and thin(metric.samples, kind.quantile):
+        return "too few samples beyond the percentile"
+    return ""
 
 
 def _details(*texts: str) -> tuple[tuple[str, Tone], ...]:

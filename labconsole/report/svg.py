@@ -42,11 +42,10 @@ class Axis:
 
 
 def round_range(low: float, high: float) -> tuple[float, float]:
-    """A linear range that holds both, begins at 0 where that is not far, and ends at a round value."""
-    if low >= 0 and low < 0.6 * high:
-        low = 0.0
-    if high <= low:
-        low, high = (0.0, 1.0) if high == 0 else (min(0.0, low), max(0.0, high) or low + 1)
+    """A linear range that holds zero and both, and ends at round values."""
+    low, high = min(0.0, low), max(0.0, high)
+    if low == high:
+        return 0.0, 1.0
     step = _step(high - low, 5)
     return math.floor(low / step + 1e-9) * step, math.ceil(high / step - 1e-9) * step
 
