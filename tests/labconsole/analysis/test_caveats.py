@@ -1,0 +1,43 @@
+"""What a reader of a run's figures is told."""
+
+from __future__ import annotations
+
+import pytest
+
+from labconsole.analysis.caveats import caveats, link_bound, link_share, thin
+from labconsole.store.records import RunStatus
+from labconsole.trial import LINK_RATE, LINK_USE
+from tests.helpers.post import run
+
+
+@pytest.mark.parametrize(
+    ("samples", "quantile", "expected"),
+    [
+        (1000, 0.99, False),
+        (999, 0.99, True),
+        (10_000, 0.999, False),
+        (9_999, 0.999, True),
+        (100, 0.9, False),
+        (20, 0.5, False),
+        (0, 0.5, True),
+        (200, 0.01, True),
+    ],
+)
+def test_ten_samples_must_lie_beyond_a_percentile(samples: int, quantile: float, expected: bool) -> None:
+    assert thin(samples, quantile) is expected
+
+
+def test_a_run_that_fills_its_link_is_link_bound_and_the_link_is_named() -> None:
+    parameters = {"letters": 10, LINK_RATE: 2.0}
+    bound = run(1, "open", {LINK_USE: 92.4}, parameters=parameters)
+    assert link_bound(bound) and link_share([bound]) == "92 % of 2 Mbit/s"
+    assert caveats(bound) == ("Link-bound: 92 % of 2 Mbit/s, so the figures tell of the link.",)
+    assert link_share([bound, run(2, "open", {LINK_USE: 80.4}, parameters=parameters)]) == "86 % of 2 Mbit/s"
+    assert link_share([run(1, "open", {LINK_USE: 92.0})]) == "92 % of its link"
+    assert not link_bound(run(1, "open", {LINK_USE: 79.9})) and not link_bound(run(1, "open", {}))
+
+
+def test_warnings_of_the_trial_come_first_and_the_end_of_the_run_last() -> None:
+    found = caveats(run(7, "open", {}, warnings=("Closed loop.",), status=RunStatus.INTERRUPTED))
+    assert found == ("Closed loop.", "Run 7 is interrupted: its figures cover what was sampled until then.")
+    assert caveats(run(7, "open", {})) == ()

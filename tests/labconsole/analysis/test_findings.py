@@ -1,0 +1,125 @@
+"""Findings: which pairs they are on, what they say, and the figures that they rest on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from labconsole.analysis.comparison import Column, compare, group_repeats
+from labconsole.analysis.findings import findings
+from labconsole.store.records import RunRow
+from labconsole.trial import LINK_RATE, LINK_USE, Parameters, Trial
+from tests.helpers.post import SCENARIOS, PostTrial, published, repeats, run
+
+QUICK = (100.0, 104.0, 96.0, 102.0, 98.0)
+FOURTH = tuple(value / 4 for value in (101.0, 103.0, 97.0, 99.0, 100.0))
+ALMOST = (98.0, 101.0, 94.0, 103.0, 95.0)
+A_TENTH_LESS = tuple(value * 0.9 for value in (100.5, 99.5, 100.0, 100.2, 99.8))
+
+
+def told(runs: Sequence[RunRow], *more: Column, baseline: int = 0, trial: Trial[Parameters] | None = None) -> list[str]:
+    trial = trial or PostTrial()
+    comparison = compare((*group_repeats(runs), *more), trial, baseline=baseline)
+    return [finding.sentence for finding in findings(comparison, trial)]
+
+
+def test_no_significant_difference_is_said_with_the_ratio_and_its_interval() -> None:
+    [sentence] = told([*repeats(1, "open", "rate", QUICK), *repeats(6, "sealed", "rate", ALMOST)])
+    assert sentence == (
+        "sealed against open: no significant difference in rate (ratio 0.98, 95 % interval 0.93–1.03, 5 runs each)"
+    )
+
+
+def test_a_large_change_is_a_factor_and_a_small_one_a_percentage() -> None:
+    [factor] = told([*repeats(1, "open", "rate", QUICK), *repeats(6, "sealed", "rate", FOURTH)])
+    assert factor == "sealed against open: rate is lower by a factor 4.0 (95 % interval 3.8–4.2, 5 runs each)"
+    [back] = told([*repeats(1, "open", "rate", FOURTH), *repeats(6, "sealed", "rate", QUICK)])
+    assert back == "sealed against open: rate is higher by a factor 4.0 (95 % interval 3.8–4.2, 5 runs each)"
+    steady = repeats(1, "open", "rate", (100.5, 99.5, 100.0, 100.2, 99.8))
+    [percent] = told([*steady, *repeats(6, "sealed", "rate", A_TENTH_LESS)])
+    assert percent == "sealed against open: rate is lower by 10.0 % (95 % interval 9.5–10.5 %, 5 runs each)"
+
+
+def test_one_run_is_told_without_an_interval_and_not_as_a_judgement() -> None:
+    runs = [run(1, "open", {"rate": 100}), run(2, "sealed", {"rate": 25})]
+    [finding] = findings(compare(group_repeats(runs), PostTrial()), PostTrial())
+    assert finding.sentence == "sealed against open: rate is lower by a factor 4.0 (one run each: no interval)"
+    assert not finding.judged
+
+
+def test_few_runs_have_an_interval_but_are_not_judged() -> None:
+    runs = [*repeats(1, "open", "rate", QUICK), *repeats(6, "sealed", "rate", FOURTH[:3])]
+    [finding] = findings(compare(group_repeats(runs), PostTrial()), PostTrial())
+    assert finding.sentence.endswith("5 and 3 runs, not judged: fewer than 5 repeats)") and not finding.judged
+
+
+def test_each_step_is_told_against_the_first_and_against_the_one_below() -> None:
+    runs = [
+        *repeats(1, "open", "rate", QUICK),
+        *repeats(6, "sealed", "rate", FOURTH),
+        *repeats(11, "stamped", "rate", FOURTH),
+    ]
+    pairs = [sentence.partition(":")[0] for sentence in told(runs)]
+    assert pairs == ["sealed against open", "stamped against open", "stamped against sealed"]
+    assert [sentence.partition(":")[0] for sentence in told(runs, baseline=2)] == pairs
+
+
+def test_what_a_finding_says_is_what_the_table_says_with_that_baseline() -> None:
+    runs = [
+        *repeats(1, "open", "rate", QUICK),
+        *repeats(6, "sealed", "rate", FOURTH),
+        *repeats(11, "stamped", "rate", ALMOST),
+    ]
+    [sentence] = [sentence for sentence in told(runs) if sentence.startswith("stamped against sealed")]
+    cell = compare(group_repeats(runs), PostTrial(), baseline=1).metrics[0].cells[2]
+    assert cell.change is not None and f"higher by a factor {cell.change.ratio:.1f}" in sentence
+
+
+def test_where_the_trial_knows_no_pair_a_column_stands_against_the_baseline_by_its_title() -> None:
+    class Silent(PostTrial):
+        def contrast(self, reference: Parameters, other: Parameters) -> str:
+            return ""
+
+    runs = [*repeats(1, "open", "rate", QUICK), *repeats(6, "more", "rate", FOURTH)]
+    [sentence] = told(runs, trial=Silent())
+    assert sentence.startswith("more against open: rate is lower by a factor 4.0")
+
+
+def test_the_same_contrast_twice_is_told_with_the_columns_it_is_on() -> None:
+    runs = [
+        run(10 * campaign + index, name, {"rate": 100 - 40 * index}, campaign_id=campaign, campaign=season)
+        for campaign, season in ((1, "Spring"), (2, "Autumn"))
+        for index, name in enumerate(("open", "sealed"))
+    ]
+    pairs = [sentence.rpartition(": rate")[0] for sentence in told(runs)]
+    assert pairs[0] == "sealed · Spring: sealed against open"
+    assert "sealed · Autumn: sealed against open" in pairs
+
+
+def test_a_column_of_an_older_version_of_the_trial_is_told_against_the_baseline() -> None:
+    older = [run(2, "old", {"rate": 50}, parameters={"envelopes": 3})]
+    [sentence] = told([run(1, "open", {"rate": 100}), *older])
+    assert sentence.startswith("old against open: rate is lower by a factor 2.0")
+
+
+def test_a_link_bound_column_is_told_with_its_link() -> None:
+    parameters = {**SCENARIOS["sealed"], LINK_RATE: 2.0}
+    runs = [run(1, "open", {"rate": 100}), run(2, "sealed", {"rate": 50, LINK_USE: 92.0}, parameters=parameters)]
+    assert "sealed is link-bound: 92 % of 2 Mbit/s" in told(runs)
+
+
+def test_published_figures_are_counted_and_those_outside_are_named() -> None:
+    runs = [*repeats(1, "open", "rate", QUICK), *repeats(6, "sealed", "rate", FOURTH)]
+    inside = published({"rate": 25.0}, {"sealed": True}, title="Gazette, sealed")
+    outside = published({"rate": 120.0, "lost": 3}, {"sealed": False}, title="Gazette, open")
+    sentences = told(runs, inside, outside)
+    assert "The intervals measured for the same scenarios hold 1 of 2 published figures" in sentences
+    [named] = [sentence for sentence in sentences if "lies outside" in sentence]
+    assert named == (
+        "open: the published rate of 120 letters/s lies outside the measured interval 96–104 letters/s "
+        "(5 runs; Gazette, open)"
+    )
+
+
+def test_nothing_is_found_where_nothing_can_be() -> None:
+    assert told([run(1, "open", {"rate": 100})]) == []
+    assert told([run(1, "open", {"lost": 0}), run(2, "sealed", {"lost": 0})]) == []
