@@ -1,0 +1,171 @@
+"""`labconsole compare` on runs of a stored campaign: the table, its exports, and one sentence for each mistake."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from labconsole.cli.main import main
+from labconsole.engine.containment import this_process
+from labconsole.store.records import NewCampaign, NewScenario, RunStatus
+from labconsole.store.store import Store
+from labconsole.trial import Direction, Evaluation, Metric
+from labconsole_amqp.parameters import AmqpParameters
+
+NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
+KIND = "amqp.messaging"
+THROUGHPUT = {1: 1000.0, 2: 990.0, 3: 250.0}
+PUBLISHED = "swim-within-malaysia-small"
+
+Compare = Callable[..., tuple[int, str, str]]
+
+
+class Filled:
+    """A database with runs that have figures, but no samples."""
+
+    def __init__(self, path: Path) -> None:
+        self.store = Store.open(path)
+
+    def campaign(self, repeats: int, *tests: int, kind: str = KIND) -> list[int]:
+        """Finished runs of these tests, in interleaved order; each repeat is a little faster."""
+        order = tuple((index, repeat) for repeat in range(1, repeats + 1) for index in range(len(tests)))
+        scenarios = tuple(NewScenario(f"Test {test}", kind, parameters(test)) for test in tests)
+        run_ids = self.queued(NewCampaign("demo", "Demo", "", 7, scenarios, order))
+        for run_id, (index, repeat) in zip(run_ids, order, strict=True):
+            self.store.run_started(run_id, this_process(), {}, ["Closed loop: latency includes queueing."], NOW)
+            throughput = Metric("throughput", THROUGHPUT[tests[index]] + 2 * repeat, "msg/s", Direction.HIGHER, 500)
+            cpu = Metric("cpu_per_message", 40.0 + repeat, "us", Direction.LOWER, 500, {"role": "sender"})
+            self.store.replace_evaluation(run_id, Evaluation((throughput, cpu)))
+            self.store.run_ended(run_id, RunStatus.FINISHED, "", NOW)
+        return run_ids
+
+    def queued(self, campaign: NewCampaign) -> list[int]:
+        """Runs that this process owns, and that have not begun."""
+        return self.store.add_campaign(campaign, this_process(), NOW)
+
+
+def parameters(test: int) -> Mapping[str, Any]:
+    values: Mapping[str, Any] = AmqpParameters.model_validate({"test": test, "payload": "small"}).model_dump(
+        mode="json"
+    )
+    return values
+
+
+@pytest.fixture
+def filled(tmp_path: Path) -> Iterator[Filled]:
+    database = Filled(tmp_path / "runs.db")
+    yield database
+    database.store.close()
+
+
+@pytest.fixture
+def compare(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Compare:
+    """Runs the command in this process; gives exit code, output, messages."""
+
+    def command(*arguments: object) -> tuple[int, str, str]:
+        code = main(["compare", *map(str, arguments), "--db", str(tmp_path / "runs.db")])
+        return (code, *capsys.readouterr())
+
+    return command
+
+
+def test_repeats_stand_in_columns_with_differences_intervals_and_findings(filled: Filled, compare: Compare) -> None:
+    run_ids = filled.campaign(5, 1, 2, 3)
+    code, shown, errors = compare(*run_ids, "--baseline", run_ids[0])
+    assert (code, errors) == (0, "")
+    lines = shown.splitlines()
+    assert lines[0].split() == ["Differs", "Unit", "Test", "1", "Test", "2", "Test", "3"]
+    assert ["Test", "1", "2", "3"] in [line.split() for line in lines], "the parameter in which they differ"
+    [throughput] = [line for line in lines if line.startswith("Message throughput ↑")]
+    assert " 1,006 " in throughput and "(-74.6 %; -74.9 to -74.2) worse" in throughput
+    assert any(line.startswith("CPU per message (role sender) ↓") for line in lines)
+    assert any(line.startswith("- Signing against TLS: message throughput is lower by a factor 3.9") for line in lines)
+    assert "Closed loop: latency includes queueing (all columns)." in lines
+    assert any("Holm's correction over" in line for line in lines)
+
+
+def test_published_figures_stand_beside_the_runs(filled: Filled, compare: Compare) -> None:
+    code, shown, _ = compare(*filled.campaign(5, 1), "--published", f"{PUBLISHED}/test-1")
+    assert code == 0 and "published" in shown
+    [throughput] = [line for line in shown.splitlines() if line.startswith("Message throughput ↑")]
+    assert "1,425 (+41.7 %" in throughput and " outside" in throughput
+    assert "different origins: measured, published" in throughput
+    assert "hold 0 of 1 published figures" in shown
+
+
+def test_a_baseline_that_is_not_among_the_runs_becomes_the_first_column(filled: Filled, compare: Compare) -> None:
+    first = filled.campaign(1, 1, 2)
+    code, printed, _ = compare(first[1], "--baseline", first[0], "--json")
+    found = json.loads(printed)
+    assert (code, found["baseline"]) == (0, 0)
+    assert [column["runs"] for column in found["columns"]] == [[first[0]], [first[1]]]
+    cell = found["metrics"][0]["cells"][1]
+    assert (cell["interval"], cell["change"]["interval"], cell["change"]["p"]) == (None, None, None)
+    assert cell["change"]["note"] == "one run: no interval"
+    assert "One run: no interval (all columns)." in found["notes"]
+
+
+def test_json_and_csv_hold_what_the_table_shows(filled: Filled, compare: Compare, tmp_path: Path) -> None:
+    run_ids = filled.campaign(5, 1, 3)
+    code, printed, _ = compare(*run_ids, "--json", "--csv", tmp_path / "comparison.csv")
+    found = json.loads(printed)
+    assert code == 0 and [line["name"] for line in found["metrics"]] == ["throughput", "cpu_per_message{role=sender}"]
+    change = found["metrics"][0]["cells"][1]["change"]
+    assert change["judgement"] == "worse" and change["interval"][0] < change["ratio"] < change["interval"][1]
+    assert found["findings"][0]["judged"] is True
+    with (tmp_path / "comparison.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["scenario"] for row in rows] == ["Test 1", "Test 3"] * 2
+    assert float(rows[1]["ratio"]) == change["ratio"]
+
+
+def test_each_run_can_be_a_column(filled: Filled, compare: Compare) -> None:
+    run_ids = filled.campaign(2, 1)
+    _, printed, _ = compare(*run_ids, run_ids[0], "--each", "--json")
+    assert [column["title"] for column in json.loads(printed)["columns"]] == ["Test 1 · run 1", "Test 1 · run 2"]
+
+
+def test_runs_of_different_kinds_show_what_they_share(filled: Filled, compare: Compare) -> None:
+    run_ids = filled.campaign(1, 1) + filled.campaign(1, 2, kind="nobody.installed")
+    code, shown, _ = compare(*run_ids)
+    assert code == 0 and "Runs of different trials: only the metrics they share are shown." in shown
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ((1, 77), "There is no run 77 in "),
+        ((1, "--baseline", 78), "There is no run 78 in "),
+        ((1, 2), "Run 2 is still queued: compare it once it has ended, or leave it out."),
+        ((1, "--published", "swim-within-malaysa-small"), "There are no published figures swim-within-malaysa-small"),
+        ((1, "--published", "nothing"), PUBLISHED),
+    ],
+)
+def test_a_mistake_is_one_sentence(
+    filled: Filled, compare: Compare, arguments: tuple[object, ...], sentence: str
+) -> None:
+    filled.campaign(1, 1)
+    filled.queued(NewCampaign("demo", "Demo", "", 7, (NewScenario("Test 1", KIND, parameters(1)),), ((0, 1),)))
+    code, shown, errors = compare(*arguments)
+    assert (code, shown) == (1, "") and errors.startswith("labconsole: ") and sentence in errors
+    assert len(errors.splitlines()) == 1
+
+
+def test_a_file_that_cannot_be_written_is_said_and_nothing_half_is_left(
+    filled: Filled, compare: Compare, tmp_path: Path
+) -> None:
+    (tmp_path / "taken").write_text("not a directory")
+    code, _, errors = compare(*filled.campaign(1, 1), "--csv", tmp_path / "taken" / "comparison.csv")
+    assert code == 1 and "cannot be written" in errors
+    assert (tmp_path / "taken").read_text() == "not a directory"
+
+
+def test_no_database_is_said_and_none_is_made(compare: Compare, tmp_path: Path) -> None:
+    code, _, errors = compare(1)
+    assert code == 1 and "There is no database" in errors and not (tmp_path / "runs.db").exists()
