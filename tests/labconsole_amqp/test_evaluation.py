@@ -11,13 +11,15 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from labconsole.trial import Evaluation, Event, Level
+from labconsole.trial import LINK_USE, Direction, Evaluation, Event, Level, Origin
 from labconsole_amqp.curves import curves
 from labconsole_amqp.envelope import message_number
 from labconsole_amqp.evaluation import evaluate
+from labconsole_amqp.metrics import METRICS
 from labconsole_amqp.parameters import AmqpParameters
 from labconsole_amqp.samples import CONNECTED, OUTCOMES, RECEIVED, SENT, WALL_OFFSET, WORK_DONE, End
 from labconsole_amqp.sealing import Outcome
+from labconsole_amqp.trial import AmqpTrial
 
 MS = 1_000_000
 EPOCH_MS = 1_700_000_000_000
@@ -180,6 +182,14 @@ def test_a_refused_copy_does_not_take_the_rank_of_a_genuine_message_with_the_sam
     assert {metric.samples for metric in result.metrics if metric.name == "latency_mean"} == {2}
 
 
+def test_good_messages_come_before_refused_ones_of_the_same_stamp_also_where_nothing_is_missing() -> None:
+    sent = sent_table(np.array([10 * MS, 10 * MS + 5000]))
+    received = received_table(np.array([20 * MS, 30 * MS]), np.full(2, EPOCH_MS + 10))
+    received["outcome"][0] = OUTCOMES.index(Outcome.SIGNATURE_WRONG)
+    tables = Tables({("sent", "sender-0"): sent, ("received", "receiver-0"): received})
+    assert figures(evaluate(AmqpParameters(test=3, count=2), tables, ended()))["latency_mean"] == 20.0
+
+
 def test_several_senders_and_receivers_are_joined_by_sender_and_sequence() -> None:
     sent_ns = np.arange(50) * MS
     everything = np.array([message_number(sender, seq) for seq in range(50) for sender in (0, 1)])
@@ -219,6 +229,38 @@ def test_the_source_s_figures_by_its_own_arithmetic() -> None:
     assert found["receive_duration"] == pytest.approx(7.017)
     assert found["throughput"] == pytest.approx(1_425.11, abs=0.1)
     assert found["receiver_link_time"] == pytest.approx(5.0)
+
+
+def test_link_use_is_received_bits_over_the_stated_rate() -> None:
+    """Within Malaysia, large payload, Test 4: 1,000 messages of 43,601 bytes in 189 s are 92 % of 2 Mbit/s."""
+    sent = sent_table(np.linspace(0, 180_000 * MS, 1_000).astype(np.int64))
+    received = received_table(np.linspace(0, 189_000 * MS, 1_000).astype(np.int64) + MS, sent["stamp_ms"])
+    received["size"][:] = 43_601
+    tables = Tables({("sent", "sender-0"): sent, ("received", "receiver-0"): received})
+    shaped = evaluate(AmqpParameters(count=1_000, link_rate=2.0), tables, ended())
+    assert figures(shaped)[LINK_USE] == pytest.approx(92.3, abs=0.05)
+    (use,) = (metric for metric in shaped.metrics if metric.name == LINK_USE)
+    assert (use.unit, use.direction, use.origin, use.samples) == ("%", Direction.NEUTRAL, Origin.MEASURED, 1_000)
+    assert LINK_USE not in figures(evaluate(AmqpParameters(count=1_000), tables, ended()))
+    # The first 100 messages are 60 bytes each: a warm-up that does not count.
+    received["size"][:100] = 60
+    warmed = figures(evaluate(AmqpParameters(count=900, warm_up=100, link_rate=2.0), tables, ended()))
+    assert warmed[LINK_USE] == pytest.approx(92.3, abs=0.2)
+
+
+def test_the_distribution_is_that_behind_the_percentiles() -> None:
+    truth = Truth.draw(3, lost=20, repeated=10, added=10)
+    parameters = AmqpParameters(numbered=True, count=380, warm_up=20)
+    found = {metric.name: metric for metric in evaluate(parameters, truth.samples(), ended()).metrics}
+    (latency,) = AmqpTrial().distributions(parameters, truth.samples(), ended())
+    assert (latency.title, latency.unit) == ("Latency", "ms")
+    assert len(latency.values) == found["latency_mean"].samples < 380
+    assert latency.values.mean() == pytest.approx(found["latency_mean"].value)
+    for kind in METRICS:
+        if kind.quantile is not None:
+            assert np.quantile(latency.values, kind.quantile, method="inverted_cdf") == found[kind.name].value
+    assert [kind.quantile for kind in METRICS if kind.quantile] == [0.5, 0.9, 0.99, 0.999]
+    assert AmqpTrial().distributions(parameters, Tables(), []) == ()
 
 
 def test_the_warm_up_of_each_sender_does_not_count() -> None:
