@@ -105,7 +105,7 @@ def take_all(camera: Camera, window: MainWindow) -> None:
     camera.take("sidebyside")
     bring_forward(window.history_dock, focus=False)
     camera.take("history")
-    window.open_run(3)
+    window.runs.open_run(3)
     camera.settle(2.0)
     camera.take("run")
     bring_forward(window.log_dock, focus=False)

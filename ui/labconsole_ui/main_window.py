@@ -9,32 +9,31 @@ from PySide6.QtWidgets import QMainWindow, QVBoxLayout, QWidget
 from labconsole.engine.queue import QueueState
 from labconsole.plugin import load_dotted
 from labconsole.profile import list_profiles
-from labconsole.store.errors import StoreError
 from labconsole_ui import layout
 from labconsole_ui.broken_page import BrokenPage
 from labconsole_ui.campaign_watch import CampaignWatch
 from labconsole_ui.closing import CloseChoice, CloseQuestion
 from labconsole_ui.failures import FailedRuns
 from labconsole_ui.guide_page import GuidePage, guide_path
-from labconsole_ui.help_page import HelpPage, show_about
+from labconsole_ui.help_page import HelpPage
 from labconsole_ui.history.view import HistoryView
 from labconsole_ui.launcher import Launcher
 from labconsole_ui.live.dock import LiveView
 from labconsole_ui.log_pane import LogPane, LogRelay
-from labconsole_ui.menus import MenuBuilder, bring_forward
+from labconsole_ui.main_menus import build_menus
+from labconsole_ui.menus import bring_forward
 from labconsole_ui.message_bar import Message, MessageBar, Tone
 from labconsole_ui.navigation import GUIDE, HELP, START, Navigation
 from labconsole_ui.pages import Pages
 from labconsole_ui.panel import PanelContext, TrialPanel
 from labconsole_ui.queue_view import QueueView
-from labconsole_ui.runview.view import RunView
+from labconsole_ui.run_files import RunFiles
+from labconsole_ui.run_pages import RunPages
 from labconsole_ui.second_console import WindowLock
 from labconsole_ui.services import Services
-from labconsole_ui.sidebyside.view import SideBySideView
 from labconsole_ui.start_page import StartPage
 from labconsole_ui.status_bar import ConsoleStatusBar
 from labconsole_ui.theme import ThemeMode
-from labconsole_ui.words import STATUS_ICONS, number_ranges
 
 DEMO_PROFILE = "demo"
 THEME_KEY = "window/theme"
@@ -53,12 +52,13 @@ class MainWindow(QMainWindow):
         self._laid_out_width = 0
         self._question: CloseQuestion | None = None
         self._demo_runs: list[int] = []
-        self._campaigns_told: dict[tuple[int, ...], Message] = {}
         self.messages = MessageBar(theme)
         self.pages = Pages(theme)
         self.launcher = Launcher(bridge, plugins, self.messages.show_message, self)
+        self.runs = RunPages(services, self.pages, self.messages, self.open_trial, self)
+        self.files = RunFiles(services, self.messages, self)
         self.failures = FailedRuns(
-            bridge, services.reader, self.messages.show_message, self.open_run, self.launcher.run_again, self
+            bridge, services.reader, self.messages.show_message, self.runs.open_run, self.launcher.run_again, self
         )
         self.watch = CampaignWatch(bridge)
         self.navigation = Navigation(plugins, theme)
@@ -108,7 +108,7 @@ class MainWindow(QMainWindow):
                 launcher=self.launcher,
                 theme=self.services.theme,
                 state=self.services.state,
-                open_run=self.open_run,
+                open_run=self.runs.open_run,
                 show_message=self.messages.show_message,
             )
             page = self.pages.show_page(f"trial:{kind}", trial.title, icon, lambda: make_panel(context))
@@ -122,50 +122,6 @@ class MainWindow(QMainWindow):
             )
             return None
         return page if isinstance(page, TrialPanel) else None
-
-    def open_run(self, run_id: int) -> None:
-        """Open the view of one run."""
-        services, key = self.services, f"run:{run_id}"
-
-        def make() -> RunView:
-            view = RunView(services.reader, run_id, services.plugins, services.theme, services.bridge)
-            view.status_shown.connect(lambda status: self.pages.set_icon(key, *STATUS_ICONS[status]))
-            return view
-
-        self.pages.show_page(key, self.tr("Run {run}").format(run=run_id), "live", make)
-
-    def open_runs(self, run_ids: list[int]) -> None:
-        """Open the views of several runs."""
-        for run_id in run_ids:
-            self.open_run(run_id)
-
-    def compare_runs(self, run_ids: list[int]) -> None:
-        """Open the side-by-side table of several runs."""
-        services = self.services
-        numbers = number_ranges(run_ids)
-        told = self._campaigns_told.pop(tuple(run_ids), None)
-        if told is not None:
-            self.messages.withdraw(told)
-        self.pages.show_page(
-            f"compare:{','.join(map(str, run_ids))}",
-            self.tr("Compare {runs}").format(runs=numbers),
-            "compare",
-            lambda: SideBySideView(services.reader, run_ids, services.plugins, services.theme),
-        )
-
-    def use_parameters(self, run_id: int) -> None:
-        """Fill the form of a run's trial with that run's parameters."""
-        try:
-            with self.services.reader() as reader:
-                row = reader.run(run_id).row
-            panel = self.open_trial(row.kind)
-        except StoreError as error:
-            self._say_failed(str(error))
-        except KeyError:
-            self._say_failed(self.tr("The trial {kind} of this run is not installed here.").format(kind=row.kind))
-        else:
-            if panel is not None:
-                panel.use_parameters(row.parameters)
 
     def run_demo(self) -> None:
         """Run the demo campaign, with the live plots in front; its runs are compared when they are done."""
@@ -266,59 +222,23 @@ class MainWindow(QMainWindow):
             )
         self.resize(layout.first_size(self))
         layout.arrange(self, self.navigation_dock, self.live_dock, self._bottom_docks)
-        self._build_menus()
+        self._menus = build_menus(self)
         layout.restore(self, services.state)
         self._live_follows_width = layout.follows_width(services.state)
         self._laid_out_width = self.width()
         self.history_view.restore_columns(services.state.blob(HISTORY_COLUMNS_KEY))
 
-    def _build_menus(self) -> None:
-        self._menus = menus = MenuBuilder(self, self.services.theme)
-        file = menus.menu(self.tr("&File"))
-        menus.add(file, self.tr("Run the &demo"), self.run_demo, "Ctrl+D", "run")
-        file.addSeparator()
-        menus.add(file, self.tr("&Close page"), self._close_page, "Ctrl+W")
-        menus.add(file, self.tr("&Quit"), self.close, "Ctrl+Q")
-        queue = menus.menu(self.tr("&Queue"))
-        view = self.queue_view
-        menus.adopt(queue, [view.pause_action, view.cancel_action])
-        queue.addSeparator()
-        menus.adopt(queue, [view.open_action, view.repeat_action, view.remove_action, view.up_action, view.down_action])
-        queue.addSeparator()
-        menus.adopt(queue, [view.clear_action])
-        show = menus.menu(self.tr("&View"))
-        menus.add(show, self.tr("&Start page"), lambda: self.show_page(START), "Alt+Home", "home")
-        show.addSeparator()
-        menus.add_docks(show, [self.navigation_dock, self.queue_dock, self.live_dock, self.history_dock, self.log_dock])
-        menus.add(show, self.tr("&Fold the panes beneath"), lambda: layout.toggle_bottom(self), "Ctrl+J", "panes")
-        show.addSeparator()
-        menus.add(show, self.tr("&Next page"), lambda: self.pages.step(1), "Ctrl+Tab")
-        menus.add(show, self.tr("&Previous page"), lambda: self.pages.step(-1), "Ctrl+Shift+Tab")
-        show.addSeparator()
-        titles = {
-            ThemeMode.SYSTEM: self.tr("Theme of the &system"),
-            ThemeMode.LIGHT: self.tr("&Light theme"),
-            ThemeMode.DARK: self.tr("&Dark theme"),
-        }
-        menus.add_themes(show, titles, self.set_theme)
-        show.addSeparator()
-        menus.add(show, self.tr("Full &screen"), self._toggle_full_screen, "F11")
-        menus.add(show, self.tr("&Reset layout"), self.reset_layout, "Ctrl+0")
-        about = menus.menu(self.tr("&Help"))
-        menus.add(about, self.tr("&Help and shortcuts"), lambda: self.show_page(HELP), "F1", "help")
-        if guide_path() is not None:
-            menus.add(about, self.tr("Operator's &guide"), lambda: self.show_page(GUIDE), "Shift+F1", "book")
-        menus.add(about, self.tr("Folder of the &data"), self._open_data_folder, icon="folder")
-        menus.add(about, self.tr("&About"), lambda: show_about(self), icon="info")
-
     def _connect(self) -> None:
         bridge = self.services.bridge
         self.navigation.wanted.connect(self.show_page)
         self.pages.shown.connect(self.navigation.show_page)
-        self.queue_view.opened.connect(self.open_run)
-        self.history_view.open_runs.connect(self.open_runs)
-        self.history_view.compare_runs.connect(self.compare_runs)
-        self.history_view.use_parameters.connect(self.use_parameters)
+        self.queue_view.opened.connect(self.runs.open_run)
+        self.history_view.open_runs.connect(self.runs.open_runs)
+        self.history_view.compare_runs.connect(self.runs.compare_runs)
+        self.history_view.use_parameters.connect(self.runs.use_parameters)
+        self.history_view.export_wanted.connect(self.files.export)
+        self.runs.export_wanted.connect(self.files.export)
+        self.history_view.verify_wanted.connect(self.files.verify)
         self.launcher.launched.connect(self._launched)
         self.watch.done.connect(self._campaign_done)
         bridge.failed.connect(self._say_failed)
@@ -331,7 +251,7 @@ class MainWindow(QMainWindow):
         page = StartPage(services.plugins, services.bridge, services.theme, services.reader, has_demo)
         page.demo_wanted.connect(self.run_demo)
         page.page_wanted.connect(self.show_page)
-        page.run_wanted.connect(self.open_run)
+        page.run_wanted.connect(self.runs.open_run)
         return page
 
     def _open_broken(self, name: str) -> None:
@@ -349,27 +269,25 @@ class MainWindow(QMainWindow):
     def _campaign_done(self, run_ids: list[int], finished: int) -> None:
         compared = run_ids == self._demo_runs and finished > 0
         if compared:
-            self.compare_runs(run_ids)
+            self.runs.compare_runs(run_ids)
         if len(run_ids) == 1 or (compared and finished == len(run_ids)):
             return
         text = self.tr("The campaign is done: {finished} of {all} runs finished.")
         message = text.format(finished=finished, all=len(run_ids))
         tone = Tone.GOOD if finished == len(run_ids) else Tone.WARNING
-        link = (self.tr("Compare"), lambda: self.compare_runs(run_ids)) if finished and not compared else None
-        self._campaigns_told[tuple(run_ids)] = told = Message(tone, message, link=link)
-        self.messages.show_message(told)
+        self.runs.offer_comparison(tone, message, run_ids if finished and not compared else [])
 
     def _say_failed(self, sentence: str) -> None:
         self.messages.show_message(Message(Tone.BAD, sentence))
 
-    def _close_page(self) -> None:
+    def close_page(self) -> None:
         self.pages.close_page(self.pages.currentIndex())
 
-    def _toggle_full_screen(self) -> None:
+    def toggle_full_screen(self) -> None:
         if self.isFullScreen():
             self.showNormal()
         else:
             self.showFullScreen()
 
-    def _open_data_folder(self) -> None:
+    def open_data_folder(self) -> None:
         QDesktopServices.openUrl(QUrl.fromLocalFile(str(self.services.database.parent)))

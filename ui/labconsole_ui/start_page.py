@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import zip_longest
 
-from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtCore import QSize, Qt, Signal, SignalInstance
 from PySide6.QtWidgets import (
     QFrame,
     QGridLayout,
@@ -20,7 +21,7 @@ from PySide6.QtWidgets import (
 from labconsole.engine.queue import QueueState
 from labconsole.plugin import Plugin, Plugins
 from labconsole.store.reader import Reader
-from labconsole.store.records import RunRow
+from labconsole.store.records import RunRow, RunStatus
 from labconsole_ui.background import Background
 from labconsole_ui.bridge import QueueBridge
 from labconsole_ui.guide_page import guide_path
@@ -61,14 +62,13 @@ class StartPage(ScrollPage):
         column.addWidget(self._hero(has_demo))
         if plugins.found:
             column.addLayout(self._trials(plugins))
-        self._recent = QVBoxLayout()
-        self._recent.setSpacing(0)
+        self._recent = [RecentRun(theme, self.run_wanted) for _ in range(RECENT_RUNS)]
+        self._states: dict[int, QueueState] = {}
         self._recent_box = self._section(self.tr("Latest runs"), self._recent)
         self._recent_box.hide()
         column.addWidget(self._recent_box)
         column.addLayout(self._documentation())
         column.addStretch(1)
-        bridge.finished.connect(self.refresh)
         bridge.items_changed.connect(self._follow_queue)
         theme.changed.connect(self.refresh)
         self._follow_queue()
@@ -174,7 +174,7 @@ class StartPage(ScrollPage):
         line.addStretch(1)
         return line
 
-    def _section(self, title: str, content: QVBoxLayout) -> QWidget:
+    def _section(self, title: str, lines: Sequence[QWidget]) -> QWidget:
         box = QWidget()
         column = QVBoxLayout(box)
         column.setContentsMargins(0, 0, 0, 0)
@@ -184,8 +184,11 @@ class StartPage(ScrollPage):
         column.addWidget(heading)
         card = QFrame()
         card.setProperty("card", True)
-        card.setLayout(content)
+        content = QVBoxLayout(card)
         content.setContentsMargins(6, 6, 6, 6)
+        content.setSpacing(0)
+        for line in lines:
+            content.addWidget(line)
         column.addWidget(card)
         return box
 
@@ -204,30 +207,48 @@ class StartPage(ScrollPage):
                 scenario=item_name(running),
             )
         self.demo_caption.setText(text)
+        states = {item.run_id: item.state for item in items}
+        if states != self._states:
+            self._states = states
+            self.refresh()
 
     def _read_recent(self) -> list[RunRow]:
         with self._reader_factory() as reader:
             return reader.runs(limit=RECENT_RUNS, metrics=())
 
     def _show_recent(self, runs: list[RunRow]) -> None:
-        while (item := self._recent.takeAt(0)) is not None:
-            widget = item.widget()
-            if widget is not None:
-                widget.hide()
-                widget.deleteLater()
-        for run in runs:
-            self._recent.addWidget(self._run_button(run))
+        for line, run in zip_longest(self._recent, runs):
+            line.setVisible(run is not None)
+            if run is not None:
+                # The queue knows of a start before the worker has written it.
+                begun = self._states.get(run.id) is QueueState.RUNNING
+                line.show_run(run, RunStatus.RUNNING if begun else run.status)
         self._recent_box.setVisible(bool(runs))
 
-    def _run_button(self, run: RunRow) -> QToolButton:
-        button = QToolButton()
-        button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
-        button.setIcon(self._theme.icon(*STATUS_ICONS[run.status]))
-        button.setIconSize(QSize(16, 16))
-        button.setProperty("row", True)
-        parts = [f"{run.id}", run.scenario, status_word(run.status), duration(run.duration_s)]
-        button.setText("   ·   ".join(part for part in parts if part))
-        button.setToolTip(run.reason)
-        button.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        button.clicked.connect(lambda: self.run_wanted.emit(run.id))
-        return button
+
+class RecentRun(QToolButton):
+    """One line of the latest runs; a click tells `wanted` the run's id."""
+
+    def __init__(self, theme: Theme, wanted: SignalInstance) -> None:
+        super().__init__()
+        self._theme = theme
+        self._wanted = wanted
+        self._run_id = 0
+        self.setAccessibleName(self.tr("Latest run"))
+        self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        self.setIconSize(QSize(16, 16))
+        self.setProperty("row", True)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.clicked.connect(self._open)
+
+    def show_run(self, run: RunRow, status: RunStatus) -> None:
+        """Show this run, which stands as `status` says."""
+        self._run_id = run.id
+        self.setIcon(self._theme.icon(*STATUS_ICONS[status]))
+        parts = [f"{run.id}", run.scenario, status_word(status), duration(run.duration_s)]
+        self.setText("   ·   ".join(part for part in parts if part))
+        self.setAccessibleName(self.tr("Run {0}").format(", ".join(part for part in parts if part)))
+        self.setToolTip(run.reason)
+
+    def _open(self) -> None:
+        self._wanted.emit(self._run_id)

@@ -230,6 +230,7 @@ class DataTable(QTableView):
         self.resizeColumnsToContents()
         for column in range(self.model().columnCount()):
             self.setColumnWidth(column, min(widest, self.columnWidth(column)))
+        self.horizontalHeader().setStretchLastSection(True)  # anew, over the room that is left
 
 
 def cell_answers(field: Field[R], theme: Theme) -> dict[int, Callable[[R], Any]]:

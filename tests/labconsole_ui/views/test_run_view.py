@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 from PySide6.QtCore import QEvent, Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QFileDialog
 from pytestqt.qtbot import QtBot
+from sqlalchemy import select, update
 
 from labconsole.plugin import Plugins
+from labconsole.store import edits, schema
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunStatus
 from labconsole_ui.bridge import QueueBridge
+from labconsole_ui.export_menu import ExportFormat
+from labconsole_ui.runview.artefacts import TextViewer
 from labconsole_ui.runview.loading import load_run
 from labconsole_ui.runview.view import RunView
 from labconsole_ui.theme import Theme
@@ -24,7 +29,7 @@ from tests.labconsole_ui.shell.slot_watch import slots_watched
 if TYPE_CHECKING:
     from conftest import StoredRuns
 
-pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
+pytestmark = pytest.mark.qt_log_ignore("This plugin does not support")
 PLOTS = ["Throughput", "Latency", "CPU, 100 % = one core", "Resident memory"]
 
 
@@ -147,7 +152,8 @@ def test_a_run_that_did_not_end_well_shows_why_and_what_was_sampled(
     stored.sample(run_id, messages=300)
     stored.end(run_id, status, reason)
     view = make(run_id)
-    assert view.header.messages()[:2] == [reason, "Figures and plots cover what was sampled until then."]
+    told = f"Run {run_id} is {status.value}: its figures cover what was sampled until then."
+    assert view.header.messages()[0] == reason and told in view.header.messages()
     assert [row[1].split()[0] for row in rows(view, "metrics") if row[0] == "Messages received"] == ["300"]
     assert list(view.plots) == PLOTS
 
@@ -187,11 +193,111 @@ def test_note_and_tags_are_written_when_enter_is_pressed(
     qtbot.waitUntil(written)
 
 
+def test_evidence_is_shown_and_verified_and_one_flipped_byte_is_found(
+    stored: StoredRuns, make: Callable[..., RunView], readers: Callable[[], Reader], qtbot: QtBot
+) -> None:
+    [run_id] = stored.finished(("Test 1", {"test": 1}), messages=500)
+    with readers() as reader:
+        evidence = reader.evidence(run_id)
+    assert evidence is not None
+    view = make(run_id)
+    pane = view.evidence
+    view.tabs.setCurrentWidget(pane)
+    assert pane.digest.text().replace(" ", "") == evidence.digest
+    with qtbot.waitSignal(pane.verified) as verified:
+        qtbot.mouseClick(pane.verify_button, Qt.MouseButton.LeftButton)
+    assert verified.args == [True] and pane.outcome.isVisible()
+    assert pane.outcome.text() == "Nothing of this run has changed since it was sealed."
+    with stored.store.writer.transaction() as connection:
+        payload = connection.execute(select(schema.chunk.c.payload)).scalars().first()
+        assert payload is not None
+        flipped = bytes([payload[0] ^ 1]) + payload[1:]
+        connection.execute(update(schema.chunk).where(schema.chunk.c.payload == payload).values(payload=flipped))
+    with qtbot.waitSignal(pane.verified) as verified:
+        qtbot.mouseClick(pane.verify_button, Qt.MouseButton.LeftButton)
+    assert verified.args == [False]
+    assert "hash" in pane.outcome.text()
+
+
+def test_a_run_that_goes_on_is_not_sealed_yet_and_cannot_leave(
+    stored: StoredRuns, make: Callable[..., RunView]
+) -> None:
+    [run_id] = stored.queued(("Test 1", {"test": 1}))
+    stored.start(run_id)
+    view = make(run_id)
+    assert not view.evidence.verify_button.isEnabled()
+    buttons = view.header.buttons
+    assert not any(button.isEnabled() for button in (buttons.report_button, buttons.export_button))
+
+
+def test_artefacts_are_listed_read_and_saved(
+    stored: StoredRuns, make: Callable[..., RunView], qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    [run_id] = stored.queued(("Test 1", {"test": 1}))
+    stored.start(run_id)
+    stored.store.add_artefact(run_id, "certificate.pem", "application/x-pem-file", b"-----BEGIN CERTIFICATE-----\n")
+    stored.store.add_artefact(run_id, "message.bin", "application/octet-stream", bytes(282))
+    stored.end(run_id)
+    view = make(run_id)
+    pane = view.artefacts
+    view.tabs.setCurrentWidget(pane)
+    listed = [[str(pane.model.index(row, column).data()) for column in range(3)] for row in range(2)]
+    assert listed == [
+        ["certificate.pem", "application/x-pem-file", "28 B"],
+        ["message.bin", "application/octet-stream", "282 B"],
+    ]
+    pane.table.selectRow(1)
+    assert not pane.read_button.isEnabled()
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(tmp_path / "saved.bin"), ""))
+    qtbot.mouseClick(pane.save_button, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: pane.said.text().startswith("Saved"))
+    assert (tmp_path / "saved.bin").read_bytes() == bytes(282)
+    pane.table.selectRow(0)
+    qtbot.mouseClick(pane.read_button, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: view.findChild(TextViewer) is not None)
+    viewer = view.findChild(TextViewer)
+    assert viewer.view.toPlainText().startswith("-----BEGIN CERTIFICATE")
+    viewer.close()
+
+
+def test_percentiles_with_too_few_samples_are_marked(stored: StoredRuns, make: Callable[..., RunView]) -> None:
+    [run_id] = stored.finished(("Test 1", {"test": 1}), messages=200)
+    model = make(run_id).tables["metrics"].model()
+    marked = {}
+    for row in range(model.rowCount()):
+        marked[model.index(row, 0).data()] = model.index(row, 2).data(Qt.ItemDataRole.DecorationRole) is not None
+    assert marked["Latency p99"] and not marked["Latency p50"] and not marked["Mean latency"]
+
+
+def test_buttons_hand_out_the_run_and_the_baseline_it_is_compared_with(
+    stored: StoredRuns, make: Callable[..., RunView], qtbot: QtBot
+) -> None:
+    first, second = stored.finished(("Test 1", {"test": 1}), ("Test 2", {"test": 2}), messages=50)
+    edits.pin_baseline(stored.store, first)
+    assert not make(first).header.buttons.compare_button.isEnabled()
+    view = make(second)
+    told: list[object] = []
+    for signal in (view.use_wanted, view.compare_wanted, view.report_wanted):
+        signal.connect(told.append)
+    view.export_wanted.connect(lambda chosen, run_ids: told.append((chosen, run_ids)))
+    view.tabs.setCurrentIndex(1)
+    qtbot.mouseClick(view.use_button, Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(view.header.buttons.compare_button, Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(view.header.buttons.report_button, Qt.MouseButton.LeftButton)
+    view.header.buttons.export_menu.by_format[ExportFormat.JSON].trigger()
+    assert told == [second, [first, second], [second], (ExportFormat.JSON, [second])]
+
+
 def test_every_table_is_copied_as_text(stored: StoredRuns, make: Callable[..., RunView], qtbot: QtBot) -> None:
     [run_id] = stored.finished(("Test 1", {"test": 1}), messages=50)
     view = make(run_id)
     for name, table in view.tables.items():
-        view.tabs.setCurrentWidget(table)
+        view.tabs.setCurrentIndex(
+            [
+                view.tabs.widget(index).isAncestorOf(table) or view.tabs.widget(index) is table
+                for index in range(view.tabs.count())
+            ].index(True)
+        )
         table.setFocus()
         qtbot.keyClick(table, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
         lines = QGuiApplication.clipboard().text().splitlines()

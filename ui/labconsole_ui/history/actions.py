@@ -9,6 +9,7 @@ from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QHBoxLayout, QMenu, QToolButton, QWidget
 
 from labconsole.store.records import RunRow
+from labconsole_ui.export_menu import ExportMenu
 from labconsole_ui.theme import Theme
 
 
@@ -26,8 +27,8 @@ class HistoryActions(QObject):
         self.use = self._action(self.tr("Use these parameters"), "reset")
         self.pin = self._action(self.tr("Pin as baseline"), "pin")
         self.report = self._action(self.tr("Report ..."), "report")
-        self.export = self._action(self.tr("Export CSV ..."), "export")
-        self.bundle = self._action(self.tr("Save as bundle ..."), "bundle")
+        self.export_menu = ExportMenu(theme, table)
+        self.export = self.export_menu.menuAction()
         self.verify = self._action(self.tr("Verify evidence"), "shield")
         self.trash = self._action(self.tr("Delete"), "trash", QKeySequence.StandardKey.Delete)
         self.restore = self._action(self.tr("Restore"), "undo")
@@ -37,7 +38,7 @@ class HistoryActions(QObject):
         theme.bind_icon(self.group, "campaign")
         self.group.toggled.connect(self.group_switched)
         after = (self.open, self.compare, self.report, self.use, self.pin)
-        files = (self.export, self.bundle, self.verify)
+        files = (self.export, self.verify)
         table.addActions([*after, _separator(self), *files, _separator(self), self.trash, self.restore, self.purge])
 
     def follow(
@@ -58,9 +59,8 @@ class HistoryActions(QObject):
         self.use.setEnabled(one is not None)
         self.pin.setEnabled(one is not None and one.status.final and not trash)
         self.pin.setText(self.tr("Unpin the baseline") if pinned else self.tr("Pin as baseline"))
-        for action in (self.report, self.bundle, self.verify):
+        for action in (self.report, self.export, self.verify):
             action.setEnabled(over)
-        self.export.setEnabled(bool(runs))
         self.trash.setEnabled(bool(runs) and not trash)
         self.restore.setEnabled(bool(runs) and trash)
         self.purge.setEnabled(trash and trashed)
@@ -74,7 +74,7 @@ class HistoryActions(QObject):
         self.report_button = self._button(self.report, parent, named=True)
         self.more_button = QToolButton(parent)
         self.more_button.setText(self.tr("More"))
-        self.more_button.setToolTip(self.tr("Parameters, baseline, export, bundle, evidence"))
+        self.more_button.setToolTip(self.tr("Parameters, baseline, export, evidence"))
         self.more_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self.more_button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.more_button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
@@ -83,7 +83,7 @@ class HistoryActions(QObject):
         menu = QMenu(self.tr("More"), self.more_button)
         menu.addActions([self.use, self.pin])
         menu.addSeparator()
-        menu.addActions([self.export, self.bundle, self.verify])
+        menu.addActions([self.export, self.verify])
         self.more_button.setMenu(menu)
         self.group_button = self._button(self.group, parent)
         self.trash_button = self._button(self.trash, parent)

@@ -42,8 +42,7 @@ class HistoryView(QWidget):
     compare_runs = Signal(list)
     use_parameters = Signal(int)
     report_wanted = Signal(list)
-    export_wanted = Signal(list)
-    bundle_wanted = Signal(list)
+    export_wanted = Signal(object, list)
     verify_wanted = Signal(list)
 
     def __init__(
@@ -352,14 +351,15 @@ class HistoryView(QWidget):
             (self.run_actions.use, self._use),
             (self.run_actions.pin, self._pin),
             (self.run_actions.report, lambda: self._hand_out(self.report_wanted)),
-            (self.run_actions.export, lambda: self._hand_out(self.export_wanted)),
-            (self.run_actions.bundle, lambda: self._hand_out(self.bundle_wanted)),
             (self.run_actions.verify, lambda: self._hand_out(self.verify_wanted)),
             (self.run_actions.trash, self._trash),
             (self.run_actions.restore, self._restore),
             (self.run_actions.purge, self._purge),
         ):
             action.triggered.connect(lambda _checked=False, work=work: work())
+        self.run_actions.export_menu.wanted.connect(
+            lambda chosen: self.export_wanted.emit(chosen, [run.id for run in self.selected()])
+        )
         self.run_actions.group_switched.connect(self._group)
         for action in (undo, redo):
             action.setShortcutContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)

@@ -1,4 +1,4 @@
-"""The head of a run view: status, what ran and when, why it ended, warnings, and the run's note and tags."""
+"""The head of a run view: status, what ran and when, why it ended, caveats, and the run's note and tags."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from datetime import UTC
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QLineEdit, QVBoxLayout, QWidget
 
+from labconsole.analysis.caveats import caveats
 from labconsole.analysis.figures import format_duration
 from labconsole.store.records import RunRow, RunStatus
+from labconsole_ui.runview.buttons import RunButtons
 from labconsole_ui.runview.loading import LoadedRun
 from labconsole_ui.theme import FontRole, Theme
 from labconsole_ui.words import STATUS_ICONS, status_word
@@ -38,6 +40,8 @@ class RunHeader(QFrame):
         self.tags.setToolTip(self.tr("Tags with commas between them, such as: night, reference"))
         self.note.editingFinished.connect(self._note_done)
         self.tags.editingFinished.connect(self._tags_done)
+        self.buttons = RunButtons(theme, self)
+        self.buttons.follow(over=False, baseline=None)
         self._messages = QVBoxLayout()
         self._messages.setSpacing(4)
         head = QHBoxLayout()
@@ -56,7 +60,11 @@ class RunHeader(QFrame):
         layout.setContentsMargins(14, 8, 14, 8)
         layout.setSpacing(4)
         layout.addLayout(head)
-        layout.addWidget(self.facts)
+        second = QHBoxLayout()
+        second.setSpacing(12)
+        second.addWidget(self.facts, 1)
+        second.addWidget(self.buttons, 0, Qt.AlignmentFlag.AlignTop)
+        layout.addLayout(second)
         layout.addLayout(self._messages)
         theme.changed.connect(self._apply_theme)
         self._apply_theme()
@@ -79,12 +87,11 @@ class RunHeader(QFrame):
                 widget.deleteLater()
         if row.reason:
             self._say(row.reason, "bad" if row.status is RunStatus.FAILED else "warning")
-        if row.status in (RunStatus.FAILED, RunStatus.INTERRUPTED, RunStatus.CANCELLED):
-            self._say(self.tr("Figures and plots cover what was sampled until then."), "info")
-        elif not row.status.final:
+        if not row.status.final:
             self._say(self.tr("This run is not over. Figures appear here when it has finished."), "info")
-        if loaded.detail.warnings:
-            self._say("\n".join(loaded.detail.warnings), "warning")
+        if told := caveats(row):
+            self._say("\n".join(told), "info")
+        self.buttons.follow(over=row.status.final, baseline=loaded.baseline)
 
     def messages(self) -> list[str]:
         """The sentences shown below the title."""

@@ -10,24 +10,36 @@ from labconsole.analysis import run_curves
 from labconsole.analysis.stored_run import open_run
 from labconsole.plugin import Plugins
 from labconsole.store.reader import Reader
-from labconsole.store.records import RunDetail
+from labconsole.store.records import Evidence, RunDetail, StoredArtefact
 from labconsole.trial import Curve, Trial
 
 
 @dataclass(frozen=True)
 class LoadedRun:
-    """A run, its trial (None if that is not installed here), and T0 on the run's clock."""
+    """A run, its trial (None if that is not installed here), and T0 on the run's clock; what is kept and sealed of it,
+    and the pinned baseline of its trial, if that is another run."""
 
     detail: RunDetail
     trial: Trial[Any] | None
     begin_ns: int
+    artefacts: tuple[StoredArtefact, ...]
+    evidence: Evidence | None
+    baseline: int | None
 
 
 def load_run(reader_factory: Callable[[], Reader], run_id: int, plugins: Plugins) -> LoadedRun:
     """Everything of a run but its samples. Raises StoreError."""
     with reader_factory() as reader:
         run = open_run(reader, run_id, plugins)
-        return LoadedRun(run.detail, run.trial, run_curves.zero_ns(run.detail.events, run.samples))
+        baseline = reader.baselines().get(run.detail.row.kind)
+        return LoadedRun(
+            run.detail,
+            run.trial,
+            run_curves.zero_ns(run.detail.events, run.samples),
+            tuple(reader.artefacts(run_id)),
+            reader.evidence(run_id),
+            None if baseline == run_id else baseline,
+        )
 
 
 def load_curves(reader_factory: Callable[[], Reader], run_id: int, plugins: Plugins) -> tuple[Curve, ...]:

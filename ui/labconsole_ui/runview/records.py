@@ -9,6 +9,7 @@ from typing import Any
 
 from PySide6.QtCore import QCoreApplication
 
+from labconsole.analysis.caveats import ENOUGH_BEYOND, thin
 from labconsole.analysis.figures import format_figure
 from labconsole.analysis.parameters import ParameterValue
 from labconsole.trial import Direction, Event, Level, Metric, MetricKind, Trial, Verdict
@@ -32,6 +33,11 @@ class MetricRow:
         """The metric's title and labels."""
         labels = ", ".join(f"{name} {value}" for name, value in self.metric.labels.items())
         return f"{self.kind.title} ({labels})" if labels else self.kind.title
+
+    @property
+    def thin(self) -> bool:
+        """Whether too few samples stand behind a percentile."""
+        return self.kind.quantile is not None and thin(self.metric.samples, self.kind.quantile)
 
 
 def metric_rows(metrics: tuple[Metric, ...], trial: Trial[Any] | None) -> list[MetricRow]:
@@ -73,6 +79,9 @@ def metric_fields() -> list[Field[MetricRow]]:
             lambda row: f"{row.metric.samples:,}" if row.metric.samples else "",
             sort=lambda row: row.metric.samples,
             right=True,
+            icon=lambda row: ("warning", "warning") if row.thin else None,
+            tone=lambda row: "warning" if row.thin else None,
+            tooltip=_samples_hint,
         ),
         Field(translate("RunView", "Origin"), lambda row: row.metric.origin.value),
         Field(
@@ -85,6 +94,13 @@ def metric_fields() -> list[Field[MetricRow]]:
 
 def _definition(row: MetricRow) -> str:
     return row.kind.description or row.title
+
+
+def _samples_hint(row: MetricRow) -> str:
+    if not row.thin:
+        return f"{row.metric.samples:,}" if row.metric.samples else ""
+    text = translate("RunView", "Too few samples for this percentile: fewer than {0} lie beyond it.")
+    return text.format(ENOUGH_BEYOND)
 
 
 def parameter_fields() -> list[Field[ParameterValue]]:

@@ -12,6 +12,7 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
     QLabel,
     QProgressBar,
+    QPushButton,
     QSplitter,
     QTabWidget,
     QVBoxLayout,
@@ -31,6 +32,8 @@ from labconsole_ui.plots.curveplot import PlotCurve
 from labconsole_ui.plots.grid import PlotGrid
 from labconsole_ui.plots.timeplot import TimePlot
 from labconsole_ui.runview import records
+from labconsole_ui.runview.artefacts import ArtefactPane
+from labconsole_ui.runview.evidence import EvidencePane
 from labconsole_ui.runview.header import RunHeader
 from labconsole_ui.runview.loading import LoadedRun, load_curves, load_run
 from labconsole_ui.tables import DataTable, Field, RecordModel
@@ -47,9 +50,17 @@ TABLES_SHARE = 0.55
 
 
 class RunView(QWidget):
-    """Loads the run in the background, and again when it has finished. `status_shown` carries its `RunStatus`."""
+    """Loads the run in the background, and again when it has finished.
+
+    `status_shown` carries its `RunStatus`; the other signals what shall be done with it: its parameters used again, it
+    and the baseline compared, reported, exported as an `ExportFormat`.
+    """
 
     status_shown = Signal(object)
+    use_wanted = Signal(int)
+    compare_wanted = Signal(list)
+    report_wanted = Signal(list)
+    export_wanted = Signal(object, list)
 
     def __init__(
         self,
@@ -70,10 +81,24 @@ class RunView(QWidget):
         self.header = RunHeader(theme, self)
         self.header.note_edited.connect(self._set_note)
         self.header.tags_edited.connect(self._set_tags)
+        buttons = self.header.buttons
+        buttons.compare_wanted.connect(lambda: self.compare_wanted.emit([self._baseline, run_id]))
+        buttons.report_wanted.connect(lambda: self.report_wanted.emit([run_id]))
+        buttons.export_wanted.connect(lambda chosen: self.export_wanted.emit(chosen, [run_id]))
         self.tabs = QTabWidget(self)
         self.tabs.setDocumentMode(True)
         self.tabs.setAccessibleName(self.tr("Tables of the run"))
         self.tables: dict[str, DataTable] = {}
+        self.use_button = QPushButton(self.tr("&Use these again"), self)
+        self.use_button.setToolTip(self.tr("Put these parameters into the form of the trial"))
+        theme.bind_icon(self.use_button, "reset")
+        self.use_button.clicked.connect(lambda: self.use_wanted.emit(run_id))
+        self.use_button.hide()
+        self.artefacts = ArtefactPane(reader_factory, run_id, theme, self)
+        self.artefacts.hide()
+        self.evidence = EvidencePane(reader_factory, run_id, theme, self)
+        self.evidence.hide()
+        self._baseline: int | None = None
         self._shared = False
         self._arrange()
         self.splitter.splitterMoved.connect(self._share_kept)
@@ -121,6 +146,7 @@ class RunView(QWidget):
 
     def _show(self, loaded: LoadedRun) -> None:
         self._status = loaded.detail.row.status
+        self._baseline = loaded.baseline
         self.status_shown.emit(self._status)
         self.header.show_run(loaded)
         self._plots_note.setText(self.tr("Reading the samples ..."))
@@ -186,6 +212,7 @@ class RunView(QWidget):
             records.provenance_fields(),
             records.provenance_rows({"run": detail.row.uuid, "seed": detail.row.seed, **detail.provenance}),
         )
+        yield partial(self._show_kept, loaded)
 
     def _fill(self, key: str, title: str, fields: list[Field[Any]], rows: Sequence[Any], empty: str = "") -> None:
         table = self.tables.get(key)
@@ -195,14 +222,32 @@ class RunView(QWidget):
             table.setModel(model)
             table.setSortingEnabled(True)
             table.sortByColumn(-1, Qt.SortOrder.AscendingOrder)
-            self.tabs.addTab(table, title)
+            self.tabs.addTab(self._with_button(table) if key == "parameters" else table, title)
         else:
             model = table.model()  # type: ignore[assignment]
             model.set_fields(fields)
         model.set_records(rows)
         table.setToolTip("" if rows else empty)
-        self.tabs.setTabText(self.tabs.indexOf(table), f"{title} ({len(rows)})" if key == "events" else title)
+        if key == "events":
+            self.tabs.setTabText(self.tabs.indexOf(table), f"{title} ({len(rows)})")
         table.fit_columns(widest=WIDEST_COLUMN.get(key, 320))
+
+    def _with_button(self, table: DataTable) -> QWidget:
+        page = QWidget(self)
+        column = QVBoxLayout(page)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addWidget(table, 1)
+        column.addWidget(self.use_button, 0, Qt.AlignmentFlag.AlignLeft)
+        self.use_button.show()
+        return page
+
+    def _show_kept(self, loaded: LoadedRun) -> None:
+        self.evidence.show_evidence(loaded.evidence)
+        self.artefacts.show_artefacts(loaded.artefacts)
+        if loaded.artefacts and self.tabs.indexOf(self.artefacts) < 0:
+            self.tabs.addTab(self.artefacts, self.tr("Artefacts ({0})").format(len(loaded.artefacts)))
+        if self.tabs.indexOf(self.evidence) < 0:
+            self.tabs.addTab(self.evidence, self.tr("Evidence"))
 
     # Plots
 

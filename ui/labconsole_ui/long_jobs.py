@@ -1,0 +1,117 @@
+"""Jobs of seconds or minutes: done on a thread, with a dialog that shows how far they are and can cancel them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from functools import partial
+from threading import Event
+from typing import TypeVar
+
+from PySide6.QtCore import QObject, Qt, Signal
+from PySide6.QtWidgets import QProgressDialog, QWidget
+
+from labconsole.trial import TrialError
+from labconsole_ui.background import Background
+from labconsole_ui.message_bar import Message, Tone
+
+Result = TypeVar("Result")
+PATIENCE_MS = 600
+"""A job that is done sooner shows no dialog."""
+TOLD_EVERY_S = 0.05
+STEPS = 1000
+
+
+class CancelledError(TrialError):
+    """The operator has cancelled the job."""
+
+
+class Ticket(QObject):
+    """Given to a job, which tells it how far it is; both methods raise CancelledError when it shall stop."""
+
+    told = Signal(str, int)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._cancelled = Event()
+        self._text = ""
+        self._last = 0.0
+
+    def cancel(self) -> None:
+        """Let the job stop where it next tells how far it is."""
+        self._cancelled.set()
+
+    def part(self, done: int, total: int) -> None:
+        """So much of it is done."""
+        self._go_on()
+        now = time.perf_counter()
+        if total and now - self._last > TOLD_EVERY_S:
+            self._last = now
+            self.told.emit(self._text, STEPS * done // total)
+
+    def step(self, text: str) -> None:
+        """This is being done now."""
+        self._go_on()
+        self._text = text
+        self.told.emit(text, -1)
+
+    def _go_on(self) -> None:
+        if self._cancelled.is_set():
+            raise CancelledError
+
+
+class LongJobs(QObject):
+    """Does jobs one after another for a window, and says by `show` what became of a cancelled or failed one."""
+
+    def __init__(self, window: QWidget, show: Callable[[Message], None]) -> None:
+        super().__init__(window)
+        self._window = window
+        self._show = show
+        self._background = Background(self)
+
+    def run(self, title: str, work: Callable[[Ticket], Result], then: Callable[[Result], None]) -> Ticket:
+        """Do `work` on the thread, then `then` with its result here. Returns the ticket, which can cancel it."""
+        ticket = Ticket()
+        dialog = QProgressDialog(title, self.tr("Cancel"), 0, 0, self._window)
+        dialog.setWindowTitle(title)
+        dialog.setWindowModality(Qt.WindowModality.NonModal)
+        dialog.setAutoReset(False)
+        dialog.setMinimumDuration(PATIENCE_MS)
+        dialog.setMinimumWidth(420)
+        dialog.canceled.connect(ticket.cancel)
+        ticket.told.connect(partial(self._progress, dialog, title))
+        self._background.submit(
+            lambda: _done_or_cancelled(work, ticket),
+            lambda result: self._finished(dialog, result, then),
+            lambda sentence: self._failed(dialog, sentence),
+        )
+        return ticket
+
+    def _progress(self, dialog: QProgressDialog, title: str, text: str, done: int) -> None:
+        dialog.setLabelText(text or title)
+        if done >= 0:
+            dialog.setMaximum(STEPS)
+            dialog.setValue(done)
+
+    def _finished(self, dialog: QProgressDialog, result: tuple[Result] | None, then: Callable[[Result], None]) -> None:
+        self._put_away(dialog)
+        if result is None:
+            self._show(Message(Tone.INFO, self.tr("Cancelled. Nothing half-written is left.")))
+        else:
+            then(result[0])
+
+    def _failed(self, dialog: QProgressDialog, sentence: str) -> None:
+        self._put_away(dialog)
+        self._show(Message(Tone.BAD, sentence))
+
+    def _put_away(self, dialog: QProgressDialog) -> None:
+        dialog.canceled.disconnect()
+        dialog.close()
+        dialog.deleteLater()
+
+
+def _done_or_cancelled(work: Callable[[Ticket], Result], ticket: Ticket) -> tuple[Result] | None:
+    try:
+        return (work(ticket),)
+    except CancelledError:
+        return None

@@ -1,0 +1,92 @@
+"""The pages of stored runs: views of runs, comparisons, and forms filled with a run's parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtCore import QObject, Signal
+
+from labconsole.store.errors import StoreError
+from labconsole_ui.message_bar import Message, MessageBar, Tone
+from labconsole_ui.pages import Pages
+from labconsole_ui.panel import TrialPanel
+from labconsole_ui.runview.view import RunView
+from labconsole_ui.services import Services
+from labconsole_ui.sidebyside.view import SideBySideView
+from labconsole_ui.words import STATUS_ICONS, number_ranges
+
+
+class RunPages(QObject):
+    """Opens them, each once. The signals carry what the pages want done with their runs."""
+
+    report_wanted = Signal(list)
+    export_wanted = Signal(object, list)
+
+    def __init__(
+        self,
+        services: Services,
+        pages: Pages,
+        messages: MessageBar,
+        open_trial: Callable[[str], TrialPanel | None],
+        parent: QObject,
+    ) -> None:
+        super().__init__(parent)
+        self._services = services
+        self._pages = pages
+        self._messages = messages
+        self._open_trial = open_trial
+        self._told: dict[tuple[int, ...], Message] = {}
+
+    def open_run(self, run_id: int) -> None:
+        """Open the view of one run."""
+        services, key = self._services, f"run:{run_id}"
+
+        def make() -> RunView:
+            view = RunView(services.reader, run_id, services.plugins, services.theme, services.bridge)
+            view.status_shown.connect(lambda status: self._pages.set_icon(key, *STATUS_ICONS[status]))
+            view.use_wanted.connect(self.use_parameters)
+            view.compare_wanted.connect(self.compare_runs)
+            view.report_wanted.connect(self.report_wanted)
+            view.export_wanted.connect(self.export_wanted)
+            return view
+
+        self._pages.show_page(key, self.tr("Run {run}").format(run=run_id), "live", make)
+
+    def open_runs(self, run_ids: list[int]) -> None:
+        """Open the views of several runs."""
+        for run_id in run_ids:
+            self.open_run(run_id)
+
+    def compare_runs(self, run_ids: list[int]) -> None:
+        """Open the side-by-side view of several runs; the message that offered it goes."""
+        services = self._services
+        told = self._told.pop(tuple(run_ids), None)
+        if told is not None:
+            self._messages.withdraw(told)
+        self._pages.show_page(
+            f"compare:{','.join(map(str, run_ids))}",
+            self.tr("Compare {runs}").format(runs=number_ranges(run_ids)),
+            "compare",
+            lambda: SideBySideView(services.reader, run_ids, services.plugins, services.theme),
+        )
+
+    def offer_comparison(self, tone: Tone, sentence: str, run_ids: list[int]) -> None:
+        """Show a message that leads to the comparison of these runs; without any it leads nowhere."""
+        link = (self.tr("Compare"), lambda: self.compare_runs(run_ids)) if run_ids else None
+        self._told[tuple(run_ids)] = told = Message(tone, sentence, link=link)
+        self._messages.show_message(told)
+
+    def use_parameters(self, run_id: int) -> None:
+        """Fill the form of a run's trial with that run's parameters."""
+        try:
+            with self._services.reader() as reader:
+                row = reader.run(run_id).row
+            panel = self._open_trial(row.kind)
+        except StoreError as error:
+            self._messages.show_message(Message(Tone.BAD, str(error)))
+        except KeyError:
+            sentence = self.tr("The trial {kind} of this run is not installed here.").format(kind=row.kind)
+            self._messages.show_message(Message(Tone.BAD, sentence))
+        else:
+            if panel is not None:
+                panel.use_parameters(row.parameters)

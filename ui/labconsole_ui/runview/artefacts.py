@@ -1,0 +1,153 @@
+"""The artefacts of a run: small files kept with it, to be read or saved."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from PySide6.QtCore import QCoreApplication, Qt
+from PySide6.QtGui import QFontDatabase
+from PySide6.QtWidgets import (
+    QDialog,
+    QDialogButtonBox,
+    QFileDialog,
+    QHBoxLayout,
+    QLabel,
+    QPlainTextEdit,
+    QPushButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from labconsole.analysis.figures import format_figure
+from labconsole.report.files import complete_file
+from labconsole.store.reader import Reader
+from labconsole.store.records import StoredArtefact
+from labconsole_ui.background import Background
+from labconsole_ui.tables import DataTable, Field, RecordModel
+from labconsole_ui.theme import Theme
+
+TEXT_TYPES = ("text/", "application/json", "application/xml", "application/x-pem-file", "application/pem")
+LARGEST_TEXT = 1_000_000
+"""Bytes of a text that is still shown."""
+
+
+class ArtefactPane(QWidget):
+    """A table of files with buttons to read and to save one; what goes wrong stands below it."""
+
+    def __init__(self, reader_factory: Callable[[], Reader], run_id: int, theme: Theme, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._reader_factory = reader_factory
+        self._run_id = run_id
+        self._background = Background(self)
+        self.table = DataTable(self.tr("Artefacts of the run"), theme, self)
+        self.model: RecordModel[StoredArtefact] = RecordModel(artefact_fields(), theme, self.table)
+        self.table.setModel(self.model)
+        self.table.doubleClicked.connect(self._read)
+        self.table.selectionModel().selectionChanged.connect(self._judge)
+        self.read_button = QPushButton(self.tr("&Read"), self)
+        self.read_button.clicked.connect(self._read)
+        self.save_button = QPushButton(self.tr("&Save as ..."), self)
+        theme.bind_icon(self.save_button, "save")
+        self.save_button.clicked.connect(self._save)
+        self.said = QLabel(self)
+        self.said.setWordWrap(True)
+        self.said.setProperty("muted", True)
+        buttons = QHBoxLayout()
+        buttons.addWidget(self.read_button)
+        buttons.addWidget(self.save_button)
+        buttons.addWidget(self.said, 1)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(self.table, 1)
+        layout.addLayout(buttons)
+        self._judge()
+
+    def show_artefacts(self, artefacts: Sequence[StoredArtefact]) -> None:
+        """Show these files."""
+        self.model.set_records(artefacts)
+        self.table.fit_columns(widest=260)
+        self._judge()
+
+    def save_to(self, artefact: StoredArtefact, path: Path) -> None:
+        """Write a file as it is stored, whole or not at all, in the background."""
+
+        def work() -> None:
+            content = self._content(artefact)
+            with complete_file(path) as partial:
+                partial.write_bytes(content)
+
+        self._background.submit(
+            work, lambda _: self.said.setText(self.tr("Saved: {0}").format(path)), self.said.setText
+        )
+
+    def _chosen(self) -> StoredArtefact | None:
+        rows = self.table.selectionModel().selectedRows()
+        return self.model.record(rows[0].row()) if len(rows) == 1 else None
+
+    def _judge(self) -> None:
+        chosen = self._chosen()
+        self.read_button.setEnabled(chosen is not None and is_text(chosen))
+        self.save_button.setEnabled(chosen is not None)
+
+    def _read(self) -> None:
+        chosen = self._chosen()
+        if chosen is not None and is_text(chosen):
+            self._background.submit(
+                lambda: self._content(chosen).decode("utf-8", errors="replace"),
+                lambda text: TextViewer(chosen.name, text, self).show(),
+                self.said.setText,
+            )
+
+    def _save(self) -> None:
+        chosen = self._chosen()
+        if chosen is None:
+            return
+        name, _ = QFileDialog.getSaveFileName(self, self.tr("Save the artefact"), Path(chosen.name).name)
+        if name:
+            self.save_to(chosen, Path(name))
+
+    def _content(self, artefact: StoredArtefact) -> bytes:
+        with self._reader_factory() as reader:
+            return reader.artefact(self._run_id, artefact.name)
+
+
+class TextViewer(QDialog):
+    """A text to be read and copied, in a window of its own."""
+
+    def __init__(self, title: str, text: str, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.setWindowTitle(title)
+        self.resize(720, 520)
+        self.view = QPlainTextEdit(text, self)
+        self.view.setReadOnly(True)
+        self.view.setTabChangesFocus(True)
+        self.view.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
+        self.view.setAccessibleName(self.tr("Text of {0}").format(title))
+        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close, self)
+        buttons.rejected.connect(self.close)
+        layout = QVBoxLayout(self)
+        layout.addWidget(self.view, 1)
+        layout.addWidget(buttons)
+
+
+def is_text(artefact: StoredArtefact) -> bool:
+    """Whether a file is a text, and not too long to be shown."""
+    return artefact.media_type.startswith(TEXT_TYPES) and artefact.size <= LARGEST_TEXT
+
+
+def artefact_fields() -> list[Field[StoredArtefact]]:
+    """The columns of the artefacts table."""
+    translate = QCoreApplication.translate
+    return [
+        Field(translate("RunView", "Name"), lambda file: file.name, strong=lambda file: True),
+        Field(translate("RunView", "Type"), lambda file: file.media_type),
+        Field(
+            translate("RunView", "Size"),
+            lambda file: format_figure(file.size, "B"),
+            sort=lambda file: file.size,
+            right=True,
+        ),
+        Field(translate("RunView", "SHA-256"), lambda file: file.sha256),
+    ]
