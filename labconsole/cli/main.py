@@ -88,14 +88,25 @@ def _parser() -> argparse.ArgumentParser:
     compare.add_argument("--json", action="store_true", help="everything as one JSON object")
     compare.set_defaults(command="labconsole.cli.compare:compare_runs")
 
-    export = commands.add_parser("export", parents=[database], help="export one run")
-    export.add_argument("run", type=int, metavar="RUN", help="number of the run")
-    export.add_argument("--csv", type=Path, metavar="DIR", required=True, help="directory for the CSV files")
-    export.set_defaults(command="labconsole.cli.runs:export")
+    export = commands.add_parser("export", parents=[database], help="write runs as CSV, Parquet or JSON")
+    export.add_argument("run", type=int, nargs="+", metavar="RUN", help="numbers of the runs")
+    export.add_argument("--csv", type=Path, metavar="DIR", help="everything as CSV: a folder for each of several runs")
+    export.add_argument("--parquet", type=Path, metavar="DIR", help="the samples as Parquet files")
+    export.add_argument("--json", type=Path, metavar="FILE|DIR", help="everything but the samples as JSON")
+    export.set_defaults(command="labconsole.cli.export:export")
 
     verify = commands.add_parser("verify", parents=[database], help="check that runs are as they were sealed")
     verify.add_argument("run", type=int, nargs="+", metavar="RUN", help="numbers of the runs")
     verify.set_defaults(command="labconsole.cli.evidence:verify_runs")
+
+    bundle = commands.add_parser("bundle", parents=[database], help="write runs to one file, for another database")
+    bundle.add_argument("run", type=int, nargs="+", metavar="RUN", help="numbers of the runs")
+    bundle.add_argument("file", type=Path, metavar="FILE", help="bundle to be written (.lcz)")
+    bundle.set_defaults(command="labconsole.cli.bundles:bundle")
+
+    take_in = commands.add_parser("import", parents=[database], help="take the runs of a bundle into the database")
+    take_in.add_argument("file", type=Path, metavar="FILE", help="bundle that `labconsole bundle` wrote (.lcz)")
+    take_in.set_defaults(command="labconsole.cli.bundles:take_in")
 
     restore = commands.add_parser("restore", parents=[database], help="make a new database of the newest backup")
     restore.set_defaults(command="labconsole.cli.backups:restore")

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
@@ -26,7 +26,8 @@ from labconsole.engine.thresholds import PREFIX
 from labconsole.locations import data_dir, database_path
 from labconsole.plugin import Plugins
 from labconsole.profile import campaign_of, load_profile
-from labconsole.report.csv_export import export_metrics, export_run
+from labconsole.report import run_json
+from labconsole.report.csv_export import export_runs
 from labconsole.store.backups import back_up
 from labconsole.store.errors import StoreError
 from labconsole.store.reader import Reader
@@ -106,34 +107,6 @@ def _exit_code(details: list[RunDetail]) -> int:
     return THRESHOLD_MISSED if missed else FINISHED
 
 
-def run_as_json(detail: RunDetail) -> dict[str, Any]:
-    """One run as `run --json` prints it. Metrics without labels stand under their name, labelled ones in a list."""
-    row = detail.row
-    plain = {
-        metric.name: {"value": metric.value, "unit": metric.unit} for metric in detail.metrics if not metric.labels
-    }
-    labelled = [
-        {"name": metric.name, "value": metric.value, "unit": metric.unit, "labels": dict(metric.labels)}
-        for metric in detail.metrics
-        if metric.labels
-    ]
-    verdicts = [
-        {"name": verdict.name, "result": verdict.result, "reason": verdict.reason} for verdict in detail.verdicts
-    ]
-    return {
-        "run": row.id,
-        "status": row.status,
-        "reason": row.reason,
-        "profile": row.profile,
-        "scenario": row.scenario,
-        "repeat": row.repeat,
-        "parameters": dict(row.parameters),
-        "metrics": plain,
-        "labelled_metrics": labelled,
-        "verdicts": verdicts,
-    }
-
-
 class _Progress:
     """`QueueListener` that shows progress on stderr, and results as they come."""
 
@@ -166,7 +139,7 @@ class _Progress:
     def report(self, detail: RunDetail, *, as_json: bool) -> None:
         """Tell the end of one run."""
         if as_json:
-            print(json.dumps(run_as_json(detail), ensure_ascii=False), flush=True)
+            print(json.dumps(run_json.summary(detail), ensure_ascii=False), flush=True)
         row = detail.row
         if row.status is not RunStatus.FINISHED:
             self._progress.print(f"Run {row.id} ({row.scenario}) {row.status}: {row.reason}", style="red")
@@ -232,9 +205,7 @@ def _summary(
         directory = (
             data_dir() / "exports" / f"{details[0].row.profile}-{datetime.now():%Y%m%d-%H%M%S}" if csv is True else csv
         )
-        for detail in details:
-            export_run(reader, detail.row.id, directory / f"run-{detail.row.id}", plugins)
-        export_metrics(reader, [detail.row.id for detail in details], directory / "metrics.csv")
+        export_runs(reader, [detail.row.id for detail in details], directory, plugins)
         console.print(f"CSV files are in {directory}", soft_wrap=True)
 
 

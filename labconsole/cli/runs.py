@@ -1,24 +1,21 @@
-"""`labconsole runs`, `show` and `export`: what lies in the database."""
+"""`labconsole runs` and `show`: what lies in the database."""
 
 from __future__ import annotations
 
 import argparse
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
-from typing import Any
 
 from rich.table import Table
 
 from labconsole.analysis.figures import format_number
 from labconsole.cli.exit_codes import FINISHED
 from labconsole.cli.opening import open_database
-from labconsole.cli.run import run_as_json
 from labconsole.cli.terminal import output
 from labconsole.clock import wall_time
-from labconsole.plugin import Plugins
-from labconsole.report.csv_export import export_run, flat_provenance
-from labconsole.store.records import RunDetail
+from labconsole.report.csv_export import flat_provenance
+from labconsole.report.run_json import run_as_json
+from labconsole.store.records import Evidence, RunDetail, StoredArtefact
 
 _KEY_METRICS = ("throughput", "latency_mean", "lost")
 
@@ -46,49 +43,15 @@ def runs(arguments: argparse.Namespace) -> int:
 
 def show(arguments: argparse.Namespace) -> int:
     """Show everything of one run but its samples."""
-    reader = open_database(arguments)
-    try:
-        detail = reader.run(arguments.run)
-    finally:
-        reader.close()
-    if arguments.json:
-        print(json.dumps(_as_json(detail), ensure_ascii=False, default=str))
-    else:
-        _print(detail)
+    with open_database(arguments) as reader:
+        if arguments.json:
+            print(json.dumps(run_as_json(reader, arguments.run), ensure_ascii=False))
+        else:
+            _print(reader.run(arguments.run), reader.evidence(arguments.run), reader.artefacts(arguments.run))
     return FINISHED
 
 
-def export(arguments: argparse.Namespace) -> int:
-    """Export one run as CSV."""
-    reader = open_database(arguments)
-    try:
-        for path in export_run(reader, arguments.run, arguments.csv, Plugins.discover()):
-            print(path)
-    finally:
-        reader.close()
-    return FINISHED
-
-
-def _as_json(detail: RunDetail) -> dict[str, Any]:
-    row = detail.row
-    return run_as_json(detail) | {
-        "uuid": row.uuid,
-        "kind": row.kind,
-        "created": row.created,
-        "started": row.started,
-        "ended": row.ended,
-        "seed": row.seed,
-        "tags": row.tags,
-        "note": row.note,
-        "warnings": list(detail.warnings),
-        "provenance": dict(detail.provenance),
-        "sites": [dict(site) for site in detail.sites],
-        "events": [asdict(event) for event in detail.events],
-        "series": [asdict(series) for series in detail.series],
-    }
-
-
-def _print(detail: RunDetail) -> None:
+def _print(detail: RunDetail, evidence: Evidence | None, artefacts: Sequence[StoredArtefact]) -> None:
     console, row = output(), detail.row
     console.print(f"Run {row.id}: {row.scenario}, repeat {row.repeat}, of {row.campaign}", style="bold")
     console.print(f"{row.kind}, {row.status}{f': {row.reason}' if row.reason else ''}")
@@ -108,6 +71,10 @@ def _print(detail: RunDetail) -> None:
         console.print(_sites(detail.sites))
     if detail.events:
         console.print(_events(detail))
+    for kept in artefacts:
+        console.print(f"Artefact: {kept.name}, {kept.media_type}, {kept.size:,} B")
+    if evidence is not None:
+        console.print(f"Evidence: {evidence.digest}, sealed {evidence.sealed:%Y-%m-%d %H:%M:%S} UTC", soft_wrap=True)
     provenance = Table("Measured with", "", box=None)
     for name, value in flat_provenance(detail):
         provenance.add_row(name, str(value))

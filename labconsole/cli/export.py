@@ -1,0 +1,35 @@
+"""`labconsole export`: runs as CSV, Parquet and JSON files."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from labconsole.cli.exit_codes import BAD_USAGE, FINISHED
+from labconsole.cli.opening import open_database
+from labconsole.plugin import Plugins
+from labconsole.report.csv_export import export_run, export_runs
+from labconsole.report.parquet import export_parquet
+from labconsole.report.run_json import export_json
+
+
+def export(arguments: argparse.Namespace) -> int:
+    """Write the runs in every format that was asked for, and print the files' names."""
+    if arguments.csv is None and arguments.parquet is None and arguments.json is None:
+        print("labconsole: say how to export: --csv DIR, --parquet DIR or --json FILE|DIR.", file=sys.stderr)
+        return BAD_USAGE
+    run_ids = list(dict.fromkeys(arguments.run))
+    plugins = Plugins.discover()
+    with open_database(arguments) as reader:
+        files = []
+        if arguments.csv is not None and len(run_ids) == 1:
+            files += export_run(reader, run_ids[0], arguments.csv, plugins)
+        elif arguments.csv is not None:
+            files += export_runs(reader, run_ids, arguments.csv, plugins)
+        if arguments.parquet is not None:
+            files += export_parquet(reader, run_ids, arguments.parquet, plugins)
+        if arguments.json is not None:
+            files += export_json(reader, run_ids, arguments.json)
+    for path in files:
+        print(path)
+    return FINISHED
