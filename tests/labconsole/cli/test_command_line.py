@@ -98,6 +98,7 @@ def test_a_missed_threshold_is_exit_code_3(labconsole: CommandLine) -> None:
         "name": "threshold: counted",
         "result": "fail",
         "reason": "counted is 100; asked: at least 101 and at most 200.",
+        "evidence": {"value": 100, "bounds": {"min": 101.0, "max": 200.0}},
     }
     assert labconsole("run", profile, "--set", "count=150").returncode == 0
 
