@@ -95,6 +95,10 @@ def _parser() -> argparse.ArgumentParser:
     export.add_argument("--json", type=Path, metavar="FILE|DIR", help="everything but the samples as JSON")
     export.set_defaults(command="labconsole.cli.export:export")
 
+    report = commands.add_parser("report", parents=[database], help="report on runs as PDF, and as CSV")
+    _add_report(report)
+    report.set_defaults(command="labconsole.cli.report:report")
+
     verify = commands.add_parser("verify", parents=[database], help="check that runs are as they were sealed")
     verify.add_argument("run", type=int, nargs="+", metavar="RUN", help="numbers of the runs")
     verify.set_defaults(command="labconsole.cli.evidence:verify_runs")
@@ -114,6 +118,26 @@ def _parser() -> argparse.ArgumentParser:
     doctor = commands.add_parser("doctor", help="check this machine, and say what is missing for what")
     doctor.set_defaults(command="labconsole.cli.lists:doctor")
     return parser
+
+
+def _add_report(report: argparse.ArgumentParser) -> None:
+    report.add_argument("run", type=int, nargs="+", metavar="RUN", help="numbers of the runs; repeats are one column")
+    report.add_argument("--campaign", action="store_true", help="the whole campaign that the runs belong to")
+    report.add_argument("--pdf", type=Path, metavar="FILE", help="PDF to be written")
+    report.add_argument("--csv", type=Path, metavar="DIR", help="also the runs and their comparison as CSV")
+    report.add_argument("--paper", choices=("a4", "letter"), default="a4", help="size of the pages (default: a4)")
+    for name, what in (("title", "title"), ("author", "who prepared it"), ("place", "where the trial took place")):
+        report.add_argument(f"--{name}", default="", metavar="TEXT", help=what)
+    report.add_argument("--baseline", type=int, metavar="RUN", help="run whose column the others are compared with")
+    report.add_argument(
+        "--published", action="append", default=[], metavar="NAME", help="published table, or one column of it"
+    )
+    report.add_argument("--sign", type=Path, metavar="KEY", help="sign the PDF with this key (PEM, or PKCS#12: .p12)")
+    report.add_argument(
+        "--certificate", type=Path, metavar="FILE", help="certificate of a PEM key and its issuers' (default: KEY)"
+    )
+    report.add_argument("--passphrase-file", type=Path, metavar="FILE", help="file with the key's passphrase (0600)")
+    report.add_argument("--keyring-entry", metavar="NAME", help="entry of the OS keyring with the key's passphrase")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,329 @@
+"""What a bundle (`.lcz`) is: a zip file with a manifest and, for each run, its rows, chunks and artefacts.
+
+    manifest.json                      format, version, when and by which console; campaigns, scenarios, runs
+    runs/<uuid>/run.json               the rows of the run, as the database holds them
+    runs/<uuid>/series/<number>        chunks of its series, in the order of run.json: for each a header, the payload
+    runs/<uuid>/artefacts/<name>
+
+Nothing in it is compressed by zip (payloads are already), so that it never unpacks to more than its own size.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import struct
+from collections.abc import Callable, Iterator
+from enum import StrEnum
+from typing import IO, Annotated, Any, Final, Literal
+
+import numpy as np
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from labconsole.store import chunks
+from labconsole.store.encoding import time_from_text, time_to_text
+from labconsole.store.errors import StoreError
+from labconsole.store.records import RunStatus
+from labconsole.store.samples import StoredChunk, series_columns
+from labconsole.store.store import ARTEFACT_NAME
+from labconsole.trial import Direction, Level, Origin, TrialError
+
+FORMAT: Final = "labconsole bundle"
+VERSION: Final = 1
+MANIFEST = "manifest.json"
+LARGEST_JSON = 256 * 1024 * 1024
+"""The most bytes of the manifest, and of the rows of one run."""
+_LARGEST_CHUNK = 64 * 1024 * 1024
+"""The most bytes of a chunk, packed or unpacked."""
+_CHUNK = struct.Struct("<QQQ32s")
+"""Before each payload: sequence number, rows, bytes of the payload, hash in the chain."""
+_DTYPE = re.compile(r"[iuf][1248]")
+
+
+class BundleError(TrialError):
+    """A file cannot be taken in as a bundle; nothing of it was."""
+
+
+def run_member(uuid: str) -> str:
+    """Where the rows of a run are."""
+    return f"runs/{uuid}/run.json"
+
+
+def series_member(uuid: str, number: int) -> str:
+    """Where the chunks of series `number` of a run are."""
+    return f"runs/{uuid}/series/{number}"
+
+
+def is_series(member: str) -> bool:
+    """Whether this is where the chunks of a series are."""
+    return "/series/" in member
+
+
+def artefact_member(uuid: str, name: str) -> str:
+    """Where an artefact of a run is."""
+    return f"runs/{uuid}/artefacts/{name}"
+
+
+def _json_of(kind: type) -> AfterValidator:
+    """Text that is JSON of this kind."""
+
+    def check(text: str) -> str:
+        try:
+            value = json.loads(text)
+        except RecursionError as error:
+            raise ValueError("it is nested too deeply") from error
+        if not isinstance(value, kind):
+            raise ValueError(f"it is no JSON {kind.__name__}")
+        return text
+
+    return AfterValidator(check)
+
+
+def _one_of(names: type[StrEnum]) -> AfterValidator:
+    return AfterValidator(lambda text: str(names(text)))
+
+
+def _checked(holds: Callable[[str], bool], what: str) -> AfterValidator:
+    def check(text: str) -> str:
+        if not holds(text):
+            raise ValueError(f"it is not {what}")
+        return text
+
+    return AfterValidator(check)
+
+
+def _is_columns(text: str) -> bool:
+    try:
+        columns = series_columns(text)
+    except StoreError:
+        return False
+    plain = all(isinstance(field, str) for column in columns for field in vars(column).values())
+    names = {column.name for column in columns}
+    return plain and len(names) == len(columns) > 0 and all(_DTYPE.fullmatch(column.dtype) for column in columns)
+
+
+_Text = Annotated[str, _checked(lambda text: "\0" not in text, "text")]
+_Number = Annotated[int, Field(ge=-(2**63), lt=2**63)]
+_Count = Annotated[int, Field(ge=0, lt=2**63)]
+_Object = Annotated[str, _json_of(dict)]
+_List = Annotated[str, _json_of(list)]
+_Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+_Uuid = Annotated[str, Field(pattern=r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")]
+_Time = Annotated[str, _checked(lambda text: time_to_text(time_from_text(text)) == text, "a time in UTC")]
+_Final = Annotated[str, _one_of(RunStatus), _checked(lambda text: RunStatus(text).final, "the status of an ended run")]
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
+
+
+class CampaignRow(_Model):
+    """Row of table `campaign`."""
+
+    name: _Text
+    title: _Text
+    profile_text: _Text
+    order_seed: _Number
+    sites: _List
+    created: _Time
+
+
+class ScenarioRow(_Model):
+    """Row of table `scenario`."""
+
+    position: _Count
+    name: _Text
+    kind: _Text
+    parameters: _Object
+    thresholds: _Object
+
+
+class RunEntry(_Model):
+    """A run in the manifest: `campaign` counts its campaigns, `scenario` is the position in that."""
+
+    uuid: _Uuid
+    campaign: _Count
+    scenario: _Count
+
+
+class Campaign(_Model):
+    """A campaign in the manifest with those of its scenarios that have runs in the bundle."""
+
+    row: CampaignRow
+    scenarios: list[ScenarioRow]
+
+
+class Manifest(_Model):
+    """What is in a bundle."""
+
+    format: Literal["labconsole bundle"]
+    version: Literal[1]
+    console: _Text
+    written: _Time
+    campaigns: Annotated[list[Campaign], Field(max_length=10_000)]
+    runs: Annotated[list[RunEntry], Field(min_length=1, max_length=10_000)]
+
+
+class RunColumns(_Model):
+    """Row of table `run`."""
+
+    uuid: _Uuid
+    repeat: _Count
+    position: _Count
+    status: _Final
+    reason: _Text
+    seed: _Number
+    created: _Time
+    started: _Time | None
+    ended: _Time | None
+    provenance: _Object
+    warnings: _List
+
+
+class SeriesRow(_Model):
+    """Row of table `series`; `link` is the head of its hash chain."""
+
+    role: _Text
+    name: _Text
+    title: _Text
+    origin: Annotated[str, _one_of(Origin)]
+    columns: Annotated[str, _checked(_is_columns, "a list of columns")]
+    chunks: _Count
+    rows: _Count
+    link: _Sha256
+
+
+class EventRow(_Model):
+    """Row of table `event`."""
+
+    role: _Text
+    seq: _Number
+    t_ns: _Number
+    source: _Text
+    level: Annotated[str, _one_of(Level)]
+    name: _Text
+    message: _Text
+    data: _Object
+
+
+class MetricRow(_Model):
+    """Row of table `metric`."""
+
+    position: _Count
+    name: _Text
+    value: float
+    unit: _Text
+    direction: Annotated[str, _one_of(Direction)]
+    origin: Annotated[str, _one_of(Origin)]
+    labels: _Object
+    samples: _Number
+
+
+class VerdictRow(_Model):
+    """Row of table `verdict`."""
+
+    position: _Count
+    name: _Text
+    result: Literal["pass", "fail", "unknown"]
+    reason: _Text
+    evidence: _Object
+
+
+class ArtefactRow(_Model):
+    """Row of table `artefact`."""
+
+    name: Annotated[str, _checked(lambda text: ARTEFACT_NAME.fullmatch(text) is not None, "the name of an artefact")]
+    media_type: _Text
+    sha256: _Sha256
+
+
+class EvidenceRow(_Model):
+    """Row of table `evidence`."""
+
+    digest: _Sha256
+    sealed: _Time
+
+
+class TagRow(_Model):
+    """Row of table `tag`."""
+
+    name: _Text
+
+
+class NoteRow(_Model):
+    """Row of table `note`."""
+
+    text: _Text
+    changed: _Time
+
+
+class RunRows(_Model):
+    """All rows of a run but its chunks, by table."""
+
+    run: RunColumns
+    series: list[SeriesRow]
+    event: list[EventRow]
+    metric: list[MetricRow]
+    verdict: list[VerdictRow]
+    artefact: list[ArtefactRow]
+    evidence: Annotated[list[EvidenceRow], Field(min_length=1, max_length=1)]
+    tag: list[TagRow]
+    note: Annotated[list[NoteRow], Field(max_length=1)]
+
+
+def chunk_bytes(chunk: StoredChunk) -> bytes:
+    """A chunk as it stands in a series member."""
+    return _CHUNK.pack(chunk.seq, chunk.rows, len(chunk.payload), chunk.sha256) + chunk.payload
+
+
+def chunk_size(chunk: StoredChunk) -> int:
+    """Bytes of a chunk as it stands in a series member."""
+    return _CHUNK.size + len(chunk.payload)
+
+
+def chunks_in(stream: IO[bytes], run_uuid: str, series: SeriesRow) -> Iterator[StoredChunk]:
+    """The chunks of a series member, each as good as the hash chain and its columns say. Raises BundleError."""
+    columns = series_columns(series.columns)
+    width = sum(np.dtype(column.dtype).itemsize for column in columns)
+    link, rows = chunks.first_link(run_uuid, series.role, series.name, columns), 0
+    what = f"Series {series.name} from {series.role} of run {run_uuid} is damaged"
+    for number in range(series.chunks):
+        header = stream.read(_CHUNK.size)
+        if len(header) < _CHUNK.size:
+            raise BundleError(f"{what}: {series.chunks} chunks are declared, {number} are there.")
+        seq, count, size, sha256 = _CHUNK.unpack(header)
+        if seq != number or size > _LARGEST_CHUNK or count * width > _LARGEST_CHUNK:
+            raise BundleError(f"{what}: chunk {number} is not what it should be.")
+        payload = stream.read(size)
+        link = chunks.next_link(link, seq, count, payload)
+        if link != sha256:
+            raise BundleError(f"{what}: the hash of chunk {number} is wrong.")
+        yield StoredChunk(seq, count, sha256, payload)
+        rows += count
+    if stream.read(1) or rows != series.rows or link.hex() != series.link:
+        raise BundleError(f"{what}: it does not end as declared.")
+
+
+def check_decoding(chunk: StoredChunk, series: SeriesRow) -> None:
+    """Raise BundleError unless the payload of a chunk holds its rows."""
+    try:
+        chunks.decode(series_columns(series.columns), chunk.rows, chunk.payload)
+    except chunks.ChunkError as error:
+        raise BundleError(f"Chunk {chunk.seq} of series {series.name} is damaged: {error}.") from error
+
+
+def parsed_manifest(data: bytes) -> Manifest:
+    """The manifest of a bundle. Raises BundleError for another format or a newer version, ValueError for damage."""
+    try:
+        found: Any = json.loads(data)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict) or found.get("format") != FORMAT:
+        raise BundleError("It is no bundle of the lab console.")
+    version = found.get("version")
+    if isinstance(version, int) and version > VERSION:
+        raise BundleError(
+            f"It was written by a newer lab console (bundle version {version}, this one reads up to {VERSION}): update "
+            "the console."
+        )
+    return Manifest.model_validate_json(data)

@@ -1,0 +1,212 @@
+"""Taking a bundle in: all of it is checked before anything is written, and then it is written in one transaction.
+
+A bundle comes from somebody else: no name in it becomes a path, nothing in it is unpacked to disk, and its rows are
+checked against `labconsole.report.bundle_format` before the database sees them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import stat
+import struct
+import zipfile
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from pydantic import ValidationError
+from sqlalchemy import Connection
+from sqlalchemy.exc import IntegrityError
+
+from labconsole.report.bundle import Progress
+from labconsole.report.bundle_format import (
+    LARGEST_JSON,
+    MANIFEST,
+    BundleError,
+    Manifest,
+    RunEntry,
+    RunRows,
+    SeriesRow,
+    artefact_member,
+    check_decoding,
+    chunk_size,
+    chunks_in,
+    is_series,
+    parsed_manifest,
+    run_member,
+    series_member,
+)
+from labconsole.store.samples import StoredChunk
+from labconsole.store.sealing import digest
+from labconsole.store.store import ARTEFACT_LIMIT, Store
+from labconsole.store.transfer import insert_chunks, insert_run, known_uuids, place_campaign
+
+_FAULTS = (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, ValueError, OverflowError, struct.error)
+"""What the zip file reader and the checks raise for a file that is not as it should be."""
+
+
+@dataclass(frozen=True)
+class ImportResult:
+    """What came of it: numbers of the new runs, and uuids of those that the database had already."""
+
+    imported: tuple[int, ...]
+    skipped: tuple[str, ...]
+
+
+def import_bundle(database: Path, file: Path, progress: Progress | None = None) -> ImportResult:
+    """Take the runs of the bundle `file` into `database` (made if it is not there), those it has already left out.
+
+    They keep uuid and digest, and get numbers of their own. Campaigns that are the same in every respect become one.
+    `progress` as in `write_bundle`. Raises BundleError and StoreError, with nothing written.
+    """
+    if database.exists() and file.exists() and file.samefile(database):
+        raise BundleError(f"{file} is the database itself: name a bundle.")
+    with _explained(file), zipfile.ZipFile(file) as bundle:
+        contents = _Contents(bundle, file, progress or (lambda share: None))
+        contents.check()
+        with Store.open(database) as store, store.writer.transaction(durable=True) as connection:
+            try:
+                return contents.take_into(connection)
+            except IntegrityError as error:
+                raise BundleError(f"It contradicts itself: {error.orig}.") from error
+
+
+@contextmanager
+def _explained(file: Path) -> Iterator[None]:
+    """Name the file in what is wrong with it."""
+    refused = f"{file} is not taken in, and nothing was changed."
+    try:
+        yield
+    except BundleError as error:
+        raise BundleError(f"{refused} {error}") from error
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(map(str, first["loc"]))
+        raise BundleError(f"{refused} It is damaged or foreign ({where}: {first['msg']}).") from error
+    except OSError as error:
+        raise BundleError(f"{refused} It cannot be read ({error.strerror or error}): check the file.") from error
+    except _FAULTS as error:
+        raise BundleError(f"{refused} It is damaged or no bundle of the lab console ({error}).") from error
+
+
+class _Contents:
+    """The members of a bundle, read as they are declared."""
+
+    def __init__(self, bundle: zipfile.ZipFile, file: Path, progress: Progress) -> None:
+        self._bundle = bundle
+        self._progress = progress
+        self._members = _plain_members(bundle, file)
+        self._total = 2 * sum(size for name, size in self._members.items() if is_series(name))
+        self._read = 0
+        self._manifest = parsed_manifest(self._content(MANIFEST, LARGEST_JSON))
+
+    def check(self) -> None:
+        """Raise BundleError, ValueError or a fault of the zip file unless everything is as declared."""
+        manifest, expected = self._manifest, {MANIFEST}
+        if len({entry.uuid for entry in manifest.runs}) != len(manifest.runs):
+            raise BundleError("It holds a run twice.")
+        for campaign in manifest.campaigns:
+            if len({scenario.position for scenario in campaign.scenarios}) != len(campaign.scenarios):
+                raise BundleError("It holds a scenario twice.")
+        for entry in manifest.runs:
+            _campaign_has_scenario(manifest, entry)
+            rows = self._rows(entry.uuid)
+            expected |= self._check_run(entry.uuid, rows)
+        if foreign := self._members.keys() - expected:
+            raise BundleError(f"It holds what does not belong into a bundle: {sorted(foreign)[0]!r}.")
+
+    def take_into(self, connection: Connection) -> ImportResult:
+        """Insert the runs that the database does not have. Raises StoreError, IntegrityError and as `check` does."""
+        skipped = known_uuids(connection, [entry.uuid for entry in self._manifest.runs])
+        imported = []
+        for number, campaign in enumerate(self._manifest.campaigns):
+            entries = [entry for entry in self._manifest.runs if entry.campaign == number and entry.uuid not in skipped]
+            if not entries:
+                continue
+            repeats = [(entry.scenario, self._rows(entry.uuid).run.repeat) for entry in entries]
+            used = {entry.scenario for entry in entries}
+            scenarios = {row.position: row.model_dump() for row in campaign.scenarios if row.position in used}
+            placed = place_campaign(connection, campaign.row.model_dump(), scenarios, repeats)
+            imported += [self._take_run(connection, placed[entry.scenario], entry.uuid) for entry in entries]
+        return ImportResult(
+            tuple(imported), tuple(entry.uuid for entry in self._manifest.runs if entry.uuid in skipped)
+        )
+
+    def _take_run(self, connection: Connection, scenario_id: int, uuid: str) -> int:
+        rows = self._rows(uuid)
+
+        def content(name: str) -> bytes:
+            return self._content(artefact_member(uuid, name), ARTEFACT_LIMIT)
+
+        run_id = insert_run(connection, scenario_id, rows.model_dump(), content)
+        if digest(connection, run_id).hex() != rows.evidence[0].digest:
+            raise BundleError(f"Run {uuid} in it is not as it was sealed.")
+        for number, series in enumerate(rows.series):
+            with self._open(series_member(uuid, number)) as member:
+                insert_chunks(connection, run_id, series.name, series.role, self._told(member, uuid, series))
+        return run_id
+
+    def _check_run(self, uuid: str, rows: RunRows) -> set[str]:
+        """Check samples and artefacts of a run; returns the names of its members."""
+        if rows.run.uuid != uuid:
+            raise BundleError(f"The rows of run {uuid} are those of another.")
+        members = {run_member(uuid)}
+        for artefact in rows.artefact:
+            member = artefact_member(uuid, artefact.name)
+            if hashlib.sha256(self._content(member, ARTEFACT_LIMIT)).hexdigest() != artefact.sha256:
+                raise BundleError(f"Artefact {artefact.name} of run {uuid} does not fit its hash.")
+            members.add(member)
+        for number, series in enumerate(rows.series):
+            with self._open(series_member(uuid, number)) as stream:
+                for chunk in self._told(stream, uuid, series):
+                    check_decoding(chunk, series)
+            members.add(series_member(uuid, number))
+        return members
+
+    def _told(self, stream: IO[bytes], uuid: str, series: SeriesRow) -> Iterator[StoredChunk]:
+        for chunk in chunks_in(stream, uuid, series):
+            self._read += chunk_size(chunk)
+            self._progress(self._read / self._total)
+            yield chunk
+
+    def _rows(self, uuid: str) -> RunRows:
+        return RunRows.model_validate_json(self._content(run_member(uuid), LARGEST_JSON))
+
+    def _content(self, member: str, limit: int) -> bytes:
+        with self._open(member) as stream:
+            if self._members[member] > limit:
+                raise BundleError(f"{member} has {self._members[member]:,} bytes, more than the {limit:,} allowed.")
+            return stream.read()
+
+    def _open(self, member: str) -> IO[bytes]:
+        if member not in self._members:
+            raise BundleError(f"{member} is missing in it: it is damaged or no bundle of the lab console.")
+        return self._bundle.open(member)
+
+
+def _plain_members(bundle: zipfile.ZipFile, file: Path) -> dict[str, int]:
+    """Name and size of each member: plain files, stored as they are, each once, not larger than the file together."""
+    members = bundle.infolist()
+    names = Counter(member.filename for member in members)
+    for member in members:
+        mode = member.external_attr >> 16
+        if member.is_dir() or (stat.S_IFMT(mode) and not stat.S_ISREG(mode)):
+            raise BundleError(f"{member.filename!r} in it is no plain file.")
+        if member.compress_type != zipfile.ZIP_STORED or member.file_size != member.compress_size:
+            raise BundleError(f"{member.filename!r} in it is compressed, which nothing in a bundle is.")
+        if names[member.filename] > 1:
+            raise BundleError(f"{member.filename!r} is in it more than once.")
+    if sum(member.file_size for member in members) > file.stat().st_size:
+        raise BundleError("It declares more than it has.")
+    return {member.filename: member.file_size for member in members}
+
+
+def _campaign_has_scenario(manifest: Manifest, entry: RunEntry) -> None:
+    known = entry.campaign < len(manifest.campaigns) and entry.scenario in {
+        scenario.position for scenario in manifest.campaigns[entry.campaign].scenarios
+    }
+    if not known:
+        raise BundleError(f"The scenario of run {entry.uuid} is missing in it.")
