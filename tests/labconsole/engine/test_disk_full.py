@@ -3,41 +3,19 @@
 from __future__ import annotations
 
 import json
-import shutil
-import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from tests.helpers.practice import PLUGIN, environment, profile_text
-
-UNSHARE = shutil.which("unshare")
-MOUNT = ["-m", "sh", "-c", 'mount -t tmpfs -o size="$1" tmpfs "$0" && shift && exec "$@"']
-
-
-def _may_mount(folder: Path) -> bool:
-    if UNSHARE is None or sys.platform != "linux":
-        return False
-    return subprocess.run([UNSHARE, *MOUNT, str(folder), "1m", "true"], capture_output=True).returncode == 0
+from tests.helpers.small_disk import on_small_disk
 
 
 def _run_on_small_disk(folder: Path, size: str, profile: Path) -> tuple[int, list[dict[str, object]], str]:
     """`labconsole run` and then `show`, with the database on a disk of `size` that nobody else sees."""
     disk = folder / "disk"
-    disk.mkdir()
-    if not _may_mount(disk):
-        pytest.skip("needs the right to mount a tmpfs")
-    assert UNSHARE is not None
     console, database = f"{sys.executable} -m labconsole.cli.main", f"--db {disk}/runs.db --json"
     commands = f"{console} run {profile} {database}; code=$?; {console} show 1 {database}; exit $code"
-    done = subprocess.run(
-        [UNSHARE, *MOUNT, str(disk), size, "sh", "-c", commands],
-        capture_output=True,
-        text=True,
-        timeout=100,
-        env=environment(PLUGIN),
-    )
+    done = on_small_disk(disk, size, commands, environment(PLUGIN))
     return done.returncode, [json.loads(line) for line in done.stdout.splitlines()], done.stderr
 
 
