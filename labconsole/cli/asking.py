@@ -23,6 +23,12 @@ def ask_secrets(campaign: NewCampaign, plugins: Plugins) -> dict[str, Secret]:
     return {key: Secret(text) for key, text in entered.items() if text}
 
 
+def prompt(purpose: str) -> Secret | None:
+    """`labconsole.security.secrets.Prompt` on the terminal; nothing without one. Raises KeyboardInterrupt."""
+    text = _enter(f"Passphrase for {purpose}: ") if sys.stdin is not None and sys.stdin.isatty() else ""
+    return Secret(text) if text else None
+
+
 def _enter(question: str) -> str:
     try:
         return getpass(question)

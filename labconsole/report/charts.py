@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from labconsole.analysis.distributions import LAST_PERCENTILE, percentile_curve
 from labconsole.analysis.figures import format_number
 from labconsole.analysis.intervals import Interval
 from labconsole.report.svg import (
@@ -34,8 +35,9 @@ WIDE = 470.0
 """Width of a page's text, in points."""
 NARROW = 228.0
 """Width of one of two charts beside each other."""
-PERCENTILES = (50.0, 75.0, 90.0, 95.0, 99.0, 99.5, 99.9)
+PERCENTILES = (0.0, 50.0, 75.0, 90.0, 95.0, 99.0, 99.5, 99.9)
 _MOST_POINTS = 300
+_PERCENTILE_POINTS = 120
 _ROW = 27.0
 _LABEL_GAP = 14.0
 _COLOURS = ("#1b4f8a", "#c8501e", "#2a7f62", "#7b4f9e", "#b8860b", "#5b6675")
@@ -100,14 +102,14 @@ def line_chart(title: str, x_title: str, unit: str, lines: Sequence[Line]) -> st
 
 
 def percentile_chart(title: str, unit: str, samples: Sequence[tuple[int, str, NDArray[np.float64]]]) -> str:
-    """Values of each sample (style and label as of a `Line`, values) up to p99.9, or as far as ten values lie beyond.
+    """Percentiles of each sample (style and label as of a `Line`, values; more than ten), up to p99.9.
 
     Both axes are logarithmic (y where all values are above zero): p90, p99, p99.9 are equally far apart.
     """
     lines = [_percentiles(*sample) for sample in samples]
     ys = np.concatenate([one.y for one in lines])
     frame = _Frame.beside(lines, WIDE, 0.36 * WIDE)
-    x_axis = frame.x(_beyond(PERCENTILES[0]), _beyond(PERCENTILES[-1]))
+    x_axis = frame.x(0.0, _beyond(LAST_PERCENTILE * 100))
     positive = bool((ys > 0).all())
     bounds = (log_range if positive else round_range)(float(ys.min()), float(ys.max()))
     y_axis = frame.y(*bounds, logarithmic=positive)
@@ -265,6 +267,5 @@ def _beyond(percentile: float) -> float:
 
 
 def _percentiles(style: int, label: str, values: NDArray[np.float64]) -> Line:
-    last = min(_beyond(PERCENTILES[-1]), max(_beyond(PERCENTILES[0]) + 1e-9, math.log10(max(len(values), 1) / 10 + 1)))
-    places = np.linspace(_beyond(PERCENTILES[0]), last, 80)
-    return Line(style, label, places, np.quantile(values, 1 - 10.0**-places))
+    fractions, percentiles = percentile_curve(values, _PERCENTILE_POINTS)
+    return Line(style, label, -np.log10(1 - fractions), percentiles)

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from labconsole.analysis.caveats import ENOUGH_BEYOND
 from labconsole.analysis.comparison import MetricLine, RunGroup
+from labconsole.analysis.distributions import load_distributions
 from labconsole.analysis.figures import format_figure, readable
 from labconsole.analysis.findings import key_metrics
 from labconsole.analysis.run_curves import load_curves
-from labconsole.analysis.stored_run import open_run
 from labconsole.plugin import Plugins
 from labconsole.report.charts import Bar, Line, bar_chart, line_chart, percentile_chart
 from labconsole.report.document import Block, Callout, Figure, Gallery
@@ -50,20 +51,21 @@ def bar_figures(material: Material) -> Iterator[Gallery]:
 
 
 def sample_figures(material: Material, reader: Reader, plugins: Plugins, told: Told) -> Iterator[Block]:
-    """Lines over time and percentiles from stored samples: all lines of a single run, otherwise one run of each column.
+    """Lines over time, all of a single run, otherwise of one run of each column; percentiles of all runs of a column.
 
     A run whose samples cannot be drawn is named with the reason.
     """
     groups = [group for group in material.groups if group.used][:MOST_LINES]
     curves: dict[str, tuple[Curve, ...]] = {}
-    samples: dict[str, tuple[Distribution, ...]] = {}
+    samples: dict[str, list[Distribution]] = {}
     faults = []
     for group in groups:
         run_id = group.used[0].id
-        told(f"Reading the samples of run {run_id}")
+        told(f"Reading the samples of {group.title}")
         try:
             curves[group.title] = load_curves(reader, run_id, plugins)
-            samples[group.title] = _distributions(reader, run_id, plugins)
+            found = load_distributions(reader, [run.id for run in group.used], plugins)
+            samples[group.title] = [one for one in found if len(one.values) > ENOUGH_BEYOND]
         except TrialError as error:
             faults.append(str(error))
     if faults:
@@ -71,7 +73,7 @@ def sample_figures(material: Material, reader: Reader, plugins: Plugins, told: T
     alone = len(material.groups) == 1
     whose = _whose(groups, len(material.groups))
     yield from _run_lines(next(iter(curves.values()), ()), whose) if alone else _column_lines(curves, whose)
-    yield from _percentiles(samples, whose)
+    yield from _percentiles(samples)
 
 
 def _bars(material: Material, line: MetricLine) -> Figure:
@@ -90,13 +92,6 @@ def _bars(material: Material, line: MetricLine) -> Figure:
         f"Bar chart of {line.kind.title}: {'; '.join(words)}",
         f"{line.kind.title}, with 95 % intervals where there are any{remark}",
     )
-
-
-def _distributions(reader: Reader, run_id: int, plugins: Plugins) -> tuple[Distribution, ...]:
-    run = open_run(reader, run_id, plugins)
-    if run.trial is None or not run.sampled:
-        return ()
-    return run.trial.distributions(run.parameters(run.trial), run.samples, run.detail.events)
 
 
 def _whose(groups: Sequence[RunGroup], everything: int) -> str:
@@ -145,21 +140,20 @@ def _lines(title: str, drawn: Sequence[_Drawn], whose: str) -> Figure:
     )
 
 
-def _percentiles(samples: Mapping[str, Sequence[Distribution]], whose: str) -> Iterator[Figure]:
+def _percentiles(samples: Mapping[str, Sequence[Distribution]]) -> Iterator[Figure]:
     titles = dict.fromkeys((one.title, one.unit) for found in samples.values() for one in found)
     for title, unit in titles:
         of_title = [
             (style, label, one.values)
             for style, (label, found) in enumerate(samples.items())
             for one in found
-            if (one.title, one.unit) == (title, unit) and len(one.values)
+            if (one.title, one.unit) == (title, unit)
         ]
-        if not of_title:
-            continue
         counts = ", ".join(f"{label}: {len(values):,}" for _, label, values in of_title)
         medians = ", ".join(f"{label} {format_figure(float(np.median(values)), unit)}" for _, label, values in of_title)
         yield Figure(
             percentile_chart(title, unit, of_title),
             f"Percentiles of {title} on logarithmic axes; medians: {medians}",
-            f"{title}: percentiles up to p99.9, as far as ten values lie beyond ({whose}; values: {counts})",
+            f"{title}: percentiles up to p99.9, as far as {ENOUGH_BEYOND} values lie beyond; values of all runs pooled "
+            f"({counts})",
         )

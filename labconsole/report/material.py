@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from labconsole.analysis.comparison import Comparison, RunGroup, compare, group_repeats
+from labconsole.analysis.comparison import Comparison, RunGroup, column_of_run, compare, group_repeats
 from labconsole.analysis.published import published_columns
 from labconsole.plugin import Plugins
 from labconsole.report.request import ReportRequest
@@ -67,7 +67,7 @@ def read_material(reader: Reader, plugins: Plugins, request: ReportRequest) -> M
 def _baseline(groups: tuple[RunGroup, ...], run_id: int | None) -> int:
     if run_id is None:
         return 0
-    for index, group in enumerate(groups):
-        if any(run.id == run_id for run in group.runs):
-            return index
-    raise TrialError(f"The baseline, run {run_id}, is none of the runs of the report: name one of them.")
+    try:
+        return column_of_run(groups, run_id)
+    except ValueError as error:
+        raise TrialError(f"The baseline, run {run_id}, is none of the runs of the report: name one of them.") from error

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
+
+from labconsole.store.reader import Reader
+from labconsole.trial import TrialError
 
 
 class ReportKind(StrEnum):
@@ -33,6 +37,25 @@ class ReportRequest:
     generated: datetime = field(default_factory=lambda: datetime.now(UTC))
 
 
-def kind_for(run_ids: tuple[int, ...]) -> ReportKind:
-    """What a report on these runs is about where nobody says: one run, or their comparison."""
-    return ReportKind.RUN if len(run_ids) == 1 else ReportKind.COMPARISON
+def kind_for(reader: Reader, run_ids: Sequence[int]) -> ReportKind:
+    """What a report on these runs is about where nobody says: a run, all runs of a campaign, a comparison.
+
+    Raises StoreError for a run that is not there.
+    """
+    if len(set(run_ids)) == 1:
+        return ReportKind.RUN
+    campaigns = {row.campaign_id for row in reader.comparable(run_ids)}
+    whole = len(campaigns) == 1 and set(run_ids) == set(whole_campaign(reader, run_ids))
+    return ReportKind.CAMPAIGN if whole else ReportKind.COMPARISON
+
+
+def whole_campaign(reader: Reader, run_ids: Sequence[int]) -> tuple[int, ...]:
+    """All runs of the campaign that these belong to, but those in the trash, in their order.
+
+    Raises StoreError for a run that is not there, TrialError for runs of several campaigns.
+    """
+    campaigns = {row.campaign_id: row.campaign for row in reader.comparable(run_ids)}
+    if len(campaigns) != 1:
+        titles = ", ".join(campaigns.values())
+        raise TrialError(f"These runs belong to several campaigns ({titles}): report on one of them at a time.")
+    return tuple(sorted(row.id for row in reader.runs(campaign_id=next(iter(campaigns)))))

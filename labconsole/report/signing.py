@@ -1,6 +1,7 @@
 """Signs a report: PAdES (ETSI EN 319 142, baseline B-B) by pyHanko, with a key and certificate from files. No network.
 
-`sign_pdf` takes any signer of pyHanko's: one whose key lies in a token signs just the same.
+`sign_pdf` takes any signer of pyHanko's: one whose key lies in a token signs just the same. Import this module only
+where something is signed: pyHanko takes a third of a second.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
@@ -21,14 +22,18 @@ from cryptography.hazmat.primitives.serialization import (
     PublicFormat,
     pkcs12,
 )
+from pyhanko.keys import load_certs_from_pemder_data, load_private_key_from_pemder_data
+from pyhanko.pdf_utils.incremental_writer import IncrementalPdfFileWriter
+from pyhanko.pdf_utils.misc import PdfError
+from pyhanko.sign.fields import SigSeedSubFilter
+from pyhanko.sign.general import SigningError as PyHankoError
+from pyhanko.sign.signers import PdfSignatureMetadata, PdfSigner, Signer, SimpleSigner
+from pyhanko_certvalidator import registry
 
 from labconsole.security.keyfile import load_private_key
 from labconsole.security.private_files import read_private
 from labconsole.security.secrets import Secret
 from labconsole.trial import TrialError
-
-if TYPE_CHECKING:
-    from pyhanko.sign.signers import Signer, SimpleSigner
 
 _FIELD = "Signature"
 _PKCS12_ENDINGS = (".p12", ".pfx")
@@ -36,6 +41,13 @@ _PKCS12_ENDINGS = (".p12", ".pfx")
 
 class SigningError(TrialError):
     """A report cannot be signed; the message is one sentence: what is wrong, what to do."""
+
+
+class _Writer(IncrementalPdfFileWriter):
+    """Appends to a PDF and leaves its metadata alone: pyHanko would rewrite those of PDF/A, and not as PDF/A wants."""
+
+    def _update_meta(self) -> None:
+        return
 
 
 @dataclass(frozen=True)
@@ -85,20 +97,15 @@ def signer_from_pkcs12(path: Path, secret: Secret | None) -> SimpleSigner:
 
 def sign_pdf(data: bytes, signer: Signer, details: SignatureDetails = SignatureDetails()) -> bytes:
     """The PDF with an invisible signature over all of it appended. Raises SigningError where pyHanko refuses."""
-    from pyhanko.pdf_utils.incremental_writer import IncrementalPdfFileWriter
-    from pyhanko.pdf_utils.misc import PdfError
-    from pyhanko.sign import fields, signers
-    from pyhanko.sign.general import SigningError as PyHankoError
-
-    metadata = signers.PdfSignatureMetadata(
+    metadata = PdfSignatureMetadata(
         field_name=_FIELD,
         md_algorithm="sha256",
-        subfilter=fields.SigSeedSubFilter.PADES,
+        subfilter=SigSeedSubFilter.PADES,
         reason=details.reason or None,
         location=details.place or None,
     )
     try:
-        signed = signers.PdfSigner(metadata, signer).sign_pdf(IncrementalPdfFileWriter(BytesIO(data)))
+        signed = PdfSigner(metadata, signer).sign_pdf(_Writer(BytesIO(data)))
     except (PyHankoError, PdfError) as error:
         raise SigningError(f"The report cannot be signed ({error}): choose another key.") from error
     return bytes(signed.getvalue())
@@ -107,10 +114,6 @@ def sign_pdf(data: bytes, signer: Signer, details: SignatureDetails = SignatureD
 def _signer(
     key: PrivateKeyTypes, certificate: x509.Certificate, issuers: list[x509.Certificate], source: Path
 ) -> SimpleSigner:
-    from pyhanko.keys import load_certs_from_pemder_data, load_private_key_from_pemder_data
-    from pyhanko.sign.signers import SimpleSigner
-    from pyhanko_certvalidator import registry
-
     if not isinstance(key, rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey):
         raise SigningError("The signing key is neither RSA nor EC: PDF viewers check only these, use such a key.")
     _refuse_unsuitable(key, certificate, source)

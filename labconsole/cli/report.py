@@ -1,0 +1,97 @@
+"""`labconsole report`: runs as a PDF for somebody else's desk, signed if asked for, and as CSV beside it."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from functools import partial
+from pathlib import Path
+
+from labconsole.cli.asking import prompt
+from labconsole.cli.exit_codes import BAD_USAGE, CANCELLED, FINISHED
+from labconsole.cli.opening import open_database
+from labconsole.cli.terminal import output
+from labconsole.plugin import Plugins
+from labconsole.report.building import build_report
+from labconsole.report.comparison_csv import write_comparison
+from labconsole.report.csv_export import export_run, export_runs
+from labconsole.report.material import read_material
+from labconsole.report.pdf import Paper, PdfResult, Sign, write_pdf
+from labconsole.report.request import ReportKind, ReportRequest, kind_for, whole_campaign
+from labconsole.security.keyfile import is_encrypted
+from labconsole.security.secrets import SecretSource
+from labconsole.store.reader import Reader
+
+
+def report(arguments: argparse.Namespace) -> int:
+    """Write the report, and say what became of it."""
+    if arguments.pdf is None and arguments.csv is None:
+        print("labconsole: say what to write: --pdf FILE, --csv DIR or both.", file=sys.stderr)
+        return BAD_USAGE
+    if arguments.pdf is None and arguments.sign is not None:
+        print("labconsole: only a PDF can be signed: name one with --pdf FILE.", file=sys.stderr)
+        return BAD_USAGE
+    plugins = Plugins.discover()
+    try:
+        sign = None if arguments.sign is None else _sign(arguments)
+    except KeyboardInterrupt:
+        return CANCELLED
+    with open_database(arguments) as reader:
+        request = _request(arguments, reader)
+        if arguments.pdf is not None:
+            document = build_report(reader, plugins, request)
+            _tell(write_pdf(document, arguments.pdf, Paper(arguments.paper), sign), signed=sign is not None)
+        if arguments.csv is not None:
+            _write_csv(reader, plugins, request, arguments.csv)
+    return FINISHED
+
+
+def _request(arguments: argparse.Namespace, reader: Reader) -> ReportRequest:
+    run_ids = tuple(dict.fromkeys(arguments.run))
+    if arguments.campaign:
+        run_ids, kind = whole_campaign(reader, run_ids), ReportKind.CAMPAIGN
+    else:
+        kind = kind_for(reader, run_ids)
+    return ReportRequest(
+        run_ids,
+        kind,
+        baseline=arguments.baseline,
+        published=tuple(arguments.published),
+        title=arguments.title,
+        author=arguments.author,
+        place=arguments.place,
+    )
+
+
+def _sign(arguments: argparse.Namespace) -> Sign:
+    """What signs with the key that was named: its passphrase comes from keyring, file or prompt. Raises TrialError."""
+    from labconsole.report import signing  # pyHanko takes its time to load
+
+    key: Path = arguments.sign
+    source = SecretSource(keyring_entry=arguments.keyring_entry, passphrase_file=arguments.passphrase_file)
+    pkcs12 = signing.is_pkcs12(key)
+    secret = source.resolve(f"the signing key {key}", prompt) if pkcs12 or is_encrypted(key) else None
+    signer = (
+        signing.signer_from_pkcs12(key, secret)
+        if pkcs12
+        else signing.signer_from_pem(key, arguments.certificate or key, secret)
+    )
+    return partial(signing.sign_pdf, signer=signer, details=signing.SignatureDetails(place=arguments.place))
+
+
+def _tell(result: PdfResult, *, signed: bool) -> None:
+    pages = "1 page" if result.pages == 1 else f"{result.pages} pages"
+    console = output()
+    console.print(f"{result.path}: {pages}, {result.standard}{', signed' if signed else ''}", soft_wrap=True)
+    for remark in result.remarks:
+        console.print(f"Note: {remark}", soft_wrap=True)
+
+
+def _write_csv(reader: Reader, plugins: Plugins, request: ReportRequest, directory: Path) -> None:
+    """The runs as `labconsole export --csv` writes them, and the comparison where there are several."""
+    if len(request.run_ids) == 1:
+        export_run(reader, request.run_ids[0], directory, plugins)
+    else:
+        export_runs(reader, request.run_ids, directory, plugins)
+        write_comparison(read_material(reader, plugins, request).beside, directory / "comparison.csv")
+    output().print(f"CSV files are in {directory}", soft_wrap=True)
