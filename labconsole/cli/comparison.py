@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import textwrap
+from collections.abc import Callable
 from typing import Any
 
 from rich.console import Console
@@ -16,7 +18,8 @@ from labconsole.trial import Direction, Trial
 
 _ARROWS = {Direction.HIGHER: "↑", Direction.LOWER: "↓", Direction.NEUTRAL: ""}
 _STYLES = {Judgement.BETTER: "green", Judgement.WORSE: "red"}
-_REMARK_WIDTH = 32
+_METRIC_WIDTH = 36
+_HEAD_WIDTH = 32
 
 
 def print_comparison(console: Console, comparison: Comparison, trial: Trial[Any] | None) -> None:
@@ -28,14 +31,7 @@ def print_comparison(console: Console, comparison: Comparison, trial: Trial[Any]
     """
     remarks = {line.remark for line in comparison.metrics}
     remarked = len(remarks) > 1
-    first, count = 0, len(comparison.columns)
-    while first < count:
-        last = first + 1
-        while last < count and _width(console, _table(console, comparison, first, last + 1, remarked)) <= console.width:
-            last += 1
-        console.print(_table(console, comparison, first, last, remarked))
-        console.print()
-        first = last
+    _print_parts(console, comparison, lambda first, last: _metrics(console, comparison, first, last, remarked))
     console.print(_legend(comparison))
     if not remarked and remarks > {""}:
         console.print(f"All lines: {remarks.pop()}.")
@@ -46,19 +42,21 @@ def print_comparison(console: Console, comparison: Comparison, trial: Trial[Any]
 
 
 def print_parameters(console: Console, comparison: Comparison) -> None:
-    """Print the parameters in which the columns differ: one line each, with its values in the columns' order."""
-    differing = [line for line in comparison.parameters if line.differs]
-    if not differing or len(comparison.columns) < 2:
-        return
-    table = Table(box=None, pad_edge=False)
-    table.add_column("Differs")
-    table.add_column("Unit")
-    for column in comparison.columns:
-        table.add_column(column.title)
-    for line in differing:
-        table.add_row(line.title, line.unit, *line.texts)
-    console.print(table)
-    console.print()
+    """Print the parameters in which the columns differ, if there are any."""
+    if any(line.differs for line in comparison.parameters):
+        _print_parts(console, comparison, lambda first, last: _parameters(console, comparison, first, last))
+
+
+def _print_parts(console: Console, comparison: Comparison, table: Callable[[int, int], Table]) -> None:
+    """Print `table(first, last)` of as many columns as fit beside each other, then of the next ones below."""
+    first, count = 0, len(comparison.columns)
+    while first < count:
+        last = first + 1
+        while last < count and _width(console, table(first, last + 1)) <= console.width:
+            last += 1
+        console.print(table(first, last))
+        console.print()
+        first = last
 
 
 def _width(console: Console, table: Table) -> int:
@@ -66,20 +64,44 @@ def _width(console: Console, table: Table) -> int:
     return table.__rich_measure__(console, console.options.update(width=10_000, max_width=10_000)).maximum
 
 
-def _table(console: Console, comparison: Comparison, first: int, last: int, remarked: bool) -> Table:
-    """The metrics of columns `first` to `last` (not included), with a column for remarks if there are any."""
+def _parameters(console: Console, comparison: Comparison, first: int, last: int) -> Table:
+    """The parameters that differ, in columns `first` to `last` (not included)."""
     table = Table(box=None, pad_edge=False)
-    table.add_column("Metric")
+    table.add_column("Differs")
     table.add_column("Unit")
     for column in comparison.columns[first:last]:
-        table.add_column(f"{column.title}{_source(column)}", justify="right")
-    if remarked:
-        table.add_column("Remark", max_width=_REMARK_WIDTH if console.is_terminal else None)
-    for line in comparison.metrics:
-        title = f"{line.kind.title} {_ARROWS[line.kind.direction]}".strip()
-        cells = [_cell(cell) for cell in line.cells[first:last]]
-        table.add_row(title, line.kind.unit, *cells, *([line.remark] if remarked else []))
+        table.add_column(_head(console, column))
+    for line in comparison.parameters:
+        if line.differs:
+            table.add_row(line.title, line.unit, *line.texts[first:last])
     return table
+
+
+def _metrics(console: Console, comparison: Comparison, first: int, last: int, remarked: bool) -> Table:
+    """The metrics of columns `first` to `last` (not included).
+
+    Remarks stand under the metrics in a terminal, which is narrow, and in a column of their own in a pipe or file.
+    """
+    narrow = console.is_terminal
+    table = Table(box=None, pad_edge=False)
+    table.add_column("Metric", max_width=_METRIC_WIDTH if narrow else None)
+    table.add_column("Unit")
+    for column in comparison.columns[first:last]:
+        table.add_column(f"{_head(console, column)}{_source(column)}", justify="right")
+    if remarked and not narrow:
+        table.add_column("Remark")
+    for line in comparison.metrics:
+        title = Text(f"{line.kind.title} {_ARROWS[line.kind.direction]}".strip())
+        if remarked and narrow and line.remark:
+            title.append(f"\n{line.remark}", "dim")
+        cells = [_cell(cell) for cell in line.cells[first:last]]
+        table.add_row(title, line.kind.unit, *cells, *([line.remark] if remarked and not narrow else []))
+    return table
+
+
+def _head(console: Console, column: Column) -> str:
+    """A column's title, broken where a terminal is narrow."""
+    return textwrap.fill(column.title, _HEAD_WIDTH) if console.is_terminal else column.title
 
 
 def _source(column: Column) -> str:
