@@ -59,14 +59,19 @@ class Cell:
 class MetricLine:
     """A metric in all columns.
 
-    `name` is unique in the table: labels stand in it (`cpu_per_message{role=sender}`). `remark` says what a reader of
-    this line must know (few repeats, origins, link-bound, too few samples behind a percentile).
+    `name` is unique in the table: labels stand in it (`cpu_per_message{role=sender}`). `remarks` are what a reader of
+    this line must know (few repeats, origins, link-bound, too few samples behind a percentile), in a few words each.
     """
 
     name: str
     kind: MetricKind
     cells: tuple[Cell, ...]
-    remark: str
+    remarks: tuple[str, ...]
+
+    @property
+    def remark(self) -> str:
+        """All remarks in one text; nothing where there is none."""
+        return "; ".join(self.remarks)
 
 
 @dataclass(frozen=True)
@@ -117,7 +122,7 @@ def compare(columns: Sequence[Column], trial: Trial[Any] | None, *, baseline: in
     for name, row in figures.items():
         cells = [_cell(columns, row, index, next(changes)) for index in range(len(columns))]
         judged += sum(cell.change is not None and cell.change.p is not None for cell in cells)
-        lines.append(MetricLine(name, kinds[name], tuple(cells), _remark(columns, row, kinds[name])))
+        lines.append(MetricLine(name, kinds[name], tuple(cells), _remarks(columns, row, kinds[name])))
     return Comparison(tuple(columns), baseline, _parameters(columns, trial), tuple(lines), notes(columns, judged))
 
 
@@ -217,7 +222,7 @@ def _cell(
     return Cell(values[0], 0, None, against_baseline, None if interval is None else interval.holds(values[0]))
 
 
-def _remark(columns: Sequence[Column], row: Sequence[tuple[Metric, ...]], kind: MetricKind) -> str:
+def _remarks(columns: Sequence[Column], row: Sequence[tuple[Metric, ...]], kind: MetricKind) -> tuple[str, ...]:
     """What a reader of a line must know, in a few words each."""
     told = []
     measured = [
@@ -242,7 +247,7 @@ def _remark(columns: Sequence[Column], row: Sequence[tuple[Metric, ...]], kind: 
         few = [column for column, metrics in measured if any(thin(one.samples, quantile) for one in metrics)]
         if few:
             told.append(f"too few samples beyond the percentile: {named(few, groups)}")
-    return "; ".join(told)
+    return tuple(told)
 
 
 def _parameters(columns: Sequence[Column], trial: Trial[Any] | None) -> tuple[ParameterLine, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -26,15 +26,13 @@ def print_comparison(console: Console, comparison: Comparison, trial: Trial[Any]
     """Print a comparison: scenarios as columns, metrics as rows, differences from the baseline with their intervals;
     then findings and notes.
 
-    Columns that do not fit beside each other are printed below each other. What is to be remarked of all lines alike is
-    said once below.
+    Columns that do not fit beside each other are printed below each other. A remark on all lines is made once below.
     """
-    remarks = {line.remark for line in comparison.metrics}
-    remarked = len(remarks) > 1
-    _print_parts(console, comparison, lambda first, last: _metrics(console, comparison, first, last, remarked))
+    common = _common_remarks(comparison)
+    _print_parts(console, comparison, lambda first, last: _metrics(console, comparison, first, last, common))
     console.print(_legend(comparison))
-    if not remarked and remarks > {""}:
-        console.print(f"All lines: {remarks.pop()}.")
+    if common:
+        console.print(f"All lines: {'; '.join(common)}.")
     for finding in findings(comparison, trial):
         console.print(f"- {finding.sentence}", style="" if finding.judged else "dim")
     for note in comparison.notes:
@@ -64,6 +62,14 @@ def _width(console: Console, table: Table) -> int:
     return table.__rich_measure__(console, console.options.update(width=10_000, max_width=10_000)).maximum
 
 
+def _common_remarks(comparison: Comparison) -> tuple[str, ...]:
+    """The remarks that every line has."""
+    lines = comparison.metrics
+    return (
+        tuple(remark for remark in lines[0].remarks if all(remark in line.remarks for line in lines)) if lines else ()
+    )
+
+
 def _parameters(console: Console, comparison: Comparison, first: int, last: int) -> Table:
     """The parameters that differ, in columns `first` to `last` (not included)."""
     table = Table(box=None, pad_edge=False)
@@ -77,25 +83,27 @@ def _parameters(console: Console, comparison: Comparison, first: int, last: int)
     return table
 
 
-def _metrics(console: Console, comparison: Comparison, first: int, last: int, remarked: bool) -> Table:
-    """The metrics of columns `first` to `last` (not included).
+def _metrics(console: Console, comparison: Comparison, first: int, last: int, told: Sequence[str]) -> Table:
+    """The metrics of columns `first` to `last` (not included), with the remarks that are not `told` elsewhere.
 
-    Remarks stand under the metrics in a terminal, which is narrow, and in a column of their own in a pipe or file.
+    These stand under the metrics in a terminal, which is narrow, and in a column of their own in a pipe or file.
     """
     narrow = console.is_terminal
+    remarks = ["; ".join(remark for remark in line.remarks if remark not in told) for line in comparison.metrics]
+    beside = any(remarks) and not narrow
     table = Table(box=None, pad_edge=False)
     table.add_column("Metric", max_width=_METRIC_WIDTH if narrow else None)
     table.add_column("Unit")
     for column in comparison.columns[first:last]:
         table.add_column(f"{_head(console, column)}{_source(column)}", justify="right")
-    if remarked and not narrow:
+    if beside:
         table.add_column("Remark")
-    for line in comparison.metrics:
+    for line, remark in zip(comparison.metrics, remarks, strict=True):
         title = Text(f"{line.kind.title} {_ARROWS[line.kind.direction]}".strip())
-        if remarked and narrow and line.remark:
-            title.append(f"\n{line.remark}", "dim")
+        if remark and narrow:
+            title.append(f"\n{remark}", "dim")
         cells = [_cell(cell) for cell in line.cells[first:last]]
-        table.add_row(title, line.kind.unit, *cells, *([line.remark] if remarked and not narrow else []))
+        table.add_row(title, line.kind.unit, *cells, *([remark] if beside else []))
     return table
 
 
