@@ -40,6 +40,7 @@ _MOST_POINTS = 300
 _PERCENTILE_POINTS = 120
 _ROW = 27.0
 _LABEL_GAP = 14.0
+_PLOT = 88.0
 _COLOURS = ("#1b4f8a", "#c8501e", "#2a7f62", "#7b4f9e", "#b8860b", "#5b6675")
 _DASHES = ("none", "6 2.5", "2 2", "8 2.5 2 2.5", "1 2.5", "12 3")
 _BAR, _BASELINE, _PUBLISHED = "#1b4f8a", "#8fa3ba", "#ffffff"
@@ -85,18 +86,17 @@ def bar_chart(title: str, unit: str, bars: Sequence[Bar], width: float = NARROW)
 
 
 def line_chart(title: str, x_title: str, unit: str, lines: Sequence[Line]) -> str:
-    """Lines on linear axes, y from zero on, each reduced to a few hundred points."""
+    """A small chart: lines on linear axes under their names, y from zero on, each reduced to a few hundred points."""
     reduced = [Line(one.style, one.label, *thinned(one.x, one.y)) for one in lines]
     xs, ys = np.concatenate([one.x for one in reduced]), np.concatenate([one.y for one in reduced])
-    frame = _Frame.beside(lines, WIDE, 0.29 * WIDE)
+    legend, top = _legend(lines, NARROW)
+    frame = _Frame(NARROW, top + _PLOT + 26, 34.0, top, NARROW - 4, top + _PLOT)
     first = min(0.0, float(xs.min()))
     x_axis = frame.x(first, max(float(xs.max()), first + 1e-9))
     y_axis = frame.y(*round_range(float(ys.min()), float(ys.max())))
-    parts = [_chart_title(title, unit)]
-    parts += _horizontal_grid(y_axis, frame)
-    parts += [
-        mark for tick in x_axis.ticks(8) for mark in _x_tick(x_axis.place(tick), tick_text(tick), frame, grid=False)
-    ]
+    parts = [_chart_title(title, unit), *legend, *_horizontal_grid(y_axis, frame)]
+    for tick in x_axis.ticks(5):
+        parts += _x_tick(x_axis.place(tick), tick_text(tick), frame, grid=False)
     parts += [_x_title(x_title, frame), *_lines(reduced, x_axis, y_axis, frame)]
     return drawing(frame.width, frame.height, parts)
 
@@ -108,7 +108,8 @@ def percentile_chart(title: str, unit: str, samples: Sequence[tuple[int, str, ND
     """
     lines = [_percentiles(*sample) for sample in samples]
     ys = np.concatenate([one.y for one in lines])
-    frame = _Frame.beside(lines, WIDE, 0.36 * WIDE)
+    labels = min(0.3 * WIDE, max(text_width(one.label) for one in lines) + _LABEL_GAP)
+    frame = _Frame(WIDE, 0.36 * WIDE, 40.0, 20.0, WIDE - labels, 0.36 * WIDE - 30)
     x_axis = frame.x(0.0, _beyond(LAST_PERCENTILE * 100))
     positive = bool((ys > 0).all())
     bounds = (log_range if positive else round_range)(float(ys.min()), float(ys.max()))
@@ -117,6 +118,7 @@ def percentile_chart(title: str, unit: str, samples: Sequence[tuple[int, str, ND
     for percentile in PERCENTILES:
         parts += _x_tick(x_axis.place(_beyond(percentile)), f"p{percentile:g}", frame, grid=True)
     parts += [_x_title("share of the values that are this or less", frame), *_lines(lines, x_axis, y_axis, frame)]
+    parts += _line_labels(lines, y_axis, frame)
     return drawing(frame.width, frame.height, parts)
 
 
@@ -135,7 +137,7 @@ def thinned(
 
 @dataclass(frozen=True)
 class _Frame:
-    """Where a chart's plot lies in the picture; labels of lines stand to its right."""
+    """Size of a picture, and where the plot lies in it."""
 
     width: float
     height: float
@@ -143,11 +145,6 @@ class _Frame:
     top: float
     right: float
     bottom: float
-
-    @classmethod
-    def beside(cls, lines: Sequence[Line], width: float, height: float) -> _Frame:
-        labels = min(0.3 * width, max(text_width(one.label) for one in lines) + _LABEL_GAP)
-        return cls(width, height, 40.0, 20.0, width - labels, height - 30)
 
     def x(self, low: float, high: float) -> Axis:
         return Axis(low, high, self.left, self.right - self.left)
@@ -214,12 +211,35 @@ def _lines(lines: Sequence[Line], x_axis: Axis, y_axis: Axis, frame: _Frame) -> 
     parts = [line(frame.left, frame.bottom, frame.right, frame.bottom, INK, 0.7)]
     for one in lines:
         points = [(x_axis.place(float(x)), y_axis.place(float(y))) for x, y in zip(one.x, one.y, strict=True)]
-        style = {"stroke": _colour(one.style), "stroke_dasharray": _DASHES[one.style % len(_DASHES)]}
-        path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
-        parts.append(element("polyline", points=path, fill="none", stroke_width=1.1, stroke_linejoin="round", **style))
+        parts.append(_stroke(one.style, " ".join(f"{x:.1f},{y:.1f}" for x, y in points)))
         for x, y in points[len(points) // 8 :: max(1, len(points) // 4)]:
             parts.append(_marker(one.style, x, y))
-    return parts + _line_labels(lines, y_axis, frame)
+    return parts
+
+
+def _legend(lines: Sequence[Line], width: float) -> tuple[list[str], float]:
+    """The names of the lines, each behind a piece of it, in as many rows as they need; and where these end."""
+    parts, x, y = [], 0.0, 21.0
+    for one in lines:
+        label = shortened(one.label, width - 20)
+        if x > 0 and x + 20 + text_width(label) > width:
+            x, y = 0.0, y + 10.5
+        parts.append(_stroke(one.style, f"{x:.1f},{y - 2.6:.1f} {x + 14:.1f},{y - 2.6:.1f}"))
+        parts += [_marker(one.style, x + 7, y - 2.6), text(x + 17, y, label, fill=_colour(one.style))]
+        x += text_width(label) + 30
+    return parts, y + 8
+
+
+def _stroke(style: int, points: str) -> str:
+    return element(
+        "polyline",
+        points=points,
+        fill="none",
+        stroke=_colour(style),
+        stroke_width=1.1,
+        stroke_linejoin="round",
+        stroke_dasharray=_DASHES[style % len(_DASHES)],
+    )
 
 
 def _line_labels(lines: Sequence[Line], y_axis: Axis, frame: _Frame) -> list[str]:

@@ -14,16 +14,17 @@ from labconsole.analysis.figures import format_figure, readable
 from labconsole.analysis.findings import key_metrics
 from labconsole.analysis.run_curves import load_curves
 from labconsole.plugin import Plugins
-from labconsole.report.charts import Bar, Line, bar_chart, line_chart, percentile_chart
-from labconsole.report.document import Block, Callout, Figure, Gallery
+from labconsole.report.charts import NARROW, WIDE, Bar, Line, bar_chart, line_chart, percentile_chart
+from labconsole.report.document import Block, Callout, Figure, Gallery, Paragraph
 from labconsole.report.material import Material
+from labconsole.report.surroundings import run_span
 from labconsole.store.reader import Reader
 from labconsole.trial import Curve, Distribution, TrialError
 
 MOST_LINES = 6
 """Lines in one chart; more cannot be told apart in grey."""
 _MOST_BARS = 4
-_TIME = "seconds since the start of the work (T0)"
+_TIME = "seconds since the work began (T0)"
 _MEMORY = "Resident memory"
 
 Told = Callable[[str], None]
@@ -38,16 +39,17 @@ class _Drawn:
     curve: Curve
 
 
-def bar_figures(material: Material) -> Iterator[Gallery]:
+def bar_figures(material: Material) -> Iterator[Block]:
     """The key figures of all columns as bars, published points hollow beside them; nothing for a single column."""
     comparison = material.beside
     if len(comparison.columns) < 2:
         return
     tails = [line for line in comparison.metrics if line.kind.quantile == 0.99]
     lines = dict.fromkeys((*key_metrics(comparison, material.trial), *tails))
-    figures = tuple(_bars(material, line) for line in lines)[:_MOST_BARS]
-    if figures:
-        yield Gallery(figures)
+    # The titles of published columns name their table: they need the whole width.
+    narrow = comparison is material.measured
+    figures = tuple(_bars(material, line, NARROW if narrow else WIDE) for line in list(lines)[:_MOST_BARS])
+    yield from (Gallery(figures),) if narrow and figures else figures
 
 
 def sample_figures(material: Material, reader: Reader, plugins: Plugins, told: Told) -> Iterator[Block]:
@@ -71,12 +73,14 @@ def sample_figures(material: Material, reader: Reader, plugins: Plugins, told: T
     if faults:
         yield Callout("Not drawn", tuple(faults))
     alone = len(material.groups) == 1
-    whose = _whose(groups, len(material.groups))
-    yield from _run_lines(next(iter(curves.values()), ()), whose) if alone else _column_lines(curves, whose)
+    over_time = _run_lines(next(iter(curves.values()), ())) if alone else _column_lines(curves)
+    if figures := tuple(over_time):
+        yield Paragraph(f"Lines over time are of {_whose(groups, len(material.groups))}.")
+        yield Gallery(figures)
     yield from _percentiles(samples)
 
 
-def _bars(material: Material, line: MetricLine) -> Figure:
+def _bars(material: Material, line: MetricLine, width: float) -> Figure:
     comparison = material.beside
     bars, words = [], []
     for index, (column, cell) in enumerate(zip(comparison.columns, line.cells, strict=True)):
@@ -88,22 +92,22 @@ def _bars(material: Material, line: MetricLine) -> Figure:
         words.append(f"{label} {format_figure(cell.value, line.kind.unit)}")
     remark = f" ({line.remark})" if line.remark else ""
     return Figure(
-        bar_chart(line.kind.title, line.kind.unit, bars),
+        bar_chart(line.kind.title, line.kind.unit, bars, width),
         f"Bar chart of {line.kind.title}: {'; '.join(words)}",
-        f"{line.kind.title}, with 95 % intervals where there are any{remark}",
+        f"{line.kind.title}{', with 95 % intervals' if any(bar.interval for bar in bars) else ''}{remark}",
     )
 
 
 def _whose(groups: Sequence[RunGroup], everything: int) -> str:
-    """Which runs the lines are of, for the captions."""
-    runs = ", ".join(str(group.used[0].id) for group in groups)
+    """Which runs the lines are of, in words."""
+    runs = run_span([group.used[0].id for group in groups])
     if everything == 1:
-        return f"run {runs}"
-    first = f" (the first {len(groups)} of {everything} columns)" if len(groups) < everything else ""
+        return runs
+    first = f", the first {len(groups)} of {everything}" if len(groups) < everything else ""
     return f"one run of each column{first}: {runs}"
 
 
-def _run_lines(curves: Sequence[Curve], whose: str) -> Iterator[Figure]:
+def _run_lines(curves: Sequence[Curve]) -> Iterator[Figure]:
     """One chart for each group of a run's curves."""
     for name in dict.fromkeys(curve.group for curve in curves):
         of_group = [curve for curve in curves if curve.group == name and len(curve.t_s)]
@@ -113,7 +117,7 @@ def _run_lines(curves: Sequence[Curve], whose: str) -> Iterator[Figure]:
             )
 
 
-def _column_lines(curves: Mapping[str, Sequence[Curve]], whose: str) -> Iterator[Figure]:
+def _column_lines(curves: Mapping[str, Sequence[Curve]]) -> Iterator[Figure]:
     """One chart for each curve, with a line for each column."""
     names = dict.fromkeys((curve.group, curve.title) for drawn in curves.values() for curve in drawn)
     for group, title in names:
@@ -124,10 +128,10 @@ def _column_lines(curves: Mapping[str, Sequence[Curve]], whose: str) -> Iterator
             if (curve.group, curve.title) == (group, title) and len(curve.t_s)
         ]
         if of_name and group != _MEMORY:
-            yield _lines(f"{group}: {title}", of_name, whose)
+            yield _lines(f"{group}: {title}", of_name)
 
 
-def _lines(title: str, drawn: Sequence[_Drawn], whose: str) -> Figure:
+def _lines(title: str, drawn: Sequence[_Drawn]) -> Figure:
     largest = max(float(np.abs(one.curve.values).max()) for one in drawn)
     scaled, unit = readable(largest, drawn[0].curve.unit)
     factor = scaled / largest if largest else 1.0
@@ -136,7 +140,7 @@ def _lines(title: str, drawn: Sequence[_Drawn], whose: str) -> Figure:
     return Figure(
         line_chart(title, _TIME, unit, lines),
         f"Lines over {ends:.1f} seconds: {title}, {unit}, of {', '.join(one.label for one in drawn)}",
-        f"{title} over time ({whose})",
+        f"{title} over time",
     )
 
 

@@ -59,7 +59,8 @@ def log_range(low: float, high: float) -> tuple[float, float]:
 
 def tick_text(value: float) -> str:
     """A tick's value without superfluous digits."""
-    return format_number(float(f"{value:.6g}")).rstrip("0").rstrip(".") if value % 1 else format_number(value)
+    text = format_number(float(f"{value:.6g}"))
+    return (text.rstrip("0").rstrip(".") if value % 1 else text).replace("-", "−")
 
 
 def text_width(text: str, size: float = FONT_PT) -> float:
