@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from labconsole.analysis.caveats import caveats
 from labconsole.analysis.change import ENOUGH_REPEATS
 from labconsole.analysis.columns import RunGroup
+from labconsole.analysis.comparison_notes import notes
 from labconsole.analysis.intervals import Interval, centre, interval_of
 from labconsole.analysis.parameters import describe_parameters, in_effect
 from labconsole.analysis.published import (
@@ -112,14 +112,15 @@ def fill(shape: TableShape, groups: Sequence[RunGroup], plugins: Plugins) -> Fil
         _Column(column, _fitting(shape, column, groups), _printed(shape, column, table)) for column in shape.columns
     ]
     cells = tuple(tuple(column.cell(row.metric, units[row.metric]) for column in columns) for row in shape.rows)
-    notes = [
+    told = [
         *_missing(columns),
         *_choices(columns),
         *_differences(columns, trial.parameters),
-        *_caveats(columns),
+        *_few(columns),
+        *notes([column.group for column in columns if column.group is not None], judged=0),
         *(table.notes if table is not None else ()),
     ]
-    return FilledTable(shape, cells, tuple(notes), tuple(column.group for column in columns))
+    return FilledTable(shape, cells, tuple(told), tuple(column.group for column in columns))
 
 
 @dataclass(frozen=True)
@@ -211,10 +212,11 @@ def _difference(name: str, ours: Any, theirs: Any, model: type[Parameters]) -> s
     return f"{here.title}: {said} here, {there.text}{unit} in the source"
 
 
-def _caveats(columns: Sequence[_Column]) -> Iterator[str]:
-    """What the runs themselves tell, once each, and where there are few of them."""
-    chosen = [(column.shape.short_title, column.group) for column in columns if column.group is not None]
-    few = [f"{title} ({group.repeats})" for title, group in chosen if group.repeats < ENOUGH_REPEATS]
+def _few(columns: Sequence[_Column]) -> Iterator[str]:
+    few = [
+        f"{column.shape.short_title} ({column.group.repeats})"
+        for column in columns
+        if column.group is not None and column.group.repeats < ENOUGH_REPEATS
+    ]
     if few:
         yield f"Fewer than {ENOUGH_REPEATS} repeats: {', '.join(few)}."
-    yield from dict.fromkeys(told for _, group in chosen for run in group.used for told in caveats(run))

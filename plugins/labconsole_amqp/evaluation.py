@@ -17,6 +17,8 @@ from labconsole_amqp.samples import CONNECTED, OUTCOMES, WALL_OFFSET, WORK_DONE,
 from labconsole_amqp.sealing import Outcome
 
 _QUANTILES = tuple((kind.name, kind.quantile) for kind in METRICS if kind.quantile is not None)
+_LINK_USE_LIMIT = 110.0
+"""Above this share (%) of a link its stated rate cannot be right; a shaper lets a burst through at the beginning."""
 _KINDS = {kind.name: kind for kind in METRICS}
 
 
@@ -247,6 +249,16 @@ def _verdicts(parameters: AmqpParameters, joined: Joined, metrics: Sequence[Metr
     failed = figures["failed_verifications"]
     reason = f"{failed} messages were refused." if failed else "Every message that arrived was good."
     yield Verdict("all messages were accepted", "fail" if failed else "pass", reason, {"failed": failed})
+    use = next((figure.value for figure in metrics if figure.name == LINK_USE), None)
+    if use is not None:
+        yield Verdict("the link rate can be as stated", *_link_as_stated(use), {LINK_USE: use})
+
+
+def _link_as_stated(use: float) -> tuple[str, str]:
+    """Result and reason of the verdict on the link rate."""
+    if use > _LINK_USE_LIMIT:
+        return "fail", f"{use:,.0f} % of the stated rate came through: the link was not shaped to it."
+    return "pass", f"{use:.0f} % of the stated rate came through."
 
 
 def _arrival(lost: int | None, expected: int) -> tuple[str, str]:

@@ -241,7 +241,13 @@ def test_link_use_is_received_bits_over_the_stated_rate() -> None:
     assert figures(shaped)[LINK_USE] == pytest.approx(92.3, abs=0.05)
     (use,) = (metric for metric in shaped.metrics if metric.name == LINK_USE)
     assert (use.unit, use.direction, use.origin, use.samples) == ("%", Direction.NEUTRAL, Origin.MEASURED, 1_000)
-    assert LINK_USE not in figures(evaluate(AmqpParameters(count=1_000), tables, ended()))
+    unknown = evaluate(AmqpParameters(count=1_000), tables, ended())
+    assert LINK_USE not in figures(unknown)
+    plausible = "the link rate can be as stated"
+    assert plausible not in verdicts(unknown)
+    assert verdicts(shaped)[plausible] == "pass"
+    wrong = evaluate(AmqpParameters(count=1_000, link_rate=1.0), tables, ended())
+    assert verdicts(wrong)[plausible] == "fail"
     # The first 100 messages are 60 bytes each: a warm-up that does not count.
     received["size"][:100] = 60
     warmed = figures(evaluate(AmqpParameters(count=900, warm_up=100, link_rate=2.0), tables, ended()))
