@@ -112,9 +112,7 @@ def _run_lines(curves: Sequence[Curve]) -> Iterator[Figure]:
     for name in dict.fromkeys(curve.group for curve in curves):
         of_group = [curve for curve in curves if curve.group == name and len(curve.t_s)]
         if of_group:
-            yield _lines(
-                name, [_Drawn(style, one.title, one) for style, one in enumerate(of_group[:MOST_LINES])], whose
-            )
+            yield _lines(name, [_Drawn(style, one.title, one) for style, one in enumerate(of_group[:MOST_LINES])])
 
 
 def _column_lines(curves: Mapping[str, Sequence[Curve]]) -> Iterator[Figure]:
