@@ -13,6 +13,9 @@ import pytest
 
 from labconsole.cli.main import main
 from labconsole.engine.containment import this_process
+from labconsole.plugin import Plugins
+from labconsole.profile import campaign_of, load_profile
+from labconsole.store.reader import Reader
 from labconsole.store.records import NewCampaign, NewScenario, RunStatus
 from labconsole.store.store import Store
 from labconsole.trial import Direction, Evaluation, Metric
@@ -125,6 +128,17 @@ def test_json_and_csv_hold_what_the_table_shows(filled: Filled, compare: Compare
         rows = list(csv.DictReader(file))
     assert [row["scenario"] for row in rows] == ["Test 1", "Test 3"] * 2
     assert float(rows[1]["ratio"]) == change["ratio"]
+
+
+def test_runs_that_are_compared_ran_interleaved_and_carry_their_warm_up(filled: Filled, tmp_path: Path) -> None:
+    profile = load_profile("demo", Plugins.discover(), {"warm_up": "25"}, 3)
+    run_ids = filled.queued(campaign_of(profile))
+    with Reader(tmp_path / "runs.db") as reader:
+        runs = sorted(reader.comparable(run_ids), key=lambda run: run.position)
+    scenarios = len({run.scenario for run in runs})
+    for first in range(0, len(runs), scenarios):
+        assert len({run.scenario for run in runs[first : first + scenarios]}) == scenarios, "one of each in each round"
+    assert {run.parameters["warm_up"] for run in runs} == {25}
 
 
 def test_each_run_can_be_a_column(filled: Filled, compare: Compare) -> None:
