@@ -32,7 +32,8 @@ def migration_backup(path: Path, version: int, moment: datetime) -> Path:
 
 def backups_of(path: Path) -> tuple[Backup, ...]:
     """The backups of the database `path`, newest first: those that this console can open."""
-    named = [file for file in _beside(path) if file == regular_backup(path) or "-backup-" in file.suffix]
+    regular = regular_backup(path).name
+    named = [file for file in _beside(path) if file.name == regular or "-backup-" in file.suffix]
     found = [backup for backup in map(_opened, named) if backup is not None]
     return tuple(sorted(found, key=lambda backup: backup.saved, reverse=True))
 

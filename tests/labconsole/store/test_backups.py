@@ -122,6 +122,12 @@ def test_only_backups_that_can_be_opened_are_offered(filled: Path) -> None:
     assert [found.path for found in backups_of(filled)] == [other, backup]
 
 
+def test_a_relative_path_has_the_same_backups(filled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert back_up(filled) is not None
+    monkeypatch.chdir(filled.parent)
+    assert [backup.runs for backup in backups_of(Path(filled.name))] == [4]
+
+
 def _zero(path: Path, begin: int) -> None:
     content = bytearray(path.read_bytes())
     content[begin:] = bytes(len(content) - begin)
