@@ -12,6 +12,9 @@ from typing import Any
 
 import pytest
 
+from labconsole.analysis.columns import group_repeats
+from labconsole.analysis.table_shape import fill, table_shapes
+from labconsole.plugin import Plugins
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunStatus
 from tests.helpers.practice import Bench, profile_text, wait_until
@@ -24,7 +27,7 @@ NAMED_METRICS = (
 
 
 def test_run_json_prints_one_object_per_run_and_nothing_else(labconsole: CommandLine, tmp_path: Path) -> None:
-    """The built-in demo on the real broker, with the names that others rely on."""
+    """The built-in demo on the real broker, with the names that others rely on; it fills a table of its source."""
     done = labconsole("run", "demo", "--set", "count=300", "--json", "--db", tmp_path / "own.db")
     assert done.returncode == 0, done.stderr
     runs: list[dict[str, Any]] = [json.loads(line) for line in done.stdout.splitlines()]
@@ -39,6 +42,14 @@ def test_run_json_prints_one_object_per_run_and_nothing_else(labconsole: Command
     assert [run["metrics"]["sent_size"]["value"] for run in runs] == [282, 282, 652, 1053]
     assert (tmp_path / "own.db").exists()
     assert "Run 1 " not in done.stdout and done.stderr == ""
+    plugins = Plugins.discover()
+    with Reader(tmp_path / "own.db") as reader:
+        groups = group_repeats(reader.comparable([1, 2, 3, 4]))
+    filled = {shape.name for shape in table_shapes(plugins, "amqp.messaging") if fill(shape, groups, plugins).filled}
+    assert filled == {"swim-within-malaysia-medium", "swim-my-sg-medium"}
+    (shape,) = (one for one in table_shapes(plugins, "amqp.messaging") if one.name == "swim-within-malaysia-medium")
+    cells = [cell for row in fill(shape, groups, plugins).cells for cell in row]
+    assert len(cells) == 36 and all(cell.value and cell.published and cell.runs == 1 for cell in cells)
 
 
 def test_a_run_for_people_shows_a_table_and_where_everything_lies(labconsole: CommandLine, tmp_path: Path) -> None:
