@@ -1,0 +1,123 @@
+"""The whole way of results: the demo campaign on the real broker, then every command that works on its database."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.labconsole.cli.conftest import CommandLine
+
+RUNS = ("1", "2", "3", "4")
+SCENARIOS = ["Test 1: plain", "Test 2: TLS", "Test 3: TLS, signed", "Test 4: TLS, signed, encrypted"]
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A database with the demo's four tests, small ones, in the order of the scenarios or not."""
+    folder = tmp_path_factory.mktemp("demo")
+    done = CommandLine(folder)("run", "demo", "--set", "count=200", "--db", folder / "runs.db")
+    assert done.returncode == 0, done.stderr
+    return folder / "runs.db"
+
+
+@pytest.fixture
+def database(filled: Path, tmp_path: Path) -> Path:
+    """A copy for one test."""
+    return Path(shutil.copy(filled, tmp_path / "demo.db"))
+
+
+def table(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file, strict=True))
+
+
+def checked(labconsole: CommandLine, *arguments: str | Path) -> str:
+    """What a command that must succeed prints; it says nothing on stderr."""
+    done = labconsole(*arguments)
+    assert (done.returncode, done.stderr) == (0, ""), (arguments, done.stderr)
+    return done.stdout
+
+
+def shown(labconsole: CommandLine, database: Path, run: str) -> dict[str, Any]:
+    return dict(json.loads(checked(labconsole, "show", run, "--json", "--db", database)))
+
+
+def test_runs_are_compared_and_what_the_table_says_is_in_csv_and_json(
+    labconsole: CommandLine, database: Path, tmp_path: Path
+) -> None:
+    asked = ("compare", *RUNS, "--baseline", "1", "--published", "swim-within-malaysia-small", "--db", database)
+    text = checked(labconsole, *asked, "--csv", tmp_path / "comparison.csv")
+    assert "Message throughput" in text and "no interval" in text and "published" in text
+    comparison = json.loads(checked(labconsole, *asked, "--json"))
+    titles = [column["title"] for column in comparison["columns"]]
+    assert sorted(titles[:4]) == SCENARIOS and len(titles) == 8
+    rows = [row for row in table(tmp_path / "comparison.csv") if row["metric"] == "sent_size"]
+    values = {row["scenario"]: float(row["value"]) for row in rows if row["origin"] == "measured"}
+    assert [values[name] for name in SCENARIOS] == [282, 282, 652, 1053]
+    assert {row["runs"] for row in rows if row["origin"] == "published"} == {"0"}
+
+
+def test_a_campaign_becomes_a_report_and_csv(labconsole: CommandLine, database: Path, tmp_path: Path) -> None:
+    pdf, folder = tmp_path / "report.pdf", tmp_path / "csv"
+    checked(labconsole, "report", "1", "--campaign", "--pdf", pdf, "--csv", folder, "--db", database)
+    assert pdf.read_bytes().startswith(b"%PDF-1.7") and pdf.stat().st_size > 50_000
+    assert {row["run"] for row in table(folder / "metrics.csv")} == set(RUNS)
+    assert {row["scenario"] for row in table(folder / "comparison.csv")} == set(SCENARIOS)
+    assert not list(tmp_path.rglob("*.partial"))
+
+
+def test_runs_move_to_another_database_with_all_they_hold(
+    labconsole: CommandLine, database: Path, tmp_path: Path
+) -> None:
+    assert checked(labconsole, "verify", *RUNS, "--db", database).count("ok") == 4
+    checked(labconsole, "bundle", "3", "4", tmp_path / "two.lcz", "--db", database)
+    other = tmp_path / "other.db"
+    checked(labconsole, "import", tmp_path / "two.lcz", "--db", other)
+    assert checked(labconsole, "verify", "1", "2", "--db", other).count("ok") == 2
+    for here, there in (("3", "1"), ("4", "2")):
+        before, after = shown(labconsole, database, here), shown(labconsole, other, there)
+        assert before["evidence"]["digest"] == after["evidence"]["digest"]
+        assert before["artefacts"] == after["artefacts"] != []
+        assert before["metrics"] == after["metrics"] and before["uuid"] == after["uuid"]
+
+
+def test_runs_are_exported_in_every_format(labconsole: CommandLine, database: Path, tmp_path: Path) -> None:
+    pq = pytest.importorskip("pyarrow.parquet")
+    out = tmp_path / "out"
+    asked = ("--csv", out, "--parquet", out, "--json", out)
+    printed = checked(labconsole, "export", "1", "3", *asked, "--db", database)
+    assert sorted(printed.splitlines()) == sorted(str(path) for path in out.rglob("*") if path.is_file())
+    for run in ("1", "3"):
+        whole = json.loads((out / f"run-{run}.json").read_text(encoding="utf-8"))
+        latencies = [int(row["latency_ns [ns]"]) for row in table(out / f"run-{run}" / "samples-messages.csv")]
+        assert len(latencies) == 200
+        assert max(latencies) / 1e6 == whole["metrics"]["latency_max"]["value"]
+        samples = pq.read_table(out / f"run-{run}" / "samples-messages.parquet")
+        assert samples["latency_ns"].to_pylist() == latencies
+        (figure,) = [row for row in table(out / "metrics.csv") if (row["run"], row["metric"]) == (run, "throughput")]
+        assert float(figure["value"]) == whole["metrics"]["throughput"]["value"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("export", "9", "--csv", "out"), "There is no run 9"),
+        (("export", "1", "2", "--json", "one.json"), "one.json can hold one run, not 2: name a directory instead."),
+        (("export", "1", "--csv", "file"), "choose another directory"),
+        (("export", "1"), "say how to export"),
+    ],
+)
+def test_what_cannot_be_exported_is_said_in_a_sentence(
+    labconsole: CommandLine, database: Path, tmp_path: Path, arguments: tuple[str, ...], sentence: str
+) -> None:
+    (tmp_path / "file").touch()
+    before = set(tmp_path.iterdir())
+    done = labconsole(*arguments, "--db", database)
+    assert done.returncode in (1, 2) and done.stdout == ""
+    assert sentence in done.stderr and len(done.stderr.splitlines()) == 1
+    assert {path for path in tmp_path.iterdir() if not path.name.startswith("demo.db")} <= before
