@@ -98,7 +98,8 @@ LINK_USE = "link_use"
 by it (`labconsole.analysis.caveats`)."""
 
 LINK_RATE = "link_rate"
-"""Name of the parameter by which a trial shapes its link, in Mbit/s: what is said of link-bound runs names it."""
+"""Name of the parameter with the rate to which a trial's link is shaped, in Mbit/s; what is said of link-bound runs
+names it."""
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from labconsole.trial import LINK_USE, Direction, Evaluation, Event, Level, Origin
+from labconsole.trial import LINK_RATE, LINK_USE, Direction, Evaluation, Event, Level, Origin
 from labconsole_amqp.curves import curves
 from labconsole_amqp.envelope import message_number
 from labconsole_amqp.evaluation import evaluate
@@ -233,6 +233,7 @@ def test_the_source_s_figures_by_its_own_arithmetic() -> None:
 
 def test_link_use_is_received_bits_over_the_stated_rate() -> None:
     """Within Malaysia, large payload, Test 4: 1,000 messages of 43,601 bytes in 189 s are 92 % of 2 Mbit/s."""
+    assert LINK_RATE in AmqpParameters.model_fields
     sent = sent_table(np.linspace(0, 180_000 * MS, 1_000).astype(np.int64))
     received = received_table(np.linspace(0, 189_000 * MS, 1_000).astype(np.int64) + MS, sent["stamp_ms"])
     received["size"][:] = 43_601
