@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 from contextlib import closing
 from pathlib import Path
 
 from filelock import FileLock, Timeout
 
 from labconsole.clock import wall_now
+from labconsole.engine.containment import is_alive
 from labconsole.store.backup_files import Backup, regular_backup
 from labconsole.store.copying import copy_database
 from labconsole.store.errors import StoreError, explained
 from labconsole.store.opening import checked_version, connect
+from labconsole.store.records import Owner
 
 
 def back_up(path: Path) -> Path | None:
     """Copy the database to `<name>.backup` in place of the backup before, unless nothing was changed since.
 
-    Returns the backup, None if none was needed (or another console makes one just now). Call it when no run goes on,
-    and after the database was closed: the last one to close it changes it. Takes about 2 s for 1 GB. Raises
-    DamagedDatabaseError, with the backup before still there, and StoreError.
+    Returns the backup; None if none was needed, another console makes one just now, or a run goes on, whose figures it
+    would disturb. Call it after the database was closed, since the last one to close it changes it. Takes about 2 s for
+    1 GB. Raises DamagedDatabaseError, with the backup before still there, and StoreError.
     """
     backup = regular_backup(path)
     with explained(path):
@@ -32,7 +35,7 @@ def back_up(path: Path) -> Path | None:
                 FileLock(backup.with_name(f"{backup.name}.lock"), timeout=0),
                 closing(connect(path, "ro")) as source,
             ):
-                if not checked_version(source, path):
+                if not checked_version(source, path) or _run_goes_on(source):
                     return None
                 copy_database(source, path, backup)
                 os.utime(backup, ns=(changed_ns, changed_ns))
@@ -52,6 +55,11 @@ def restored_copy(path: Path, backup: Backup) -> Path:
     with explained(backup.path), closing(connect(backup.path, "ro")) as source:
         copy_database(source, backup.path, restored)
     return restored
+
+
+def _run_goes_on(source: sqlite3.Connection) -> bool:
+    owners = source.execute("SELECT owner_pid, owner_started, owner_boot FROM run WHERE status = 'running'")
+    return any(is_alive(Owner(*owner)) for owner in owners)
 
 
 def _last_change_ns(path: Path) -> int:

@@ -72,7 +72,10 @@ def restore(store: Store, run_ids: Sequence[int]) -> None:
 
 
 def purge_trash(store: Store) -> int:
-    """Remove what is in the trash for good, only with no live run; returns the number of runs. Raises StoreError."""
+    """Remove what is in the trash for good, only with no live run; returns the number of runs. Raises StoreError.
+
+    The file becomes smaller where that is worth the time: about 9 s for 1 GB that stays.
+    """
     run, scenario, campaign = schema.run, schema.scenario, schema.campaign
     with store.writer.transaction(durable=True) as connection:
         live = connection.execute(select(run.c.id).where(run.c.status.in_(LIVE)).limit(1)).scalar()
@@ -81,4 +84,8 @@ def purge_trash(store: Store) -> int:
         purged = connection.execute(delete(run).where(run.c.id.in_(select(schema.trash.c.run_id)))).rowcount
         connection.execute(delete(scenario).where(scenario.c.id.not_in(select(run.c.scenario_id))))
         connection.execute(delete(campaign).where(campaign.c.id.not_in(select(scenario.c.campaign_id))))
+    try:
+        store.writer.reclaim()
+    except StoreError as error:
+        raise StoreError(f"The trash was emptied, but its space was not given back to the disk: {error}") from error
     return purged

@@ -6,6 +6,7 @@ automatic checkpoints, and no checkpoint or close without the lock.
 
 from __future__ import annotations
 
+import shutil
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,6 +21,8 @@ from labconsole.store.opening import bring_up_to_date, connect, core_connection
 _WAL_LIMIT = 4 * 1024 * 1024
 _LOCK_POLL_S = 0.01
 _CHECKPOINT_WAIT_MS = 100
+_WORTH_RECLAIMING = 16 * 1024 * 1024
+_MOST_KEPT = 2 * 1024**3
 
 
 class Writer:
@@ -54,6 +57,25 @@ class Writer:
             self._raw.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
             with self._connection.begin():
                 yield self._connection
+
+    def reclaim(self) -> None:
+        """Give back to the disk what deleted rows took, where it is much of the file. Raises StoreError.
+
+        Nothing is done while a run is queued or goes on, without room for the copy that this needs, or where so much
+        stays that other consoles would wait too long. What is not given back is used again by later runs.
+        """
+        with self._exclusive(), explained(self.path):
+            free, pages, page_size = (
+                self._raw.execute(f"PRAGMA {name}").fetchone()[0]
+                for name in ("freelist_count", "page_count", "page_size")
+            )
+            kept = (pages - free) * page_size
+            much = free * page_size > _WORTH_RECLAIMING and free * 4 > pages and kept < _MOST_KEPT
+            room = shutil.disk_usage(self.path.absolute().parent).free > 2 * kept
+            live = self._raw.execute("SELECT 1 FROM run WHERE status IN ('queued', 'running')").fetchone()
+            if much and room and live is None:
+                self._raw.execute("VACUUM")
+                self._checkpoint_when_long()
 
     def close(self) -> None:
         """Close the connection; the last one to close empties the write-ahead log. A second call does nothing."""

@@ -12,13 +12,14 @@ from pathlib import Path
 
 import pytest
 
+from labconsole.engine.containment import this_process
 from labconsole.store import edits
 from labconsole.store.backup_files import backups_of
 from labconsole.store.backups import back_up, restored_copy
 from labconsole.store.errors import DamagedDatabaseError, StoreError
 from labconsole.store.evidence import verify
 from labconsole.store.reader import Reader
-from labconsole.store.records import RunStatus
+from labconsole.store.records import Owner, RunStatus
 from labconsole.store.store import SampleChunk, Store
 
 
@@ -94,6 +95,15 @@ def test_what_stands_in_the_log_is_backed_up_while_others_write(filled: Path) ->
             thread.join()
         with Reader(backup) as reader:
             assert int(reader.run(1).row.note) > 0
+
+
+def test_a_run_that_goes_on_is_not_disturbed(store: Store, new_runs: list[int], database: Path, now: datetime) -> None:
+    store.run_started(new_runs[0], this_process(), {}, [], now)
+    assert back_up(database) is None
+    assert not database.with_name("runs.db.backup").exists()
+    store.run_started(new_runs[1], Owner(2**22 + 1, 1.0, "another boot"), {}, [], now)
+    store.run_ended(new_runs[0], RunStatus.FINISHED, "", now)
+    assert back_up(database) is not None
 
 
 def test_a_backup_that_fails_leaves_the_one_before(filled: Path) -> None:

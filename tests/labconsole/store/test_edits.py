@@ -11,6 +11,7 @@ import pytest
 from labconsole.engine.containment import this_process
 from labconsole.store import edits
 from labconsole.store.errors import StoreError
+from labconsole.store.evidence import verify
 from labconsole.store.reader import Reader
 from labconsole.store.records import NewCampaign, RunRow, RunStatus
 from labconsole.store.store import Store
@@ -103,6 +104,22 @@ def test_purging_removes_all_of_a_run_and_nothing_else(
     with store.writer.transaction() as connection:
         for table, count in {"campaign": 1, "scenario": 2, "metric": 1, "note": 0, "trash": 0}.items():
             assert connection.exec_driver_sql(f"SELECT count(*) FROM {table}").scalar() == count, table
+
+
+def test_the_file_of_a_purged_database_shrinks(
+    store: Store, new_runs: list[int], database: Path, now: datetime
+) -> None:
+    for number in range(20):
+        store.add_artefact(new_runs[0], f"{number}.bin", "application/octet-stream", bytes(1_000_000))
+    store.add_artefact(new_runs[1], "kept.txt", "text/plain", b"kept")
+    ended(store, new_runs, now)
+    edits.trash(store, new_runs[:1])
+    with Reader(database) as reader:  # a window that looks on
+        assert edits.purge_trash(store) == 1
+        assert reader.artefact(new_runs[1], "kept.txt") == b"kept"
+        assert verify(reader, new_runs[1]).ok
+    assert database.stat().st_size < 1_000_000
+    assert database.with_name("runs.db-wal").stat().st_size == 0
 
 
 def test_the_number_of_a_purged_run_is_not_given_again(
