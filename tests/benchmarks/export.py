@@ -10,6 +10,7 @@ import json
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -56,20 +57,31 @@ def fill(path: Path, messages: int, *, numbered: bool = False) -> int:
     settings = {"test": 1, "count": messages, "numbered": numbered, "senders": senders}
     parameters = trial.parameters.model_validate(settings).model_dump(mode="json")
     campaign = NewCampaign("bench", "Benchmark", "", 1, (NewScenario("Long", trial.kind, parameters),), ((0, 1),))
-    series = {series.name: series for series in trial.series}
     with Store.open(path) as store:
         (run,) = store.add_campaign(campaign, this_process(), wall_now())
         store.run_started(run, this_process(), {}, [], wall_now())
-        for sender in range(senders):
-            _append(store, run, f"sender-{sender}", series["sent"], np.arange(sender, messages, senders), numbered)
-        _append(store, run, "receiver-0", series["received"], np.arange(messages), numbered)
+        append_messages(store, run, trial.series, messages, numbered=numbered)
         store.run_ended(run, RunStatus.FINISHED, "", wall_now())
     return run
 
 
-def _append(store: Store, run: int, role: str, series: Series, places: NDArray[np.int64], numbered: bool) -> None:
+def append_messages(
+    store: Store, run: int, series: Sequence[Series], messages: int, *, numbered: bool = False, gap_ns: int = 5_000
+) -> None:
+    """Store the messages of a run, one sent every `gap_ns`, received a third slower."""
+    named = {one.name: one for one in series}
+    senders = 2 if numbered else 1
+    for sender in range(senders):
+        places = np.arange(sender, messages, senders)
+        _append(store, run, f"sender-{sender}", named["sent"], places, numbered, gap_ns)
+    _append(store, run, "receiver-0", named["received"], np.arange(messages), numbered, gap_ns)
+
+
+def _append(
+    store: Store, run: int, role: str, series: Series, places: NDArray[np.int64], numbered: bool, gap_ns: int
+) -> None:
     """Store the messages of these places in the order of sending, as one role saw them."""
-    random = np.random.default_rng(1)
+    random = np.random.default_rng(run)
     senders = 2 if numbered else 1
     chunks = []
     for first in range(0, len(places), CHUNK):
@@ -80,10 +92,10 @@ def _append(store: Store, run: int, role: str, series: Series, places: NDArray[n
         known = {
             "seq": sequence,
             "number": (sender + 1 << 40) + sequence if numbered else zeros - 1,
-            "intended_ns": T0_NS + place * 5_000,
-            "sent_ns": T0_NS + place * 5_000 + noise,
-            "received_ns": T0_NS + 400_000 + place * 6_667 + noise,
-            "stamp_ms": 1_795_176_000_000 + place // 200,
+            "intended_ns": T0_NS + place * gap_ns,
+            "sent_ns": T0_NS + place * gap_ns + noise,
+            "received_ns": T0_NS + 400_000 + place * gap_ns * 4 // 3 + noise,
+            "stamp_ms": 1_795_176_000_000 + place * gap_ns // 1_000_000,
             "size": zeros + 282,
         }
         values = {column.name: known.get(column.name, zeros) for column in series.columns}
