@@ -34,12 +34,10 @@ def contrasts(columns: Sequence[Column], baseline: int, trial: Trial[Any] | None
     }
     below = [[reference for reference, other in words if other == index] for index in range(len(columns))]
     pairs: dict[frozenset[int], Pair] = {}
-    for other, column in enumerate(columns):
-        if not isinstance(column, RunGroup):
-            continue
+    for other in sorted(range(len(columns)), key=lambda index: index == baseline):
         for reference in _references(columns, below, other, baseline):
-            pair = Pair(reference, other, words[reference, other])
-            pairs.setdefault(frozenset((reference, other)), pair)
+            # A trial that knows no order of two columns names them both ways round: the baseline is the reference.
+            pairs.setdefault(frozenset((reference, other)), Pair(reference, other, words[reference, other]))
     paired = {index for pair in pairs.values() for index in (pair.reference, pair.other)}
     base = columns[baseline].title
     for other, column in enumerate(columns):

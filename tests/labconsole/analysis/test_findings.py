@@ -61,6 +61,19 @@ def test_each_step_is_told_against_the_first_and_against_the_one_below() -> None
     pairs = [sentence.partition(":")[0] for sentence in told(runs)]
     assert pairs == ["sealed against open", "stamped against open", "stamped against sealed"]
     assert [sentence.partition(":")[0] for sentence in told(runs, baseline=2)] == pairs
+    from_the_second = [sentence.partition(":")[0] for sentence in told(runs, baseline=1)]
+    assert from_the_second == ["sealed against open", "stamped against sealed"]
+
+
+def test_columns_without_an_order_are_told_once_against_the_baseline() -> None:
+    class Unordered(PostTrial):
+        def contrast(self, reference: Parameters, other: Parameters) -> str:
+            return "unlike letters" if reference != other else ""
+
+    runs = [run(1, "open", {"rate": 100}), run(2, "sealed", {"rate": 50})]
+    for baseline, way in ((0, "lower"), (1, "higher")):
+        [sentence] = told(runs, baseline=baseline, trial=Unordered())
+        assert sentence.startswith(f"unlike letters: rate is {way} by a factor 2.0")
 
 
 def test_what_a_finding_says_is_what_the_table_says_with_that_baseline() -> None:
@@ -108,12 +121,17 @@ def test_a_link_bound_column_is_told_with_its_link() -> None:
 
 
 def test_published_figures_are_counted_and_those_outside_are_named() -> None:
-    runs = [*repeats(1, "open", "rate", QUICK), *repeats(6, "sealed", "rate", FOURTH)]
-    inside = published({"rate": 25.0}, {"sealed": True}, title="Gazette, sealed")
+    cpu = "cpu{role=sender}"
+    runs = [
+        run(number, name, {"rate": value, cpu: value})
+        for first, name, values in ((1, "open", QUICK), (6, "sealed", FOURTH))
+        for number, value in enumerate(values, first)
+    ]
+    inside = published({"rate": 25.0, cpu: 1.0}, {"sealed": True}, title="Gazette, sealed")
     outside = published({"rate": 120.0, "lost": 3}, {"sealed": False}, title="Gazette, open")
     sentences = told(runs, inside, outside)
-    assert "The intervals measured for the same scenarios hold 1 of 2 published figures" in sentences
-    [named] = [sentence for sentence in sentences if "lies outside" in sentence]
+    assert "The intervals measured for the same scenarios hold 1 of 3 published figures" in sentences
+    [named] = [sentence for sentence in sentences if "lies outside" in sentence]  # of the key figures
     assert named == (
         "open: the published rate of 120 letters/s lies outside the measured interval 96–104 letters/s "
         "(5 runs; Gazette, open)"
