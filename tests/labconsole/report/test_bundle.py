@@ -5,8 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+import signal
 import sqlite3
 import stat
+import subprocess
+import sys
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -480,5 +483,26 @@ def test_a_failure_in_the_middle_leaves_nothing(good: Path, other: Path) -> None
 
     with pytest.raises(KeyboardInterrupt):
         import_bundle(other, good, stop)
+    assert set(counts(other).values()) == {0}
+    assert len(import_bundle(other, good).imported) == 4
+
+
+_KILLED = """
+import os, signal, sys
+from pathlib import Path
+from labconsole.report.bundle_import import import_bundle
+
+def die(share):
+    if share > 0.8:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+import_bundle(Path(sys.argv[1]), Path(sys.argv[2]), die)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="sends SIGKILL")
+def test_a_kill_in_the_middle_leaves_nothing(good: Path, other: Path) -> None:
+    killed = subprocess.run([sys.executable, "-c", _KILLED, str(other), str(good)], timeout=60)
+    assert killed.returncode == -signal.SIGKILL
     assert set(counts(other).values()) == {0}
     assert len(import_bundle(other, good).imported) == 4
