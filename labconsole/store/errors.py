@@ -19,10 +19,11 @@ class StoreError(TrialError):
 
 
 class DamagedDatabaseError(StoreError):
-    """The database is damaged and was not changed; `backups`, newest first, are those that can be opened instead."""
+    """The database is damaged, as `found` says, and was not changed; `backups`, newest first, can be opened instead."""
 
     def __init__(self, path: Path, found: object) -> None:
         self.path = path
+        self.found = str(found)
         self.backups = backups_of(path)
         if self.backups:
             newest = self.backups[0]
