@@ -12,6 +12,8 @@ LEVEL = 0.95
 
 _UPPER = 1 - (1 - LEVEL) / 2
 _FARTHEST = 700.0
+_ROUNDING = 1e-9
+"""Figures that differ by a smaller share differ by how they were added up."""
 
 
 @dataclass(frozen=True)
@@ -22,8 +24,9 @@ class Interval:
     high: float
 
     def holds(self, value: float) -> bool:
-        """Whether `value` lies in it."""
-        return self.low <= value <= self.high
+        """Whether `value` lies in it, but for rounding."""
+        slack = _ROUNDING * max(abs(self.low), abs(self.high))
+        return self.low - slack <= value <= self.high + slack
 
 
 @dataclass(frozen=True)
@@ -77,6 +80,8 @@ def ratio(reference: Sequence[float], other: Sequence[float], *, point: bool = F
         return None
     one, two = (_mean([math.log(value) for value in values]) for values in (reference, other))
     difference = two.value - one.value
+    if abs(difference) < _ROUNDING:
+        difference = 0.0
     measured = [side for side in (one, two) if side.freedom]
     if len(measured) < (1 if point else 2):
         return Ratio(_exp(difference), None, None)

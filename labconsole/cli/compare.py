@@ -38,13 +38,13 @@ def compare_runs(arguments: argparse.Namespace) -> int:
     run_ids = list(dict.fromkeys(arguments.run))
     if baseline is not None and baseline not in run_ids:
         run_ids.insert(0, baseline)
-    published = [column for name in dict.fromkeys(arguments.published) for column in published_columns(plugins, name)]
+    published = {column.name: column for name in arguments.published for column in published_columns(plugins, name)}
     with open_database(arguments) as reader:
         runs = reader.comparable(run_ids)
     groups = single_runs(runs) if arguments.each else group_repeats(runs)
     index = 0 if baseline is None else column_of_run(groups, baseline)
     trial = plugins.trial(groups[index].kind) if groups[index].kind in plugins.kinds() else None
-    comparison = compare((*groups, *published), trial, baseline=index)
+    comparison = compare((*groups, *published.values()), trial, baseline=index)
     if arguments.csv is not None:
         write_comparison(comparison, arguments.csv)
     if arguments.json:

@@ -14,6 +14,7 @@ from rich.text import Text
 from labconsole.analysis.comparison import Cell, Change, Column, Comparison, Judgement, RunGroup
 from labconsole.analysis.figures import NO_FIGURE, format_difference, format_number
 from labconsole.analysis.findings import findings
+from labconsole.store.records import RunStatus
 from labconsole.trial import Direction, Trial
 
 _ARROWS = {Direction.HIGHER: "↑", Direction.LOWER: "↓", Direction.NEUTRAL: ""}
@@ -113,9 +114,12 @@ def _head(console: Console, column: Column) -> str:
 
 
 def _source(column: Column) -> str:
+    """Where a column's figures come from: how many runs, those that did not finish, or a publication."""
     if not isinstance(column, RunGroup):
         return "\npublished"
-    return f"\n{column.repeats} runs, mean" if column.repeats > 1 else ""
+    runs = [f"{column.repeats} runs, mean"] if column.repeats > 1 else []
+    unfinished = dict.fromkeys(str(run.status) for run in column.used if run.status is not RunStatus.FINISHED)
+    return "".join(f"\n{said}" for said in (*runs, *unfinished))
 
 
 def _cell(cell: Cell) -> Text:

@@ -66,6 +66,17 @@ def test_groups_that_do_not_vary_differ_exactly_or_not_at_all() -> None:
     assert same is not None and (same.value, same.interval, same.p) == (1.0, Interval(1.0, 1.0), 1.0)
 
 
+def test_a_difference_that_comes_of_rounding_is_none() -> None:
+    """A mean of equal sizes over more messages ends in another last digit."""
+    rounded = 282.0 * (1 + 1e-15)
+    for other in ([rounded] * 5, [282.0, rounded, 282.0, rounded, rounded]):
+        found = ratio([282.0] * 5, other)
+        assert found is not None and found.interval is not None
+        assert (found.value, found.p) == (1.0, 1.0) and found.interval.holds(1.0)
+    exact = interval_of([rounded] * 5)
+    assert exact is not None and exact.holds(282.0) and not exact.holds(282.1)
+
+
 def test_one_side_that_does_not_vary_leaves_the_freedom_of_the_other() -> None:
     constant, point = ratio([3.0] * 5, [3.1, 3.2, 3.3]), ratio([3.0], [3.1, 3.2, 3.3], point=True)
     assert constant == point

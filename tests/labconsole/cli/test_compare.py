@@ -35,8 +35,8 @@ class Filled:
     def __init__(self, path: Path) -> None:
         self.store = Store.open(path)
 
-    def campaign(self, repeats: int, *tests: int, kind: str = KIND) -> list[int]:
-        """Finished runs of these tests, in interleaved order; each repeat is a little faster."""
+    def campaign(self, repeats: int, *tests: int, kind: str = KIND, end: RunStatus = RunStatus.FINISHED) -> list[int]:
+        """Ended runs of these tests, in interleaved order; each repeat is a little faster."""
         order = tuple((index, repeat) for repeat in range(1, repeats + 1) for index in range(len(tests)))
         scenarios = tuple(NewScenario(f"Test {test}", kind, parameters(test)) for test in tests)
         run_ids = self.queued(NewCampaign("demo", "Demo", "", 7, scenarios, order))
@@ -45,7 +45,7 @@ class Filled:
             throughput = Metric("throughput", THROUGHPUT[tests[index]] + 2 * repeat, "msg/s", Direction.HIGHER, 500)
             cpu = Metric("cpu_per_message", 40.0 + repeat, "us", Direction.LOWER, 500, {"role": "sender"})
             self.store.replace_evaluation(run_id, Evaluation((throughput, cpu)))
-            self.store.run_ended(run_id, RunStatus.FINISHED, "", NOW)
+            self.store.run_ended(run_id, end, "", NOW)
         return run_ids
 
     def queued(self, campaign: NewCampaign) -> list[int]:
@@ -102,6 +102,22 @@ def test_published_figures_stand_beside_the_runs(filled: Filled, compare: Compar
     assert "1,425 (+41.7 %" in throughput and " outside" in throughput
     assert "different origins: measured, published" in throughput
     assert "hold 0 of 1 published figures" in shown
+
+
+def test_a_published_column_that_is_named_twice_stands_once(filled: Filled, compare: Compare) -> None:
+    run_ids = filled.campaign(1, 1)
+    _, printed, _ = compare(*run_ids, "--published", PUBLISHED, "--published", f"{PUBLISHED}/test-1", "--json")
+    assert [column.get("published") for column in json.loads(printed)["columns"]] == [
+        None,
+        *(f"{PUBLISHED}/test-{test}" for test in range(1, 5)),
+    ]
+
+
+def test_an_interrupted_run_is_compared_and_marked(filled: Filled, compare: Compare) -> None:
+    first, second = filled.campaign(1, 1, 2, end=RunStatus.INTERRUPTED)
+    code, shown, _ = compare(first, second)
+    assert code == 0 and shown.splitlines()[4].split() == ["Metric", "Unit", "interrupted", "interrupted"]
+    assert f"Run {second} of Test 2 is interrupted: its figures cover what was sampled until then." in shown
 
 
 def test_a_baseline_that_is_not_among_the_runs_becomes_the_first_column(filled: Filled, compare: Compare) -> None:
