@@ -5,12 +5,17 @@ from __future__ import annotations
 import argparse
 import sys
 
+from rich.progress import Progress as Bars
+
 from labconsole.cli.exit_codes import BAD_USAGE, FINISHED
 from labconsole.cli.opening import open_database
+from labconsole.cli.terminal import output
 from labconsole.plugin import Plugins
 from labconsole.report.csv_export import export_run, export_runs
 from labconsole.report.parquet import export_parquet
+from labconsole.report.request import whole_campaign
 from labconsole.report.run_json import export_json
+from labconsole.report.sample_tables import Progress
 
 
 def export(arguments: argparse.Namespace) -> int:
@@ -18,18 +23,29 @@ def export(arguments: argparse.Namespace) -> int:
     if arguments.csv is None and arguments.parquet is None and arguments.json is None:
         print("labconsole: say how to export: --csv DIR, --parquet DIR or --json FILE|DIR.", file=sys.stderr)
         return BAD_USAGE
-    run_ids = list(dict.fromkeys(arguments.run))
     plugins = Plugins.discover()
-    with open_database(arguments) as reader:
-        files = []
+    console = output(stderr=True)
+    files = []
+    with (
+        open_database(arguments) as reader,
+        Bars(console=console, transient=True, disable=not console.is_terminal) as bars,
+    ):
+        run_ids = list(dict.fromkeys(arguments.run))
+        if arguments.campaign:
+            run_ids = list(whole_campaign(reader, run_ids))
         if arguments.csv is not None and len(run_ids) == 1:
-            files += export_run(reader, run_ids[0], arguments.csv, plugins)
+            files += export_run(reader, run_ids[0], arguments.csv, plugins, _bar(bars, "CSV"))
         elif arguments.csv is not None:
-            files += export_runs(reader, run_ids, arguments.csv, plugins)
+            files += export_runs(reader, run_ids, arguments.csv, plugins, _bar(bars, "CSV"))
         if arguments.parquet is not None:
-            files += export_parquet(reader, run_ids, arguments.parquet, plugins)
+            files += export_parquet(reader, run_ids, arguments.parquet, plugins, _bar(bars, "Parquet"))
         if arguments.json is not None:
             files += export_json(reader, run_ids, arguments.json)
     for path in files:
         print(path)
     return FINISHED
+
+
+def _bar(bars: Bars, title: str) -> Progress:
+    task = bars.add_task(title, total=None)
+    return lambda done, total: bars.update(task, completed=done, total=total)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from labconsole import __version__
-from labconsole.cli.exit_codes import BAD_USAGE, FAILED
+from labconsole.cli.exit_codes import BAD_USAGE, CANCELLED, FAILED
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -28,6 +28,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except TrialError as error:
         print(f"labconsole: {error}", file=sys.stderr)
         return FAILED
+    except KeyboardInterrupt:
+        return CANCELLED
     except BrokenPipeError:
         sys.stderr.close()  # who read our output has left; so that the interpreter does not complain about it at exit
         return FAILED
@@ -90,6 +92,7 @@ def _parser() -> argparse.ArgumentParser:
 
     export = commands.add_parser("export", parents=[database], help="write runs as CSV, Parquet or JSON")
     export.add_argument("run", type=int, nargs="+", metavar="RUN", help="numbers of the runs")
+    export.add_argument("--campaign", action="store_true", help="the whole campaign that the runs belong to")
     export.add_argument("--csv", type=Path, metavar="DIR", help="everything as CSV: a folder for each of several runs")
     export.add_argument("--parquet", type=Path, metavar="DIR", help="the samples as Parquet files")
     export.add_argument("--json", type=Path, metavar="FILE|DIR", help="everything but the samples as JSON")

@@ -5,11 +5,15 @@ from __future__ import annotations
 import csv
 import json
 import shutil
+import signal
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.benchmarks.export import fill
 from tests.labconsole.cli.conftest import CommandLine
 
 RUNS = ("1", "2", "3", "4")
@@ -101,6 +105,24 @@ def test_runs_are_exported_in_every_format(labconsole: CommandLine, database: Pa
         assert samples["latency_ns"].to_pylist() == latencies
         (figure,) = [row for row in table(out / "metrics.csv") if (row["run"], row["metric"]) == (run, "throughput")]
         assert float(figure["value"]) == whole["metrics"]["throughput"]["value"]
+
+
+def test_a_whole_campaign_is_exported(labconsole: CommandLine, database: Path, tmp_path: Path) -> None:
+    printed = checked(labconsole, "export", "2", "--campaign", "--json", tmp_path / "all", "--db", database)
+    assert [Path(line).name for line in printed.splitlines()] == [f"run-{run}.json" for run in RUNS]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="sends a signal")
+def test_an_export_that_is_interrupted_leaves_nothing(labconsole: CommandLine, tmp_path: Path) -> None:
+    fill(tmp_path / "long.db", 1_000_000)
+    process = labconsole.start("export", "1", "--csv", tmp_path / "out", "--db", tmp_path / "long.db")
+    deadline = time.monotonic() + 30
+    while not list(tmp_path.glob("out/.samples-*.partial")) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    output, log = process.communicate(timeout=30)
+    assert (process.returncode, output, log) == (130, "", "")
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize(
