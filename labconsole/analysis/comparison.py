@@ -18,6 +18,7 @@ from labconsole.analysis.figures import NO_FIGURE
 from labconsole.analysis.intervals import Interval, centre, interval_of
 from labconsole.analysis.parameters import describe_parameters
 from labconsole.analysis.published import PublishedColumn, same_scenario
+from labconsole.store.records import RunStatus
 from labconsole.trial import Direction, Metric, MetricKind, Origin, Trial, TrialError
 
 __all__ = [
@@ -60,7 +61,8 @@ class MetricLine:
     """A metric in all columns.
 
     `name` is unique in the table: labels stand in it (`cpu_per_message{role=sender}`). `remarks` are what a reader of
-    this line must know (few repeats, origins, link-bound, too few samples behind a percentile), in a few words each.
+    this line must know, in a few words each: few repeats, different origins or units, unfinished or link-bound runs,
+    too few samples behind a percentile.
     """
 
     name: str
@@ -239,6 +241,9 @@ def _remarks(columns: Sequence[Column], row: Sequence[tuple[Metric, ...]], kind:
     if len(units) > 1:
         told.append(f"different units: {', '.join(units)}")
     groups = [column for column, _ in measured]
+    unfinished = [column for column in groups if any(run.status is not RunStatus.FINISHED for run in column.used)]
+    if unfinished:
+        told.append(f"not finished: {named(unfinished, groups)}")
     bound = [column for column in groups if any(map(link_bound, column.used))]
     if bound:
         told.append(f"link-bound: {named(bound, groups)}")

@@ -186,6 +186,7 @@ def test_an_interrupted_run_is_compared_and_marked() -> None:
     interrupted = run(2, "sealed", {"rate": 1}, status=RunStatus.INTERRUPTED)
     comparison = compared([run(1, "open", {"rate": 2}), interrupted])
     assert change(line(comparison, "rate").cells[1]).percent == -50.0
+    assert line(comparison, "rate").remarks == ("fewer than 5 repeats", "not finished: sealed")
     assert "Run 2 of sealed is interrupted: its figures cover what was sampled until then." in comparison.notes
 
 
