@@ -63,7 +63,9 @@ class SpoolSamples:
         blocks = self.tables[series, role]
         return {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
 
-    def parts(self, series: str, role: str, numbers: Collection[int] | None = None) -> Iterator[dict[str, NDArray[Any]]]:
+    def parts(
+        self, series: str, role: str, numbers: Collection[int] | None = None
+    ) -> Iterator[dict[str, NDArray[Any]]]:
         blocks = self.tables[series, role]
         yield from (blocks if numbers is None else (blocks[number] for number in sorted(numbers)))
 
