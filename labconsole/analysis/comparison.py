@@ -110,15 +110,8 @@ def compare(columns: Sequence[Column], trial: Trial[Any] | None, *, baseline: in
     _refuse_live(columns)
     figures = {name: [_figures(column, name) for column in columns] for name in _names(columns, trial)}
     kinds = {name: _kind(name, row, trial) for name, row in figures.items()}
-    changes = iter(
-        corrected(
-            [
-                _change(columns, row, baseline, index, kinds[name].direction)
-                for name, row in figures.items()
-                for index in range(len(columns))
-            ]
-        )
-    )
+    found = [one for name, row in figures.items() for one in _changes(columns, row, baseline, kinds[name].direction)]
+    changes = iter(corrected(found))
     lines = []
     judged = 0
     for name, row in figures.items():
@@ -202,12 +195,17 @@ def _units(row: Sequence[tuple[Metric, ...]]) -> list[str]:
     return sorted({metric.unit for metrics in row for metric in metrics})
 
 
-def _change(
-    columns: Sequence[Column], row: Sequence[tuple[Metric, ...]], baseline: int, index: int, direction: Direction
-) -> Change | None:
-    if index == baseline or not row[index] or not row[baseline] or len(_units(row)) > 1:
-        return None
-    return change(_side(columns[baseline], row[baseline]), _side(columns[index], row[index]), direction)
+def _changes(
+    columns: Sequence[Column], row: Sequence[tuple[Metric, ...]], baseline: int, direction: Direction
+) -> list[Change | None]:
+    """Each column against the baseline; None for that itself and where there is nothing to compare."""
+    if not row[baseline] or len(_units(row)) > 1:
+        return [None] * len(columns)
+    reference = _side(columns[baseline], row[baseline])
+    return [
+        None if index == baseline or not metrics else change(reference, _side(column, metrics), direction)
+        for index, (column, metrics) in enumerate(zip(columns, row, strict=True))
+    ]
 
 
 def _cell(

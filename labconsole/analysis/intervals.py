@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import fmean, variance
+from statistics import fmean
 
 LEVEL = 0.95
 """Level of all intervals."""
@@ -118,7 +118,9 @@ def _mean(values: Sequence[float]) -> _Mean:
     freedom = len(values) - 1
     if len(set(values)) == 1:
         return _Mean(values[0], 0.0, freedom)
-    return _Mean(fmean(values), variance(values) / len(values), freedom)
+    mean = fmean(values)
+    variance = math.fsum((value - mean) ** 2 for value in values) / freedom
+    return _Mean(mean, variance / len(values), freedom)
 
 
 def _exp(value: float) -> float:
