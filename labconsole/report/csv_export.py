@@ -15,7 +15,7 @@ from labconsole.report.selection import ended_runs, shares
 from labconsole.report.tables import fill_table, table_line, write_table
 from labconsole.store.encoding import time_to_text, to_json
 from labconsole.store.reader import Reader
-from labconsole.store.records import RunDetail
+from labconsole.store.records import Evidence, RunDetail
 
 _METRIC_COLUMNS = (
     *("run", "uuid", "campaign", "profile", "scenario", "kind", "repeat", "status", "started", "ended"),
@@ -57,7 +57,7 @@ def export_run(
     keys = list(dict.fromkeys(key for site in detail.sites for key in site))
     tables: dict[str, tuple[Sequence[str], Iterable[Sequence[Any]]]] = {
         "parameters.csv": (("parameter", "value"), _flat(detail.row.parameters)),
-        "provenance.csv": (("what", "value"), _provenance(detail, left_out)),
+        "provenance.csv": (("what", "value"), _provenance(detail, reader.evidence(run_id), left_out)),
         **({"sites.csv": (keys, ([site.get(key, "") for key in keys] for site in detail.sites))} if keys else {}),
         "metrics.csv": (_METRIC_COLUMNS, _metrics(detail)),
         "events.csv": (_EVENT_COLUMNS, _events(detail)),
@@ -85,9 +85,11 @@ def flat_provenance(detail: RunDetail) -> Iterator[tuple[str, Any]]:
     yield from _flat({"run": detail.row.uuid, "warnings": list(detail.warnings), **detail.provenance})
 
 
-def _provenance(detail: RunDetail, left_out: str) -> Iterator[tuple[str, Any]]:
+def _provenance(detail: RunDetail, evidence: Evidence | None, left_out: str) -> Iterator[tuple[str, Any]]:
     yield "status", str(detail.row.status)
     yield "reason", detail.row.reason
+    if evidence is not None:
+        yield "evidence", evidence.digest
     if left_out:
         yield "left out", left_out
     yield from flat_provenance(detail)

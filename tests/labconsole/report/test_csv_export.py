@@ -186,10 +186,13 @@ def test_sites_provenance_and_that_a_run_was_interrupted_go_along(store: Store, 
         ["State A", "'=1+1", ""],
         ["State B", "", "10.0.0.7"],
     ]
+    evidence = reader.evidence(run)
+    assert evidence is not None
     assert files["provenance.csv"] == [
         ["what", "value"],
         ["status", "interrupted"],
         ["reason", "'=The console died."],
+        ["evidence", evidence.digest],
         ["run", reader.run(run).row.uuid],
         ["warnings", '["Closed loop."]'],
         ["cpu", "i7"],
