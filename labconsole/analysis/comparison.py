@@ -110,14 +110,15 @@ def compare(columns: Sequence[Column], trial: Trial[Any] | None, *, baseline: in
     _refuse_live(columns)
     figures = {name: [_figures(column, name) for column in columns] for name in _names(columns, trial)}
     kinds = {name: _kind(name, row, trial) for name, row in figures.items()}
-    found = [one for name, row in figures.items() for one in _changes(columns, row, baseline, kinds[name].direction)]
-    changes = iter(corrected(found))
+    changes = corrected(
+        [one for name, row in figures.items() for one in _changes(columns, row, baseline, kinds[name].direction)]
+    )
+    judged = sum(one is not None and one.p is not None for one in changes)
+    following = iter(changes)
     lines = []
-    judged = 0
     for name, row in figures.items():
-        cells = [_cell(columns, row, index, next(changes)) for index in range(len(columns))]
-        judged += sum(cell.change is not None and cell.change.p is not None for cell in cells)
-        lines.append(MetricLine(name, kinds[name], tuple(cells), _remarks(columns, row, kinds[name])))
+        cells = tuple(_cell(columns, row, index, next(following)) for index in range(len(columns)))
+        lines.append(MetricLine(name, kinds[name], cells, _remarks(columns, row, kinds[name])))
     return Comparison(tuple(columns), baseline, _parameters(columns, trial), tuple(lines), notes(columns, judged))
 
 
