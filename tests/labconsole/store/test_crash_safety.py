@@ -163,6 +163,7 @@ def test_a_database_that_another_program_writes_is_named(database: Path) -> None
         ("UPDATE chunk SET sha256 = zeroblob(32) WHERE seq = 0", 0),
         ("DELETE FROM chunk WHERE seq = 2", 2),
         ("UPDATE series SET chunks = 2", 1),
+        ("UPDATE series SET link = zeroblob(32)", 2),
         ("UPDATE series SET role = 'receiver'", 0),
         ("UPDATE series SET columns = replace(columns, 'ns', 'us')", 0),
         ("UPDATE run SET uuid = 'other'", 0),
