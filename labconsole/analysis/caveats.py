@@ -12,6 +12,9 @@ from labconsole.trial import LINK_RATE, LINK_USE
 LINK_BOUND_FROM = 80.0
 """From this share (%) of a link on, a run measures the link and not the console."""
 
+LINK_BOUND_TO = 120.0
+"""Beyond this share (%) the link cannot have the rate that the operator stated; up to it, a queue may have helped."""
+
 ENOUGH_BEYOND = 10
 """Samples that must lie beyond a percentile so that it is worth its name."""
 
@@ -23,14 +26,21 @@ def caveats(run: RunRow) -> tuple[str, ...]:
     told = list(run.warnings)
     if link_bound(run):
         told.append(f"Link-bound: {link_share([run])}, so the figures tell of the link.")
+    if beyond_link(run):
+        told.append(f"It took {link_share([run])}: the link has another rate than was stated.")
     if run.status.final and run.status is not RunStatus.FINISHED:
         told.append(f"Run {run.id} is {run.status.value}: its figures cover what was sampled until then.")
     return tuple(told)
 
 
 def link_bound(run: RunRow) -> bool:
-    """Whether the run took `LINK_BOUND_FROM` or more of its link."""
-    return LINK_USE in run.metrics and run.metrics[LINK_USE].value >= LINK_BOUND_FROM
+    """Whether the run took so much of its link, `LINK_BOUND_FROM` to `LINK_BOUND_TO`, that the link held it back."""
+    return LINK_USE in run.metrics and LINK_BOUND_FROM <= run.metrics[LINK_USE].value <= LINK_BOUND_TO
+
+
+def beyond_link(run: RunRow) -> bool:
+    """Whether the run took more of its link than there is, so that its rate is not as stated."""
+    return LINK_USE in run.metrics and run.metrics[LINK_USE].value > LINK_BOUND_TO
 
 
 def link_share(runs: Sequence[RunRow]) -> str:
@@ -43,7 +53,7 @@ def link_share(runs: Sequence[RunRow]) -> str:
         raise ValueError("no run tells the share of its link that it took")
     rate = runs[0].parameters.get(LINK_RATE)
     link = f"{format_number(rate)} Mbit/s" if isinstance(rate, int | float) and rate else "its link"
-    return f"{fmean(shares):.0f} % of {link}"
+    return f"{fmean(shares):,.0f} % of {link}"
 
 
 def thin(samples: int, quantile: float) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from labconsole.analysis.caveats import link_bound, link_share
+from labconsole.analysis.caveats import beyond_link, link_bound, link_share
 from labconsole.analysis.columns import Column, RunGroup
 from labconsole.store.records import RunStatus
 
@@ -28,6 +28,8 @@ def notes(columns: Sequence[Column], judged: int) -> tuple[str, ...]:
         ]
         if any(map(link_bound, group.used)):
             told.append(f"{group.title} is link-bound ({link_share(group.used)}): its figures tell of the link.")
+        if any(map(beyond_link, group.used)):
+            told.append(f"{group.title} took {link_share(group.used)}: the link has another rate than was stated.")
     told += _warnings(groups)
     alone = [group for group in groups if group.repeats == 1]
     if alone:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from labconsole.analysis.caveats import caveats, link_bound, link_share, thin
+from labconsole.analysis.comparison import compare, group_repeats
 from labconsole.store.records import RunStatus
 from labconsole.trial import LINK_RATE, LINK_USE
-from tests.helpers.post import run
+from tests.helpers.post import PostTrial, run
 
 
 @pytest.mark.parametrize(
@@ -35,6 +36,14 @@ def test_a_run_that_fills_its_link_is_link_bound_and_the_link_is_named() -> None
     assert link_share([bound, run(2, "open", {LINK_USE: 80.4}, parameters=parameters)]) == "86 % of 2 Mbit/s"
     assert link_share([run(1, "open", {LINK_USE: 92.0})]) == "92 % of its link"
     assert not link_bound(run(1, "open", {LINK_USE: 79.9})) and not link_bound(run(1, "open", {}))
+
+
+def test_a_run_that_took_more_than_its_link_had_another_link() -> None:
+    impossible = run(1, "open", {LINK_USE: 1497.0}, parameters={"letters": 10, LINK_RATE: 20.0})
+    assert not link_bound(impossible)
+    told = "took 1,497 % of 20 Mbit/s: the link has another rate than was stated."
+    assert caveats(impossible) == (f"It {told}",)
+    assert f"open {told}" in compare(group_repeats([impossible]), PostTrial()).notes
 
 
 def test_warnings_of_the_trial_come_first_and_the_end_of_the_run_last() -> None:
