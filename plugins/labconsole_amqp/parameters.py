@@ -250,7 +250,7 @@ class AmqpParameters(Parameters):
             title="Link rate",
             description="Rate to which you have shaped the link outside the console; empty: not shaped, or not known",
             gt=0,
-            le=1_000_000,
+            le=10_000,
             json_schema_extra=_extra("Load", unit="Mbit/s"),
         ),
     ] = None
