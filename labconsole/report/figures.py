@@ -45,10 +45,11 @@ def bar_figures(material: Material) -> Iterator[Block]:
     if len(comparison.columns) < 2:
         return
     tails = [line for line in comparison.metrics if line.kind.quantile == 0.99]
-    lines = dict.fromkeys((*key_metrics(comparison, material.trial), *tails))
+    told = dict.fromkeys((*key_metrics(comparison, material.trial), *tails))
+    lines = [line for line in told if any(cell.value for cell in line.cells)]
     # The titles of published columns name their table: they need the whole width.
     narrow = comparison is material.measured
-    figures = tuple(_bars(material, line, NARROW if narrow else WIDE) for line in list(lines)[:_MOST_BARS])
+    figures = tuple(_bars(material, line, NARROW if narrow else WIDE) for line in lines[:_MOST_BARS])
     yield from (Gallery(figures),) if narrow and figures else figures
 
 
