@@ -7,10 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QColor, QGuiApplication, QImage
+from PySide6.QtGui import QColor, QGuiApplication, QImage, QPainter
+from PySide6.QtSvg import QSvgRenderer
 from pytestqt.qtbot import QtBot
 
-from labconsole_ui.plots.curveplot import PlotCurve
+from labconsole_ui.plots.axes import LogScale, PercentileScale
+from labconsole_ui.plots.barplot import Bar, BarPlot
+from labconsole_ui.plots.curveplot import CurvePlot, PlotCurve
 from labconsole_ui.plots.reduce import CurveData
 from labconsole_ui.plots.timeplot import TimePlot
 from labconsole_ui.plots.units import axis_unit
@@ -154,7 +157,8 @@ def test_the_image_has_the_curves_and_follows_the_theme(
     file = tmp_path / "plot.png"
     assert plot.save_image(file)
     light = QImage(str(file))
-    assert (light.width(), light.height()) == (1800, 640)
+    canvas = plot.canvas.viewport().size()
+    assert light.width() > 2 * canvas.width() and light.height() > 2 * canvas.height(), "title and legend above it"
     assert has_colour(light, theme.series_colour(0)) and has_colour(light, theme.colour("base"))
     theme.set_mode(ThemeMode.DARK)
     try:
@@ -165,6 +169,82 @@ def test_the_image_has_the_curves_and_follows_the_theme(
     finally:
         theme.set_mode(ThemeMode.LIGHT)
     assert not plot.save_image(tmp_path / "missing" / "plot.png")
+
+
+def test_the_drawing_as_svg_has_title_legend_and_curves(plot: TimePlot, tmp_path: Path, qtbot: QtBot) -> None:
+    qtbot.mouseClick(plot.legend.button("p99"), Qt.MouseButton.LeftButton)
+    file = tmp_path / "plot.svg"
+    assert plot.save_image(file)
+    text = file.read_text(encoding="utf-8")
+    assert ">Latency</text>" in text and ">p50</text>" in text
+    assert ">p99</text>" not in text, "what is switched off stands not in the legend"
+    renderer = QSvgRenderer(str(file))
+    picture = QImage(renderer.viewBox().size() * 3, QImage.Format.Format_RGB32)
+    picture.fill(QColor("red"))
+    painter = QPainter(picture)
+    renderer.render(painter)
+    painter.end()
+    assert not has_colour(picture, QColor("red")), "it is painted all over"
+    assert has_colour(picture, plot._theme.colour("grid"))
+    assert not plot.save_image(tmp_path / "missing" / "plot.svg")
+
+
+def test_repeats_share_entry_and_colour_and_are_read_as_median_and_span(plot: TimePlot, qtbot: QtBot) -> None:
+    t_s = np.linspace(0.0, 10.0, 101)
+    plot.set_curves([PlotCurve("Plain", t_s, np.full(101, value), 5) for value in (2.0, 3.0, 7.0)])
+    plot.redraw()
+    assert [title for title, _ in plot.legend.shown()] == ["Plain"]
+    assert plot.entry_colour("Plain") == 5
+    qtbot.keyClick(plot, Qt.Key.Key_Right, Qt.KeyboardModifier.ShiftModifier)
+    assert plot.readings() == [("Plain", "3 ms (2 to 7 ms)")]
+
+
+def test_a_logarithmic_axis_reads_values_and_names_its_decades(qtbot: QtBot, theme: Theme) -> None:
+    scale = LogScale("Latency", "ms")
+    plot = CurvePlot("ECDF", "%", scale, theme, empty_text="")
+    qtbot.addWidget(plot)
+    plot.resize(700, 300)
+    plot.show()
+    values = np.array([0.5, 1.0, 2.0, 50.0])
+    plot.set_curves([PlotCurve("Plain", values, np.array([25.0, 50.0, 75.0, 100.0]))])
+    plot.redraw()
+    low, high = plot.canvas.view.viewRange()[0]
+    assert low == pytest.approx(np.log10(0.5e-3))
+    assert [scale.tick_text(at) for at in scale.ticks(low, high, 700) if low <= at <= high] == [
+        *("500 µs", "1 ms", "2 ms", "5 ms", "10 ms", "20 ms", "50 ms"),
+    ]
+    for _ in range(60):
+        qtbot.keyClick(plot, Qt.Key.Key_Right, Qt.KeyboardModifier.ShiftModifier)
+    assert plot.readings() == [("Plain", "100 %")]
+
+
+def test_percentiles_stand_equally_far_apart() -> None:
+    scale = PercentileScale()
+    assert scale.positions(np.array([0.9, 0.99, 0.999])) == pytest.approx([1.0, 2.0, 3.0])
+    assert scale.positions(np.array([0.9999])) == pytest.approx([3.0]), "the axis ends with p99.9"
+    assert scale.text(3.0) == "p99.9" and scale.text(1.0) == "p90"
+
+
+def bars() -> list[Bar]:
+    return [Bar("Plain", 10.0, (8.0, 12.0), 0, "10 ms"), Bar("WP/16", 30.0, None, 1, "30 ms, published", hollow=True)]
+
+
+def test_bars_have_labels_and_whiskers_and_are_hidden_by_the_legend(qtbot: QtBot, theme: Theme, tmp_path: Path) -> None:
+    plot = BarPlot("Latency", "ms", theme, empty_text="")
+    qtbot.addWidget(plot)
+    plot.resize(700, 300)
+    plot.show()
+    plot.set_bars("Latency", "ms", bars())
+    plot.redraw()
+    assert plot.canvas.view.viewRange()[0][1] == pytest.approx(30e-3 * 1.06)
+    assert len(plot._items) == 3, "two bars, one whisker: a published point has none"
+    qtbot.mouseClick(plot.legend.button("WP/16"), Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: len(plot._items) == 2)
+    assert plot.canvas.view.viewRange()[0][1] == pytest.approx(12e-3 * 1.06), "room for the whisker"
+    qtbot.keyClick(plot, Qt.Key.Key_Right, Qt.KeyboardModifier.ShiftModifier)
+    assert plot.readings() == [("Plain", "10 ms")]
+    assert plot.save_image(tmp_path / "bars.svg")
+    assert "10 ms" in (tmp_path / "bars.svg").read_text(encoding="utf-8")
 
 
 def has_colour(image: QImage, colour: QColor) -> bool:

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 import pyqtgraph as pg  # type: ignore[import-untyped]
-from PySide6.QtGui import QBrush, QColor, QPen
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QBrush, QColor, QFontMetrics, QPen
 from PySide6.QtWidgets import QWidget
 
 from labconsole_ui.plots.axes import ValueScale
@@ -23,6 +24,8 @@ THICKNESS = 0.34
 BAR_MIDDLE = -0.18
 LABEL_MIDDLE = 0.24
 CAP = 0.09
+LABEL_GAP = 40
+LEAST_TITLE = 80
 ROW_HEIGHT = 46
 AROUND = 90
 """Height (px) of title, legend and axis together."""
@@ -61,7 +64,7 @@ class BarPlot(XPlot):
         self._bars = {bar.title: bar for bar in bars}
         self._whole_x = True
         self.legend.set_titles(list(self._bars), self._hidden, {bar.title: bar.colour for bar in bars})
-        self.legend.setVisible(bool(bars))
+        self.show_legend(bool(bars))
         self.show_empty(not bars)
         self.setMinimumHeight(max(LEAST_HEIGHT, AROUND + ROW_HEIGHT * len(bars)))
         self.schedule()
@@ -110,12 +113,16 @@ class BarPlot(XPlot):
             x = np.array([low, high, low, low, high, high])
             heights = np.array([y, y, y - CAP, y + CAP, y - CAP, y + CAP])
             self._add(pg.PlotCurveItem(x, heights, connect="pairs", pen=_pen(self._theme.colour("text"))))
+        font = self._theme.font(FontRole.CAPTION)
+        metrics = QFontMetrics(font)
+        room = int(self.canvas.view.width()) - metrics.horizontalAdvance(bar.text) - LABEL_GAP
+        title = metrics.elidedText(bar.title, Qt.TextElideMode.ElideRight, max(room, LEAST_TITLE))
         label = pg.TextItem(anchor=(0, 0.5))
         label.setHtml(
-            f"<span style='color: {self._theme.colours.muted}'>{escape(bar.title)}</span>&nbsp;&nbsp;"
+            f"<span style='color: {self._theme.colours.muted}'>{escape(title)}</span>&nbsp;&nbsp;"
             f"<b style='color: {self._theme.colours.text}'>{escape(bar.text)}</b>"
         )
-        label.textItem.setFont(self._theme.font(FontRole.CAPTION))
+        label.textItem.setFont(font)
         label.setPos(self.canvas.view.viewRange()[0][0], row + LABEL_MIDDLE)
         self.canvas.addItem(label, ignoreBounds=True)
         self._labels.append(label)

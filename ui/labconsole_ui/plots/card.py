@@ -32,7 +32,7 @@ from PySide6.QtWidgets import (
 
 from labconsole_ui.plots.canvas import Canvas
 from labconsole_ui.plots.legend import Legend
-from labconsole_ui.plots.vector import svg_of
+from labconsole_ui.plots.rendering import PlotPicture
 from labconsole_ui.style import RADIUS
 from labconsole_ui.theme import FontRole, Theme
 
@@ -48,6 +48,7 @@ class PlotCard(QFrame):
     def __init__(self, title: str, canvas: Canvas, theme: Theme, empty_text: str, parent: QWidget | None) -> None:
         super().__init__(parent)
         self._theme = theme
+        self._legend_shared = False
         self.canvas = canvas
         self.setProperty("card", True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
@@ -93,6 +94,16 @@ class PlotCard(QFrame):
         """Put `widget` at the right of the title, before the legend."""
         self._header.insertWidget(1, widget)
 
+    def share_legend(self) -> None:
+        """Leave out the legend on the card: one beside it serves several plots. Pictures keep it."""
+        self._legend_shared = True
+        self.legend.hide()
+        self._header.addStretch(1)
+
+    def show_legend(self, shown: bool) -> None:
+        """Show the legend if it is the card's own."""
+        self.legend.setVisible(shown and not self._legend_shared)
+
     def show_empty(self, empty: bool) -> None:
         """Say that there is nothing to draw, or draw."""
         self._empty.setVisible(empty)
@@ -107,17 +118,11 @@ class PlotCard(QFrame):
 
     def image(self) -> QPixmap:
         """The plot with title and legend as an image at twice the screen's resolution."""
-        pixmap = QPixmap(self.size() * IMAGE_SCALE)
-        pixmap.setDevicePixelRatio(IMAGE_SCALE)
-        pixmap.fill(self._theme.colour("base"))
-        self.redraw()
-        self.render(pixmap)
-        return pixmap
+        return self._picture().pixmap(IMAGE_SCALE)
 
     def svg(self) -> bytes:
         """The plot with title and legend as SVG."""
-        self.redraw()
-        return svg_of(self.title, self.canvas, self.legend.shown(), self._theme)
+        return self._picture().svg()
 
     def copy_image(self) -> None:
         """Put the image on the clipboard."""
@@ -130,6 +135,10 @@ class PlotCard(QFrame):
             return False
         file.write(self.svg() if path.suffix.lower() == ".svg" else self._png())
         return file.commit()
+
+    def _picture(self) -> PlotPicture:
+        self.redraw()
+        return PlotPicture(self.title, self.canvas, self.legend.shown(), self._theme)
 
     def _png(self) -> bytes:
         buffer = QBuffer()

@@ -58,7 +58,7 @@ class CurvePlot(XPlot):
             place = len(self._colours)
             self._colours.setdefault(curve.title, place if curve.colour is None else curve.colour)
         self.legend.set_titles(list(self._data), self._hidden, self._colours)
-        self.legend.setVisible(bool(self._data))
+        self.show_legend(bool(self._data))
         self.show_empty(not any(len(data) for parts in self._data.values() for data in parts))
         self.schedule()
 
@@ -118,7 +118,7 @@ class CurvePlot(XPlot):
         middle = self._unit.text(statistics.median(values))
         if len(values) == 1:
             return middle
-        return self.tr("{0} ({1} to {2})").format(middle, self._unit.text(min(values)), self._unit.text(max(values)))
+        return f"{middle} ({self._unit.span_text(min(values), max(values))})"
 
     def _range(self) -> tuple[float, float]:
         shown = [

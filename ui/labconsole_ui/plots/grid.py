@@ -7,7 +7,7 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QGridLayout, QScrollArea, QWidget
 
 from labconsole_ui.plots.card import LEAST_HEIGHT
-from labconsole_ui.plots.timeplot import TimePlot
+from labconsole_ui.plots.curveplot import CurvePlot
 
 COLUMN_WIDTH = 480
 MOST_COLUMNS = 4
@@ -21,7 +21,7 @@ class PlotGrid(QScrollArea):
 
     def __init__(self, parent: QWidget | None = None, *, low_width: int = 270) -> None:
         super().__init__(parent)
-        self.plots: dict[str, TimePlot] = {}
+        self.plots: dict[str, CurvePlot] = {}
         self._columns = 1
         self._low_width = low_width
         self._page = QWidget(self)
@@ -34,7 +34,7 @@ class PlotGrid(QScrollArea):
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setWidget(self._page)
 
-    def add(self, name: str, plot: TimePlot) -> None:
+    def add(self, name: str, plot: CurvePlot) -> None:
         """Show `plot` after the others."""
         self.plots[name] = plot
         self._place()

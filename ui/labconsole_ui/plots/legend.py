@@ -12,6 +12,8 @@ from labconsole_ui.plots.flow import FlowLayout
 from labconsole_ui.theme import FontRole, Theme
 
 SWATCH = QSize(12, 12)
+LONGEST = 40
+"""Longer titles (in letters) are cut on their buttons; tooltip, readings and pictures have them whole."""
 
 
 class Legend(QWidget):
@@ -46,6 +48,11 @@ class Legend(QWidget):
         """The button of curve `title`. Raises KeyError."""
         return self._buttons[title]
 
+    def check(self, title: str, shown: bool) -> None:
+        """Switch a curve on or off, as a click does; nothing if there is none of this title."""
+        if title in self._buttons:
+            self._buttons[title].setChecked(shown)
+
     def shown(self) -> list[tuple[str, QColor]]:
         """Titles and colours of what is switched on."""
         return [
@@ -59,7 +66,7 @@ class Legend(QWidget):
         button.setCheckable(True)
         button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         button.setIconSize(SWATCH)
-        button.setText(title)
+        button.setText(title if len(title) <= LONGEST else f"{title[: LONGEST - 1]}…")
         button.setFont(self._theme.font(FontRole.CAPTION))
         button.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         button.setAccessibleName(self.tr("Show curve {0}").format(title))

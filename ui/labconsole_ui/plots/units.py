@@ -28,6 +28,12 @@ class AxisUnit:
                 return f"{format_number(float(f'{drawn / size:.6g}'))} {prefix}{self.unit}"
         return f"{format_number(drawn)} {self.unit}"
 
+    def span_text(self, low: float, high: float) -> str:
+        """Two drawn values: `1.1 to 1.3 ms`, `900 µs to 1.3 ms`."""
+        first, last = self.text(low), self.text(high)
+        number, _, unit = first.rpartition(" ")
+        return f"{number if unit and last.endswith(f' {unit}') else first} to {last}"
+
 
 def axis_unit(stored: str) -> AxisUnit:
     """The axis for values stored in unit `stored`: times become seconds, seconds and bytes get SI prefixes."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from html import escape
 
-from PySide6.QtCore import QPointF, Qt
+from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QLabel, QMenu, QWidget
 
@@ -34,11 +34,11 @@ class XPlot(PlotCard):
         self.setAccessibleDescription(
             self.tr("Arrow keys move sideways, plus and minus zoom, Home shows everything, Shift+arrow reads values.")
         )
-        self._readout = QLabel(self.canvas)
+        self._readout = QLabel(self)
         self._readout.setTextFormat(Qt.TextFormat.RichText)
         self._readout.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
         self._readout.hide()
-        self.legend.toggled.connect(self._toggle)
+        self.legend.toggled.connect(self.show_entry)
         self.canvas.view.moved.connect(self._moved)
         self.canvas.view.whole_wanted.connect(self.show_whole)
         self.canvas.view.sigResized.connect(self.schedule)
@@ -87,8 +87,10 @@ class XPlot(PlotCard):
         else:
             super().keyPressEvent(event)
 
-    def _toggle(self, title: str, shown: bool) -> None:
+    def show_entry(self, title: str, shown: bool) -> None:
+        """Show or hide what the legend calls `title`."""
         self._hidden.discard(title) if shown else self._hidden.add(title)
+        self.legend.check(title, shown)
         self.schedule()
 
     def _moved(self, axis: int) -> None:
@@ -150,11 +152,18 @@ class XPlot(PlotCard):
         self._readout.setText(f"<table>{rows}</table><span>{where}</span>")
         self._readout.setAccessibleName(", ".join(f"{title} {value}" for title, value in readings) + ", " + where)
         self._readout.adjustSize()
-        area = self.canvas.view.sceneBoundingRect()
-        at = self.canvas.mapFromScene(self.canvas.view.mapViewToScene(QPointF(self._crosshair_at, 0.0))).x()
-        width = self._readout.width()
-        left = at + 12 if at < area.center().x() else at - 12 - width
-        self._readout.move(int(max(2, min(left, self.canvas.width() - width - 2))), int(area.top()) + 6)
+        self._readout.move(self._beside_crosshair(self._crosshair_at))
+        self._readout.raise_()
+
+    def _beside_crosshair(self, position: float) -> QPoint:
+        """Where the readings stand: on the wider side of the crosshair, and within the card."""
+        view, size = self.canvas.view, self._readout.size()
+        area = view.sceneBoundingRect()
+        at = self.canvas.mapFromScene(view.mapViewToScene(QPointF(position, 0.0))).x()
+        left = at + 12 if at < area.center().x() else at - 12 - size.width()
+        corner = self.canvas.mapTo(self, QPoint(int(left), int(area.top()) + 6))
+        room = self.size() - size
+        return QPoint(max(2, min(corner.x(), room.width() - 2)), max(2, min(corner.y(), room.height() - 2)))
 
     def _apply_theme(self) -> None:
         colours = self._theme.colours

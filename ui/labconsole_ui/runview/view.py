@@ -28,7 +28,7 @@ from labconsole.store.store import Store
 from labconsole.trial import Curve
 from labconsole_ui.background import Background
 from labconsole_ui.bridge import QueueBridge
-from labconsole_ui.plots.curveplot import PlotCurve
+from labconsole_ui.plots.curveplot import CurvePlot, PlotCurve
 from labconsole_ui.plots.grid import PlotGrid
 from labconsole_ui.plots.timeplot import TimePlot
 from labconsole_ui.runview import records
@@ -113,7 +113,7 @@ class RunView(QWidget):
         self.reload()
 
     @property
-    def plots(self) -> dict[str, TimePlot]:
+    def plots(self) -> dict[str, CurvePlot]:
         """The plots by the name of their group."""
         return self.grid.plots
 

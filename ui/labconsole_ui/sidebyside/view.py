@@ -1,46 +1,62 @@
-"""The side-by-side view: metrics as rows, scenarios as columns, differences in % of a baseline of one's choice."""
+"""The comparison page: metrics as rows, scenarios and published figures as columns, findings and plots beside."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any
 
-from PySide6.QtCore import QPoint, Qt
-from PySide6.QtGui import QAction
+from PySide6.QtCore import QPoint, Qt, Signal
+from PySide6.QtGui import QAction, QKeySequence, QResizeEvent
 from PySide6.QtWidgets import (
-    QCheckBox,
-    QComboBox,
     QFileDialog,
-    QHBoxLayout,
     QLabel,
     QMenu,
-    QPushButton,
+    QSplitter,
+    QStackedWidget,
+    QTabWidget,
+    QToolButton,
     QVBoxLayout,
     QWidget,
 )
 
-from labconsole.analysis.side_by_side import Table, side_by_side
+from labconsole.analysis.comparison import Comparison
+from labconsole.analysis.published import PublishedTable
 from labconsole.plugin import Plugins
+from labconsole.report.comparison_csv import write_comparison
 from labconsole.store.reader import Reader
-from labconsole.store.records import RunRow
-from labconsole.trial import Trial, TrialError
 from labconsole_ui.background import Background
 from labconsole_ui.message_bar import Message, MessageBar, Tone
-from labconsole_ui.sidebyside.rows import csv_text, rows_of, shared_remark
+from labconsole_ui.sidebyside.bars_pane import BarsPane
+from labconsole_ui.sidebyside.composing import Composer, Page
+from labconsole_ui.sidebyside.controls import ComparisonControls
+from labconsole_ui.sidebyside.curves_pane import CurvesPane
+from labconsole_ui.sidebyside.distribution_pane import DistributionPane
+from labconsole_ui.sidebyside.drop_area import DropArea
+from labconsole_ui.sidebyside.findings_pane import FindingsPane
+from labconsole_ui.sidebyside.headings import heading_of
+from labconsole_ui.sidebyside.rows import rows_of
+from labconsole_ui.sidebyside.samples import RunSamples
+from labconsole_ui.sidebyside.selection import Selection
+from labconsole_ui.sidebyside.shapes_pane import ShapesPane
 from labconsole_ui.sidebyside.table import ComparisonTable
-from labconsole_ui.theme import FontRole, Theme
+from labconsole_ui.theme import Theme
+
+TABLE_SHARE = 0.6
+LEAST_TABLE, LEAST_TABS = 360, 320
+SIDE_BY_SIDE_FROM = 760
+"""Below this width (px) the tabs stand beneath the table."""
 
 
-@dataclass(frozen=True)
-class _Loaded:
-    runs: tuple[RunRow, ...]
-    trial: Trial[Any] | None
+class SideBySideView(DropArea):
+    """Compares stored runs; repeats of a scenario make one column, unless they are to stand alone.
 
+    `report_wanted(run ids, names of published columns, baseline)` asks for a report of what is compared; the baseline
+    is the id of one of its runs, or the name of a published column.
+    """
 
-class SideBySideView(QWidget):
-    """Compares stored runs; repeats of a scenario make one column, unless they are to stand alone."""
+    report_wanted = Signal(list, list, object)
 
     def __init__(
         self,
@@ -50,111 +66,145 @@ class SideBySideView(QWidget):
         theme: Theme,
         parent: QWidget | None = None,
     ) -> None:
-        super().__init__(parent)
-        self.run_ids = tuple(run_ids)
-        self._reader_factory = reader_factory
-        self._plugins = plugins
+        super().__init__(theme, parent)
         self._theme = theme
-        self._background = Background(self)
-        self._loaded: _Loaded | None = None
-        self.table_data: Table | None = None
+        self._composer = Composer(reader_factory, plugins)
+        self._samples = RunSamples(reader_factory, plugins)
+        self._background = Background(self, self._samples.let_go)
+        self._page = Page(Selection(), None)
+        self._before: list[Selection] = []
+        self._tables: tuple[PublishedTable, ...] = ()
         self._unfolded = False
+        self._shared = False
         self.setAccessibleName(self.tr("Runs side by side"))
         self.messages = MessageBar(theme)
         self._build()
-        theme.changed.connect(self._apply_theme)
-        self._apply_theme()
-        self.reload()
+        self.runs_dropped.connect(self.add_runs)
+        self._background.submit(partial(self._composer.open, tuple(run_ids)), self._show, self._say_nothing_there)
+        self._background.submit(self._composer.tables, self._take_tables, self._say)
 
-    def reload(self) -> None:
-        """Read the runs again, in the background."""
-        self._background.submit(self._load, self._take, self._say)
+    @property
+    def table_data(self) -> Comparison | None:
+        """What is compared; None while nothing is chosen."""
+        return self._page.comparison
 
-    def _load(self) -> _Loaded:
-        with self._reader_factory() as reader:
-            known = {run.id: run for run in reader.runs(include_trashed=True)}
-        runs = tuple(known[run_id] for run_id in self.run_ids if run_id in known)
-        try:
-            return _Loaded(runs, self._plugins.trial(runs[0].kind) if runs else None)
-        except KeyError:
-            return _Loaded(runs, None)
+    @property
+    def selection(self) -> Selection:
+        """The runs and published columns that are compared."""
+        return self._page.selection
 
-    def _take(self, loaded: _Loaded) -> None:
-        self._loaded = loaded
-        self._show(0)
+    # Choosing
+
+    def add_runs(self, run_ids: Sequence[int]) -> None:
+        """Compare these runs too."""
+        self._change(self.selection.adding(run_ids))
+
+    def add_published(self, names: Sequence[str]) -> None:
+        """Stand published columns beside the runs."""
+        self._change(self.selection.adding(names))
+
+    def set_baseline(self, column: int) -> None:
+        """Compare with the column `column`, counted from 0."""
+        if 0 <= column < len(self._page.columns):
+            self._change(replace(self.selection, baseline=self._page.entries()[column][0]))
+
+    def set_grouped(self, grouped: bool) -> None:
+        """Show the repeats of a scenario as one column, or each run alone."""
+        self._change(replace(self.selection, grouped=grouped))
+
+    def remove_column(self, column: int) -> None:
+        """Compare without the column; the message that says so undoes it."""
+        title = self._page.columns[column].title
+        self._change(self.selection.without(self._page.entries()[column]))
+        text = self.tr("{0} is no longer compared.").format(title)
+        self.messages.show_message(Message(Tone.INFO, text, link=(self.tr("Undo"), self.undo)))
+
+    def move_column(self, column: int, by: int) -> None:
+        """Move the column `by` places to the right."""
+        entries = self._page.entries()
+        entries.insert(column + by, entries.pop(column))
+        self._change(self.selection.in_order(entries))
+
+    def undo(self) -> None:
+        """Take back the last change of what is compared."""
+        if self._before:
+            self._compose(self._before.pop())
+
+    def _change(self, selection: Selection) -> None:
+        if selection != self.selection:
+            self._before.append(self.selection)
+            self._compose(selection)
+
+    def _compose(self, selection: Selection) -> None:
+        self._background.submit(partial(self._composer.page, selection), self._show, self._say_kept)
+
+    # Showing
+
+    def _show(self, page: Page) -> None:
+        self._page = page
+        for sentence in page.told:
+            self.messages.show_message(Message(Tone.INFO, sentence))
+        comparison = page.comparison
+        titles = [column.title for column in page.columns]
+        self.controls.set_columns(titles, comparison.baseline if comparison is not None else -1)
+        self._offer_published()
+        self.stack.setCurrentWidget(self.splitter if comparison is not None else self.empty)
+        self._fill()
+        self.findings.show_findings(page.findings, comparison.notes if comparison is not None else ())
+        self.bars.set_comparison(comparison)
+        self.shapes.set_tables(page.tables)
+        self.tabs.setTabVisible(self.tabs.indexOf(self.shapes), bool(page.tables))
+        for pane in (self.curves, self.distribution):
+            pane.set_columns(page.columns)
+
+    def _fill(self) -> None:
+        comparison = self._page.comparison
+        if comparison is not None:
+            headings = [heading_of(comparison, index) for index in range(len(comparison.columns))]
+            rows = rows_of(comparison, unfolded=self._unfolded)
+            self.table.show_comparison(comparison, headings, rows, unfolded=self._unfolded)
+
+    def _fold(self) -> None:
+        self._unfolded = not self._unfolded
+        place = self.table.verticalScrollBar().value()
+        self._fill()
+        self.table.verticalScrollBar().setValue(place)
+
+    def _take_tables(self, tables: tuple[PublishedTable, ...]) -> None:
+        self._tables = tables
+        self._offer_published()
+
+    def _offer_published(self) -> None:
+        self.controls.published_menu.offer(self._tables, self._page.columns, self.selection.published)
 
     def _say(self, sentence: str) -> None:
         self.messages.show_message(Message(Tone.BAD, sentence))
 
-    # The comparison
+    def _say_kept(self, sentence: str) -> None:
+        """A change that cannot be shown is taken back."""
+        if self._before:
+            self._before.pop()
+        self._say(sentence)
+        self._show(replace(self._page, told=()))
 
-    def set_baseline(self, column: int) -> None:
-        """Compare with the column `column`, counted from 0."""
-        self._show(column)
-
-    def _show(self, baseline: int) -> None:
-        if self._loaded is None or not self._loaded.runs:
-            self.note.setText(self.tr("None of these runs is in the database any more."))
-            return
-        grouped = self.group_box.isChecked()
-        table = side_by_side(self._loaded.runs, self._loaded.trial, baseline=baseline, grouped=grouped)
-        self.table_data = table
-        titles = [group.title for group in table.columns]
-        self.baseline_box.blockSignals(True)
-        self.baseline_box.clear()
-        self.baseline_box.addItems(titles)
-        self.baseline_box.setCurrentIndex(baseline)
-        self.baseline_box.blockSignals(False)
-        self._fill(table)
-        remark = shared_remark(table)
-        notes = [self.tr("All figures: {0}.").format(remark)] if remark else []
-        self.note.setText("\n".join([*table.notes, " ".join([*notes, self._interval_note()])]))
-
-    def _interval_note(self) -> str:
-        return self.tr(
-            "Plain differences of means in % of the baseline, with no interval yet: they do not say whether a "
-            "difference is more than chance."
-        )
-
-    def _fill(self, table: Table) -> None:
-        rows = rows_of(table, unfolded=self._unfolded)
-        self.table.show_comparison(table, self._headings(table), rows, unfolded=self._unfolded)
-
-    def _fold(self) -> None:
-        if self.table_data is not None:
-            self._unfolded = not self._unfolded
-            place = self.table.verticalScrollBar().value()
-            self._fill(self.table_data)
-            self.table.verticalScrollBar().setValue(place)
-
-    def _headings(self, table: Table) -> list[str]:
-        headings = []
-        for index, group in enumerate(table.columns):
-            alone = self.tr("run {0}").format(group.runs[0].id)
-            runs = alone if len(group.runs) == 1 else self.tr("{0} repeats").format(group.repeats)
-            runs = "" if group.title.endswith(runs) else runs
-            baseline = self.tr("baseline") if index == table.baseline else ""
-            headings.append(f"{group.title}\n{', '.join(part for part in (runs, baseline) if part)}")
-        return headings
+    def _say_nothing_there(self, sentence: str) -> None:
+        self._say(sentence)
+        self._show(Page(Selection(), None))
 
     # Export
 
     def as_tsv(self) -> str:
-        """The table as tab-separated text, as shown; values and differences in columns of their own."""
+        """The table as tab-separated text, as shown; values and changes in columns of their own."""
         return self.table.as_tsv()
 
-    def as_csv(self) -> str:
-        """The metrics as RFC 4180 text with plain numbers."""
-        return csv_text(self.table_data) if self.table_data is not None else ""
-
     def export_csv(self, path: Path) -> None:
-        """Write the metrics to `path`, in the background."""
-        text = self.as_csv()
+        """Write the comparison to `path`, in the background."""
+        comparison = self._page.comparison
+        if comparison is not None:
+            self._background.submit(partial(write_comparison, comparison, path), self._say_written, self._say)
 
-        def written(_: object) -> None:
-            self.messages.show_message(Message(Tone.GOOD, self.tr("{0} written.").format(path)))
-
-        self._background.submit(lambda: _write(path, text), written, self._say)
+    def _say_written(self, path: Path) -> None:
+        self.messages.show_message(Message(Tone.GOOD, self.tr("{0} written.").format(path)))
 
     def _export_dialog(self) -> None:
         chosen, _ = QFileDialog.getSaveFileName(
@@ -163,74 +213,130 @@ class SideBySideView(QWidget):
         if chosen:
             self.export_csv(Path(chosen))
 
+    def _want_report(self) -> None:
+        comparison = self._page.comparison
+        if comparison is not None:
+            baseline = self._page.entries()[comparison.baseline][0]
+            self.report_wanted.emit(list(self.selection.run_ids), list(self.selection.published), baseline)
+
+    # Menus of columns
+
+    def column_actions(self, column: int) -> list[QAction]:
+        """What can be done with the scenario `column`, counted from 0; nothing where there is none."""
+        comparison = self._page.comparison
+        if comparison is None or not 0 <= column < len(comparison.columns):
+            return []
+        last = len(comparison.columns) - 1
+        actions = [
+            (self.tr("Use as baseline"), column != comparison.baseline, partial(self.set_baseline, column)),
+            (self.tr("Move left"), column > 0, partial(self.move_column, column, -1)),
+            (self.tr("Move right"), column < last, partial(self.move_column, column, 1)),
+            (self.tr("Remove from the comparison"), True, partial(self.remove_column, column)),
+        ]
+        made = []
+        for text, possible, work in actions:
+            action = QAction(text, self)
+            action.setEnabled(possible)
+            action.triggered.connect(work)
+            made.append(action)
+        return made
+
+    def _show_column_menu(self, column: int, position: QPoint) -> None:
+        menu = QMenu(self)
+        menu.setAccessibleName(self.tr("Column actions"))
+        for action in self.column_actions(column):
+            action.setParent(menu)
+            menu.addAction(action)
+        if column >= 0:
+            menu.addSeparator()
+        menu.addAction(self.table.copy_action)
+        menu.aboutToHide.connect(menu.deleteLater)
+        menu.popup(position)
+
     # Building
 
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Table and tabs beside each other where there is room; the width is shared until the operator does it."""
+        super().resizeEvent(event)
+        width = event.size().width()
+        beside = width >= SIDE_BY_SIDE_FROM
+        self.splitter.setOrientation(Qt.Orientation.Horizontal if beside else Qt.Orientation.Vertical)
+        if not self._shared:
+            whole = width if beside else event.size().height()
+            self.splitter.setSizes([int(whole * TABLE_SHARE), int(whole * (1 - TABLE_SHARE))])
+
+    def _show_table(self, hidden: bool) -> None:
+        self.table.setVisible(not hidden)
+
+    def _share_kept(self) -> None:
+        self._shared = True
+
     def _build(self) -> None:
-        self.title = QLabel(self.tr("Side by side"), self)
-        self.baseline_box = QComboBox(self)
-        self.baseline_box.setAccessibleName(self.tr("Baseline"))
-        self.baseline_box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
-        self.baseline_box.setMinimumContentsLength(14)
-        self.baseline_box.currentIndexChanged.connect(self.set_baseline)
-        baseline = QLabel(self.tr("&Baseline"), self)
-        baseline.setBuddy(self.baseline_box)
-        self.group_box = QCheckBox(self.tr("Mean over &repeats"), self)
-        self.group_box.setChecked(True)
-        self.group_box.setToolTip(self.tr("Repeats of a scenario as one column, or each run alone"))
-        self.group_box.toggled.connect(lambda: self._show(0))
-        export = QPushButton(self.tr("Export CSV ..."), self)
-        export.clicked.connect(self._export_dialog)
-        self._theme.bind_icon(export, "export")
+        self.controls = ComparisonControls(self._theme, self)
+        self.baseline_box, self.group_box = self.controls.baseline_box, self.controls.group_box
+        self.controls.baseline_chosen.connect(self.set_baseline)
+        self.controls.grouping_changed.connect(self.set_grouped)
+        self.controls.export_wanted.connect(self._export_dialog)
+        self.controls.report_wanted.connect(self._want_report)
+        self.controls.published_menu.chosen.connect(self.add_published)
         self.table = ComparisonTable(self.tr("Runs side by side"), self._theme, self)
         self.table.fold_toggled.connect(self._fold)
-        header = self.table.horizontalHeader()
-        header.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
-        header.customContextMenuRequested.connect(self._column_menu)
-        self.note = QLabel(self)
-        self.note.setProperty("muted", True)
-        self.note.setWordWrap(True)
-        head = QHBoxLayout()
-        head.setSpacing(10)
-        head.addWidget(self.title)
-        head.addStretch(1)
-        for widget in (self.group_box, baseline, self.baseline_box, export):
-            head.addWidget(widget)
+        self.table.column_menu_wanted.connect(self._show_column_menu)
+        self.tabs = QTabWidget(self)
+        self.tabs.setDocumentMode(True)
+        self.tabs.setUsesScrollButtons(True)
+        self.tabs.setAccessibleName(self.tr("Findings and plots"))
+        self.findings = FindingsPane(self._theme, self.tabs)
+        self.curves = CurvesPane(self._samples, self._background, self._theme, self.tabs)
+        self.distribution = DistributionPane(self._samples, self._background, self._theme, self.tabs)
+        self.bars = BarsPane(self._theme, self.tabs)
+        self.shapes = ShapesPane(self._theme, self.tabs)
+        self.table.metric_chosen.connect(self.bars.choose)
+        for pane, title in (
+            (self.findings, self.tr("Findings")),
+            (self.curves, self.tr("Over time")),
+            (self.distribution, self.tr("Distribution")),
+            (self.bars, self.tr("Bars")),
+            (self.shapes, self.tr("Source table")),
+        ):
+            self.tabs.addTab(pane, title)
+        self.whole_button = QToolButton(self.tabs)
+        self.whole_button.setCheckable(True)
+        self.whole_button.setAccessibleName(self.tr("Whole page"))
+        self.whole_button.setToolTip(self.tr("Give findings and plots the whole page"))
+        self.whole_button.toggled.connect(self._show_table)
+        self._theme.bind_icon(self.whole_button, "panes", "muted")
+        self.tabs.setCornerWidget(self.whole_button)
+        self.splitter = QSplitter(Qt.Orientation.Horizontal, self)
+        self.splitter.setChildrenCollapsible(False)
+        self.splitter.setHandleWidth(12)
+        self.splitter.addWidget(self.table)
+        self.splitter.addWidget(self.tabs)
+        self.table.setMinimumWidth(LEAST_TABLE)
+        self.tabs.setMinimumWidth(LEAST_TABS)
+        self.splitter.setStretchFactor(0, 3)
+        self.splitter.setStretchFactor(1, 2)
+        self.splitter.splitterMoved.connect(self._share_kept)
+        self.empty = QLabel(
+            self.tr("Nothing is compared yet.\nDrag runs from the history here, or select several there."), self
+        )
+        self.empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.empty.setProperty("muted", True)
+        self.reading = QLabel(self.tr("Reading the runs ..."), self)
+        self.reading.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.reading.setProperty("muted", True)
+        self.stack = QStackedWidget(self)
+        for page in (self.reading, self.splitter, self.empty):
+            self.stack.addWidget(page)
+        undo = QAction(self.tr("Undo"), self)
+        undo.setShortcut(QKeySequence.StandardKey.Undo)
+        undo.setShortcutContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
+        undo.triggered.connect(self.undo)
+        self.addAction(undo)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(16, 8, 16, 8)
-        layout.setSpacing(6)
+        layout.setSpacing(8)
         layout.addWidget(self.messages)
-        layout.addLayout(head)
-        layout.addWidget(self.table, 1)
-        layout.addWidget(self.note)
-
-    def _column_menu(self, position: QPoint) -> None:
-        column = self.table.horizontalHeader().logicalIndexAt(position)
-        action = self.baseline_action(column)
-        if action is not None:
-            menu = QMenu(self)
-            menu.addAction(action)
-            menu.aboutToHide.connect(menu.deleteLater)
-            menu.popup(self.table.horizontalHeader().mapToGlobal(position))
-
-    def baseline_action(self, section: int) -> QAction | None:
-        """The action that makes the table's column `section` the baseline, None where that makes no sense."""
-        column = self.table.value_column(section)
-        if column is None or self.table_data is None or column == self.table_data.baseline:
-            return None
-        action = QAction(self.tr("Use as baseline"), self)
-        action.triggered.connect(lambda: self.set_baseline(column))
-        return action
-
-    def _apply_theme(self) -> None:
-        self.title.setFont(self._theme.font(FontRole.HEADING))
-
-
-def _write(path: Path, text: str) -> None:
-    """Write the whole file or nothing under its name. Raises TrialError."""
-    partial = path.with_name(f"{path.name}.partial")
-    try:
-        partial.write_text(text, encoding="utf-8", newline="")
-        partial.replace(path)
-    except OSError as error:
-        partial.unlink(missing_ok=True)
-        raise TrialError(f"{path} cannot be written ({error.strerror}): choose another folder.") from error
+        layout.addWidget(self.controls)
+        layout.addWidget(self.stack, 1)
+        self.controls.set_columns((), -1)

@@ -1,0 +1,138 @@
+"""Prints how long a comparison over 1,000,000 samples takes to open, and the longest stall while it is panned."""
+
+from __future__ import annotations
+
+import gc
+import importlib.util
+import os
+import platform
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from types import ModuleType
+
+os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+
+import psutil
+import PySide6
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication
+
+from labconsole.plugin import Plugins
+from labconsole.store.reader import Reader
+from labconsole_ui.plots.curveplot import CurvePlot
+from labconsole_ui.sidebyside.overlay import SamplesPane
+from labconsole_ui.sidebyside.view import SideBySideView
+from labconsole_ui.theme import Theme
+
+SAMPLES, SCENARIOS, REPEATS, ATTEMPTS = 1_000_000, 4, 5, 5
+SHOWN_MS, STALL_MS = 300.0, 50.0
+PANS = 40
+
+
+def neighbour(name: str) -> ModuleType:
+    """The benchmark script `name` beside this one."""
+    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def wait(app: QApplication, done: Callable[[], bool]) -> None:
+    """Let the window work until `done`."""
+    while not done():
+        app.processEvents()
+        time.sleep(0.0005)
+
+
+def until_drawn(app: QApplication, pane: SamplesPane) -> tuple[float, float]:
+    """Bring the pane forward; the ms until it shows a run of every column, and all runs."""
+
+    def drawn() -> bool:
+        return bool(pane.all_plots()) and all(plot.curves() for plot in pane.all_plots())
+
+    begin = time.perf_counter()
+    wait(app, lambda: pane.previewed and drawn())
+    first = time.perf_counter()
+    wait(app, lambda: pane.complete and drawn())
+    return (first - begin) * 1e3, (time.perf_counter() - begin) * 1e3
+
+
+def is_compared(view: SideBySideView) -> bool:
+    """Whether the table is filled."""
+    return view.table_data is not None
+
+
+def pan(app: QApplication, plot: CurvePlot) -> None:
+    """Zoom in and go along the plot by keyboard."""
+    for key in (Qt.Key.Key_Plus, Qt.Key.Key_Plus, *([Qt.Key.Key_Right] * PANS)):
+        QTest.keyClick(plot, key)
+        app.processEvents()
+
+
+def main() -> int:
+    """Measure; exit code 1 when a target is missed."""
+    views = neighbour("views")
+    app = QApplication([])
+    theme, plugins = Theme(app), Plugins.discover()
+    print(f"machine   {platform.processor() or platform.machine()}, {psutil.cpu_count()} cores, {platform.system()}")
+    print(f"versions  Python {platform.python_version()}, PySide6 {PySide6.__version__}")
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "runs.db"
+        stored = views.stored_runs(path)
+        names = [(f"Scenario {test}", {"test": test}) for test in range(1, SCENARIOS + 1)]
+        # A message is a sample at its sender and one at its receiver.
+        messages = SAMPLES // (2 * SCENARIOS * REPEATS)
+        run_ids = stored.finished(*names, repeats=REPEATS, messages=messages, rate=20_000.0)
+        stored.close()
+        gc.freeze()  # as `open_window` does
+        print(f"figure    {len(run_ids)} runs, {SAMPLES:,} samples; medians of {ATTEMPTS} windows")
+        times: dict[str, list[float]] = {}
+        stalls: list[float] = []
+        for _ in range(ATTEMPTS):
+            watch = views.StallWatch()
+            begin = time.perf_counter()
+            view = SideBySideView(lambda: Reader(path), run_ids, plugins, theme)
+            view.resize(1280, 800)
+            view.tabs.setCurrentWidget(view.curves)
+            view.show()
+            wait(app, partial(is_compared, view))
+            table = (time.perf_counter() - begin) * 1e3
+            first, whole = until_drawn(app, view.curves)
+            view.tabs.setCurrentWidget(view.distribution)
+            spread_first, spread_whole = until_drawn(app, view.distribution)
+            for name, took in (
+                ("table", table),
+                ("over time, a run of each column", table + first),
+                ("over time, all runs", table + whole),
+                ("distribution, a run of each column", spread_first),
+                ("distribution, all runs", spread_whole),
+            ):
+                times.setdefault(name, []).append(took)
+            stalls.append(watch.own_ms)
+            for pane in (view.distribution, view.curves):
+                view.tabs.setCurrentWidget(pane)
+                app.processEvents()
+                watch.restart()
+                pan(app, pane.all_plots()[0])
+                stalls.append(watch.own_ms)
+            view.close()
+            view.deleteLater()
+            app.processEvents()
+    for name, taken in times.items():
+        print(f"{name:<36} {statistics.median(taken):4.0f} ms")
+    longest = max(stalls)
+    print(f"longest stall while opening and panning {longest:.0f} ms without waiting for a processor")
+    print(f"targets   {SHOWN_MS:.0f} ms, no stall over {STALL_MS:.0f} ms")
+    shown = max(statistics.median(taken) for name, taken in times.items() if "all runs" not in name)
+    return 0 if shown <= SHOWN_MS and longest <= STALL_MS else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,89 @@
+"""Bars: one metric of all columns, each with its interval; published points are hollow."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QShowEvent
+from PySide6.QtWidgets import QComboBox, QScrollArea, QVBoxLayout, QWidget
+
+from labconsole.analysis.comparison import Comparison, MetricLine, RunGroup
+from labconsole.analysis.figures import format_figure
+from labconsole.analysis.findings import KEY_METRICS
+from labconsole_ui.plots.barplot import Bar, BarPlot
+from labconsole_ui.sidebyside.rows import interval_text
+from labconsole_ui.theme import Theme
+
+
+class BarsPane(QWidget):
+    """A box chooses the metric, as does the current row of the table."""
+
+    def __init__(self, theme: Theme, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._comparison: Comparison | None = None
+        self.box = QComboBox(self)
+        self.box.setAccessibleName(self.tr("Metric of the bars"))
+        self.box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        self.box.setMinimumContentsLength(24)
+        self.box.currentIndexChanged.connect(self._show_chosen)
+        self.plot: BarPlot | None = None
+        self._theme = theme
+        self._scroll = QScrollArea(self)
+        self._scroll.setWidgetResizable(True)
+        self._scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 8, 0, 0)
+        column.setSpacing(6)
+        column.addWidget(self.box)
+        column.addWidget(self._scroll, 1)
+
+    def set_comparison(self, comparison: Comparison | None) -> None:
+        """Show the metric that was chosen before, of this comparison."""
+        self._comparison = comparison
+        lines = comparison.metrics if comparison is not None else ()
+        names = [line.name for line in lines]
+        chosen = next((name for name in (self.box.currentData(), *KEY_METRICS) if name in names), "")
+        self.box.blockSignals(True)
+        self.box.clear()
+        for line in lines:
+            self.box.addItem(line.kind.title, line.name)
+        self.box.setCurrentIndex(max(0, self.box.findData(chosen)))
+        self.box.blockSignals(False)
+        self._show_chosen(self.box.currentIndex())
+
+    def choose(self, metric: str) -> None:
+        """Show another metric."""
+        index = self.box.findData(metric)
+        if index >= 0:
+            self.box.setCurrentIndex(index)
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """Make the plot once somebody looks at it."""
+        super().showEvent(event)
+        if self.plot is None:
+            self.plot = BarPlot("", "", self._theme, empty_text=self.tr("No figures"))
+            self._scroll.setWidget(self.plot)
+            self._show_chosen(self.box.currentIndex())
+
+    def _show_chosen(self, index: int) -> None:
+        if self.plot is None:
+            return
+        if self._comparison is None or not 0 <= index < len(self._comparison.metrics):
+            self.plot.set_bars("", "", ())
+            return
+        line = self._comparison.metrics[index]
+        self.plot.set_bars(line.kind.title, line.kind.unit, self._bars(self._comparison, line))
+
+    def _bars(self, comparison: Comparison, line: MetricLine) -> list[Bar]:
+        bars = []
+        for place, (column, cell) in enumerate(zip(comparison.columns, line.cells, strict=True)):
+            if cell.value is None:
+                continue
+            text = format_figure(cell.value, line.kind.unit)
+            interval = None
+            if cell.interval is not None:
+                interval = (cell.interval.low, cell.interval.high)
+                text += f" ({interval_text(cell.interval, line.kind.unit)})"
+            published = not isinstance(column, RunGroup)
+            text += f", {self.tr('published')}" if published else ""
+            bars.append(Bar(column.title, cell.value, interval, place, text, published))
+        return bars

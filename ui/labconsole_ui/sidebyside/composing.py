@@ -1,0 +1,122 @@
+"""What the comparison page shows, put together from the store and the plugins in the background. No widgets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from labconsole.analysis.comparison import Column, Comparison, RunGroup, compare
+from labconsole.analysis.findings import Finding, findings
+from labconsole.analysis.published import PublishedColumn, PublishedTable, published_tables
+from labconsole.analysis.table_shape import FilledTable, fill, table_shapes
+from labconsole.plugin import Plugins
+from labconsole.store.reader import Reader
+from labconsole.store.records import RunRow, RunStatus
+from labconsole.trial import Trial
+from labconsole_ui.sidebyside.selection import Entry, Selection, baseline_of, columns_of, entries_of
+
+
+@dataclass(frozen=True)
+class Page:
+    """A selection with all that is shown of it. `told` are sentences for the operator on what was done to it."""
+
+    selection: Selection
+    comparison: Comparison | None
+    findings: tuple[Finding, ...] = ()
+    tables: tuple[FilledTable, ...] = ()
+    told: tuple[str, ...] = ()
+    kinds: frozenset[str] = field(default_factory=frozenset)
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The columns; none while nothing is chosen."""
+        return self.comparison.columns if self.comparison is not None else ()
+
+    def entries(self) -> list[tuple[Entry, ...]]:
+        """What each column stands for."""
+        return [entries_of(column) for column in self.columns]
+
+
+class Composer:
+    """Reads runs once and composes pages of them. To be used by one thread at a time."""
+
+    def __init__(self, reader_factory: Callable[[], Reader], plugins: Plugins) -> None:
+        self._reader_factory = reader_factory
+        self._plugins = plugins
+        self._runs: dict[int, RunRow] = {}
+        self._published: Mapping[str, PublishedColumn] = {}
+        self._tables: tuple[PublishedTable, ...] | None = None
+
+    def open(self, run_ids: Sequence[int]) -> Page:
+        """The first page of these runs: the pinned baseline of their kind stands in it. Raises TrialError."""
+        selection, told = self._known(Selection(tuple(run_ids)))
+        kinds = {self._runs[run_id].kind for run_id in selection.run_ids}
+        if len(kinds) == 1:
+            selection, pinned = self._with_pinned(selection, kinds.pop())
+            told += pinned
+        return self._page(selection, told)
+
+    def page(self, selection: Selection) -> Page:
+        """The page of a selection. Raises TrialError."""
+        return self._page(*self._known(selection))
+
+    def tables(self) -> tuple[PublishedTable, ...]:
+        """The published tables of all plugins. Raises TrialError."""
+        if self._tables is None:
+            self._tables = published_tables(self._plugins)
+            self._published = {column.name: column for table in self._tables for column in table.columns}
+        return self._tables
+
+    def _known(self, selection: Selection) -> tuple[Selection, tuple[str, ...]]:
+        """The selection with its runs read; without those that have not ended, as is told."""
+        missing = [run_id for run_id in selection.run_ids if run_id not in self._runs]
+        if missing:
+            with self._reader_factory() as reader:
+                self._runs |= {run.id: run for run in reader.comparable(missing)}
+        live = [run_id for run_id in selection.run_ids if not self._runs[run_id].status.final]
+        told = tuple(
+            f"Run {run_id} is still {self._runs[run_id].status.value}: it is left out. Compare it once it has ended."
+            for run_id in live
+        )
+        for run_id in live:
+            del self._runs[run_id]
+        return selection.without(live), told
+
+    def _with_pinned(self, selection: Selection, kind: str) -> tuple[Selection, tuple[str, ...]]:
+        """The pinned baseline of `kind` as the baseline: where it stands, or as a first column with its repeats."""
+        with self._reader_factory() as reader:
+            pinned = reader.baselines().get(kind)
+            if pinned is None or pinned in selection.entries:
+                return replace(selection, baseline=pinned), ()
+            [row] = reader.comparable([pinned])
+            repeats = [
+                run.id
+                for run in reader.runs(campaign_id=row.campaign_id, metrics=())
+                if run.scenario == row.scenario
+                and run.parameters == row.parameters
+                and (run.status is RunStatus.FINISHED or run.id == pinned)
+            ]
+            self._runs |= {run.id: run for run in reader.comparable(sorted(repeats))}
+        told = f"The pinned baseline, {row.scenario} of {row.campaign}, stands first; its heading's menu removes it."
+        return replace(selection.adding(sorted(repeats), first=True), baseline=pinned), (told,)
+
+    def _page(self, selection: Selection, told: tuple[str, ...]) -> Page:
+        if not selection.entries:
+            return Page(selection, None, told=told)
+        if selection.published:
+            self.tables()
+        columns = columns_of(selection, self._runs, self._published)
+        trial = self._trial(columns[0].kind)
+        comparison = compare(columns, trial, baseline=baseline_of(selection, columns))
+        groups = [column for column in columns if isinstance(column, RunGroup)]
+        kinds = frozenset(column.kind for column in columns)
+        shapes = [shape for kind in sorted(kinds) for shape in table_shapes(self._plugins, kind)]
+        filled = tuple(table for table in (fill(shape, groups, self._plugins) for shape in shapes) if table.filled)
+        return Page(selection, comparison, findings(comparison, trial), filled, told, kinds)
+
+    def _trial(self, kind: str) -> Trial[Any] | None:
+        try:
+            return self._plugins.trial(kind)
+        except KeyError:
+            return None

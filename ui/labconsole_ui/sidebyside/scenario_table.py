@@ -1,0 +1,120 @@
+"""A table with scenarios as columns: values with what belongs to them beneath, titles that stay in sight."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtGui import QFontMetrics, QResizeEvent
+from PySide6.QtWidgets import QWidget
+
+from labconsole_ui.sidebyside.delegates import PADDING, TitleDelegate, ValueDelegate
+from labconsole_ui.sidebyside.frozen import FrozenColumn
+from labconsole_ui.sidebyside.header import ColumnHeader
+from labconsole_ui.sidebyside.headings import Heading
+from labconsole_ui.sidebyside.rows import Row, Section
+from labconsole_ui.tables import DataTable, Field, RecordModel
+from labconsole_ui.theme import FontRole, Theme
+
+FIRST_VALUE = 1
+"""Columns before the first scenario: the title."""
+ROW_HEIGHT = 25
+WIDEST_TITLE = 250
+WIDEST_VALUE = 260
+LEAST_TITLE = 150
+TITLE_SHARE = 0.4
+
+
+class ScenarioTable(DataTable):
+    """Rows of `CellText`s under headings, one for each scenario."""
+
+    def __init__(self, name: str, theme: Theme, parent: QWidget) -> None:
+        super().__init__(name, theme, parent)
+        self._theme = theme
+        self._count = 0
+        self.header = ColumnHeader(theme, self)
+        self.setHorizontalHeader(self.header)
+        self.header.setStretchLastSection(False)
+        self.rows: RecordModel[Row] = RecordModel([], theme, self)
+        self.setModel(self.rows)
+        self._titles, self._values = TitleDelegate(theme, self), ValueDelegate(theme, self)
+        self.setItemDelegate(self._values)
+        self.setItemDelegateForColumn(0, self._titles)
+        self.verticalHeader().setDefaultSectionSize(ROW_HEIGHT)
+        self.verticalHeader().setMinimumSectionSize(ROW_HEIGHT)
+        self.frozen = FrozenColumn(self)
+        self.frozen.setItemDelegateForColumn(0, self._titles)
+
+    def show_rows(self, headings: Sequence[Heading], rows: Sequence[Row], fold_icon: str = "") -> None:
+        """Show these rows; `fold_icon` stands before the heading of the equal parameters."""
+        self._count = len(headings)
+        self.clearSpans()
+        self._set_fields(headings, fold_icon)
+        self.rows.set_records(rows)
+        for place, row in enumerate(rows):
+            if row.heading:
+                self.setSpan(place, 0, 1, self.rows.columnCount())
+        self.header.set_headings(headings)
+        self._fit()
+
+    def value_column(self, section: int) -> int | None:
+        """Which scenario the table's column `section` shows, None if it shows another thing."""
+        return section - FIRST_VALUE if FIRST_VALUE <= section < FIRST_VALUE + self._count else None
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Share the width."""
+        super().resizeEvent(event)
+        self._fit()
+
+    def _set_fields(self, headings: Sequence[Heading], fold_icon: str) -> None:
+        fields: list[Field[Row]] = [
+            Field(
+                "",
+                lambda row: row.title,
+                tooltip=lambda row: "\n".join(part for part in (row.help, row.about) if part),
+                icon=lambda row: (fold_icon, "muted") if row.heading and row.section is Section.EQUAL else None,
+                strong=lambda row: row.heading,
+            ),
+            *(self._value_field(index, heading) for index, heading in enumerate(headings)),
+        ]
+        self.rows.set_fields(fields)
+
+    def _value_field(self, index: int, heading: Heading) -> Field[Row]:
+        def text(row: Row) -> str:
+            if row.heading:
+                return ""
+            cell = row.cells[index]
+            return "  ".join(part for part in (cell.value, cell.change, cell.mark) if part)
+
+        badges = ", ".join(badge for badge, _ in heading.badges)
+        title = ", ".join(part for part in (heading.title, heading.count, badges) if part)
+        return Field(
+            title,
+            text,
+            right=True,
+            tooltip=lambda row: "" if row.heading else row.cells[index].help,
+            tone=lambda row: None if row.heading else row.cells[index].tone or None,
+            header_tooltip=heading.help,
+        )
+
+    def _fit(self) -> None:
+        """The titles as wide as they need or may be, what is left to the scenarios; rows as high as their titles."""
+        rows = [row for row in self.rows.records() if not row.heading]
+        if not rows or not self._count:
+            return
+        plain = QFontMetrics(self._theme.font(FontRole.BODY))
+        needed = max(plain.horizontalAdvance(row.title) for row in rows) + 2 * PADDING + 4
+        share = int(self.viewport().width() * TITLE_SHARE)
+        first = max(LEAST_TITLE, min(needed, WIDEST_TITLE, share))
+        least = [
+            max(self._values.least_width(rows, index), self.header.least_width(index)) for index in range(self._count)
+        ]
+        spare = max(0, self.viewport().width() - first - sum(least)) // len(least)
+        self.setColumnWidth(0, first)
+        for index, width in enumerate(least):
+            self.setColumnWidth(FIRST_VALUE + index, min(width + spare, max(width, WIDEST_VALUE)))
+        self.header.fit()
+        for place, row in enumerate(self.rows.records()):
+            height = max(self._values.height(row), self._titles.height(row, first)) if row.metric else ROW_HEIGHT
+            if self.rowHeight(place) != height:
+                self.setRowHeight(place, height)
+        self.frozen.sync()
