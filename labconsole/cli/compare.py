@@ -28,6 +28,7 @@ from labconsole.cli.opening import open_database
 from labconsole.cli.terminal import output
 from labconsole.plugin import Plugins
 from labconsole.report.comparison_csv import write_comparison
+from labconsole.report.request import whole_campaign
 from labconsole.trial import Trial
 
 
@@ -35,11 +36,11 @@ def compare_runs(arguments: argparse.Namespace) -> int:
     """Compare the runs against the baseline; a baseline that is not among them becomes the first column."""
     plugins = Plugins.discover()
     baseline: int | None = arguments.baseline
-    run_ids = list(dict.fromkeys(arguments.run))
-    if baseline is not None and baseline not in run_ids:
-        run_ids.insert(0, baseline)
     published = {column.name: column for name in arguments.published for column in published_columns(plugins, name)}
     with open_database(arguments) as reader:
+        run_ids = list(whole_campaign(reader, arguments.run) if arguments.campaign else dict.fromkeys(arguments.run))
+        if baseline is not None and baseline not in run_ids:
+            run_ids.insert(0, baseline)
         runs = reader.comparable(run_ids)
     groups = single_runs(runs) if arguments.each else group_repeats(runs)
     index = 0 if baseline is None else column_of_run(groups, baseline)

@@ -81,6 +81,7 @@ def _parser() -> argparse.ArgumentParser:
 
     compare = commands.add_parser("compare", parents=[database], help="put runs and published figures side by side")
     compare.add_argument("run", type=int, nargs="+", metavar="RUN", help="numbers of the runs; repeats are one column")
+    compare.add_argument("--campaign", action="store_true", help="the whole campaign that the runs belong to")
     compare.add_argument("--baseline", type=int, metavar="RUN", help="run whose column the others are compared with")
     compare.add_argument(
         "--published", action="append", default=[], metavar="NAME", help="published table, or one column of it"

@@ -54,7 +54,17 @@ def shown(labconsole: CommandLine, database: Path, run: str) -> dict[str, Any]:
 def test_runs_are_compared_and_what_the_table_says_is_in_csv_and_json(
     labconsole: CommandLine, database: Path, tmp_path: Path
 ) -> None:
-    asked = ("compare", *RUNS, "--baseline", "1", "--published", "swim-within-malaysia-small", "--db", database)
+    asked = (
+        "compare",
+        "2",
+        "--campaign",
+        "--baseline",
+        "1",
+        "--published",
+        "swim-within-malaysia-small",
+        "--db",
+        database,
+    )
     text = checked(labconsole, *asked, "--csv", tmp_path / "comparison.csv")
     assert "Message throughput" in text and "no interval" in text and "published" in text
     comparison = json.loads(checked(labconsole, *asked, "--json"))
