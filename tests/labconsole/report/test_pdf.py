@@ -18,7 +18,20 @@ from pyhanko.pdf_utils.reader import PdfFileReader
 
 from labconsole.report.building import build_report
 from labconsole.report.charts import Bar, bar_chart
-from labconsole.report.document import Document, Figure, Paragraph, Section, Table
+from labconsole.report.document import (
+    Align,
+    Callout,
+    Document,
+    Fact,
+    Facts,
+    Figure,
+    Head,
+    Paragraph,
+    Section,
+    Table,
+    TextCell,
+    Tone,
+)
 from labconsole.report.files import ExportError
 from labconsole.report.pdf import ARCHIVAL, PLAIN, Paper, preview_pages, write_pdf
 from labconsole.report.request import ReportKind, ReportRequest
@@ -135,10 +148,18 @@ def test_text_is_never_markup_and_control_characters_are_left_out(document: Docu
 
 
 def test_long_words_stay_on_the_page(document: Document, tmp_path: Path) -> None:
-    path = write_pdf(with_text(document, "x"), tmp_path / "report.pdf").path
-    narrow = said("pdftotext", "-bbox", path, "-")
-    ends = [float(end) for end in re.findall(r'xMax="([\d.]+)"', narrow)]
-    assert max(ends) < 595.28 - 22 / 25.4 * 72 + 1, "nothing reaches into the margin"
+    heads = (Head("A", "", Align.LEFT), Head("B", "", Align.LEFT, 4.0))
+    for word in ("directory/" * 40, "x" * 300):
+        blocks = (
+            Paragraph(word),
+            Facts((Fact("Word", word),)),
+            Table("Words", heads, ((TextCell(word), TextCell("b", details=((word, Tone.MUTED),))),)),
+            Callout("Words", (word,)),
+        )
+        added = replace(document, sections=(Section("Added", blocks),))
+        boxes = said("pdftotext", "-bbox", write_pdf(added, tmp_path / "report.pdf").path, "-")
+        ends = [float(end) for end in re.findall(r'xMax="([\d.]+)"', boxes)]
+        assert max(ends) < 595.28 - 22 / 25.4 * 72 + 1, "nothing reaches into the margin"
 
 
 def test_a_preview_shows_every_page(document: Document, tmp_path: Path) -> None:
