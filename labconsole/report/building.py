@@ -71,7 +71,7 @@ def build_report(
         *section("Runs", [run_list(material.rows)]),
         *section("Notes of the operator", list(notes(material.rows))),
         *section("Environment and provenance", list(_environment(material))),
-        *section("Evidence", [Paragraph(EVIDENCE), evidence_table(material)]),
+        *section("Evidence", [Paragraph(EVIDENCE, leads=True), evidence_table(material)]),
     )
     return Document(
         kind=_KINDS[request.kind],
@@ -168,7 +168,8 @@ def _published(material: Material) -> Iterator[Block]:
     if tables:
         yield Paragraph(
             "A published figure is a point without an interval. It is set beside what was measured here for the same "
-            "scenario; the last column says whether the measured 95 % interval holds it."
+            "scenario; the last column says whether the measured 95 % interval holds it.",
+            leads=True,
         )
     yield from tables
 

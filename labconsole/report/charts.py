@@ -108,7 +108,7 @@ def percentile_chart(title: str, unit: str, samples: Sequence[tuple[int, str, ND
     """
     lines = [_percentiles(*sample) for sample in samples]
     ys = np.concatenate([one.y for one in lines])
-    labels = min(0.3 * WIDE, max(text_width(one.label) for one in lines) + _LABEL_GAP)
+    labels = min(0.38 * WIDE, max(text_width(one.label) for one in lines) + _LABEL_GAP)
     frame = _Frame(WIDE, 0.36 * WIDE, 40.0, 20.0, WIDE - labels, 0.36 * WIDE - 30)
     x_axis = frame.x(0.0, _beyond(LAST_PERCENTILE * 100))
     positive = bool((ys > 0).all())

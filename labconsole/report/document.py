@@ -80,10 +80,11 @@ class Fact:
 
 @dataclass(frozen=True)
 class Paragraph:
-    """Running text."""
+    """Running text; one that `leads` stays on the page of what follows."""
 
     text: str
     tone: Tone = Tone.PLAIN
+    leads: bool = False
 
 
 @dataclass(frozen=True)

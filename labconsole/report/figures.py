@@ -76,9 +76,9 @@ def sample_figures(material: Material, reader: Reader, plugins: Plugins, told: T
     alone = len(material.groups) == 1
     over_time = _run_lines(next(iter(curves.values()), ())) if alone else _column_lines(curves)
     if figures := tuple(over_time):
-        yield Paragraph(f"Lines over time are of {_whose(groups, len(material.groups))}.")
+        yield Paragraph(f"Lines over time are of {_whose(groups, len(material.groups))}.", leads=True)
         yield Gallery(figures)
-    yield from _percentiles(samples)
+    yield from _percentiles(samples, pooled=any(group.repeats > 1 for group in groups))
 
 
 def _bars(material: Material, line: MetricLine, width: float) -> Figure:
@@ -143,7 +143,7 @@ def _lines(title: str, drawn: Sequence[_Drawn]) -> Figure:
     )
 
 
-def _percentiles(samples: Mapping[str, Sequence[Distribution]]) -> Iterator[Figure]:
+def _percentiles(samples: Mapping[str, Sequence[Distribution]], *, pooled: bool) -> Iterator[Figure]:
     titles = dict.fromkeys((one.title, one.unit) for found in samples.values() for one in found)
     for title, unit in titles:
         of_title = [
@@ -157,6 +157,6 @@ def _percentiles(samples: Mapping[str, Sequence[Distribution]]) -> Iterator[Figu
         yield Figure(
             percentile_chart(title, unit, of_title),
             f"Percentiles of {title} on logarithmic axes; medians: {medians}",
-            f"{title}: percentiles up to p99.9, as far as {ENOUGH_BEYOND} values lie beyond; values of all runs pooled "
-            f"({counts})",
+            f"{title}: percentiles up to p99.9, as far as {ENOUGH_BEYOND} values lie beyond "
+            f"(values{', of all runs pooled' if pooled else ''}: {counts})",
         )

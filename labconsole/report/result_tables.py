@@ -125,7 +125,7 @@ def _comparison_table(comparison: Comparison, part: Sequence[int], index: int, o
         for line in comparison.metrics
         if any(line.cells[column].value is not None for column in part)
     )
-    heads = (Head("Figure", "unit, direction", Align.LEFT, 1.5), *(column_head(comparison, column) for column in part))
+    heads = (Head("Figure", "unit, direction", Align.LEFT, 1.25), *(column_head(comparison, column) for column in part))
     caption = "Figures with 95 % intervals, and their differences from the baseline"
     return Table(caption if of == 1 else f"{caption} ({index + 1} of {of})", heads, rows, (LEGEND,))
 

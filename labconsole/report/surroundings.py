@@ -73,11 +73,11 @@ def run_list(rows: Sequence[RunRow]) -> Table:
     """Every run with its status, start, duration and seed; why it did not finish stands under its status."""
     heads = (
         Head("Run", "", Align.LEFT, 0.5),
-        Head("Scenario", "", Align.LEFT, 2.0),
+        Head("Scenario", "", Align.LEFT, 1.9),
         Head("Repeat", "", Align.RIGHT, 0.7),
-        Head("Status", "", Align.LEFT, 1.3),
-        Head("Started", "UTC", Align.LEFT, 2.1),
-        Head("Duration", "", Align.RIGHT, 1.0),
+        Head("Status", "", Align.LEFT, 1.4),
+        Head("Started", "UTC", Align.LEFT, 2.0),
+        Head("Duration", "", Align.RIGHT, 1.3),
         Head("Seed", "", Align.RIGHT, 1.3),
     )
     return Table("The runs of this report", heads, tuple(map(_run_cells, rows)))
@@ -184,7 +184,7 @@ def _run_cells(row: RunRow) -> tuple[TextCell, ...]:
         TextCell(str(row.id), Tone.STRONG),
         TextCell(row.scenario),
         TextCell(str(row.repeat)),
-        TextCell("finished" if finished else f"▼ {row.status.value}", Tone.PLAIN if finished else Tone.BAD, reason),
+        TextCell(row.status.value, Tone.PLAIN if finished else Tone.BAD, reason),
         TextCell(f"{row.started:%Y-%m-%d %H:%M:%S}" if row.started else NO_FIGURE),
         TextCell(format_duration(row.duration_s)),
         TextCell(str(row.seed)),
@@ -219,7 +219,7 @@ def _counted(verdicts: Sequence[Verdict]) -> TextCell:
 
 
 def _result(passed: bool, text: str, details: tuple[tuple[str, Tone], ...] = ()) -> TextCell:
-    return TextCell(f"✓ {text}" if passed else f"▼ {text}", Tone.GOOD if passed else Tone.BAD, details)
+    return TextCell(f"✓ {text}" if passed else f"✗ {text}", Tone.GOOD if passed else Tone.BAD, details)
 
 
 def _environment(provenance: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -179,7 +179,7 @@ def test_verdicts_are_counted_over_repeats(store: Store, reader: Reader) -> None
     [table] = tables(document, "Verdicts")
     _, first, second = table.rows[0]
     assert (first.text, first.tone) == ("✓ 5 of 5 pass", Tone.GOOD)
-    assert (second.text, second.tone) == ("▼ 1 of 5 fail, 4 of 5 pass", Tone.BAD)
+    assert (second.text, second.tone) == ("✗ 1 of 5 fail, 4 of 5 pass", Tone.BAD)
     assert second.details == (("One is missing.", Tone.MUTED),)
 
 
@@ -197,7 +197,7 @@ def test_an_interrupted_run_is_allowed_and_marked(store: Store, reader: Reader) 
     end(store, run_id, RunStatus.INTERRUPTED, "The console was ended.")
     document = built(reader, [run_id], ReportKind.RUN)
     [runs] = tables(document, "Runs")
-    assert (runs.rows[0][3].text, runs.rows[0][3].tone) == ("▼ interrupted", Tone.BAD)
+    assert (runs.rows[0][3].text, runs.rows[0][3].tone) == ("interrupted", Tone.BAD)
     assert runs.rows[0][3].details == (("The console was ended.", Tone.MUTED),)
     [told] = blocks(document, "Summary")
     assert isinstance(told, Callout) and any("Run 1 is interrupted" in sentence for sentence in told.sentences)
