@@ -196,7 +196,7 @@ def test_repeats_share_entry_and_colour_and_are_read_as_median_and_span(plot: Ti
     assert [title for title, _ in plot.legend.shown()] == ["Plain"]
     assert plot.entry_colour("Plain") == 5
     qtbot.keyClick(plot, Qt.Key.Key_Right, Qt.KeyboardModifier.ShiftModifier)
-    assert plot.readings() == [("Plain", "3 ms (2 to 7 ms)")]
+    assert plot.readings() == [("Plain", "3 (2–7) ms")]
 
 
 def test_a_logarithmic_axis_reads_values_and_names_its_decades(qtbot: QtBot, theme: Theme) -> None:

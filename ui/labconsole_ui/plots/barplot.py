@@ -46,6 +46,8 @@ class Bar:
 class BarPlot(XPlot):
     """Bars from top to bottom, labelled with title and value; all begin at 0."""
 
+    legend_beneath = True
+
     def __init__(self, title: str, unit: str, theme: Theme, *, empty_text: str, parent: QWidget | None = None) -> None:
         self._bars: dict[str, Bar] = {}
         self._items: list[Any] = []

@@ -45,6 +45,9 @@ NARROW = 300
 class PlotCard(QFrame):
     """A plot with title and legend. Subclasses draw on `canvas` in `redraw`, which is called once for many changes."""
 
+    legend_beneath = False
+    """Whether the legend stands beneath the title however wide the plot is."""
+
     def __init__(self, title: str, canvas: Canvas, theme: Theme, empty_text: str, parent: QWidget | None) -> None:
         super().__init__(parent)
         self._theme = theme
@@ -217,7 +220,7 @@ class PlotCard(QFrame):
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Put the legend where there is room."""
         super().resizeEvent(event)
-        narrow, directions = event.size().width() < NARROW, QBoxLayout.Direction
+        narrow, directions = event.size().width() < NARROW or self.legend_beneath, QBoxLayout.Direction
         self._header.setDirection(directions.TopToBottom if narrow else directions.LeftToRight)
         self._header.setSpacing(0 if narrow else 8)
 

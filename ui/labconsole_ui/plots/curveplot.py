@@ -115,10 +115,9 @@ class CurvePlot(XPlot):
         return self._colours[title]
 
     def _reading(self, values: list[float]) -> str:
-        middle = self._unit.text(statistics.median(values))
         if len(values) == 1:
-            return middle
-        return f"{middle} ({self._unit.span_text(min(values), max(values))})"
+            return self._unit.text(values[0])
+        return self._unit.spread_text(statistics.median(values), min(values), max(values))
 
     def _range(self) -> tuple[float, float]:
         shown = [

@@ -60,13 +60,28 @@ class FlowLayout(QLayout):
         return size
 
     def _place(self, rect: QRect, *, dry: bool) -> int:
-        x, y, line = rect.x(), rect.y(), 0
+        """Place the items, those of a line in the middle of its height; returns the height of all lines."""
+        top, lines = rect.y(), self._lines(rect.width())
+        for line in lines:
+            height = max(item.sizeHint().height() for item in line)
+            left = rect.x()
+            for item in () if dry else line:
+                hint = item.sizeHint()
+                item.setGeometry(QRect(left, top + (height - hint.height()) // 2, hint.width(), hint.height()))
+                left += hint.width() + self.spacing()
+            top += height + self.spacing()
+        return top - rect.y() - (self.spacing() if lines else 0)
+
+    def _lines(self, width: int) -> list[list[QLayoutItem]]:
+        """The items line by line, as many a line as `width` takes."""
+        lines: list[list[QLayoutItem]] = []
+        end = 0
         for item in self._items:
-            hint = item.sizeHint()
-            if x > rect.x() and x + hint.width() > rect.right() + 1:
-                x, y, line = rect.x(), y + line + self.spacing(), 0
-            if not dry:
-                item.setGeometry(QRect(x, y, hint.width(), hint.height()))
-            x += hint.width() + self.spacing()
-            line = max(line, hint.height())
-        return y + line - rect.y()
+            wide = item.sizeHint().width()
+            if lines and end + self.spacing() + wide <= width:
+                lines[-1].append(item)
+                end += self.spacing() + wide
+            else:
+                lines.append([item])
+                end = wide
+        return lines

@@ -28,11 +28,14 @@ class AxisUnit:
                 return f"{format_number(float(f'{drawn / size:.6g}'))} {prefix}{self.unit}"
         return f"{format_number(drawn)} {self.unit}"
 
-    def span_text(self, low: float, high: float) -> str:
-        """Two drawn values: `1.1 to 1.3 ms`, `900 µs to 1.3 ms`."""
-        first, last = self.text(low), self.text(high)
-        number, _, unit = first.rpartition(" ")
-        return f"{number if unit and last.endswith(f' {unit}') else first} to {last}"
+    def spread_text(self, middle: float, low: float, high: float) -> str:
+        """A drawn value with the smallest and the largest of several: `1.2 (1.1–1.3) ms`, `990 µs (900 µs–1.3 ms)`."""
+        texts = [self.text(value) for value in (middle, low, high)]
+        units = {text.rpartition(" ")[2] for text in texts}
+        if self.unit and len(units) == 1:
+            numbers = [text.rpartition(" ")[0] for text in texts]
+            return f"{numbers[0]} ({numbers[1]}–{numbers[2]}) {units.pop()}"
+        return f"{texts[0]} ({texts[1]}–{texts[2]})"
 
 
 def axis_unit(stored: str) -> AxisUnit:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from labconsole.analysis.comparison import Column, Comparison, RunGroup, compare
@@ -24,9 +24,7 @@ class Page:
     selection: Selection
     comparison: Comparison | None
     findings: tuple[Finding, ...] = ()
-    tables: tuple[FilledTable, ...] = ()
     told: tuple[str, ...] = ()
-    kinds: frozenset[str] = field(default_factory=frozenset)
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -67,6 +65,13 @@ class Composer:
             self._tables = published_tables(self._plugins)
             self._published = {column.name: column for table in self._tables for column in table.columns}
         return self._tables
+
+    def filled(self, page: Page) -> tuple[FilledTable, ...]:
+        """The sources' own tables, those of them that the page's runs fill. Raises TrialError."""
+        groups = [column for column in page.columns if isinstance(column, RunGroup)]
+        kinds = sorted({group.kind for group in groups})
+        shapes = [shape for kind in kinds for shape in table_shapes(self._plugins, kind)]
+        return tuple(table for table in (fill(shape, groups, self._plugins) for shape in shapes) if table.filled)
 
     def _known(self, selection: Selection) -> tuple[Selection, tuple[str, ...]]:
         """The selection with its runs read; without those that have not ended, as is told."""
@@ -109,11 +114,7 @@ class Composer:
         columns = columns_of(selection, self._runs, self._published)
         trial = self._trial(columns[0].kind)
         comparison = compare(columns, trial, baseline=baseline_of(selection, columns))
-        groups = [column for column in columns if isinstance(column, RunGroup)]
-        kinds = frozenset(column.kind for column in columns)
-        shapes = [shape for kind in sorted(kinds) for shape in table_shapes(self._plugins, kind)]
-        filled = tuple(table for table in (fill(shape, groups, self._plugins) for shape in shapes) if table.filled)
-        return Page(selection, comparison, findings(comparison, trial), filled, told, kinds)
+        return Page(selection, comparison, findings(comparison, trial), told)
 
     def _trial(self, kind: str) -> Trial[Any] | None:
         try:

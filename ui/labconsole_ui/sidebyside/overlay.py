@@ -83,12 +83,12 @@ class SamplesPane(QWidget):
     @property
     def complete(self) -> bool:
         """Whether all that is wanted is shown."""
-        return self._shown == self._wanted and not self._turns
+        return self._shown == self._wanted
 
     @property
     def previewed(self) -> bool:
         """Whether something of every column is shown."""
-        return self._previewed and not self._turns
+        return self._previewed
 
     def set_columns(self, columns: Sequence[Column]) -> None:
         """Show these columns, at once or when the pane is looked at."""
@@ -123,43 +123,60 @@ class SamplesPane(QWidget):
             plot.show_entry(title, shown)
 
     def _read(self) -> None:
+        """Read the first run of each column and show them; only then the others, which would slow that down."""
         self._round += 1
         self._previewed = False
+        firsts = {column.run_ids[0] for column in self._wanted}
         missing = [run_id for run_id in _repeat_by_repeat(self._wanted) if run_id not in self._parts]
         self.progress.setRange(0, max(1, len(missing)))
         self.progress.setValue(0)
         self.progress.setVisible(bool(missing))
         self.note.hide()
-        for run_id in missing:
+        self._submit([run_id for run_id in missing if run_id in firsts], self._show_firsts)
+
+    def _submit(self, run_ids: Sequence[int], then: Callable[[int, None], None]) -> None:
+        for run_id in run_ids:
             self._background.submit(
                 partial(self._read_if_wanted, self._round, run_id), partial(self._take, run_id), self._say
             )
-        self._background.submit(self._samples.let_go, partial(self._finish, self._round), self._say)
+        self._background.submit(self._samples.let_go, partial(then, self._round), self._say)
 
     def _read_if_wanted(self, turn: int, run_id: int) -> Any:
         """Nothing of a run asked for before the columns changed: if it is still wanted, it is asked for again."""
         return self.read_run(run_id) if turn == self._round else None
 
     def _take(self, run_id: int, part: Any) -> None:
-        if part is None:
-            return
-        self._parts[run_id] = part
-        self.progress.setValue(self.progress.value() + 1)
-        if not self._previewed and all(column.run_ids[0] in self._parts for column in self._wanted):
-            self._show()
+        if part is not None:
+            self._parts[run_id] = part
+            self.progress.setValue(self.progress.value() + 1)
+
+    def _show_firsts(self, turn: int, _: None) -> None:
+        if turn == self._round:
+            self._show(self._read_others)
+
+    def _read_others(self) -> None:
+        self._previewed = True
+        self._submit([run_id for run_id in _repeat_by_repeat(self._wanted) if run_id not in self._parts], self._finish)
 
     def _finish(self, turn: int, _: None) -> None:
         if turn == self._round:
             self.progress.hide()
-            self._shown = self._wanted
-            self._show()
+            self._show(self._end)
 
-    def _show(self) -> None:
-        self._previewed = True
+    def _end(self) -> None:
+        self._shown = self._wanted
+
+    def _show(self, then: Callable[[], None]) -> None:
+        """Show what has been read, step by step, and do `then`."""
         colours = {column.title: column.colour for column in self._wanted}
         self.legend.set_titles(list(colours), self._hidden, colours)
-        self._turns = deque(self.turns(self._wanted, self._parts))
+        self._turns = deque([*self.turns(self._wanted, self._parts), self._paint, then])
+        # Every plot that comes moves those before it, which would paint them again each time.
+        self.setUpdatesEnabled(False)
         self._next_turn.start()
+
+    def _paint(self) -> None:
+        self.setUpdatesEnabled(True)
 
     def _take_turn(self) -> None:
         if self._turns:

@@ -23,6 +23,7 @@ from PySide6.QtWidgets import (
 
 from labconsole.analysis.comparison import Comparison
 from labconsole.analysis.published import PublishedTable
+from labconsole.analysis.table_shape import FilledTable
 from labconsole.plugin import Plugins
 from labconsole.report.comparison_csv import write_comparison
 from labconsole.store.reader import Reader
@@ -43,7 +44,7 @@ from labconsole_ui.sidebyside.shapes_pane import ShapesPane
 from labconsole_ui.sidebyside.table import ComparisonTable
 from labconsole_ui.theme import Theme
 
-TABLE_SHARE = 0.6
+TABLE_SHARE = 0.56
 LEAST_TABLE, LEAST_TABS = 360, 320
 SIDE_BY_SIDE_FROM = 760
 """Below this width (px) the tabs stand beneath the table."""
@@ -152,10 +153,9 @@ class SideBySideView(DropArea):
         self._fill()
         self.findings.show_findings(page.findings, comparison.notes if comparison is not None else ())
         self.bars.set_comparison(comparison)
-        self.shapes.set_tables(page.tables)
-        self.tabs.setTabVisible(self.tabs.indexOf(self.shapes), bool(page.tables))
         for pane in (self.curves, self.distribution):
             pane.set_columns(page.columns)
+        self._background.submit(partial(self._composer.filled, page), partial(self._take_filled, page), self._say)
 
     def _fill(self) -> None:
         comparison = self._page.comparison
@@ -173,6 +173,11 @@ class SideBySideView(DropArea):
     def _take_tables(self, tables: tuple[PublishedTable, ...]) -> None:
         self._tables = tables
         self._offer_published()
+
+    def _take_filled(self, page: Page, filled: tuple[FilledTable, ...]) -> None:
+        if page is self._page:
+            self.shapes.set_tables(filled)
+            self.tabs.setTabVisible(self.tabs.indexOf(self.shapes), bool(filled))
 
     def _offer_published(self) -> None:
         self.controls.published_menu.offer(self._tables, self._page.columns, self.selection.published)
