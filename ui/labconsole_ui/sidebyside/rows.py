@@ -194,9 +194,8 @@ def _remark(line: MetricLine, columns: Sequence[Column]) -> str:
 
 
 def _percentages(interval: Interval) -> str:
-    low, high = ((end - 1) * 100 for end in (interval.low, interval.high))
-    digits = 1 if max(abs(low), abs(high)) < 100 else 0
-    return f"[{low:+,.{digits}f}, {high:+,.{digits}f}]"
+    low, high = (format_difference((end - 1) * 100).removesuffix(" %") for end in (interval.low, interval.high))
+    return f"[{low}, {high}]"
 
 
 def _tr(text: str) -> str:
