@@ -39,6 +39,9 @@ process = psutil.Process()
 memory = process.memory_info()
 if hasattr(memory, "peak_wset"):
     peak = memory.peak_wset
+elif sys.platform == "linux":  # ru_maxrss begins with the peak of the process that started this one
+    status = Path("/proc/self/status").read_text().splitlines()
+    peak = next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmHWM:"))
 else:
     import resource
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
