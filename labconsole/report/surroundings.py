@@ -73,11 +73,11 @@ def run_list(rows: Sequence[RunRow]) -> Table:
     """Every run with its status, start, duration and seed; why it did not finish stands under its status."""
     heads = (
         Head("Run", "", Align.LEFT, 0.5),
-        Head("Scenario", "", Align.LEFT, 1.9),
+        Head("Scenario", "", Align.LEFT, 1.8),
         Head("Repeat", "", Align.RIGHT, 0.7),
-        Head("Status", "", Align.LEFT, 1.4),
-        Head("Started", "UTC", Align.LEFT, 2.0),
-        Head("Duration", "", Align.RIGHT, 1.3),
+        Head("Status", "", Align.LEFT, 1.35),
+        Head("Started", "UTC", Align.LEFT, 2.2),
+        Head("Duration", "", Align.RIGHT, 1.25),
         Head("Seed", "", Align.RIGHT, 1.3),
     )
     return Table("The runs of this report", heads, tuple(map(_run_cells, rows)))
