@@ -16,17 +16,27 @@ from pathlib import Path
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QWidget
 
+from labconsole.profile import campaign_of, load_profile
 from labconsole.store.records import RunStatus
+from labconsole_ui.layout import toggle_bottom
 from labconsole_ui.main_window import MainWindow
 from labconsole_ui.menus import bring_forward
 from labconsole_ui.navigation import HELP, START
+from labconsole_ui.report.window import ReportWindow
+from labconsole_ui.runview.view import RunView
+from labconsole_ui.sidebyside.view import SideBySideView
 from labconsole_ui.start import make_services
 from labconsole_ui.theme import ThemeMode
 
 KIND = "amqp.messaging"
 LIMIT_S = 180.0
+REPEATS = 5
+WIDER = 1.3
+"""Tables of many columns are taken in a window that much larger."""
+TABLE_WIDTH = 960
+BOTH = (ThemeMode.LIGHT, ThemeMode.DARK)
 
 
 class Camera:
@@ -49,13 +59,13 @@ class Camera:
             time.sleep(0.01)
         return done()
 
-    def take(self, name: str, themes: tuple[ThemeMode, ...] = (ThemeMode.LIGHT, ThemeMode.DARK)) -> None:
-        """Save `<name>-<theme>.png` for each theme."""
+    def take(self, name: str, themes: tuple[ThemeMode, ...] = BOTH, widget: QWidget | None = None) -> None:
+        """Save `<name>-<theme>.png` for each theme, of the window or a `widget`."""
         for mode in themes:
             self._window.set_theme(mode)
             self.settle()
             path = self._folder / f"{name}-{mode.value}.png"
-            if not self._window.grab().save(str(path)):
+            if not (widget or self._window).grab().save(str(path)):
                 raise SystemExit(f"{path} cannot be written")
             print(path.name)
 
@@ -99,15 +109,64 @@ def take_all(camera: Camera, window: MainWindow) -> None:
     camera.wait(lambda: any(item.done > item.total / 2 for item in bridge.queue.items if item.run_id == 4))
     camera.take("live", (ThemeMode.DARK,))
     camera.wait(lambda: len(finished) >= 4)
-    if finished != [RunStatus.FINISHED] * 4:
-        raise SystemExit(f"the demo did not finish: {finished}")
-    camera.settle(1.5)
-    camera.take("sidebyside")
+    settings = {"payload": "small", "count": "4000", "fields_in": "message-annotations"}
+    campaign = campaign_of(load_profile("demo", window.services.plugins, settings, REPEATS))
+    repeats = bridge.queue.submit(campaign, {})
+    camera.wait(lambda: len(finished) >= 4 + len(repeats))
+    if set(finished) != {RunStatus.FINISHED} or len(finished) != 4 + len(repeats):
+        raise SystemExit(f"the runs did not finish: {finished}")
+    for entry in window.messages.entries():
+        window.messages.withdraw(entry.message)
+    take_results(camera, window, repeats)
+
+
+def compared(camera: Camera, window: MainWindow, runs: list[int]) -> SideBySideView:
+    """Open the comparison of these runs, and wait until it is there."""
+    window.runs.compare_runs(runs)
+    view = window.pages.currentWidget()
+    assert isinstance(view, SideBySideView)
+    camera.wait(lambda: view.table_data is not None)
+    view.splitter.setSizes([TABLE_WIDTH, window.width() - TABLE_WIDTH])
+    return view
+
+
+def take_results(camera: Camera, window: MainWindow, repeats: list[int]) -> None:
+    """What is made of runs: comparison, report, history, one of them."""
     bring_forward(window.history_dock, focus=False)
+    window.history_view.run_actions.group.trigger()
+    camera.settle(1.5)
     camera.take("history")
-    window.runs.open_run(3)
+    toggle_bottom(window)
+    with window.services.reader() as reader:
+        tests = {row.id: row.parameters["test"] for row in reader.comparable(repeats)}
+    size = window.size()
+    window.resize(size * WIDER)
+    beside = compared(camera, window, [run for run in repeats if tests[run] in (1, 3)])
+    beside.add_published(["swim-within-malaysia-small/test-1", "swim-within-malaysia-small/test-3"])
+    camera.settle(1.5)
+    camera.take("published")
+    view = compared(camera, window, repeats)
+    camera.take("comparison")
+    window.resize(size)
+    view.whole_button.setChecked(True)
+    for name, pane in (("distribution", view.distribution), ("overtime", view.curves), ("sourcetable", view.shapes)):
+        view.tabs.setCurrentWidget(pane)
+        camera.settle(2.0)
+        camera.take(name)
+    window.report_runs(repeats)
+    report = window.findChildren(ReportWindow)[0]
+    report.resize(window.size())
+    camera.wait(lambda: report.save_button.isEnabled())
+    camera.take("report", widget=report)
+    report.close()
+    window.runs.open_run(next(run for run in repeats if tests[run] == 3))
     camera.settle(2.0)
     camera.take("run")
+    run = window.pages.currentWidget()
+    assert isinstance(run, RunView)
+    run.tabs.setCurrentWidget(run.evidence)
+    camera.take("evidence")
+    toggle_bottom(window)
     bring_forward(window.log_dock, focus=False)
     camera.take("log")
 
