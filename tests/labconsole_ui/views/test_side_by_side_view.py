@@ -18,6 +18,7 @@ from labconsole.store.edits import pin_baseline
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunStatus
 from labconsole_ui.run_mime import RUNS_TYPE, encode_runs
+from labconsole_ui.settings import WindowState
 from labconsole_ui.sidebyside.rows import CellText, Row
 from labconsole_ui.sidebyside.view import SideBySideView
 from labconsole_ui.theme import Theme
@@ -153,6 +154,39 @@ def test_columns_are_moved_removed_and_brought_back_at_their_heading(view: SideB
     qtbot.keyClick(view.table, Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
     qtbot.waitUntil(lambda: headings(view) == ["Signed, 2 repeats, baseline", "Plain, 2 repeats"])
     assert view.column_actions(-1) == [] and view.column_actions(2) == []
+
+
+def test_changes_in_quick_succession_all_count(judged: SideBySideView, qtbot: QtBot) -> None:
+    judged.set_grouped(False)
+    judged.set_baseline(1)
+    judged.remove_column(0)
+    qtbot.waitUntil(lambda: len(headings(judged)) == 5)
+    assert {heading.partition(" ")[0] for heading in headings(judged)} == {"Signed"}
+    judged.undo()
+    judged.undo()
+    judged.undo()
+    qtbot.waitUntil(lambda: headings(judged) == ["Plain, 5 repeats, baseline", "Signed, 5 repeats"])
+    assert judged.group_box.isChecked()
+
+
+def test_how_the_width_is_shared_is_remembered(
+    view: SideBySideView, plugins: Plugins, theme: Theme, readers: Callable[[], Reader], qtbot: QtBot, tmp_path: Path
+) -> None:
+    state = WindowState(tmp_path / "window.ini")
+    shares = []
+    for _ in range(2):
+        other = SideBySideView(readers, view.selection.run_ids, plugins, theme, state)
+        qtbot.addWidget(other)
+        other.resize(1400, 800)
+        other.show()
+        qtbot.waitUntil(lambda other=other: other.table_data is not None)
+        if not shares:
+            other.splitter.moveSplitter(500, 1)
+        table, tabs = other.splitter.sizes()
+        shares.append(table / (table + tabs))
+    assert shares[0] < 0.45
+    assert shares[1] == pytest.approx(shares[0], abs=0.02)
+    qtbot.wait(20)
 
 
 def test_without_columns_the_page_says_how_to_get_some(view: SideBySideView, qtbot: QtBot) -> None:

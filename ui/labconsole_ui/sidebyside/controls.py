@@ -58,8 +58,11 @@ class ComparisonControls(QWidget):
         policy.setHeightForWidth(True)
         self.setSizePolicy(policy)
 
-    def set_columns(self, titles: Sequence[str], baseline: int) -> None:
+    def set_columns(self, titles: Sequence[str], baseline: int, *, grouped: bool) -> None:
         """Offer these columns as baselines; without any, nothing can be done but adding."""
+        self.group_box.blockSignals(True)
+        self.group_box.setChecked(grouped)
+        self.group_box.blockSignals(False)
         self.baseline_box.blockSignals(True)
         self.baseline_box.clear()
         self.baseline_box.addItems(list(titles))

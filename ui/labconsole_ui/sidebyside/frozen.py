@@ -18,7 +18,9 @@ class FrozenColumn(QTableView):
         self.setObjectName("frozen")
         self.setFocusProxy(table)
         self.setFrameShape(QFrame.Shape.NoFrame)
-        self.setStyleSheet("QTableView#frozen { border: none; border-right: 1px solid palette(mid); border-radius: 0; }")
+        self.setStyleSheet(
+            "QTableView#frozen { border: none; border-right: 1px solid palette(mid); border-radius: 0; }"
+        )
         self.setFont(table.font())
         self.setShowGrid(False)
         self.setWordWrap(False)

@@ -41,8 +41,9 @@ class Selection:
         return replace(self, entries=tuple(entry for entry in self.entries if entry not in entries))
 
     def in_order(self, columns: Sequence[Sequence[Entry]]) -> Selection:
-        """The same entries, column by column in this order."""
-        return replace(self, entries=tuple(entry for column in columns for entry in column))
+        """The same entries, column by column in this order; those that are in none of the columns come last."""
+        ordered = [entry for column in columns for entry in column if entry in self.entries]
+        return replace(self, entries=tuple(dict.fromkeys((*ordered, *self.entries))))
 
 
 def columns_of(

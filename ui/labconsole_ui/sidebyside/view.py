@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -29,6 +30,7 @@ from labconsole.report.comparison_csv import write_comparison
 from labconsole.store.reader import Reader
 from labconsole_ui.background import Background
 from labconsole_ui.message_bar import Message, MessageBar, Tone
+from labconsole_ui.settings import WindowState
 from labconsole_ui.sidebyside.bars_pane import BarsPane
 from labconsole_ui.sidebyside.composing import Composer, Page
 from labconsole_ui.sidebyside.controls import ComparisonControls
@@ -45,6 +47,8 @@ from labconsole_ui.sidebyside.table import ComparisonTable
 from labconsole_ui.theme import Theme
 
 TABLE_SHARE = 0.56
+SHARE_KEY = "compare/table-share"
+SHARE = re.compile(r"0\.\d{3}")
 LEAST_TABLE, LEAST_TABS = 360, 320
 SIDE_BY_SIDE_FROM = 760
 """Below this width (px) the tabs stand beneath the table."""
@@ -65,18 +69,22 @@ class SideBySideView(DropArea):
         run_ids: Sequence[int],
         plugins: Plugins,
         theme: Theme,
+        state: WindowState | None = None,
         parent: QWidget | None = None,
     ) -> None:
+        """`state` remembers how the width is shared between table and tabs."""
         super().__init__(theme, parent)
+        self._state = state
         self._theme = theme
         self._composer = Composer(reader_factory, plugins)
         self._samples = RunSamples(reader_factory, plugins)
         self._background = Background(self, self._samples.let_go)
         self._page = Page(Selection(), None)
+        self._wanted = Selection(tuple(run_ids))
         self._before: list[Selection] = []
         self._tables: tuple[PublishedTable, ...] = ()
         self._unfolded = False
-        self._shared = False
+        self._chosen_share = TABLE_SHARE
         self.setAccessibleName(self.tr("Runs side by side"))
         self.messages = MessageBar(theme)
         self._build()
@@ -91,8 +99,8 @@ class SideBySideView(DropArea):
 
     @property
     def selection(self) -> Selection:
-        """The runs and published columns that are compared."""
-        return self._page.selection
+        """The runs and published columns that are compared, or will be once they have been read."""
+        return self._wanted
 
     # Choosing
 
@@ -132,22 +140,32 @@ class SideBySideView(DropArea):
             self._compose(self._before.pop())
 
     def _change(self, selection: Selection) -> None:
-        if selection != self.selection:
-            self._before.append(self.selection)
+        if selection != self._wanted:
+            self._before.append(self._wanted)
             self._compose(selection)
 
     def _compose(self, selection: Selection) -> None:
-        self._background.submit(partial(self._composer.page, selection), self._show, self._say_kept)
+        self._wanted = selection
+        self._background.submit(
+            partial(self._composer.page, selection), partial(self._take, selection), partial(self._say_kept, selection)
+        )
+
+    def _take(self, asked: Selection, page: Page) -> None:
+        """Show the page, unless something else has been chosen meanwhile."""
+        if asked == self._wanted:
+            self._show(page)
 
     # Showing
 
     def _show(self, page: Page) -> None:
         self._page = page
+        self._wanted = page.selection
         for sentence in page.told:
             self.messages.show_message(Message(Tone.INFO, sentence))
         comparison = page.comparison
         titles = [column.title for column in page.columns]
-        self.controls.set_columns(titles, comparison.baseline if comparison is not None else -1)
+        baseline = comparison.baseline if comparison is not None else -1
+        self.controls.set_columns(titles, baseline, grouped=page.selection.grouped)
         self._offer_published()
         self.stack.setCurrentWidget(self.splitter if comparison is not None else self.empty)
         self._fill()
@@ -185,12 +203,13 @@ class SideBySideView(DropArea):
     def _say(self, sentence: str) -> None:
         self.messages.show_message(Message(Tone.BAD, sentence))
 
-    def _say_kept(self, sentence: str) -> None:
+    def _say_kept(self, asked: Selection, sentence: str) -> None:
         """A change that cannot be shown is taken back."""
-        if self._before:
-            self._before.pop()
         self._say(sentence)
-        self._show(replace(self._page, told=()))
+        if asked == self._wanted:
+            if self._before:
+                self._before.pop()
+            self._show(replace(self._page, told=()))
 
     def _say_nothing_there(self, sentence: str) -> None:
         self._say(sentence)
@@ -261,20 +280,27 @@ class SideBySideView(DropArea):
     # Building
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Table and tabs beside each other where there is room; the width is shared until the operator does it."""
+        """Table and tabs beside each other where there is room."""
         super().resizeEvent(event)
         width = event.size().width()
         beside = width >= SIDE_BY_SIDE_FROM
         self.splitter.setOrientation(Qt.Orientation.Horizontal if beside else Qt.Orientation.Vertical)
-        if not self._shared:
-            whole = width if beside else event.size().height()
-            self.splitter.setSizes([int(whole * TABLE_SHARE), int(whole * (1 - TABLE_SHARE))])
+        whole, share = (width if beside else event.size().height()), self._share()
+        self.splitter.setSizes([int(whole * share), int(whole * (1 - share))])
 
     def _show_table(self, hidden: bool) -> None:
         self.table.setVisible(not hidden)
 
-    def _share_kept(self) -> None:
-        self._shared = True
+    def _share(self) -> float:
+        """The table's part of the room, as it was last chosen."""
+        kept = self._state.text(SHARE_KEY) if self._state is not None else ""
+        return float(kept) if SHARE.fullmatch(kept) else self._chosen_share
+
+    def _keep_share(self) -> None:
+        table, tabs = self.splitter.sizes()
+        self._chosen_share = table / max(1, table + tabs)
+        if self._state is not None:
+            self._state.keep(SHARE_KEY, f"{self._chosen_share:.3f}")
 
     def _build(self) -> None:
         self.controls = ComparisonControls(self._theme, self)
@@ -321,7 +347,7 @@ class SideBySideView(DropArea):
         self.tabs.setMinimumWidth(LEAST_TABS)
         self.splitter.setStretchFactor(0, 3)
         self.splitter.setStretchFactor(1, 2)
-        self.splitter.splitterMoved.connect(self._share_kept)
+        self.splitter.splitterMoved.connect(self._keep_share)
         self.empty = QLabel(
             self.tr("Nothing is compared yet.\nDrag runs from the history here, or select several there."), self
         )
@@ -344,4 +370,4 @@ class SideBySideView(DropArea):
         layout.addWidget(self.messages)
         layout.addWidget(self.controls)
         layout.addWidget(self.stack, 1)
-        self.controls.set_columns((), -1)
+        self.controls.set_columns((), -1, grouped=True)
