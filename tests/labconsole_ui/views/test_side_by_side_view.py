@@ -192,7 +192,7 @@ def test_how_the_width_is_shared_is_remembered(
 def test_without_columns_the_page_says_how_to_get_some(view: SideBySideView, qtbot: QtBot) -> None:
     for left in (1, 0):
         act(view, 0, "Remove from the comparison")
-        qtbot.waitUntil(lambda left=left: len(view.selection.run_ids) == 2 * left)
+        qtbot.waitUntil(lambda left=left: len(view._page.columns) == left)
     assert view.empty.isVisible() and "Drag runs from the history" in view.empty.text()
     assert not view.controls.report_button.isEnabled()
 

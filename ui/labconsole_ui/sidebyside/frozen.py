@@ -18,9 +18,7 @@ class FrozenColumn(QTableView):
         self.setObjectName("frozen")
         self.setFocusProxy(table)
         self.setFrameShape(QFrame.Shape.NoFrame)
-        self.setStyleSheet(
-            "QTableView#frozen { border: none; border-right: 1px solid palette(mid); border-radius: 0; }"
-        )
+        self.setStyleSheet("#frozen { border: none; border-right: 1px solid palette(mid); border-radius: 0; }")
         self.setFont(table.font())
         self.setShowGrid(False)
         self.setWordWrap(False)

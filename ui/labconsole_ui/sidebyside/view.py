@@ -89,7 +89,11 @@ class SideBySideView(DropArea):
         self.messages = MessageBar(theme)
         self._build()
         self.runs_dropped.connect(self.add_runs)
-        self._background.submit(partial(self._composer.open, tuple(run_ids)), self._show, self._say_nothing_there)
+        self._background.submit(
+            partial(self._composer.open, self._wanted.run_ids),
+            partial(self._take, self._wanted),
+            self._say_nothing_there,
+        )
         self._background.submit(self._composer.tables, self._take_tables, self._say)
 
     @property
