@@ -59,8 +59,8 @@ def sample_figures(material: Material, reader: Reader, plugins: Plugins, told: T
     A run whose samples cannot be drawn is named with the reason.
     """
     groups = [group for group in material.groups if group.used][:MOST_LINES]
-    curves: dict[str, tuple[Curve, ...]] = {}
-    samples: dict[str, list[Distribution]] = {}
+    curves: dict[str, tuple[Curve, ...]] = {group.title: () for group in groups}
+    samples: dict[str, list[Distribution]] = {group.title: [] for group in groups}
     faults = []
     for group in groups:
         run_id = group.used[0].id

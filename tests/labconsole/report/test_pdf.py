@@ -162,6 +162,21 @@ def test_long_words_stay_on_the_page(document: Document, tmp_path: Path) -> None
         assert max(ends) < 595.28 - 22 / 25.4 * 72 + 1, "nothing reaches into the margin"
 
 
+def test_what_is_longer_than_a_page_goes_on_on_the_next(document: Document, tmp_path: Path) -> None:
+    heads = (Head("A", "", Align.LEFT), Head("B", "", Align.LEFT, 3.0))
+    reason = "The link was lost and nobody knew why. " * 12
+    blocks = (
+        Callout("Words", (reason,) * 20),
+        Table("Reasons", heads, tuple((TextCell(f"row{number}"), TextCell(reason)) for number in range(10))),
+        Table("One", heads, ((TextCell("long"), TextCell("b", details=((reason * 20, Tone.MUTED),))),)),
+    )
+    path = write_pdf(replace(document, sections=(Section("Added", blocks),)), tmp_path / "report.pdf").path
+    text = said("pdftotext", "-bbox", path, "-")
+    low = [float(y) for y in re.findall(r'yMax="([\d.]+)">(?:The|row\d|why\.)<', text)]
+    assert len(low) == (20 + 10 + 20) * 12 * 2 + 10, "every word is there"
+    assert max(low) < 841.89 - 24 / 25.4 * 72 + 1, "and none lies in the footer or below"
+
+
 def test_a_preview_shows_every_page(document: Document, tmp_path: Path) -> None:
     pages = preview_pages(document, Paper.A4, 36)
     assert len(pages) == write_pdf(document, tmp_path / "report.pdf").pages
