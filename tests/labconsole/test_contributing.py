@@ -28,16 +28,22 @@ def test_the_trial_in_contributing_runs(tmp_path: Path) -> None:
     profile = tmp_path / "dice.toml"
     profile.write_text('format = 1\nkind = "dice"\n[parameters]\nthrows = 6000\n')
 
-    done = subprocess.run(
-        [sys.executable, "-m", "labconsole.cli.main", "run", str(profile), "--json", "--db", str(tmp_path / "runs.db")],
-        env={**os.environ, "PYTHONPATH": str(tmp_path / "site"), "LABCONSOLE_HOME": str(tmp_path / "home")},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    def labconsole(*arguments: str) -> str:
+        done = subprocess.run(
+            [sys.executable, "-m", "labconsole.cli.main", *arguments, "--db", str(tmp_path / "runs.db")],
+            env={**os.environ, "PYTHONPATH": str(tmp_path / "site"), "LABCONSOLE_HOME": str(tmp_path / "home")},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
 
-    assert done.returncode == 0, done.stderr
-    run = json.loads(done.stdout)
+    run = json.loads(labconsole("run", str(profile), "--json"))
     assert run["status"] == "finished"
     assert 3.3 < run["metrics"]["eyes_mean"]["value"] < 3.7
+    more = json.loads(labconsole("run", str(profile), "--set", "throws=9000", "--json"))
+    assert "More throws against fewer" in labconsole("compare", str(run["run"]), str(more["run"]))
+    labconsole("report", str(run["run"]), str(more["run"]), "--pdf", str(tmp_path / "dice.pdf"))
+    assert (tmp_path / "dice.pdf").stat().st_size > 20_000
