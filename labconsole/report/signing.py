@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
 from cryptography.hazmat.primitives.serialization import (
@@ -85,9 +86,9 @@ def signer_from_pkcs12(path: Path, secret: Secret | None) -> SimpleSigner:
     data = read_private(path, "key file")
     try:
         found = pkcs12.load_pkcs12(data, secret.reveal().encode() if secret is not None else None)
-    except ValueError as error:
+    except (ValueError, UnsupportedAlgorithm) as error:
         raise SigningError(
-            f"The key file {path} does not open: the passphrase is wrong, or it is no PKCS#12 file."
+            f"The key file {path} does not open: the passphrase is wrong, or it is no PKCS#12 file that is understood here."
         ) from error
     if found.key is None or found.cert is None:
         raise SigningError(f"The key file {path} lacks the private key or its certificate: export both into one file.")
