@@ -78,7 +78,7 @@ def build_report(
         title=request.title or _title(material, request.kind),
         lead=material.trial.description if material.trial is not None else f"Trial {material.rows[0].kind}",
         author=request.author,
-        identity=f"{reader.path.name} · {run_span([row.id for row in material.rows])}",
+        identity=f"{reader.path.name} · {_runs_in_short(material)}",
         generated=request.generated,
         cover=tuple(_cover(material, request, reader.path.name)),
         sections=sections,
@@ -87,6 +87,13 @@ def build_report(
 
 def _silent(_: str) -> None:
     return
+
+
+def _runs_in_short(material: Material) -> str:
+    """The runs' numbers, as far as a footer has room for them; all of them stand on the title page."""
+    run_ids = [row.id for row in material.rows]
+    told = run_span(run_ids)
+    return told if len(told) <= 30 else f"{len(run_ids)} runs from {min(run_ids)} to {max(run_ids)}"
 
 
 def _title(material: Material, kind: ReportKind) -> str:
@@ -141,7 +148,8 @@ def _summary(material: Material) -> Iterator[Block]:
         told += ("One run: its figures carry no interval; repeat it to learn how much they vary.",)
     else:
         told = material.beside.notes
-    yield Callout("What a reader must know", told)
+    if told:
+        yield Callout("What a reader must know", told)
 
 
 def _results(material: Material) -> Iterator[Block]:

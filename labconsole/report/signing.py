@@ -88,7 +88,7 @@ def signer_from_pkcs12(path: Path, secret: Secret | None) -> SimpleSigner:
         found = pkcs12.load_pkcs12(data, secret.reveal().encode() if secret is not None else None)
     except (ValueError, UnsupportedAlgorithm) as error:
         raise SigningError(
-            f"The key file {path} does not open: the passphrase is wrong, or it is no PKCS#12 file that is understood here."
+            f"The key file {path} does not open: the passphrase is wrong, or it is no PKCS#12 file that can be read."
         ) from error
     if found.key is None or found.cert is None:
         raise SigningError(f"The key file {path} lacks the private key or its certificate: export both into one file.")

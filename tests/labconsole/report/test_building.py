@@ -210,6 +210,14 @@ def test_runs_of_a_trial_that_is_not_installed_are_told_by_what_is_stored(store:
     assert document.lead == "Trial post"
 
 
+def test_the_footer_names_the_runs_as_far_as_there_is_room(store: Store, reader: Reader) -> None:
+    run_ids = store_post(store, repeats=15)
+    assert built(reader, run_ids[2:7], ReportKind.COMPARISON).identity == "runs.db · runs 3–7"
+    odd = built(reader, run_ids[::2], ReportKind.COMPARISON)
+    assert odd.identity == "runs.db · 15 runs from 1 to 29"
+    assert {fact.name: fact.value for fact in odd.cover}["Database"].startswith("runs.db, runs 1, 3, 5, 7, 9, 11, 13,")
+
+
 def test_the_same_request_gives_the_same_document_as_plain_json(store: Store, reader: Reader) -> None:
     run_ids = store_post(store)
     first, second = (built(reader, run_ids, ReportKind.COMPARISON) for _ in range(2))

@@ -26,6 +26,7 @@ from labconsole.report.document import (
     Facts,
     Figure,
     Head,
+    Heading,
     Paragraph,
     Section,
     Table,
@@ -152,11 +153,16 @@ def test_long_words_stay_on_the_page(document: Document, tmp_path: Path) -> None
     for word in ("directory/" * 40, "x" * 300):
         blocks = (
             Paragraph(word),
-            Facts((Fact("Word", word),)),
-            Table("Words", heads, ((TextCell(word), TextCell("b", details=((word, Tone.MUTED),))),)),
+            Facts((Fact("Word", word), Fact(word, "word"))),
+            Heading(word),
+            Table(
+                word,
+                (Head(word, "", Align.LEFT), *heads[1:]),
+                ((TextCell(word), TextCell("b", details=((word, Tone.MUTED),))),),
+            ),
             Callout("Words", (word,)),
         )
-        added = replace(document, sections=(Section("Added", blocks),))
+        added = replace(document, title=word, sections=(Section("Added", blocks),))
         boxes = said("pdftotext", "-bbox", write_pdf(added, tmp_path / "report.pdf").path, "-")
         ends = [float(end) for end in re.findall(r'xMax="([\d.]+)"', boxes)]
         assert max(ends) < 595.28 - 22 / 25.4 * 72 + 1, "nothing reaches into the margin"
