@@ -28,6 +28,7 @@ class BarsPane(QWidget):
         self.plot: BarPlot | None = None
         self._theme = theme
         self._scroll = QScrollArea(self)
+        self._scroll.setAccessibleName(self.tr("Bars of the figures"))
         self._scroll.setWidgetResizable(True)
         self._scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         column = QVBoxLayout(self)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,9 +11,9 @@ from labconsole.analysis.findings import Finding, findings
 from labconsole.analysis.published import PublishedColumn, PublishedTable, published_tables
 from labconsole.analysis.table_shape import FilledTable, fill, table_shapes
 from labconsole.plugin import Plugins
-from labconsole.store.reader import Reader
 from labconsole.store.records import RunRow, RunStatus
 from labconsole.trial import Trial
+from labconsole_ui.sidebyside.kept_reader import KeptReader
 from labconsole_ui.sidebyside.selection import Entry, Selection, baseline_of, columns_of, entries_of
 
 
@@ -39,8 +39,8 @@ class Page:
 class Composer:
     """Reads runs once and composes pages of them. To be used by one thread at a time."""
 
-    def __init__(self, reader_factory: Callable[[], Reader], plugins: Plugins) -> None:
-        self._reader_factory = reader_factory
+    def __init__(self, reader: KeptReader, plugins: Plugins) -> None:
+        self._reader = reader
         self._plugins = plugins
         self._runs: dict[int, RunRow] = {}
         self._published: Mapping[str, PublishedColumn] = {}
@@ -67,7 +67,11 @@ class Composer:
         return self._tables
 
     def filled(self, page: Page) -> tuple[FilledTable, ...]:
-        """The sources' own tables, those of them that the page's runs fill. Raises TrialError."""
+        """The sources' own tables, those of them that the page's runs fill; last of all, so the reader is let go.
+
+        Raises TrialError.
+        """
+        self._reader.let_go()
         groups = [column for column in page.columns if isinstance(column, RunGroup)]
         kinds = sorted({group.kind for group in groups})
         shapes = [shape for kind in kinds for shape in table_shapes(self._plugins, kind)]
@@ -77,8 +81,7 @@ class Composer:
         """The selection with its runs read; without those that have not ended, as is told."""
         missing = [run_id for run_id in selection.run_ids if run_id not in self._runs]
         if missing:
-            with self._reader_factory() as reader:
-                self._runs |= {run.id: run for run in reader.comparable(missing)}
+            self._runs |= {run.id: run for run in self._reader.opened().comparable(missing)}
         live = [run_id for run_id in selection.run_ids if not self._runs[run_id].status.final]
         told = tuple(
             f"Run {run_id} is still {self._runs[run_id].status.value}: it is left out. Compare it once it has ended."
@@ -90,19 +93,19 @@ class Composer:
 
     def _with_pinned(self, selection: Selection, kind: str) -> tuple[Selection, tuple[str, ...]]:
         """The pinned baseline of `kind` as the baseline: where it stands, or as a first column with its repeats."""
-        with self._reader_factory() as reader:
-            pinned = reader.baselines().get(kind)
-            if pinned is None or pinned in selection.entries:
-                return replace(selection, baseline=pinned), ()
-            [row] = reader.comparable([pinned])
-            repeats = [
-                run.id
-                for run in reader.runs(campaign_id=row.campaign_id, metrics=())
-                if run.scenario == row.scenario
-                and run.parameters == row.parameters
-                and (run.status is RunStatus.FINISHED or run.id == pinned)
-            ]
-            self._runs |= {run.id: run for run in reader.comparable(sorted(repeats))}
+        reader = self._reader.opened()
+        pinned = reader.baselines().get(kind)
+        if pinned is None or pinned in selection.entries:
+            return replace(selection, baseline=pinned), ()
+        [row] = reader.comparable([pinned])
+        repeats = [
+            run.id
+            for run in reader.runs(campaign_id=row.campaign_id, metrics=())
+            if run.scenario == row.scenario
+            and run.parameters == row.parameters
+            and (run.status is RunStatus.FINISHED or run.id == pinned)
+        ]
+        self._runs |= {run.id: run for run in reader.comparable(sorted(repeats))}
         told = f"The pinned baseline, {row.scenario} of {row.campaign}, stands first; its heading's menu removes it."
         return replace(selection.adding(sorted(repeats), first=True), baseline=pinned), (told,)
 

@@ -22,6 +22,8 @@ from labconsole_ui.theme import Theme
 
 OVERLAY_HEIGHT = 172
 """Least height (px) of a plot in a pane."""
+STEP = 5
+"""Runs between two steps of the progress bar: every step paints the page anew, at once."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,7 @@ class SamplesPane(QWidget):
         self._shown: tuple[Traced, ...] | None = None
         self._parts: dict[int, Any] = {}
         self._round = 0
+        self._came = 0
         self._previewed = False
         self._turns: deque[Callable[[], None]] = deque()
         self._next_turn = QTimer(self)
@@ -130,16 +133,17 @@ class SamplesPane(QWidget):
         missing = [run_id for run_id in _repeat_by_repeat(self._wanted) if run_id not in self._parts]
         self.progress.setRange(0, max(1, len(missing)))
         self.progress.setValue(0)
+        self._came = 0
         self.progress.setVisible(bool(missing))
         self.note.hide()
-        self._submit([run_id for run_id in missing if run_id in firsts], self._show_firsts)
+        self._submit([run_id for run_id in missing if run_id in firsts])
+        self._background.submit(partial(int, self._round), self._show_firsts, self._say)
 
-    def _submit(self, run_ids: Sequence[int], then: Callable[[int, None], None]) -> None:
+    def _submit(self, run_ids: Sequence[int]) -> None:
         for run_id in run_ids:
             self._background.submit(
                 partial(self._read_if_wanted, self._round, run_id), partial(self._take, run_id), self._say
             )
-        self._background.submit(self._samples.let_go, partial(then, self._round), self._say)
 
     def _read_if_wanted(self, turn: int, run_id: int) -> Any:
         """Nothing of a run asked for before the columns changed: if it is still wanted, it is asked for again."""
@@ -148,15 +152,18 @@ class SamplesPane(QWidget):
     def _take(self, run_id: int, part: Any) -> None:
         if part is not None:
             self._parts[run_id] = part
-            self.progress.setValue(self.progress.value() + 1)
+            self._came += 1
+            if self._came % STEP == 0:
+                self.progress.setValue(self._came)
 
-    def _show_firsts(self, turn: int, _: None) -> None:
+    def _show_firsts(self, turn: int) -> None:
         if turn == self._round:
             self._show(self._read_others)
 
     def _read_others(self) -> None:
         self._previewed = True
-        self._submit([run_id for run_id in _repeat_by_repeat(self._wanted) if run_id not in self._parts], self._finish)
+        self._submit([run_id for run_id in _repeat_by_repeat(self._wanted) if run_id not in self._parts])
+        self._background.submit(self._samples.let_go, partial(self._finish, self._round), self._say)
 
     def _finish(self, turn: int, _: None) -> None:
         if turn == self._round:

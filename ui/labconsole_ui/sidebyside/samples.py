@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,9 +11,9 @@ from labconsole.analysis.caveats import ENOUGH_BEYOND
 from labconsole.analysis.run_curves import load_curves
 from labconsole.analysis.stored_run import open_run
 from labconsole.plugin import Plugins
-from labconsole.store.reader import Reader
 from labconsole.trial import Curve
 from labconsole_ui.plots.axes import LAST_PERCENTILE
+from labconsole_ui.sidebyside.kept_reader import KeptReader
 
 Array = NDArray[np.float64]
 ECDF_POINTS = 4_000
@@ -36,22 +35,18 @@ class Spread:
 
 
 class RunSamples:
-    """Reads what plots need, each run once. To be used by one thread at a time.
+    """Reads what plots need, each run once. To be used by one thread at a time."""
 
-    One reader serves many runs until it is let go: a new one for each would take 10 ms more a run.
-    """
-
-    def __init__(self, reader_factory: Callable[[], Reader], plugins: Plugins) -> None:
-        self._reader_factory = reader_factory
+    def __init__(self, reader: KeptReader, plugins: Plugins) -> None:
+        self._reader = reader
         self._plugins = plugins
-        self._reader: Reader | None = None
         self._curves: dict[int, tuple[Curve, ...]] = {}
         self._spreads: dict[int, tuple[Spread, ...]] = {}
 
     def curves(self, run_id: int) -> tuple[Curve, ...]:
         """The lines of a run over time. Raises TrialError."""
         if run_id not in self._curves:
-            self._curves[run_id] = load_curves(self._opened(), run_id, self._plugins)
+            self._curves[run_id] = load_curves(self._reader.opened(), run_id, self._plugins)
         return self._curves[run_id]
 
     def spreads(self, run_id: int) -> tuple[Spread, ...]:
@@ -62,17 +57,10 @@ class RunSamples:
 
     def let_go(self) -> None:
         """Close the database; the next run opens it again."""
-        if self._reader is not None:
-            self._reader.close()
-            self._reader = None
-
-    def _opened(self) -> Reader:
-        if self._reader is None:
-            self._reader = self._reader_factory()
-        return self._reader
+        self._reader.let_go()
 
     def _read_spreads(self, run_id: int) -> tuple[Spread, ...]:
-        run = open_run(self._opened(), run_id, self._plugins)
+        run = open_run(self._reader.opened(), run_id, self._plugins)
         if run.trial is None or not run.sampled:
             return ()
         found = run.trial.distributions(run.parameters(run.trial), run.samples, run.detail.events)

@@ -39,6 +39,7 @@ from labconsole_ui.sidebyside.distribution_pane import DistributionPane
 from labconsole_ui.sidebyside.drop_area import DropArea
 from labconsole_ui.sidebyside.findings_pane import FindingsPane
 from labconsole_ui.sidebyside.headings import heading_of
+from labconsole_ui.sidebyside.kept_reader import KeptReader
 from labconsole_ui.sidebyside.rows import rows_of
 from labconsole_ui.sidebyside.samples import RunSamples
 from labconsole_ui.sidebyside.selection import Selection
@@ -76,9 +77,10 @@ class SideBySideView(DropArea):
         super().__init__(theme, parent)
         self._state = state
         self._theme = theme
-        self._composer = Composer(reader_factory, plugins)
-        self._samples = RunSamples(reader_factory, plugins)
-        self._background = Background(self, self._samples.let_go)
+        reader = KeptReader(reader_factory)
+        self._composer = Composer(reader, plugins)
+        self._samples = RunSamples(reader, plugins)
+        self._background = Background(self, reader.let_go)
         self._page = Page(Selection(), None)
         self._wanted = Selection(tuple(run_ids))
         self._before: list[Selection] = []
