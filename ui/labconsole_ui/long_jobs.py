@@ -20,19 +20,22 @@ PATIENCE_MS = 600
 """A job that is done sooner shows no dialog."""
 TOLD_EVERY_S = 0.05
 STEPS = 1000
+UNKNOWN = -1
+WIDTH = 420
 
 
 class CancelledError(TrialError):
     """The operator has cancelled the job."""
 
 
-class Ticket(QObject):
-    """Given to a job, which tells it how far it is; both methods raise CancelledError when it shall stop."""
+class Ticket:
+    """Given to a job, which tells it how far it is; its methods raise CancelledError when the job shall stop.
 
-    told = Signal(str, int)
+    No QObject: its last reference may go on the job's thread.
+    """
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, told: Callable[[str, int], None]) -> None:
+        self._told = told
         self._cancelled = Event()
         self._text = ""
         self._last = 0.0
@@ -47,13 +50,17 @@ class Ticket(QObject):
         now = time.perf_counter()
         if total and now - self._last > TOLD_EVERY_S:
             self._last = now
-            self.told.emit(self._text, STEPS * done // total)
+            self._told(self._text, STEPS * done // total)
+
+    def share(self, share: float) -> None:
+        """So much of it is done, 0 to 1."""
+        self.part(round(share * STEPS), STEPS)
 
     def step(self, text: str) -> None:
         """This is being done now."""
         self._go_on()
         self._text = text
-        self.told.emit(text, -1)
+        self._told(text, UNKNOWN)
 
     def _go_on(self) -> None:
         if self._cancelled.is_set():
@@ -63,49 +70,64 @@ class Ticket(QObject):
 class LongJobs(QObject):
     """Does jobs one after another for a window, and says by `show` what became of a cancelled or failed one."""
 
+    _told = Signal(int, str, int)
+
     def __init__(self, window: QWidget, show: Callable[[Message], None]) -> None:
         super().__init__(window)
         self._window = window
         self._show = show
         self._background = Background(self)
+        self._dialogs: dict[int, QProgressDialog] = {}
+        self._count = 0
+        self._told.connect(self._progress)
 
     def run(self, title: str, work: Callable[[Ticket], Result], then: Callable[[Result], None]) -> Ticket:
         """Do `work` on the thread, then `then` with its result here. Returns the ticket, which can cancel it."""
-        ticket = Ticket()
-        dialog = QProgressDialog(title, self.tr("Cancel"), 0, 0, self._window)
+        self._count += 1
+        number = self._count
+        ticket = Ticket(partial(self._told.emit, number))
+        dialog = self._dialogs[number] = QProgressDialog(title, self.tr("Cancel"), 0, 0, self._window)
         dialog.setWindowTitle(title)
         dialog.setWindowModality(Qt.WindowModality.NonModal)
         dialog.setAutoReset(False)
         dialog.setMinimumDuration(PATIENCE_MS)
-        dialog.setMinimumWidth(420)
-        dialog.canceled.connect(ticket.cancel)
-        ticket.told.connect(partial(self._progress, dialog, title))
+        dialog.setMinimumWidth(WIDTH)
+        dialog.canceled.connect(lambda: ticket.cancel())
         self._background.submit(
             lambda: _done_or_cancelled(work, ticket),
-            lambda result: self._finished(dialog, result, then),
-            lambda sentence: self._failed(dialog, sentence),
+            lambda result: self._finished(number, result, then),
+            lambda sentence: self._failed(number, sentence),
         )
         return ticket
 
-    def _progress(self, dialog: QProgressDialog, title: str, text: str, done: int) -> None:
-        dialog.setLabelText(text or title)
-        if done >= 0:
+    @property
+    def dialogs(self) -> list[QProgressDialog]:
+        """Those of the jobs that wait or go on."""
+        return list(self._dialogs.values())
+
+    def _progress(self, number: int, text: str, done: int) -> None:
+        dialog = self._dialogs.get(number)
+        if dialog is None:
+            return
+        if text:
+            dialog.setLabelText(text)
+        if done != UNKNOWN:
             dialog.setMaximum(STEPS)
             dialog.setValue(done)
 
-    def _finished(self, dialog: QProgressDialog, result: tuple[Result] | None, then: Callable[[Result], None]) -> None:
-        self._put_away(dialog)
+    def _finished(self, number: int, result: tuple[Result] | None, then: Callable[[Result], None]) -> None:
+        self._put_away(number)
         if result is None:
             self._show(Message(Tone.INFO, self.tr("Cancelled. Nothing half-written is left.")))
         else:
             then(result[0])
 
-    def _failed(self, dialog: QProgressDialog, sentence: str) -> None:
-        self._put_away(dialog)
+    def _failed(self, number: int, sentence: str) -> None:
+        self._put_away(number)
         self._show(Message(Tone.BAD, sentence))
 
-    def _put_away(self, dialog: QProgressDialog) -> None:
-        dialog.canceled.disconnect()
+    def _put_away(self, number: int) -> None:
+        dialog = self._dialogs.pop(number)
         dialog.close()
         dialog.deleteLater()
 

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, QTimer, QUrl
-from PySide6.QtGui import QCloseEvent, QDesktopServices, QResizeEvent
-from PySide6.QtWidgets import QMainWindow, QVBoxLayout, QWidget
+from collections.abc import Sequence
+from pathlib import Path
+
+from PySide6.QtCore import Qt, QTimer
+from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QResizeEvent
+from PySide6.QtWidgets import QFileDialog, QMainWindow, QVBoxLayout, QWidget
 
 from labconsole.engine.queue import QueueState
 from labconsole.plugin import load_dotted
 from labconsole.profile import list_profiles
+from labconsole.report.request import ReportKind, ReportRequest
 from labconsole_ui import layout
+from labconsole_ui.backup_keeper import BackupKeeper
 from labconsole_ui.broken_page import BrokenPage
 from labconsole_ui.campaign_watch import CampaignWatch
 from labconsole_ui.closing import CloseChoice, CloseQuestion
+from labconsole_ui.desktop import open_with_desktop
 from labconsole_ui.failures import FailedRuns
 from labconsole_ui.guide_page import GuidePage, guide_path
 from labconsole_ui.help_page import HelpPage
@@ -27,7 +33,8 @@ from labconsole_ui.navigation import GUIDE, HELP, START, Navigation
 from labconsole_ui.pages import Pages
 from labconsole_ui.panel import PanelContext, TrialPanel
 from labconsole_ui.queue_view import QueueView
-from labconsole_ui.run_files import RunFiles
+from labconsole_ui.report.window import ReportWindow
+from labconsole_ui.run_files import RunFiles, bundles_in
 from labconsole_ui.run_pages import RunPages
 from labconsole_ui.second_console import WindowLock
 from labconsole_ui.services import Services
@@ -47,6 +54,8 @@ class MainWindow(QMainWindow):
         super().__init__()
         self.services = services
         theme, bridge, plugins = services.theme, services.bridge, services.plugins
+        self.wanted_database: Path | None = None
+        """What to open when this window is closed."""
         self._close_when_done = False
         self._live_follows_width = False
         self._laid_out_width = 0
@@ -61,6 +70,7 @@ class MainWindow(QMainWindow):
             bridge, services.reader, self.messages.show_message, self.runs.open_run, self.launcher.run_again, self
         )
         self.watch = CampaignWatch(bridge)
+        self.backups = BackupKeeper(services.database, bridge, self.messages.show_message, self)
         self.navigation = Navigation(plugins, theme)
         self.queue_view = QueueView(bridge, theme)
         self.live_view = LiveView(bridge, plugins, theme)
@@ -127,6 +137,15 @@ class MainWindow(QMainWindow):
         """Run the demo campaign, with the live plots in front; its runs are compared when they are done."""
         self._demo_runs = self.launcher.run_profile(DEMO_PROFILE, at_once=True)
 
+    def report_runs(self, run_ids: list[int], published: Sequence[str] = (), baseline: int | str | None = None) -> None:
+        """Open the report window for these runs; `published` and `baseline` are those of a comparison.
+
+        A report's baseline is always a run: for the name of a published column it is the pinned one, or the first.
+        """
+        kind = ReportKind.RUN if len(run_ids) == 1 else ReportKind.COMPARISON
+        request = ReportRequest(tuple(run_ids), kind, baseline if isinstance(baseline, int) else None, tuple(published))
+        ReportWindow(self.services, request, self).show()
+
     def set_theme(self, mode: ThemeMode) -> None:
         """Change the theme and remember it."""
         self.services.theme.set_mode(mode)
@@ -144,6 +163,30 @@ class MainWindow(QMainWindow):
         before, self._laid_out_width = self._laid_out_width, self.width()
         if self._live_follows_width:
             layout.follow_width(self, self.live_dock, self._bottom_docks, before)
+
+    # Files
+
+    def ask_database(self) -> None:
+        """Ask for another database; the window closes, and opens again on it."""
+        name, _ = QFileDialog.getOpenFileName(
+            self,
+            self.tr("Open another database"),
+            str(self.services.database.parent),
+            self.tr("Databases (*.db);;All files (*)"),
+        )
+        if name:
+            self.wanted_database = Path(name)
+            self.close()
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        """Bundles of runs can be dropped anywhere."""
+        if bundles_in(event.mimeData()):
+            event.acceptProposedAction()
+
+    def dropEvent(self, event: QDropEvent) -> None:
+        for file in bundles_in(event.mimeData()):
+            self.files.import_bundle(file)
+        event.acceptProposedAction()
 
     # Closing
 
@@ -174,10 +217,13 @@ class MainWindow(QMainWindow):
             text = self.tr("The window closes when the queue is done.")
             link = (self.tr("Stay"), self._stay)
             self.messages.show_message(Message(Tone.WARNING, text, link=link))
+        if choice is CloseChoice.STAY:
+            self.wanted_database = None
         self._close_when_done = choice is not CloseChoice.STAY
         self._close_if_done()
 
     def _stay(self) -> None:
+        self.wanted_database = None
         self._close_when_done = False
 
     def _close_if_done(self) -> None:
@@ -194,6 +240,7 @@ class MainWindow(QMainWindow):
 
     def _build(self) -> None:
         services, theme = self.services, self.services.theme
+        self.setAcceptDrops(True)
         self.setWindowTitle(self.tr("{database} — Lab console").format(database=services.database.name))
         self.setWindowIcon(services.theme.icon("app", "link"))
         self.setDockOptions(self.dockOptions() | QMainWindow.DockOption.GroupedDragging)
@@ -238,6 +285,10 @@ class MainWindow(QMainWindow):
         self.history_view.use_parameters.connect(self.runs.use_parameters)
         self.history_view.export_wanted.connect(self.files.export)
         self.runs.export_wanted.connect(self.files.export)
+        self.files.compare_wanted.connect(self.runs.compare_runs)
+        self.files.open_wanted.connect(self.runs.open_runs)
+        self.history_view.report_wanted.connect(self.report_runs)
+        self.runs.report_wanted.connect(self.report_runs)
         self.history_view.verify_wanted.connect(self.files.verify)
         self.launcher.launched.connect(self._launched)
         self.watch.done.connect(self._campaign_done)
@@ -290,4 +341,4 @@ class MainWindow(QMainWindow):
             self.showFullScreen()
 
     def open_data_folder(self) -> None:
-        QDesktopServices.openUrl(QUrl.fromLocalFile(str(self.services.database.parent)))
+        open_with_desktop(self.services.database.parent)

@@ -1,25 +1,38 @@
-"""What leaves the database as files, or is checked: runs as CSV, JSON or Parquet, and their evidence."""
+"""What leaves the database as files or comes into it, and what is checked: exports, bundles, evidence."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from PySide6.QtCore import QCoreApplication, QObject, QUrl
-from PySide6.QtGui import QDesktopServices
+from PySide6.QtCore import QCoreApplication, QMimeData, QObject, Signal
 from PySide6.QtWidgets import QFileDialog, QWidget
 
+from labconsole.report.bundle import write_bundle
+from labconsole.report.bundle_import import ImportResult, import_bundle
 from labconsole.report.csv_export import export_runs
+from labconsole.report.parquet import export_parquet
+from labconsole.report.run_json import export_json
 from labconsole.store.evidence import Verification, verify
+from labconsole.store.reader import Reader
+from labconsole_ui.desktop import open_with_desktop
 from labconsole_ui.export_menu import ExportFormat
 from labconsole_ui.long_jobs import LongJobs, Ticket
 from labconsole_ui.message_bar import Message, MessageBar, Tone
 from labconsole_ui.services import Services
 from labconsole_ui.words import number_ranges
 
+BUNDLE_SUFFIX = ".lcz"
+
 
 class RunFiles(QObject):
-    """Asks for a place, works in the background, and says what became of it."""
+    """Asks for a place, works in the background, and says what became of it.
+
+    `compare_wanted` and `open_wanted` carry the runs of a bundle that the operator wants to see.
+    """
+
+    compare_wanted = Signal(list)
+    open_wanted = Signal(list)
 
     def __init__(self, services: Services, messages: MessageBar, window: QWidget) -> None:
         super().__init__(window)
@@ -29,23 +42,63 @@ class RunFiles(QObject):
         self._jobs = LongJobs(window, messages.show_message)
 
     def export(self, chosen: ExportFormat, run_ids: Sequence[int]) -> None:
-        """Ask for a place and write runs there."""
-        if chosen is ExportFormat.CSV:
-            folder = QFileDialog.getExistingDirectory(self._window, self.tr("Folder for the CSV files"))
-            if folder:
-                self.export_csv_to(run_ids, Path(folder))
+        """Ask for a place and write runs there: a bundle is one file, all else goes into a folder."""
+        if chosen is ExportFormat.BUNDLE:
+            name = f"{_named(run_ids).replace(' ', '-').replace(',', '')}{BUNDLE_SUFFIX}"
+            place, _ = QFileDialog.getSaveFileName(
+                self._window, self.tr("Save the runs as bundle"), str(Path.home() / name), self._bundles()
+            )
+        else:
+            place = QFileDialog.getExistingDirectory(self._window, self.tr("Folder for the files"))
+        if place:
+            self.export_to(chosen, run_ids, Path(place))
 
-    def export_csv_to(self, run_ids: Sequence[int], folder: Path) -> None:
-        """Write runs as CSV: their metrics in one file, and a folder for each."""
+    def export_to(self, chosen: ExportFormat, run_ids: Sequence[int], place: Path) -> None:
+        """Write runs to `place`: whole files, or none."""
 
-        def work(ticket: Ticket) -> int:
+        def csv(reader: Reader, ticket: Ticket) -> list[Path]:
+            return export_runs(reader, run_ids, place, self._services.plugins, ticket.part)
+
+        def json(reader: Reader, _ticket: Ticket) -> list[Path]:
+            return export_json(reader, run_ids, place / f"run-{run_ids[0]}.json" if len(run_ids) == 1 else place)
+
+        def parquet(reader: Reader, ticket: Ticket) -> list[Path]:
+            return export_parquet(reader, run_ids, place, self._services.plugins, ticket.part)
+
+        def bundle(reader: Reader, ticket: Ticket) -> list[Path]:
+            path = place if place.suffix == BUNDLE_SUFFIX else place.with_name(f"{place.name}{BUNDLE_SUFFIX}")
+            write_bundle(reader, run_ids, path, ticket.share)
+            return [path]
+
+        writers: dict[ExportFormat, Callable[[Reader, Ticket], list[Path]]] = {
+            ExportFormat.CSV: csv,
+            ExportFormat.JSON: json,
+            ExportFormat.PARQUET: parquet,
+            ExportFormat.BUNDLE: bundle,
+        }
+
+        def work(ticket: Ticket) -> list[Path]:
             with self._services.reader() as reader:
-                return len(export_runs(reader, run_ids, folder, self._services.plugins, ticket.part))
+                return writers[chosen](reader, ticket)
 
         self._jobs.run(
-            self.tr("Exporting {runs} as CSV").format(runs=_named(run_ids)),
+            self.tr("Exporting {runs}").format(runs=_named(run_ids)),
             work,
-            lambda count: self._say_written(self.tr("{0} files written to {1}.").format(count, folder), folder),
+            lambda files: self._say_written(files, place),
+        )
+
+    def ask_import(self) -> None:
+        """Ask for a bundle and take its runs in."""
+        place, _ = QFileDialog.getOpenFileName(self._window, self.tr("Import runs"), str(Path.home()), self._bundles())
+        if place:
+            self.import_bundle(Path(place))
+
+    def import_bundle(self, file: Path) -> None:
+        """Take the runs of a bundle into the database: all of them, or none with the reason said."""
+        self._jobs.run(
+            self.tr("Importing {name}").format(name=file.name),
+            lambda ticket: import_bundle(self._services.database, file, ticket.share),
+            self._say_imported,
         )
 
     def verify(self, run_ids: Sequence[int]) -> None:
@@ -72,14 +125,36 @@ class RunFiles(QObject):
         more = self.tr(" {0} more faults stand in the details.").format(len(faults) - 1) if len(faults) > 1 else ""
         self._messages.show_message(Message(Tone.BAD, faults[0] + more, "\n".join(faults) if more else ""))
 
-    def _say_written(self, sentence: str, place: Path) -> None:
-        link = (self.tr("Open"), lambda: open_with_desktop(place))
+    def _say_written(self, files: list[Path], place: Path) -> None:
+        text = self.tr("Written: {0}.").format(files[0])
+        if len(files) > 1:
+            text = self.tr("{0} files written to {1}.").format(len(files), place)
+        link = (self.tr("Open the folder"), lambda: open_with_desktop(place if place.is_dir() else place.parent))
+        self._messages.show_message(Message(Tone.GOOD, text, link=link))
+
+    def _say_imported(self, result: ImportResult) -> None:
+        run_ids = list(result.imported)
+        skipped = self.tr("Runs that this database had already: {0}.").format(len(result.skipped))
+        if not run_ids:
+            self._messages.show_message(Message(Tone.INFO, self.tr("Nothing new: {0}").format(skipped)))
+            return
+        text = self.tr("Imported: {runs}, with evidence verified.").format(runs=_named(run_ids))
+        link = (
+            (self.tr("Show"), lambda: self.open_wanted.emit(run_ids))
+            if len(run_ids) == 1
+            else (self.tr("Compare"), lambda: self.compare_wanted.emit(run_ids))
+        )
+        sentence = f"{text} {skipped}" if result.skipped else text
         self._messages.show_message(Message(Tone.GOOD, sentence, link=link))
 
+    def _bundles(self) -> str:
+        return self.tr("Bundles of runs (*{0})").format(BUNDLE_SUFFIX)
 
-def open_with_desktop(path: Path) -> None:
-    """Show a file or folder in the program that this desktop has for it."""
-    QDesktopServices.openUrl(QUrl.fromLocalFile(str(path)))
+
+def bundles_in(data: QMimeData) -> list[Path]:
+    """The bundles among the files that are dragged."""
+    files = (Path(url.toLocalFile()) for url in data.urls() if url.isLocalFile())
+    return [file for file in files if file.suffix.lower() == BUNDLE_SUFFIX]
 
 
 def _named(run_ids: Sequence[int]) -> str:

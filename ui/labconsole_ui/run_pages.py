@@ -17,9 +17,12 @@ from labconsole_ui.words import STATUS_ICONS, number_ranges
 
 
 class RunPages(QObject):
-    """Opens them, each once. The signals carry what the pages want done with their runs."""
+    """Opens them, each once. The signals carry what the pages want done with their runs.
 
-    report_wanted = Signal(list)
+    `report_wanted` carries run ids, names of published columns, and the baseline: a run's id, such a name, or None.
+    """
+
+    report_wanted = Signal(list, list, object)
     export_wanted = Signal(object, list)
 
     def __init__(
@@ -46,7 +49,7 @@ class RunPages(QObject):
             view.status_shown.connect(lambda status: self._pages.set_icon(key, *STATUS_ICONS[status]))
             view.use_wanted.connect(self.use_parameters)
             view.compare_wanted.connect(self.compare_runs)
-            view.report_wanted.connect(self.report_wanted)
+            view.report_wanted.connect(lambda run_ids: self.report_wanted.emit(run_ids, [], None))
             view.export_wanted.connect(self.export_wanted)
             return view
 
@@ -63,12 +66,14 @@ class RunPages(QObject):
         told = self._told.pop(tuple(run_ids), None)
         if told is not None:
             self._messages.withdraw(told)
-        self._pages.show_page(
-            f"compare:{','.join(map(str, run_ids))}",
-            self.tr("Compare {runs}").format(runs=number_ranges(run_ids)),
-            "compare",
-            lambda: SideBySideView(services.reader, run_ids, services.plugins, services.theme),
-        )
+
+        def make() -> SideBySideView:
+            view = SideBySideView(services.reader, run_ids, services.plugins, services.theme, services.state)
+            view.report_wanted.connect(self.report_wanted)
+            return view
+
+        key, title = f"compare:{','.join(map(str, run_ids))}", self.tr("Compare {runs}")
+        self._pages.show_page(key, title.format(runs=number_ranges(run_ids)), "compare", make)
 
     def offer_comparison(self, tone: Tone, sentence: str, run_ids: list[int]) -> None:
         """Show a message that leads to the comparison of these runs; without any it leads nowhere."""

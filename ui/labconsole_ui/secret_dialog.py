@@ -1,4 +1,4 @@
-"""The window's question for secrets that neither keyring nor file gives, before runs are queued."""
+"""The window's question for secrets that neither keyring nor file gives: of runs, and of keys that sign."""
 
 from __future__ import annotations
 
@@ -13,9 +13,12 @@ _WIDTH = 460
 
 
 class SecretDialog(QDialog):
-    """Asks for all `requests` at once, without stopping the window; only complete answers can be accepted."""
+    """Asks for all `requests` at once, without stopping the window; only complete answers can be accepted.
 
-    def __init__(self, parent: QWidget, requests: Sequence[SecretRequest]) -> None:
+    `note` says how long the answers are kept; without one, that of runs.
+    """
+
+    def __init__(self, parent: QWidget, requests: Sequence[SecretRequest], note: str = "") -> None:
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle(self.tr("Passphrase needed"))
@@ -34,10 +37,11 @@ class SecretDialog(QDialog):
             column.addWidget(label)
             column.addWidget(edit)
             self.edits[request.key] = edit
-        note = QLabel(self.tr("Neither the keyring nor a file has it. It is kept in memory until the runs are done."))
-        note.setWordWrap(True)
-        note.setProperty("muted", True)
-        column.addWidget(note)
+        kept = self.tr("Neither the keyring nor a file has it. It is kept in memory until the runs are done.")
+        label = QLabel(note or kept)
+        label.setWordWrap(True)
+        label.setProperty("muted", True)
+        column.addWidget(label)
         self.buttons = QDialogButtonBox()
         self.go_on_button = self.buttons.addButton(self.tr("Go on"), QDialogButtonBox.ButtonRole.AcceptRole)
         self.cancel_button = self.buttons.addButton(self.tr("Cancel"), QDialogButtonBox.ButtonRole.RejectRole)

@@ -9,13 +9,16 @@ from pathlib import Path
 
 import shiboken6
 from PySide6.QtCore import QLibraryInfo, QLocale, QTimer, QTranslator
-from PySide6.QtWidgets import QApplication, QMessageBox
+from PySide6.QtWidgets import QApplication
 
 from labconsole import locations
 from labconsole.engine.queue import RunQueue
 from labconsole.plugin import Plugins
+from labconsole.store.backups import back_up
+from labconsole.store.errors import StoreError
 from labconsole.trial import TrialError
 from labconsole_ui.bridge import LIVE_HZ, QueueBridge
+from labconsole_ui.database_trouble import DatabaseTrouble
 from labconsole_ui.errors import ExceptionNet
 from labconsole_ui.main_window import THEME_KEY, MainWindow
 from labconsole_ui.message_bar import Message, Tone
@@ -28,20 +31,33 @@ LOCK_TIMEOUT_S = 2.0
 
 
 def open_window(database: Path, theme: str | None) -> int:
-    """Run the window on `database` until it is closed. Returns 1 if the database cannot be opened."""
+    """Run the window on `database`, then on those that the operator opens instead, until one is closed for good.
+
+    Returns 1 if no database can be opened.
+    """
     app = QApplication.instance() or QApplication(sys.argv[:1])
     assert isinstance(app, QApplication)
     app.setApplicationName("labconsole")
     app.setApplicationDisplayName("")
     translators = load_translators(app, QLocale.system())
-    try:
-        services = make_services(app, database, theme)
-    except TrialError as error:
-        print(error, file=sys.stderr)
-        if app.platformName() != "offscreen":
+    wanted: Path | None = database
+    code = 0
+    while wanted is not None:
+        try:
+            services = make_services(app, wanted, theme)
+        except TrialError as error:
+            print(error, file=sys.stderr)
             # Whoever started the window from an icon sees no terminal.
-            QMessageBox.critical(None, app.tr("The lab console cannot open"), str(error))
-        return 1
+            wanted = None if app.platformName() == "offscreen" else database_instead(app, wanted, error)
+            code = 1
+        else:
+            code, wanted = run_window(app, services)
+    del translators
+    return code
+
+
+def run_window(app: QApplication, services: Services) -> tuple[int, Path | None]:
+    """Show the window until it is closed. Returns the exit code, and the database to open instead, if any."""
     window = MainWindow(services)
     net = ExceptionNet()
     net.caught.connect(lambda text, details: window.messages.show_message(Message(Tone.BAD, text, details)))
@@ -54,22 +70,60 @@ def open_window(database: Path, theme: str | None) -> int:
     code = app.exec()
     logging.getLogger().removeHandler(window.log_relay.handler)
     net.remove()
+    wanted = window.wanted_database
     # Now, not whenever the interpreter ends: views stop their threads when they go.
     shiboken6.delete(window)
-    del translators
-    return code
+    keep_backup(services.database)
+    return code, wanted
+
+
+def keep_backup(database: Path) -> None:
+    """Make the last backup, with the window gone already; a reason why there is none goes to the log."""
+    try:
+        back_up(database)
+    except StoreError as error:
+        logging.getLogger(__name__).warning("There is no new backup: %s", error)
+
+
+def database_instead(app: QApplication, database: Path, error: TrialError) -> Path | None:
+    """Ask what to do about a database that cannot be opened. Returns the one to go on with, or None."""
+    dialog = DatabaseTrouble(database, error, Theme(app, _remembered_mode(WindowState(_state_file()), None)))
+    dialog.exec()
+    chosen = dialog.chosen
+    shiboken6.delete(dialog)
+    return chosen
 
 
 def make_services(app: QApplication, database: Path, theme: str | None) -> Services:
     """Everything the window works with. Raises TrialError if the database cannot be opened."""
-    state = WindowState(locations.data_dir() / FILE_NAME)
-    chosen = theme or state.text(THEME_KEY)
-    mode = ThemeMode(chosen) if chosen in set(ThemeMode) else ThemeMode.SYSTEM
+    state = WindowState(_state_file())
+    mode = _remembered_mode(state, theme)
     plugins = Plugins.discover()
     bridge = QueueBridge(
         lambda wake: RunQueue(database, live_hz=LIVE_HZ, wake=wake, lock_timeout_s=LOCK_TIMEOUT_S), app
     )
-    return Services(database, plugins, bridge, Theme(app, mode), state)
+    services = Services(database, plugins, bridge, Theme(app, mode), state)
+    try:
+        _look_into(services)
+    except StoreError:
+        bridge.close()
+        raise
+    return services
+
+
+def _look_into(services: Services) -> None:
+    """Damage that shows only when a run is read is better met now than in the window. Raises StoreError."""
+    with services.reader() as reader:
+        reader.runs(limit=1)
+
+
+def _state_file() -> Path:
+    return locations.data_dir() / FILE_NAME
+
+
+def _remembered_mode(state: WindowState, theme: str | None) -> ThemeMode:
+    chosen = theme or state.text(THEME_KEY)
+    return ThemeMode(chosen) if chosen in set(ThemeMode) else ThemeMode.SYSTEM
 
 
 def load_translators(app: QApplication, locale: QLocale) -> list[QTranslator]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import psutil
@@ -140,6 +141,11 @@ def test_runs_are_exported_and_verified_from_the_history(
     qtbot.waitUntil(lambda: any("files written to" in sentence for sentence in told(window)), timeout=10_000)
     rows = (tmp_path / "csv" / "metrics.csv").read_text(encoding="utf-8").splitlines()
     assert {row.split(",")[0] for row in rows[1:]} == {"1", "2"}
+    monkeypatch.setattr(QFileDialog, "getExistingDirectory", lambda *_: str(tmp_path / "more"))
+    for chosen in (ExportFormat.JSON, ExportFormat.PARQUET):
+        history.run_actions.export_menu.by_format[chosen].trigger()
+    qtbot.waitUntil(lambda: any((tmp_path / "more").glob("run-2/samples-*.parquet")), timeout=10_000)
+    assert json.loads((tmp_path / "more" / "run-1.json").read_text(encoding="utf-8"))["kind"] == KIND
     history.run_actions.verify.trigger()
     qtbot.waitUntil(lambda: "Verified: nothing has changed since these runs were sealed: 2." in told(window))
 
@@ -151,10 +157,10 @@ def test_an_export_that_cannot_be_written_is_said_in_a_sentence(
     (run_id,) = queue.submit(campaign("A"))
     qtbot.waitUntil(lambda: not queue.busy, timeout=30_000)
     (tmp_path / "file").write_text("in the way", encoding="utf-8")
-    window.files.export_csv_to([run_id], tmp_path / "file" / "csv")
+    window.files.export_to(ExportFormat.CSV, [run_id], tmp_path / "file" / "csv")
     qtbot.waitUntil(lambda: bool(told(window)), timeout=10_000)
     assert "cannot be written" in told(window)[0]
-    window.files.export_csv_to([99], tmp_path / "csv")
+    window.files.export_to(ExportFormat.CSV, [99], tmp_path / "csv")
     qtbot.waitUntil(lambda: told(window)[0].startswith("There is no run 99"), timeout=10_000)
     assert not (tmp_path / "csv").exists()
 
