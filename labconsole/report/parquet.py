@@ -34,10 +34,12 @@ def export_parquet(
 
     They hold what the CSV files of that name do. A field's unit stands in its metadata (`unit`), the run, the series'
     title and its origin in those of the file. The files of a run become complete together.
-    Raises StoreError, and ExportError, also where pyarrow is not installed.
+    Raises StoreError, and ExportError, also where pyarrow is not installed or no run has samples.
     """
     _arrow()
     details = ended_runs(reader, run_ids)
+    if not any(detail.series for detail in details):
+        raise ExportError("There is nothing to write as Parquet: no samples were recorded.")
     files = []
     for detail, share in shares(details, progress):
         folder = directory if len(details) == 1 else directory / f"run-{detail.row.id}"

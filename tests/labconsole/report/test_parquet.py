@@ -67,6 +67,12 @@ def test_several_runs_have_a_folder_each(store: Store, reader: Reader, runs: lis
     ]
 
 
+def test_runs_without_samples_are_refused(reader: Reader, runs: list[int], tmp_path: Path) -> None:
+    with pytest.raises(ExportError, match="no samples were recorded"):
+        export_parquet(reader, [runs[1]], tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+
+
 def test_without_pyarrow_the_extra_is_named(
     reader: Reader, runs: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -12,8 +12,6 @@ import pytest
 from labconsole.report.files import ExportError
 from labconsole.report.tables import safe_cell, write_table
 
-FORMULA = re.compile(r"[=+\-@＝＋－＠\t\r\n]")
-
 
 @pytest.mark.parametrize(
     "start", ["=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠", " =", '"=', "'=", '\n"@']
@@ -25,9 +23,7 @@ def test_what_a_spreadsheet_would_run_is_marked(start: str) -> None:
 
 @pytest.mark.parametrize("text", ["a;=1+1", "a\n=1+1", 'a\r\n"@SUM(A1)', "a; +1+1", "a;;-1+1"])
 def test_no_cell_of_a_spreadsheet_with_semicolons_begins_with_a_formula(text: str) -> None:
-    cells = re.split(r"[;\r\n]+", safe_cell(text))
-    assert cells[1].startswith("'") or not FORMULA.match(cells[1].lstrip(" \"'"))
-    assert cells[1].lstrip(" \"'")[0] in "@+-=" and cells[1].lstrip(' "')[0] == "'"
+    assert re.split(r"[;\r\n]+", safe_cell(text))[1].startswith("'")
 
 
 @pytest.mark.parametrize(
