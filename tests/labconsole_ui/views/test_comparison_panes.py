@@ -56,6 +56,7 @@ def colours(plot: CurvePlot) -> list[int | None]:
 
 
 def test_findings_are_sentences_with_their_figures_and_are_copied(view: SideBySideView, qtbot: QtBot) -> None:
+    qtbot.waitUntil(lambda: "TLS" in view.findings.plain_text())
     text = view.findings.text.toPlainText()
     assert "TLS against plain: message throughput is lower by" in text and "5 runs each" in text
     assert "latency includes queueing" in text, "what a reader must know stands there too"

@@ -230,7 +230,7 @@ def test_a_run_that_still_goes_is_left_out_and_named(stored: StoredRuns, opened:
     assert f"Run {going} is still running" in view.messages.entries()[0].message.sentence
 
 
-def test_an_interrupted_run_is_compared_and_marked(stored: StoredRuns, opened: Open) -> None:
+def test_an_interrupted_run_is_compared_and_marked(stored: StoredRuns, opened: Open, qtbot: QtBot) -> None:
     done = stored.finished(("Plain", {"test": 1}), messages=300)
     [cut] = stored.queued(("Signed", {"test": 3}))
     stored.start(cut)
@@ -238,7 +238,8 @@ def test_an_interrupted_run_is_compared_and_marked(stored: StoredRuns, opened: O
     stored.end(cut, RunStatus.INTERRUPTED, "The computer went down.")
     view = opened([*done, cut])
     assert len(headings(view)) == 2
-    assert f"Run {cut}" in view.findings.text.toPlainText() and "interrupted" in view.findings.text.toPlainText()
+    qtbot.waitUntil(lambda: "interrupted" in view.findings.text.toPlainText())
+    assert f"Run {cut} of Signed is interrupted" in view.findings.text.toPlainText()
 
 
 def test_a_run_that_is_not_there_is_said(stored: StoredRuns, opened: Open) -> None:

@@ -19,11 +19,10 @@ from labconsole_ui.sidebyside.selection import Entry, Selection, baseline_of, co
 
 @dataclass(frozen=True)
 class Page:
-    """A selection with all that is shown of it. `told` are sentences for the operator on what was done to it."""
+    """A selection with its comparison. `told` are sentences for the operator on what was done to it."""
 
     selection: Selection
     comparison: Comparison | None
-    findings: tuple[Finding, ...] = ()
     told: tuple[str, ...] = ()
 
     @property
@@ -34,6 +33,14 @@ class Page:
     def entries(self) -> list[tuple[Entry, ...]]:
         """What each column stands for."""
         return [entries_of(column) for column in self.columns]
+
+
+@dataclass(frozen=True)
+class Beside:
+    """What stands beside a comparison: findings in words, and the sources' own tables that its runs fill."""
+
+    findings: tuple[Finding, ...]
+    tables: tuple[FilledTable, ...]
 
 
 class Composer:
@@ -66,16 +73,19 @@ class Composer:
             self._published = {column.name: column for table in self._tables for column in table.columns}
         return self._tables
 
-    def filled(self, page: Page) -> tuple[FilledTable, ...]:
-        """The sources' own tables, those of them that the page's runs fill; last of all, so the reader is let go.
-
-        Raises TrialError.
-        """
+    def beside(self, page: Page) -> Beside:
+        """What stands beside the page; it comes last, so the reader is let go. Raises TrialError."""
         self._reader.let_go()
+        if page.comparison is None:
+            return Beside((), ())
         groups = [column for column in page.columns if isinstance(column, RunGroup)]
         kinds = sorted({group.kind for group in groups})
         shapes = [shape for kind in kinds for shape in table_shapes(self._plugins, kind)]
-        return tuple(table for table in (fill(shape, groups, self._plugins) for shape in shapes) if table.filled)
+        filled = (fill(shape, groups, self._plugins) for shape in shapes)
+        return Beside(
+            findings(page.comparison, self._trial(page.columns[0].kind)),
+            tuple(table for table in filled if table.filled),
+        )
 
     def _known(self, selection: Selection) -> tuple[Selection, tuple[str, ...]]:
         """The selection with its runs read; without those that have not ended, as is told."""
@@ -115,9 +125,8 @@ class Composer:
         if selection.published:
             self.tables()
         columns = columns_of(selection, self._runs, self._published)
-        trial = self._trial(columns[0].kind)
-        comparison = compare(columns, trial, baseline=baseline_of(selection, columns))
-        return Page(selection, comparison, findings(comparison, trial), told)
+        comparison = compare(columns, self._trial(columns[0].kind), baseline=baseline_of(selection, columns))
+        return Page(selection, comparison, told)
 
     def _trial(self, kind: str) -> Trial[Any] | None:
         try:

@@ -24,7 +24,6 @@ from PySide6.QtWidgets import (
 
 from labconsole.analysis.comparison import Comparison
 from labconsole.analysis.published import PublishedTable
-from labconsole.analysis.table_shape import FilledTable
 from labconsole.plugin import Plugins
 from labconsole.report.comparison_csv import write_comparison
 from labconsole.store.reader import Reader
@@ -32,7 +31,7 @@ from labconsole_ui.background import Background
 from labconsole_ui.message_bar import Message, MessageBar, Tone
 from labconsole_ui.settings import WindowState
 from labconsole_ui.sidebyside.bars_pane import BarsPane
-from labconsole_ui.sidebyside.composing import Composer, Page
+from labconsole_ui.sidebyside.composing import Beside, Composer, Page
 from labconsole_ui.sidebyside.controls import ComparisonControls
 from labconsole_ui.sidebyside.curves_pane import CurvesPane
 from labconsole_ui.sidebyside.distribution_pane import DistributionPane
@@ -175,11 +174,10 @@ class SideBySideView(DropArea):
         self._offer_published()
         self.stack.setCurrentWidget(self.splitter if comparison is not None else self.empty)
         self._fill()
-        self.findings.show_findings(page.findings, comparison.notes if comparison is not None else ())
         self.bars.set_comparison(comparison)
         for pane in (self.curves, self.distribution):
             pane.set_columns(page.columns)
-        self._background.submit(partial(self._composer.filled, page), partial(self._take_filled, page), self._say)
+        self._background.submit(partial(self._composer.beside, page), partial(self._take_beside, page), self._say)
 
     def _fill(self) -> None:
         comparison = self._page.comparison
@@ -198,10 +196,11 @@ class SideBySideView(DropArea):
         self._tables = tables
         self._offer_published()
 
-    def _take_filled(self, page: Page, filled: tuple[FilledTable, ...]) -> None:
+    def _take_beside(self, page: Page, beside: Beside) -> None:
         if page is self._page:
-            self.shapes.set_tables(filled)
-            self.tabs.setTabVisible(self.tabs.indexOf(self.shapes), bool(filled))
+            self.findings.show_findings(beside.findings, page.comparison.notes if page.comparison is not None else ())
+            self.shapes.set_tables(beside.tables)
+            self.tabs.setTabVisible(self.tabs.indexOf(self.shapes), bool(beside.tables))
 
     def _offer_published(self) -> None:
         self.controls.published_menu.offer(self._tables, self._page.columns, self.selection.published)
