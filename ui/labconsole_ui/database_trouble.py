@@ -66,6 +66,9 @@ class DatabaseTrouble(QDialog):
         buttons.addStretch(1)
         for button in (self.quit_button, self.other_button, self.backup_button):
             buttons.addWidget(button)
+        first = self.backup_button if backup is not None else self.other_button
+        first.setDefault(True)
+        first.setFocus()
         layout = QVBoxLayout(self)
         layout.setContentsMargins(24, 20, 24, 20)
         layout.setSpacing(18)

@@ -303,6 +303,8 @@ class MainWindow(QMainWindow):
         page.demo_wanted.connect(self.run_demo)
         page.page_wanted.connect(self.show_page)
         page.run_wanted.connect(self.runs.open_run)
+        self.files.imported.connect(page.refresh)
+        self.history_view.changes.changed.connect(page.refresh)
         return page
 
     def _open_broken(self, name: str) -> None:

@@ -28,9 +28,11 @@ BUNDLE_SUFFIX = ".lcz"
 class RunFiles(QObject):
     """Asks for a place, works in the background, and says what became of it.
 
-    `compare_wanted` and `open_wanted` carry the runs of a bundle that the operator wants to see.
+    `imported` says that runs have come in; `compare_wanted` and `open_wanted` carry those that the operator wants to
+    see.
     """
 
+    imported = Signal()
     compare_wanted = Signal(list)
     open_wanted = Signal(list)
 
@@ -133,6 +135,7 @@ class RunFiles(QObject):
         self._messages.show_message(Message(Tone.GOOD, text, link=link))
 
     def _say_imported(self, result: ImportResult) -> None:
+        self.imported.emit()
         run_ids = list(result.imported)
         skipped = self.tr("Runs that this database had already: {0}.").format(len(result.skipped))
         if not run_ids:

@@ -112,11 +112,16 @@ def head_fields(fields: Sequence[Field[RunRow]]) -> list[Field[CampaignHead]]:
         translate("History", "Scenario"): Field(
             "", lambda head: head.title, strong=lambda head: True, tooltip=lambda head: f"{head.title} ({head.profile})"
         ),
-        translate("History", "Started"): Field("", lambda head: started_text(min(head.runs, key=lambda run: run.id))),
+        translate("History", "Started"): Field("", _first_start),
         translate("History", "Duration"): Field("", _duration_of_all, right=True),
         translate("History", "Profile"): Field("", lambda head: head.profile),
     }
     return [own.get(field.title, Field("", lambda head: "")) for field in fields]
+
+
+def _first_start(head: CampaignHead) -> str:
+    started = [run for run in head.runs if run.started is not None]
+    return started_text(min(started, key=lambda run: run.started or run.created)) if started else "–"
 
 
 def _duration_of_all(head: CampaignHead) -> str:
