@@ -87,6 +87,16 @@ def test_the_curves_of_all_columns_lie_over_each_other_in_one_colour_each(view: 
     assert title == "Plain" and "–" in value and value.endswith("msg/s"), "the median of the repeats, and their span"
 
 
+def test_curves_have_the_colour_of_their_column_wherever_it_stands(view: SideBySideView, qtbot: QtBot) -> None:
+    shown(view, view.curves, qtbot)
+    view.add_published(["swim-within-malaysia-medium/test-1"])
+    qtbot.waitUntil(lambda: len(view._page.columns) == 3)
+    view.move_column(2, -2)
+    plot = view.curves.plots["Throughput"]
+    qtbot.waitUntil(lambda: colours(plot) == [1] * RUNS + [2] * RUNS)
+    assert view.curves.legend.shown() == plot.legend.shown()
+
+
 def test_one_legend_serves_all_plots_of_a_pane_and_pictures_keep_it(
     view: SideBySideView, qtbot: QtBot, tmp_path: Path
 ) -> None:

@@ -31,16 +31,20 @@ class RowDelegate(QStyledItemDelegate):
     def __init__(self, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)
         self.theme = theme
+        self._fonts = {role: _table_font(theme, role) for role in FontRole}
+        self._heights = (self.metrics(FontRole.STRONG).height(), self.metrics(FontRole.CAPTION).height())
 
     def font(self, role: FontRole) -> QFont:
-        """Figures of equal width, as in all tables."""
-        font = self.theme.font(role)
-        font.setFeature(QFont.Tag("tnum"), 1)
-        return font
+        """Figures of equal width, as in all tables; made once, since every cell is painted with two of them."""
+        return self._fonts[role]
+
+    def metrics(self, role: FontRole) -> QFontMetrics:
+        """The measures of `font`."""
+        return QFontMetrics(self._fonts[role])
 
     def line_heights(self) -> tuple[int, int]:
         """Heights of the first line of a cell and of those beneath it."""
-        return QFontMetrics(self.font(FontRole.STRONG)).height(), QFontMetrics(self.font(FontRole.CAPTION)).height()
+        return self._heights
 
     def row(self, index: Index) -> Row:
         """The row that is painted."""
@@ -89,10 +93,10 @@ class TitleDelegate(RowDelegate):
         return 2 * ABOVE + first * len(self._title_lines(row, inner)) + further * len(self._about_lines(row, inner))
 
     def _title_lines(self, row: Row, width: int) -> list[str]:
-        return wrap(row.title, width, QFontMetrics(self.font(FontRole.BODY))).split("\n")
+        return wrap(row.title, width, self.metrics(FontRole.BODY)).split("\n")
 
     def _about_lines(self, row: Row, width: int) -> list[str]:
-        return wrap(row.about, width, QFontMetrics(self.font(FontRole.CAPTION))).split("\n")
+        return wrap(row.about, width, self.metrics(FontRole.CAPTION)).split("\n")
 
 
 class ValueDelegate(RowDelegate):
@@ -131,7 +135,7 @@ class ValueDelegate(RowDelegate):
 
     def least_width(self, rows: Sequence[Row], column: int) -> int:
         """How wide the column must be for its values and changes; long parameters are elided instead."""
-        strong, caption = QFontMetrics(self.font(FontRole.STRONG)), QFontMetrics(self.font(FontRole.CAPTION))
+        strong, caption = self.metrics(FontRole.STRONG), self.metrics(FontRole.CAPTION)
         widths = [0]
         for row in rows:
             if row.metric:
@@ -159,3 +163,9 @@ class ValueDelegate(RowDelegate):
         for place, line in enumerate(cell.change.split("\n")):
             beneath = QRect(area.left(), top.top() + first + place * further, area.width(), further)
             painter.drawText(beneath, _RIGHT, line)
+
+
+def _table_font(theme: Theme, role: FontRole) -> QFont:
+    font = theme.font(role)
+    font.setFeature(QFont.Tag("tnum"), 1)
+    return font
