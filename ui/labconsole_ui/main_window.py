@@ -45,6 +45,7 @@ from labconsole_ui.theme import ThemeMode
 DEMO_PROFILE = "demo"
 THEME_KEY = "window/theme"
 HISTORY_COLUMNS_KEY = "history/columns"
+HISTORY_GROUPED_KEY = "history/grouped"
 
 
 class MainWindow(QMainWindow):
@@ -234,6 +235,7 @@ class MainWindow(QMainWindow):
         """Keep layout and columns for the next start."""
         layout.remember(self, self.services.state, self.live_dock)
         self.services.state.keep(HISTORY_COLUMNS_KEY, self.history_view.columns_state())
+        self.services.state.keep(HISTORY_GROUPED_KEY, self.history_view.run_actions.group.isChecked())
         self.services.state.save()
 
     # Putting together
@@ -274,6 +276,7 @@ class MainWindow(QMainWindow):
         self._live_follows_width = layout.follows_width(services.state)
         self._laid_out_width = self.width()
         self.history_view.restore_columns(services.state.blob(HISTORY_COLUMNS_KEY))
+        self.history_view.run_actions.group.setChecked(services.state.flag(HISTORY_GROUPED_KEY, False))
 
     def _connect(self) -> None:
         bridge = self.services.bridge

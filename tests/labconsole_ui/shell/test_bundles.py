@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -13,8 +14,7 @@ from pytestqt.qtbot import QtBot
 from labconsole.store.store import Store
 from labconsole_ui.export_menu import ExportFormat
 from labconsole_ui.main_window import MainWindow
-
-from .campaigns import campaign
+from tests.labconsole_ui.views.conftest import StoredRuns
 
 
 def told(window: MainWindow) -> list[str]:
@@ -24,9 +24,8 @@ def told(window: MainWindow) -> list[str]:
 @pytest.fixture
 def bundle(qtbot: QtBot, window: MainWindow, tmp_path: Path) -> Path:
     """Runs 1 and 2, saved from the window."""
-    queue = window.services.bridge.queue
-    queue.submit(campaign("A", "B"))
-    qtbot.waitUntil(lambda: not queue.busy, timeout=30_000)
+    with closing(StoredRuns(window.services.database)) as runs:
+        runs.finished(("A", {"test": 1}), ("B", {"test": 2}), messages=50)
     window.files.export_to(ExportFormat.BUNDLE, [1, 2], tmp_path / "two")
     qtbot.waitUntil(lambda: f"Written: {tmp_path / 'two.lcz'}." in told(window), timeout=10_000)
     return tmp_path / "two.lcz"
@@ -67,8 +66,14 @@ def test_runs_that_are_there_already_are_skipped_and_what_is_no_bundle_is_refuse
     qtbot: QtBot, window: MainWindow, bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *_: (str(bundle), ""))
+    window.activateWindow()
+    qtbot.waitUntil(window.isActiveWindow)
     qtbot.keyClick(window, Qt.Key.Key_I, Qt.KeyboardModifier.ControlModifier)
-    qtbot.waitUntil(lambda: "Nothing new: Runs that this database had already: 2." in told(window), timeout=10_000)
+
+    def nothing_new() -> None:
+        assert "Nothing new: Runs that this database had already: 2." in told(window)
+
+    qtbot.waitUntil(nothing_new, timeout=10_000)
     broken = tmp_path / "broken.lcz"
     content = bytearray(bundle.read_bytes())
     content[len(content) // 2] ^= 1

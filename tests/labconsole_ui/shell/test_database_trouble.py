@@ -123,6 +123,8 @@ def test_another_database_is_opened_when_the_window_has_closed(
 ) -> None:
     other = home / "other.db"
     monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *_: (str(other), ""))
+    window.activateWindow()
+    qtbot.waitUntil(window.isActiveWindow)
     qtbot.keyClick(window, Qt.Key.Key_O, Qt.KeyboardModifier.ControlModifier)
     assert window.wanted_database == other
     assert not window.isVisible()

@@ -20,8 +20,10 @@ def test_layout_and_theme_are_remembered(services: Services, open_window: Callab
     window = open_window(services)
     window.live_dock.hide()
     window.set_theme(ThemeMode.DARK)
+    window.history_view.run_actions.group.trigger()
     window.remember()
     again = open_window(services)
+    assert again.history_view.model.grouped
     assert not again.live_dock.isVisible()
     assert services.state.text("window/theme") == "dark"
     again.reset_layout()

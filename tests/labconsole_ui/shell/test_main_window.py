@@ -97,7 +97,7 @@ def test_start_page_shows_the_latest_runs_as_they_stand(qtbot: QtBot, window: Ma
         return [line.text().split("   ·   ")[2] for line in lines]
 
     assert latest() == []
-    queue.submit(campaign("A", "B", loop="open", rate=100, count=100))
+    queue.submit(campaign("A", "B", loop="open", rate=100, count=40))
     qtbot.waitUntil(lambda: latest() == ["Waiting", "Running"], timeout=20_000)
     qtbot.waitUntil(lambda: latest() == ["Running", "Finished"], timeout=20_000)
     qtbot.waitUntil(lambda: latest() == ["Finished", "Finished"], timeout=20_000)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
 from pathlib import Path
 
 import psutil
@@ -19,6 +20,7 @@ from labconsole_ui.main_window import MainWindow
 from labconsole_ui.menus import bring_forward
 from labconsole_ui.message_bar import Message, Tone
 from tests.labconsole_amqp.embedded import serving
+from tests.labconsole_ui.views.conftest import StoredRuns
 
 from .campaigns import KIND, campaign, endless
 from .slot_watch import slots_watched
@@ -129,9 +131,8 @@ def test_parameters_of_a_run_fill_the_form(qtbot: QtBot, window: MainWindow) -> 
 def test_runs_are_exported_and_verified_from_the_history(
     qtbot: QtBot, window: MainWindow, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    queue = window.services.bridge.queue
-    queue.submit(campaign("A", "B"))
-    qtbot.waitUntil(lambda: not queue.busy, timeout=30_000)
+    with closing(StoredRuns(window.services.database)) as runs:
+        runs.finished(("A", {"test": 1}), ("B", {"test": 2}), messages=50)
     history = window.history_view
     bring_forward(window.history_dock)
     qtbot.waitUntil(lambda: [run.status.final for run in history.model.records()] == [True, True])
@@ -153,9 +154,8 @@ def test_runs_are_exported_and_verified_from_the_history(
 def test_an_export_that_cannot_be_written_is_said_in_a_sentence(
     qtbot: QtBot, window: MainWindow, tmp_path: Path
 ) -> None:
-    queue = window.services.bridge.queue
-    (run_id,) = queue.submit(campaign("A"))
-    qtbot.waitUntil(lambda: not queue.busy, timeout=30_000)
+    with closing(StoredRuns(window.services.database)) as runs:
+        (run_id,) = runs.finished(("A", {"test": 1}), messages=50)
     (tmp_path / "file").write_text("in the way", encoding="utf-8")
     window.files.export_to(ExportFormat.CSV, [run_id], tmp_path / "file" / "csv")
     qtbot.waitUntil(lambda: bool(told(window)), timeout=10_000)

@@ -73,6 +73,7 @@ def test_pages_are_shown_turned_and_zoomed(stored: StoredRuns, make: Make, qtbot
     count = len(pages.pages)
     assert count > 2 and pages.place.text() == f"1 of {count}"
     assert not pages.back_button.isEnabled()
+    qtbot.waitUntil(lambda: pages.area.verticalScrollBar().maximum() > 0)
     qtbot.mouseClick(pages.on_button, Qt.MouseButton.LeftButton)
     assert pages.place.text() == f"2 of {count}"
     assert not pages.area.horizontalScrollBar().isVisible(), "a page is as wide as the view"

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from PySide6.QtCore import QSize, Qt, QTimer
-from PySide6.QtGui import QImage
+from PySide6.QtGui import QCloseEvent, QImage
 from PySide6.QtWidgets import (
     QDialog,
     QFileDialog,
@@ -179,6 +179,16 @@ class ReportWindow(QDialog):
         sentence = " ".join([text.format(result.path, result.pages), *result.remarks])
         link: tuple[str, Callable[[], None]] = (self.tr("Open"), lambda: open_with_desktop(result.path))
         self.messages.show_message(Message(Tone.WARNING if result.remarks else Tone.GOOD, sentence, link=link))
+
+    def closeEvent(self, event: QCloseEvent) -> None:
+        """Not while the PDF is being made: that is cancelled in its own dialog."""
+        if self._jobs.dialogs:
+            event.ignore()
+            self.messages.show_message(Message(Tone.INFO, self.tr("The PDF is still being made: wait, or cancel it.")))
+
+    def reject(self) -> None:
+        """Escape closes as the button does."""
+        self.close()
 
     # Building
 
