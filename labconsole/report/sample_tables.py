@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from labconsole.plugin import Plugins
 from labconsole.store.records import RunDetail, StoredSeries
 from labconsole.store.samples import StoredSamples
-from labconsole.trial import DerivedTable
+from labconsole.trial import DerivedTable, TrialError
 
 Progress = Callable[[int, int], None]
 """Told rows written and rows in all, now and then; what it raises ends the export, which then leaves nothing."""
@@ -66,15 +66,18 @@ def sample_tables(detail: RunDetail, samples: StoredSamples, plugins: Plugins | 
     row = detail.row
     if plugins is None or row.kind not in plugins.kinds():
         return tables, ""
-    trial = plugins.trial(row.kind)
+    left_out = f"What {row.kind} derives from the samples is left out"
     try:
+        trial = plugins.trial(row.kind)
         parameters = trial.parameters.model_validate(dict(row.parameters))
+        return tables + [_of_trial(table) for table in trial.derived(parameters, samples, detail.events)], ""
+    except TrialError:
+        raise
     except ValidationError as error:
-        return tables, (
-            f"What {row.kind} derives from the samples: the run's parameters do not fit the installed version "
-            f"({error.error_count()} differences)."
-        )
-    return tables + [_of_trial(table) for table in trial.derived(parameters, samples, detail.events)], ""
+        count = error.error_count()
+        return tables, f"{left_out}: the run's parameters do not fit the installed version ({count} differences)."
+    except Exception as error:  # noqa: BLE001 - foreign code: what was recorded is exported all the same
+        return tables, f"{left_out}: {type(error).__name__}: {error}."
 
 
 def _recorded(of_name: list[StoredSeries], samples: StoredSamples) -> SampleTable:

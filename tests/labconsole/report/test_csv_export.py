@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import csv
 import tracemalloc
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from labconsole.engine.containment import this_process
+from labconsole.plugin import Plugin, Plugins
 from labconsole.report.csv_export import export_metrics, export_run, export_runs
 from labconsole.report.files import ExportError
 from labconsole.store.reader import Reader
 from labconsole.store.records import NewCampaign, NewScenario, RunStatus
 from labconsole.store.store import SampleChunk, Store
-from labconsole.trial import Series, TrialError
+from labconsole.trial import DerivedTable, Event, Parameters, Samples, Series, TrialError
 from tests.labconsole.report.conftest import MESSAGES, NOW
 
 
@@ -128,6 +130,32 @@ def test_several_runs_share_their_metrics_and_have_a_folder_each(
     assert [row[0] for row in table(tmp_path / "metrics.csv")[1:]] == [str(run) for run in runs for _ in range(2)]
     assert {path.parent.name for path in files[1:]} == {f"run-{run}" for run in runs}
     assert told == [(3, 6), (6, 6)]
+
+
+class FaultyTrial:
+    """Stands for a third party's trial that cannot cope with a run."""
+
+    parameters = Parameters
+
+    def derived(self, parameters: Parameters, samples: Samples, events: Sequence[Event]) -> tuple[DerivedTable, ...]:
+        raise KeyError("no such role")
+
+
+@pytest.mark.parametrize(
+    ("parameters", "reason"), [({}, "KeyError: 'no such role'"), ({"old": 1}, "do not fit the installed version")]
+)
+def test_what_a_trial_cannot_derive_is_left_out_and_said(
+    store: Store, reader: Reader, tmp_path: Path, parameters: dict[str, int], reason: str
+) -> None:
+    campaign = NewCampaign("demo", "Demo", "", 1, (NewScenario("s", "faulty", parameters),), ((0, 1),))
+    (run,) = store.add_campaign(campaign, this_process(), NOW)
+    store.append(run, [SampleChunk("sender", MESSAGES, 0, 1, {"sequence": np.arange(1), "latency": np.zeros(1)})])
+    store.run_ended(run, RunStatus.FINISHED, "", NOW)
+    faulty = Plugin(name="x", title="X", description="X", trials={"faulty": f"{__name__}:FaultyTrial"})
+    files = {path.name: table(path) for path in export_run(reader, run, tmp_path, Plugins((faulty,)))}
+    assert len(files["samples-messages.csv"]) == 2
+    (told,) = [row[1] for row in files["provenance.csv"] if row[0] == "left out"]
+    assert told.startswith("What faulty derives from the samples is left out") and reason in told
 
 
 def test_a_cancelled_export_leaves_nothing_new(reader: Reader, runs: list[int], tmp_path: Path) -> None:
