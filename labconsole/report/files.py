@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -31,6 +32,8 @@ def complete_file(path: Path) -> Iterator[Path]:
         made = [folder for folder in path.parents if not folder.exists()]
         path.parent.mkdir(parents=True, exist_ok=True)
         yield partial
+        with partial.open("r+b") as file:
+            os.fsync(file.fileno())  # a disk may find out only now that it is full
         partial.replace(path)
     except BaseException as error:
         with suppress(OSError):
