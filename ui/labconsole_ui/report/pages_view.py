@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QImage, QPainter, QPaintEvent, QPixmap, QResizeEvent
+from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtGui import QImage, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
@@ -21,6 +21,8 @@ from PySide6.QtWidgets import (
 from labconsole_ui.theme import Theme
 
 GAP = 16
+LEAST_SHARE = 0.6
+"""Pages shown smaller than this are scaled with all their pixels, which takes longer, so that lines stay lines."""
 ZOOM_STEP = 1.25
 ZOOM_RANGE = (0.5, 3.0)
 
@@ -30,19 +32,27 @@ class Page(QWidget):
 
     def __init__(self, image: QImage, number: int, parent: QWidget | None) -> None:
         super().__init__(parent)
-        self._pixmap = QPixmap.fromImage(image)
+        self._image = image
+        self._small = QImage()
         self.setAccessibleName(self.tr("Page {0}").format(number))
 
     def set_width(self, width: int) -> None:
         """Be so wide, and as high as the page's shape wants it."""
-        size = self._pixmap.size()
+        size = self._image.size()
         self.setFixedSize(width, round(width * size.height() / max(1, size.width())))
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """The page with a hairline around it."""
+        size = self.size() * self.devicePixelRatioF()
         painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform)
-        painter.drawPixmap(QRectF(self.rect()), self._pixmap, QRectF(self._pixmap.rect()))
+        if size.width() > LEAST_SHARE * self._image.width():
+            painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform)
+            painter.drawImage(self.rect(), self._image)
+        else:
+            if self._small.size() != size:
+                aspect, smooth = Qt.AspectRatioMode.IgnoreAspectRatio, Qt.TransformationMode.SmoothTransformation
+                self._small = self._image.scaled(size, aspect, smooth)
+            painter.drawImage(self.rect(), self._small)
         painter.setPen(self.palette().mid().color())
         painter.drawRect(self.rect().adjusted(0, 0, -1, -1))
 

@@ -39,6 +39,8 @@ from labconsole_ui.theme import FontRole
 from labconsole_ui.words import number_ranges
 
 PREVIEW_PPI = 130.0
+SHARPEST = 1.5
+"""Pages are made for so many pixels a point at most: more costs memory, and seconds."""
 QUIET_MS = 500
 """So long nothing is changed before the pages are made anew."""
 FORM_WIDTH = 320
@@ -85,9 +87,12 @@ class ReportWindow(QDialog):
         """Make the pages anew, in the background; what is asked for meanwhile overtakes it."""
         self._wanted += 1
         number, request, paper = self._wanted, self.form.request(), self.form.paper
+        ppi = PREVIEW_PPI * min(self.devicePixelRatioF(), SHARPEST)
         self.pages.set_busy(True)
         self._background.submit(
-            lambda: self._images(request, paper) if number == self._wanted else None, self._show_pages, self._refuse
+            lambda: self._images(request, paper, ppi) if number == self._wanted else None,
+            self._show_pages,
+            self._refuse,
         )
 
     def _choices(self) -> ReportChoices:
@@ -114,9 +119,9 @@ class ReportWindow(QDialog):
         with self._services.reader() as reader:
             return build_report(reader, self._services.plugins, request, progress)
 
-    def _images(self, request: ReportRequest, paper: Paper) -> list[QImage]:
+    def _images(self, request: ReportRequest, paper: Paper, ppi: float) -> list[QImage]:
         document = self._document(request)
-        return [QImage.fromData(page) for page in preview_pages(document, paper, PREVIEW_PPI)]
+        return [QImage.fromData(page) for page in preview_pages(document, paper, ppi)]
 
     def _show_pages(self, images: list[QImage] | None) -> None:
         if images is None:

@@ -203,8 +203,7 @@ class RunView(QWidget):
         if detail.verdicts:
             yield partial(self._fill, "verdicts", self.tr("Verdicts"), records.verdict_fields(), detail.verdicts)
         yield partial(self._fill, "events", self.tr("Events"), records.event_fields(loaded.begin_ns), detail.events)
-        if detail.sites:
-            yield partial(self._fill, "sites", self.tr("Sites"), _site_fields(detail.sites), _site_rows(detail.sites))
+        yield partial(self._show_kept, loaded)
         yield partial(
             self._fill,
             "provenance",
@@ -212,7 +211,8 @@ class RunView(QWidget):
             records.provenance_fields(),
             records.provenance_rows({"run": detail.row.uuid, "seed": detail.row.seed, **detail.provenance}),
         )
-        yield partial(self._show_kept, loaded)
+        if detail.sites:
+            yield partial(self._fill, "sites", self.tr("Sites"), _site_fields(detail.sites), _site_rows(detail.sites))
 
     def _fill(self, key: str, title: str, fields: list[Field[Any]], rows: Sequence[Any], empty: str = "") -> None:
         table = self.tables.get(key)
@@ -244,10 +244,10 @@ class RunView(QWidget):
     def _show_kept(self, loaded: LoadedRun) -> None:
         self.evidence.show_evidence(loaded.evidence)
         self.artefacts.show_artefacts(loaded.artefacts)
-        if loaded.artefacts and self.tabs.indexOf(self.artefacts) < 0:
-            self.tabs.addTab(self.artefacts, self.tr("Artefacts ({0})").format(len(loaded.artefacts)))
         if self.tabs.indexOf(self.evidence) < 0:
             self.tabs.addTab(self.evidence, self.tr("Evidence"))
+        if loaded.artefacts and self.tabs.indexOf(self.artefacts) < 0:
+            self.tabs.addTab(self.artefacts, self.tr("Artefacts ({0})").format(len(loaded.artefacts)))
 
     # Plots
 
