@@ -41,22 +41,23 @@ def curves(parameters: AmqpParameters, samples: Samples, events: Sequence[Event]
             counts, _ = np.histogram((times - zero_ns) / 1e9, edges)
             lines.append(Curve(title, "Throughput", "msg/s", middles, counts / width_s))
     times, latencies = latencies_ns(parameters, joined, events)
-    for title, fraction in (("p50", 0.5), ("p99", 0.99)):
-        t_s, values = _quantiles((times - zero_ns) / 1e9, latencies / 1e6, edges, fraction)
-        if len(values):
-            lines.append(Curve(title, "Latency", "ms", t_s, values))
+    t_s, quantiles = _quantiles((times - zero_ns) / 1e9, latencies / 1e6, edges, (0.5, 0.99))
+    if len(t_s):
+        lines += [
+            Curve(title, "Latency", "ms", t_s, values) for title, values in zip(("p50", "p99"), quantiles, strict=True)
+        ]
     return tuple(lines)
 
 
 def _quantiles(
-    t_s: NDArray[Any], values: NDArray[Any], edges: NDArray[np.float64], fraction: float
+    t_s: NDArray[Any], values: NDArray[Any], edges: NDArray[np.float64], fractions: Sequence[float]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The quantile of `values` in each interval that has any; `t_s` is ascending and ends with the last edge."""
+    """The middles of the intervals that have any of `values`, and a row of quantiles in them for each fraction.
+
+    `t_s` is ascending and ends with the last edge.
+    """
     cuts = np.append(np.searchsorted(t_s, edges[:-1]), len(t_s))
-    rows = [
-        ((edges[index] + edges[index + 1]) / 2, float(np.quantile(values[cuts[index] : cuts[index + 1]], fraction)))
-        for index in range(len(edges) - 1)
-        if cuts[index + 1] > cuts[index]
-    ]
-    table = np.array(rows, np.float64).reshape(-1, 2)
-    return table[:, 0], table[:, 1]
+    filled = [index for index in range(len(edges) - 1) if cuts[index + 1] > cuts[index]]
+    middles = np.array([(edges[index] + edges[index + 1]) / 2 for index in filled], np.float64)
+    quantiles = [np.quantile(values[cuts[index] : cuts[index + 1]], fractions) for index in filled]
+    return middles, np.array(quantiles, np.float64).reshape(-1, len(fractions)).T
