@@ -51,9 +51,6 @@ class Took(NamedTuple):
     clock: float
     cpu: float
 
-    def __add__(self, other: Took) -> Took:  # type: ignore[override]
-        return Took(self.clock + other.clock, self.cpu + other.cpu)
-
 
 def wait(app: QApplication, done: Callable[[], bool]) -> None:
     """Let the window work until `done`."""
@@ -92,6 +89,11 @@ def is_compared(view: SideBySideView) -> bool:
     return view.table_data is not None
 
 
+def has_findings(view: SideBySideView) -> bool:
+    """Whether the findings are there."""
+    return "against" in view.findings.plain_text()
+
+
 def pan(app: QApplication, plot: CurvePlot) -> None:
     """Zoom in and go along the plot by keyboard."""
     for key in (Qt.Key.Key_Plus, Qt.Key.Key_Plus, *([Qt.Key.Key_Right] * PANS)):
@@ -123,17 +125,20 @@ def main() -> int:
             since = Watch()
             view = SideBySideView(lambda: Reader(path), run_ids, plugins, theme)
             view.resize(1280, 800)
-            view.tabs.setCurrentWidget(view.curves)
             view.show()
             wait(app, partial(is_compared, view))
             table = since.read()
+            wait(app, partial(has_findings, view))
+            findings = since.read()
+            view.tabs.setCurrentWidget(view.curves)
             first, whole = until_drawn(app, view.curves)
             view.tabs.setCurrentWidget(view.distribution)
             spread_first, spread_whole = until_drawn(app, view.distribution)
             for name, took in (
-                ("table", table),
-                ("over time, a run of each column", table + first),
-                ("over time, all runs", table + whole),
+                ("opened, with table", table),
+                ("opened, with findings", findings),
+                ("over time, a run of each column", first),
+                ("over time, all runs", whole),
                 ("distribution, a run of each column", spread_first),
                 ("distribution, all runs", spread_whole),
             ):
