@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDropEvent, QResizeEvent
+from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDragMoveEvent, QDropEvent, QResizeEvent
 from PySide6.QtWidgets import QLabel, QWidget
 
 from labconsole_ui.run_mime import decode_runs
@@ -19,7 +19,7 @@ class DropArea(QWidget):
     def __init__(self, theme: Theme, parent: QWidget | None) -> None:
         super().__init__(parent)
         self.setAcceptDrops(True)
-        self._colours_of = theme
+        self._theme = theme
         self.drop_hint = QLabel(self)
         self.drop_hint.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.drop_hint.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
@@ -33,8 +33,8 @@ class DropArea(QWidget):
             return
         event.setDropAction(Qt.DropAction.CopyAction)
         event.accept()
-        colours = self._colours_of.colours
-        self.drop_hint.setFont(self._colours_of.font(FontRole.HEADING))
+        colours = self._theme.colours
+        self.drop_hint.setFont(self._theme.font(FontRole.HEADING))
         self.drop_hint.setStyleSheet(
             f"background: {colours.info_ground}; color: {colours.text}; border: 2px dashed {colours.link};"
             f"border-radius: {RADIUS}px;"
@@ -46,6 +46,10 @@ class DropArea(QWidget):
         )
         self.drop_hint.show()
         self.drop_hint.raise_()
+
+    def dragMoveEvent(self, event: QDragMoveEvent) -> None:
+        """Anywhere is good: what is no run was refused when it came in."""
+        event.accept()
 
     def dragLeaveEvent(self, event: QDragLeaveEvent) -> None:
         """They went away."""

@@ -75,7 +75,6 @@ class SideBySideView(DropArea):
         """`state` remembers how the width is shared between table and tabs."""
         super().__init__(theme, parent)
         self._state = state
-        self._theme = theme
         reader = KeptReader(reader_factory)
         self._composer = Composer(reader, plugins)
         self._samples = RunSamples(reader, plugins)
