@@ -159,7 +159,7 @@ def test_boxes_filter_too_and_one_button_clears_everything(view: HistoryView, qt
     assert shown(view) == [3]
     qtbot.keyClicks(view.filters.search, "plain")
     assert shown(view) == []
-    qtbot.mouseClick(view.clear_button, Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(view.empty.clear_button, Qt.MouseButton.LeftButton)
     assert shown(view) == [3, 2, 1]
 
 
@@ -397,8 +397,8 @@ def test_hidden_columns_and_widths_are_remembered(
 def test_without_runs_the_view_says_what_to_do(make: Callable[[StoredRuns], HistoryView], stored: StoredRuns) -> None:
     view = make(stored)
     assert view.stack.currentWidget() is view.empty
-    assert view.empty_label.text().startswith("No runs yet.")
-    assert not view.clear_button.isVisible()
+    assert view.empty.label.text().startswith("No runs yet.")
+    assert not view.empty.clear_button.isVisible()
 
 
 def test_two_thousand_runs_do_not_hold_up_the_window(

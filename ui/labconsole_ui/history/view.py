@@ -11,7 +11,6 @@ from PySide6.QtWidgets import (
     QLabel,
     QMenu,
     QMessageBox,
-    QPushButton,
     QStackedWidget,
     QVBoxLayout,
     QWidget,
@@ -25,8 +24,10 @@ from labconsole_ui.bridge import QueueBridge
 from labconsole_ui.history.actions import HistoryActions
 from labconsole_ui.history.changes import RunChanges
 from labconsole_ui.history.columns import Catalogue, column_of, column_widths, head_fields, hidden_at_first, run_fields
+from labconsole_ui.history.empty import EmptyHistory
 from labconsole_ui.history.filters import HistoryFilters
 from labconsole_ui.history.model import CampaignHead, Line, RunModel
+from labconsole_ui.history.selection import choose_rows, chosen_rows
 from labconsole_ui.history.source import History, RunSource
 from labconsole_ui.message_bar import Message, MessageBar, Tone
 from labconsole_ui.tables import DataTable
@@ -150,19 +151,17 @@ class HistoryView(QWidget):
     def _keeping_selection(self, change: Callable[[], None]) -> None:
         """Change what the model shows; what was chosen and in view stays so, as far as it is still there."""
         selection = self.table.selectionModel()
-        chosen = {_key(self.model.line(index.row())) for index in selection.selectedRows()}
+        chosen = {_key(self.model.line(row)) for row in chosen_rows(self.table)}
         current = self.table.currentIndex()
         current_key = _key(self.model.line(current.row())) if current.isValid() else None
         scrolled = self.table.verticalScrollBar().value()
         change()
-        flags = selection.SelectionFlag
         if chosen or current_key is not None:
-            for row, line in enumerate(self.model.lines()):
-                key = _key(line)
-                if key == current_key:
-                    selection.setCurrentIndex(self.model.index(row, current.column()), flags.NoUpdate)
-                if key in chosen:
-                    selection.select(self.model.index(row, 0), flags.Select | flags.Rows)
+            keys = [_key(line) for line in self.model.lines()]
+            if current_key in keys:
+                place = self.model.index(keys.index(current_key), current.column())
+                selection.setCurrentIndex(place, selection.SelectionFlag.NoUpdate)
+            choose_rows(self.table, [row for row, key in enumerate(keys) if key in chosen])
         self.table.verticalScrollBar().setValue(scrolled)
         self._update_state()
 
@@ -189,24 +188,14 @@ class HistoryView(QWidget):
             else self.tr("{0} of {1} runs").format(f"{shown:,}", f"{total:,}")
         )
         self.stack.setCurrentWidget(self.table if shown else self.empty)
-        if trash and not total:
-            text, clearable = self.tr("The trash is empty."), False
-        elif total:
-            text, clearable = self.tr("No run fits the filter."), True
-        elif self._catalogue is None:
-            text, clearable = self.tr("Reading the runs ..."), False
-        else:
-            text, clearable = self.tr("No runs yet. Start the demo from the first page, or a trial of your own."), False
-        self.empty_label.setText(text)
-        self.clear_button.setVisible(clearable)
+        self.empty.follow(read=self._catalogue is not None, total=total, trash=trash)
         self._update_actions()
 
     # Actions
 
     def selected(self) -> list[RunRow]:
         """The chosen runs, in the order of the table; with the line of a campaign all its runs."""
-        rows = sorted({index.row() for index in self.table.selectionModel().selectedRows()})
-        return list({run.id: run for row in rows for run in self.model.runs_at(row)}.values())
+        return list({run.id: run for row in chosen_rows(self.table) for run in self.model.runs_at(row)}.values())
 
     def _baseline_of(self, run: RunRow) -> RunRow | None:
         """The pinned baseline of the run's trial, if it is another run."""
@@ -218,8 +207,8 @@ class HistoryView(QWidget):
         self.run_actions.follow(self.selected(), trash=self.filters.trash, trashed=trashed, baseline=self._baseline_of)
 
     def _open(self) -> None:
-        rows = self.table.selectionModel().selectedRows()
-        head = self.model.line(rows[0].row()) if len(rows) == 1 else None
+        rows = chosen_rows(self.table)
+        head = self.model.line(rows[0]) if len(rows) == 1 else None
         if isinstance(head, CampaignHead):
             self._fold(head, not head.folded)
         elif runs := self.selected():
@@ -378,17 +367,8 @@ class HistoryView(QWidget):
         bar.addWidget(self.filters, 1)
         bar.addSpacing(6)
         bar.addWidget(self.count_label)
-        self.empty = QWidget(self)
-        self.empty_label = QLabel(self.empty)
-        self.empty_label.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self.empty_label.setProperty("muted", True)
-        self.clear_button = QPushButton(self.tr("Clear the filter"), self.empty)
-        self.clear_button.clicked.connect(self.filters.clear)
-        middle = QVBoxLayout(self.empty)
-        middle.addStretch(1)
-        middle.addWidget(self.empty_label)
-        middle.addWidget(self.clear_button, 0, Qt.AlignmentFlag.AlignCenter)
-        middle.addStretch(1)
+        self.empty = EmptyHistory(self)
+        self.empty.clear_button.clicked.connect(self.filters.clear)
         self.stack = QStackedWidget(self)
         self.stack.addWidget(self.table)
         self.stack.addWidget(self.empty)
