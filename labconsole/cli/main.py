@@ -11,6 +11,9 @@ from pathlib import Path
 from labconsole import __version__
 from labconsole.cli.exit_codes import BAD_USAGE, CANCELLED, FAILED
 
+_LONGEST_NUMBER = 18
+"""Digits that a run's number may have: the database holds no more."""
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code (`labconsole.cli.exit_codes`)."""
@@ -75,14 +78,18 @@ def _parser() -> argparse.ArgumentParser:
     history.set_defaults(command="labconsole.cli.runs:runs")
 
     show = commands.add_parser("show", parents=[database], help="show one run")
-    show.add_argument("run", type=int, metavar="RUN", help="number of the run")
+    show.add_argument("run", type=_run_number, metavar="RUN", help="number of the run")
     show.add_argument("--json", action="store_true", help="everything but the samples, as one JSON object")
     show.set_defaults(command="labconsole.cli.runs:show")
 
     compare = commands.add_parser("compare", parents=[database], help="put runs and published figures side by side")
-    compare.add_argument("run", type=int, nargs="+", metavar="RUN", help="numbers of the runs; repeats are one column")
+    compare.add_argument(
+        "run", type=_run_number, nargs="+", metavar="RUN", help="numbers of the runs; repeats are one column"
+    )
     compare.add_argument("--campaign", action="store_true", help="the whole campaign that the runs belong to")
-    compare.add_argument("--baseline", type=int, metavar="RUN", help="run whose column the others are compared with")
+    compare.add_argument(
+        "--baseline", type=_run_number, metavar="RUN", help="run whose column the others are compared with"
+    )
     compare.add_argument(
         "--published", action="append", default=[], metavar="NAME", help="published table, or one column of it"
     )
@@ -92,7 +99,7 @@ def _parser() -> argparse.ArgumentParser:
     compare.set_defaults(command="labconsole.cli.compare:compare_runs")
 
     export = commands.add_parser("export", parents=[database], help="write runs as CSV, Parquet or JSON")
-    export.add_argument("run", type=int, nargs="+", metavar="RUN", help="numbers of the runs")
+    export.add_argument("run", type=_run_number, nargs="+", metavar="RUN", help="numbers of the runs")
     export.add_argument("--campaign", action="store_true", help="the whole campaign that the runs belong to")
     export.add_argument("--csv", type=Path, metavar="DIR", help="everything as CSV: a folder for each of several runs")
     export.add_argument("--parquet", type=Path, metavar="DIR", help="the samples as Parquet files")
@@ -104,11 +111,11 @@ def _parser() -> argparse.ArgumentParser:
     report.set_defaults(command="labconsole.cli.report:report")
 
     verify = commands.add_parser("verify", parents=[database], help="check that runs are as they were sealed")
-    verify.add_argument("run", type=int, nargs="+", metavar="RUN", help="numbers of the runs")
+    verify.add_argument("run", type=_run_number, nargs="+", metavar="RUN", help="numbers of the runs")
     verify.set_defaults(command="labconsole.cli.evidence:verify_runs")
 
     bundle = commands.add_parser("bundle", parents=[database], help="write runs to one file, for another database")
-    bundle.add_argument("run", type=int, nargs="+", metavar="RUN", help="numbers of the runs")
+    bundle.add_argument("run", type=_run_number, nargs="+", metavar="RUN", help="numbers of the runs")
     bundle.add_argument("file", type=Path, metavar="FILE", help="bundle to be written (.lcz)")
     bundle.set_defaults(command="labconsole.cli.bundles:bundle")
 
@@ -124,15 +131,25 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _run_number(text: str) -> int:
+    if not (text.isdecimal() and len(text) <= _LONGEST_NUMBER and int(text)):
+        raise argparse.ArgumentTypeError(f"{text} is not the number of a run")
+    return int(text)
+
+
 def _add_report(report: argparse.ArgumentParser) -> None:
-    report.add_argument("run", type=int, nargs="+", metavar="RUN", help="numbers of the runs; repeats are one column")
+    report.add_argument(
+        "run", type=_run_number, nargs="+", metavar="RUN", help="numbers of the runs; repeats are one column"
+    )
     report.add_argument("--campaign", action="store_true", help="the whole campaign that the runs belong to")
     report.add_argument("--pdf", type=Path, metavar="FILE", help="PDF to be written")
     report.add_argument("--csv", type=Path, metavar="DIR", help="also the runs and their comparison as CSV")
     report.add_argument("--paper", choices=("a4", "letter"), default="a4", help="size of the pages (default: a4)")
     for name, what in (("title", "title"), ("author", "who prepared it"), ("place", "where the trial took place")):
         report.add_argument(f"--{name}", default="", metavar="TEXT", help=what)
-    report.add_argument("--baseline", type=int, metavar="RUN", help="run whose column the others are compared with")
+    report.add_argument(
+        "--baseline", type=_run_number, metavar="RUN", help="run whose column the others are compared with"
+    )
     report.add_argument(
         "--published", action="append", default=[], metavar="NAME", help="published table, or one column of it"
     )

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import errno
+import glob
 import os
 import secrets
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -12,6 +14,8 @@ from pathlib import Path
 from labconsole.trial import TrialError
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_ABANDONED_S = 3600.0
+"""A temporary file that nobody wrote to for so long was left by a process that was killed."""
 
 
 class ExportError(TrialError):
@@ -23,18 +27,23 @@ def complete_file(path: Path) -> Iterator[Path]:
     """Give a temporary path beside `path` (whose directory is made if needed); it is renamed when the block is left.
 
     Until then `path` is the old file, or none; if the block raises, it stays so, and the temporary file and directories
-    made for it are gone. On one `contextlib.ExitStack` several files become complete together.
-    Raises ExportError for what the operating system refuses.
+    made for it are gone, as are those that killed processes left for this file. A link is followed. On one
+    `contextlib.ExitStack` several files become complete together.
+    Raises ExportError for what the operating system refuses, and for a device, pipe or directory, which is not replaced.
     """
+    path = Path(os.path.realpath(path))
     partial = path.with_name(f".{path.name}.{secrets.token_hex(4)}.partial")
     made: list[Path] = []
     try:
+        if path.exists() and not path.is_file():
+            raise ExportError(f"{path} is no file and cannot be replaced by one: name another.")
         made = [folder for folder in path.parents if not folder.exists()]
         path.parent.mkdir(parents=True, exist_ok=True)
         yield partial
         with partial.open("r+b") as file:
             os.fsync(file.fileno())  # a disk may find out only now that it is full
         partial.replace(path)
+        _sweep(path)
     except BaseException as error:
         with suppress(OSError):
             partial.unlink(missing_ok=True)
@@ -43,6 +52,14 @@ def complete_file(path: Path) -> Iterator[Path]:
         if isinstance(error, OSError):
             raise _explained(path, error) from error
         raise
+
+
+def _sweep(path: Path) -> None:
+    """Remove the temporary files that killed processes left for `path`."""
+    for left in path.parent.glob(f".{glob.escape(path.name)}.{'[0-9a-f]' * 8}.partial"):
+        with suppress(OSError):
+            if time.time() - left.stat().st_mtime > _ABANDONED_S:
+                left.unlink()
 
 
 def _explained(path: Path, error: OSError) -> ExportError:

@@ -78,6 +78,8 @@ def test_a_run_for_people_shows_a_table_and_where_everything_lies(labconsole: Co
         (["run", "demo", "--repeat", "0"], "The number of repeats must be 1 or more, not 0."),
         (["run", "demo", "--repeat", "often"], "argument --repeat: invalid int value: 'often'"),
         (["trials", "amqp.mesaging"], "no trial is called amqp.mesaging; there are: amqp.messaging"),
+        (["compare", "9" * 19], f"argument RUN: {'9' * 19} is not the number of a run"),
+        (["verify", "1", "0"], "argument RUN: 0 is not the number of a run"),
         (["frobnicate"], "invalid choice: 'frobnicate'"),
         ([], "the following arguments are required: COMMAND"),
     ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -58,6 +59,39 @@ def test_rows_that_break_off_leave_the_old_file(tmp_path: Path) -> None:
 
 def test_a_target_that_is_a_directory_is_named(tmp_path: Path) -> None:
     (tmp_path / "t.csv").mkdir()
-    with pytest.raises(ExportError, match=r"t\.csv cannot be written \(Is a directory\)"):
+    with pytest.raises(ExportError, match=r"t\.csv is no file and cannot be replaced by one: name another\."):
         write_table(tmp_path / "t.csv", ["a"], [[1]])
     assert [entry.name for entry in tmp_path.iterdir()] == ["t.csv"]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="named pipes are files of POSIX")
+def test_devices_and_pipes_are_not_replaced(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(ExportError, match="pipe is no file and cannot be replaced by one"):
+        write_table(pipe, ["a"], [[1]])
+    assert pipe.is_fifo() and list(tmp_path.iterdir()) == [pipe]
+
+
+def test_a_link_stays_and_its_file_is_replaced(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    file = tmp_path / "elsewhere" / "t.csv"
+    file.touch()
+    link = tmp_path / "t.csv"
+    link.symlink_to(file)
+    write_table(link, ["a"], [[1]])
+    assert link.is_symlink() and file.read_bytes() == b"a\r\n1\r\n"
+    assert list(file.parent.iterdir()) == [file]
+
+
+def test_what_killed_writers_left_goes_with_the_next_file_of_that_name(tmp_path: Path) -> None:
+    abandoned, fresh, other = (
+        tmp_path / name
+        for name in (".t[1].csv.0123abcd.partial", ".t[1].csv.0123abce.partial", ".u.csv.0123abcd.partial")
+    )
+    for left in (abandoned, fresh, other):
+        left.touch()
+    for left in (abandoned, other):
+        os.utime(left, (0, 0))
+    path = write_table(tmp_path / "t[1].csv", ["a"], [[1]])
+    assert set(tmp_path.iterdir()) == {path, fresh, other}
