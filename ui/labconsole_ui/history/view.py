@@ -5,7 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from PySide6.QtCore import QByteArray, QEvent, QModelIndex, QObject, QPoint, Qt, QTimer, Signal, SignalInstance
+from PySide6.QtCore import (
+    QByteArray,
+    QEvent,
+    QItemSelectionModel,
+    QModelIndex,
+    QObject,
+    QPoint,
+    Qt,
+    QTimer,
+    Signal,
+    SignalInstance,
+)
 from PySide6.QtGui import QAction, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import (
     QLabel,
@@ -322,6 +333,8 @@ class HistoryView(QWidget):
         self.table.installEventFilter(self)
         self.table.selectionModel().selectionChanged.connect(self._update_actions)
         header = self.table.horizontalHeader()
+        # One of its own: for each column it would ask every selected row whether it can be selected, 100 ms with 2,000.
+        header.setSelectionModel(QItemSelectionModel(self.model, header))
         header.setSectionsMovable(True)
         header.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         header.customContextMenuRequested.connect(self._header_menu)
