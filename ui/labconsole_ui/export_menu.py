@@ -32,9 +32,9 @@ class ExportMenu(QMenu):
         self.setToolTipsVisible(True)
         theme.bind_icon(self, "export")
         titles = {
-            ExportFormat.CSV: self.tr("CSV, a table a file ..."),
-            ExportFormat.JSON: self.tr("JSON, all of a run ..."),
-            ExportFormat.PARQUET: self.tr("Parquet, the samples ..."),
+            ExportFormat.CSV: self.tr("CSV: a file for each table ..."),
+            ExportFormat.JSON: self.tr("JSON: a file for each run ..."),
+            ExportFormat.PARQUET: self.tr("Parquet: the samples ..."),
             ExportFormat.BUNDLE: self.tr("Bundle for another console (.lcz) ..."),
         }
         self.by_format: dict[ExportFormat, QAction] = {}
