@@ -158,6 +158,8 @@ def take_results(camera: Camera, window: MainWindow, repeats: list[int]) -> None
     report = window.findChildren(ReportWindow)[0]
     report.resize(window.size())
     camera.wait(lambda: report.save_button.isEnabled())
+    camera.settle(2.0)
+    report.pages.turn(1)
     camera.take("report", widget=report)
     report.close()
     window.runs.open_run(next(run for run in repeats if tests[run] == 3))
