@@ -29,7 +29,8 @@ def complete_file(path: Path) -> Iterator[Path]:
     Until then `path` is the old file, or none; if the block raises, it stays so, and the temporary file and directories
     made for it are gone, as are those that killed processes left for this file. A link is followed. On one
     `contextlib.ExitStack` several files become complete together.
-    Raises ExportError for what the operating system refuses, and for a device, pipe or directory, which is not replaced.
+    Raises ExportError for what the operating system refuses, and for a device, a pipe or a directory: a file replaces
+    files only.
     """
     path = Path(os.path.realpath(path))
     partial = path.with_name(f".{path.name}.{secrets.token_hex(4)}.partial")
