@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -31,8 +31,8 @@ class Change:
     """A cell against the baseline.
 
     `percent` is of the baseline (NaN where that is zero and the other is not); `interval` is that of the ratio (1.0: no
-    change). `p` is adjusted by Holm over all judged cells of the table, and None where nothing is judged. `note` says
-    in a few words why there is no interval, or no judgement ("" otherwise).
+    change). `p` is adjusted by Holm over all judged cells of the table, and None where nothing is judged. `notes` are
+    all reasons why there is no interval, or no judgement, in a few words each.
     """
 
     percent: float
@@ -40,7 +40,12 @@ class Change:
     interval: Interval | None
     p: float | None
     judgement: Judgement
-    note: str
+    notes: tuple[str, ...] = ()
+
+    @property
+    def note(self) -> str:
+        """All notes in one text; nothing where there is none."""
+        return "; ".join(self.notes)
 
 
 @dataclass(frozen=True)
@@ -62,14 +67,14 @@ def change(reference: Side, other: Side, direction: Direction) -> Change:
     percent = _percent(centre(reference.values), centre(other.values))
     found = ratio(reference.values, other.values, point=reference.published or other.published)
     if found is None:
-        return Change(percent, None, None, None, Judgement.NOT_JUDGED, "zeros: no ratio")
-    reason = _not_judged(reference, other, direction)
-    if reason or found.interval is None:
-        return Change(percent, found.value, found.interval, None, Judgement.NOT_JUDGED, reason)
+        return Change(percent, None, None, None, Judgement.NOT_JUDGED, ("zeros: no ratio",))
+    reasons = tuple(_not_judged(reference, other, direction))
+    if reasons or found.interval is None:
+        return Change(percent, found.value, found.interval, None, Judgement.NOT_JUDGED, reasons)
     judgement = Judgement.NO_CHANGE
     if not found.interval.holds(1.0):
         judgement = Judgement.BETTER if (found.value > 1) is (direction is Direction.HIGHER) else Judgement.WORSE
-    return Change(percent, found.value, found.interval, found.p, judgement, "")
+    return Change(percent, found.value, found.interval, found.p, judgement)
 
 
 def corrected(changes: Sequence[Change | None]) -> list[Change | None]:
@@ -84,7 +89,7 @@ def corrected(changes: Sequence[Change | None]) -> list[Change | None]:
 def _withstands(one: Change, p: float) -> Change:
     if one.judgement is Judgement.NO_CHANGE or p < 1 - LEVEL:
         return one
-    return replace(one, judgement=Judgement.NO_CHANGE, note=f"not significant after Holm's correction, p {p:.2g}")
+    return replace(one, judgement=Judgement.NO_CHANGE, notes=(f"not significant after Holm's correction, p {p:.2g}",))
 
 
 def _percent(reference: float, other: float) -> float:
@@ -93,20 +98,21 @@ def _percent(reference: float, other: float) -> float:
     return (other - reference) / abs(reference) * 100 if reference else math.nan
 
 
-def _not_judged(reference: Side, other: Side, direction: Direction) -> str:
-    """Why the change must not be judged, in a few words; nothing where it may be."""
+def _not_judged(reference: Side, other: Side, direction: Direction) -> Iterator[str]:
+    """Why the change must not be judged, in a few words each; nothing where it may be."""
     sides = (reference, other)
     measured = [side for side in sides if not side.published]
     if not measured:
-        return "published points: no interval"
-    if any(len(side.values) < 2 for side in measured):
-        return ONE_RUN
+        yield "published points: no interval"
+        return
+    fewest = min(len(side.values) for side in measured)
+    if fewest < 2:
+        yield ONE_RUN
     if reference.origins != other.origins or len(reference.origins) > 1:
-        return "different origins"
+        yield "different origins"
     if any(side.link_bound for side in sides):
-        return "link-bound"
-    if any(len(side.values) < ENOUGH_REPEATS for side in sides):
-        return FEW_REPEATS
+        yield "link-bound"
+    if 2 <= fewest < ENOUGH_REPEATS:
+        yield FEW_REPEATS
     if direction is Direction.NEUTRAL:
-        return "neither way is better"
-    return ""
+        yield "neither way is better"

@@ -26,10 +26,10 @@ def notes(columns: Sequence[Column], judged: int) -> tuple[str, ...]:
             for run in group.used
             if run.status is not RunStatus.FINISHED
         ]
-        if any(map(link_bound, group.used)):
-            told.append(f"{group.title} is link-bound ({link_share(group.used)}): its figures tell of the link.")
-        if any(map(beyond_link, group.used)):
-            told.append(f"{group.title} took {link_share(group.used)}: the link has another rate than was stated.")
+        if bound := list(filter(link_bound, group.used)):
+            told.append(f"{group.title} is link-bound ({link_share(bound)}): its figures tell of the link.")
+        if beyond := list(filter(beyond_link, group.used)):
+            told.append(f"{group.title} took {link_share(beyond)}: the link has another rate than was stated.")
     told += _warnings(groups)
     alone = [group for group in groups if group.repeats == 1]
     if alone:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from labconsole.analysis.caveats import link_bound, link_share
-from labconsole.analysis.change import Change, Judgement
+from labconsole.analysis.change import ONE_RUN, Change, Judgement
 from labconsole.analysis.comparison import Comparison, MetricLine, RunGroup, compare, counterpart
 from labconsole.analysis.contrasts import Pair, contrasts
 from labconsole.analysis.intervals import Interval
@@ -90,7 +90,8 @@ def _sentence(words: str, line: MetricLine, pair: Pair, change: Change, ratio: f
         said = f"{metric} is {'higher' if ratio > 1 else 'lower'} by {size}"
         behind = [] if size.interval is None else [f"95 % interval {_span(size.value, size.interval)}{size.unit}"]
     if interval is None:
-        return Finding(f"{words}: {said} ({runs}: no interval)", judged)
+        others = [note for note in change.notes if note != ONE_RUN]
+        return Finding(f"{words}: {said} ({'; '.join([f'{runs}: no interval', *others])})", judged)
     behind.append(runs)
     if change.note:
         behind.append(change.note if judged else f"not judged: {change.note}")
@@ -123,8 +124,9 @@ class _Size:
 
 def _link_bound(comparison: Comparison) -> Iterator[Finding]:
     for column in comparison.columns:
-        if isinstance(column, RunGroup) and any(map(link_bound, column.used)):
-            yield Finding(f"{column.title} is link-bound: {link_share(column.used)}", False)
+        bound = list(filter(link_bound, column.used)) if isinstance(column, RunGroup) else []
+        if bound:
+            yield Finding(f"{column.title} is link-bound: {link_share(bound)}", False)
 
 
 def _published(comparison: Comparison, trial: Trial[Any] | None) -> Iterator[Finding]:

@@ -120,6 +120,16 @@ def test_a_link_bound_column_is_told_with_its_link() -> None:
     assert "sealed is link-bound: 92 % of 2 Mbit/s" in told(runs)
 
 
+def test_all_that_forbids_a_judgement_stands_in_the_sentence() -> None:
+    bound = [run(2, "sealed", {"rate": 25, LINK_USE: 92.0}, parameters={**SCENARIOS["sealed"], LINK_RATE: 2.0})]
+    [alone, _] = told([run(1, "open", {"rate": 100}), *bound])
+    assert alone.endswith("lower by a factor 4.0 (one run each: no interval; link-bound)")
+    rare = run(3, "sealed", {"rate": 26, LINK_USE: 30.0}, parameters=bound[0].parameters)
+    [few, link] = told([*repeats(11, "open", "rate", QUICK), *bound, rare])
+    assert few.endswith("5 and 2 runs, not judged: link-bound; fewer than 5 repeats)")
+    assert link == "sealed is link-bound: 92 % of 2 Mbit/s", "the share of the run that is, not of all"
+
+
 def test_published_figures_are_counted_and_those_outside_are_named() -> None:
     cpu = "cpu{role=sender}"
     runs = [

@@ -184,10 +184,10 @@ def _remark(line: MetricLine, columns: Sequence[Column]) -> str:
     """What a reader of the line must know: its remark, and why cells have no interval or judgement."""
     titles: dict[str, list[str]] = {}
     for cell, column in zip(line.cells, columns, strict=True):
-        note = cell.change.note if cell.change is not None else ""
-        note = _HOLM if note.startswith(_HOLM) else note
-        if note and note not in line.remark and line.kind.direction is not Direction.NEUTRAL:
-            titles.setdefault(note, []).append(column.title)
+        for note in cell.change.notes if cell.change is not None else ():
+            short = _HOLM if note.startswith(_HOLM) else note
+            if short not in line.remark and line.kind.direction is not Direction.NEUTRAL:
+                titles.setdefault(short, []).append(column.title)
     compared = sum(cell.change is not None for cell in line.cells)
     notes = [note if len(named) == compared else f"{note} ({', '.join(named)})" for note, named in titles.items()]
     return "; ".join(part for part in (line.remark, *notes) if part)
