@@ -30,11 +30,15 @@ def zero_ns(events: Sequence[Event], samples: Samples) -> int:
 
 
 def resource_curves(samples: Samples, begin_ns: int) -> tuple[Curve, ...]:
-    """CPU and memory of each process over time."""
+    """CPU and memory of each process over time.
+
+    Without readings of no memory: they are of a process that had ended, but not yet been waited for.
+    """
     cpu, memory = [], []
     for role in samples.roles(RESOURCES):
         table = samples.table(RESOURCES, role)
-        t_s = (table["t_ns"] - begin_ns) / 1e9
-        cpu.append(Curve(role, "CPU, 100 % = one core", "%", t_s, table["cpu"].astype(float)))
-        memory.append(Curve(role, "Resident memory", "B", t_s, table["rss"].astype(float)))
+        alive = table["rss"] > 0
+        t_s = (table["t_ns"][alive] - begin_ns) / 1e9
+        cpu.append(Curve(role, "CPU, 100 % = one core", "%", t_s, table["cpu"][alive].astype(float)))
+        memory.append(Curve(role, "Resident memory", "B", t_s, table["rss"][alive].astype(float)))
     return (*cpu, *memory)
