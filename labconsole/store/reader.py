@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -220,7 +221,7 @@ class Reader:
         stored = schema.evidence.c
         with self.snapshot() as connection:
             row = connection.execute(select(stored.digest, stored.sealed).where(stored.run_id == run_id)).first()
-        return None if row is None else Evidence(row.digest.hex(), time_from_text(row.sealed))
+            return None if row is None else Evidence(row.digest.hex(), time_from_text(row.sealed))
 
     def baselines(self) -> dict[str, int]:
         """The pinned baseline of each kind of trial that has one, unless it lies in the trash: kind -> run id."""
@@ -344,6 +345,8 @@ def _labelled(rows: Sequence[Row[Any]]) -> dict[str, Metric]:
 
 
 def _metric(row: Row[Any]) -> Metric:
+    if not math.isfinite(row.value):
+        raise ValueError(f"metric {row.name} of run {row.run_id} is {row.value}")
     return Metric(
         row.name, row.value, row.unit, Direction(row.direction), row.samples, json.loads(row.labels), Origin(row.origin)
     )

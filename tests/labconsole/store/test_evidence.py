@@ -13,7 +13,7 @@ import pytest
 
 from labconsole.engine.containment import this_process
 from labconsole.store import edits
-from labconsole.store.errors import StoreError
+from labconsole.store.errors import DamagedDatabaseError, StoreError
 from labconsole.store.evidence import Verification, verify
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunStatus
@@ -57,6 +57,15 @@ def test_a_run_is_sealed_when_it_ends(store: Store, sealed: int, database: Path)
         evidence = reader.evidence(sealed)
     assert evidence is not None
     assert (evidence.digest, evidence.sealed) == (verification.digest_stored, verification.sealed)
+
+
+@pytest.mark.parametrize("damage", ["UPDATE metric SET value = 9e999", "UPDATE evidence SET sealed = 'yesterday'"])
+def test_figures_and_seals_that_say_nothing_are_damage(store: Store, sealed: int, database: Path, damage: str) -> None:
+    with closing(sqlite3.connect(database)) as raw, raw:
+        assert raw.execute(damage).rowcount == 1
+    with Reader(database) as reader, pytest.raises(DamagedDatabaseError):
+        reader.comparable([sealed])
+        reader.evidence(sealed)
 
 
 def test_the_digest_of_a_run_is_its_own(store: Store, new_runs: list[int], database: Path, now: datetime) -> None:
