@@ -38,7 +38,7 @@ def ecdf(values: ArrayLike, points: int = POINTS) -> Line:
     """
     if points < 8:
         raise ValueError(f"{points} points make no line: give 8 or more")
-    ordered = np.sort(np.asarray(values, np.float64))
+    ordered = _ascending(values)
     count = len(ordered)
     ranks = np.arange(count)
     if count > points:
@@ -57,7 +57,7 @@ def percentile_curve(values: ArrayLike, points: int = POINTS) -> Line:
     value is the percentile as the console's metrics have it (`numpy.quantile`, `inverted_cdf`). The line ends sooner
     where fewer than `ENOUGH_BEYOND` values would lie beyond (`caveats.thin`): it is empty up to as many values.
     """
-    ordered = np.sort(np.asarray(values, np.float64))
+    ordered = _ascending(values)
     count = len(ordered)
     if count <= ENOUGH_BEYOND:
         return np.empty(0), np.empty(0)
@@ -65,6 +65,12 @@ def percentile_curve(values: ArrayLike, points: int = POINTS) -> Line:
     # Of a whole number of values beyond, rounding errors must not take one away.
     ranks = count - np.floor(beyond * count * (1 + _ROUNDING)).astype(np.int64) - 1
     return 1 - beyond, ordered[np.maximum(ranks, 0)]
+
+
+def _ascending(values: ArrayLike) -> Array:
+    """The values sorted; those that are already are only looked through."""
+    array = np.asarray(values, np.float64)
+    return array if np.all(array[1:] >= array[:-1]) else np.sort(array)
 
 
 def load_distributions(reader: Reader, run_ids: Sequence[int], plugins: Plugins) -> tuple[Distribution, ...]:

@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from PySide6.QtCore import QCoreApplication, QRectF
 from PySide6.QtGui import QPainter
 
+from labconsole.analysis.distributions import LAST_PERCENTILE
 from labconsole_ui.plots.units import axis_unit
 
 TEXT_MARGIN = 15
 CLOCK_FROM_S = 600
 """Times beyond are written `min:s`."""
-LAST_PERCENTILE = 0.999
 EDGE = 1e-9
 """A tick so little beyond the end of its axis stands on it."""
 _PERCENTILES = (0.0, 0.5, 0.75, 0.9, 0.95, 0.99, 0.995, LAST_PERCENTILE)

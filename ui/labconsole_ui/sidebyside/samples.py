@@ -7,17 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from labconsole.analysis.caveats import ENOUGH_BEYOND
+from labconsole.analysis.distributions import ecdf, percentile_curve
 from labconsole.analysis.run_curves import load_curves
 from labconsole.analysis.stored_run import open_run
 from labconsole.plugin import Plugins
 from labconsole.trial import Curve
-from labconsole_ui.plots.axes import LAST_PERCENTILE
 from labconsole_ui.sidebyside.kept_reader import KeptReader
 
 Array = NDArray[np.float64]
-ECDF_POINTS = 4_000
-"""So many steps of an ECDF are drawn, beside every one of as many samples at both ends: finer than a 4K screen."""
 PERCENTILE_POINTS = 400
 
 
@@ -69,22 +66,6 @@ class RunSamples:
 
 def spread(title: str, unit: str, observed: Array) -> Spread:
     """ECDF and percentiles of `observed` (in any order, at least one)."""
-    values = np.sort(np.asarray(observed, dtype=np.float64))
-    count = len(values)
-    if count > 3 * ECDF_POINTS:
-        ranks = np.unique(
-            np.concatenate(
-                (
-                    np.arange(ECDF_POINTS),
-                    np.linspace(0, count - 1, ECDF_POINTS).astype(np.int64),
-                    np.arange(count - ECDF_POINTS, count),
-                )
-            )
-        )
-    else:
-        ranks = np.arange(count)
-    last = min(LAST_PERCENTILE, max(0.0, 1.0 - ENOUGH_BEYOND / count))
-    fractions = 1.0 - np.power(10.0, np.linspace(0.0, np.log10(1.0 - last), PERCENTILE_POINTS))
-    # numpy's default definition, as everywhere in the console, on values that are sorted already.
-    quantiles = np.interp(fractions * (count - 1), np.arange(count), values)
-    return Spread(title, unit, values[ranks], (ranks + 1) / count * 100.0, fractions, quantiles)
+    ascending = np.sort(observed)
+    values, shares = ecdf(ascending)
+    return Spread(title, unit, values, shares * 100.0, *percentile_curve(ascending, PERCENTILE_POINTS))
