@@ -121,6 +121,15 @@ def published_columns(plugins: Plugins, name: str) -> tuple[PublishedColumn, ...
     raise TrialError(f"There are no published figures {name}{nearest(name, (table.name for table in tables))}")
 
 
+def published_column(plugins: Plugins, name: str) -> PublishedColumn:
+    """The one column that `name` means. Raises TrialError for any other name, and for a table of several columns."""
+    columns = published_columns(plugins, name)
+    if len(columns) > 1:
+        there = ", ".join(column.name for column in columns)
+        raise TrialError(f"The published table {name} has several columns; name one of them: {there}.")
+    return columns[0]
+
+
 class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 

@@ -21,7 +21,7 @@ from labconsole.analysis.comparison import (
 )
 from labconsole.analysis.findings import findings
 from labconsole.analysis.intervals import Interval
-from labconsole.analysis.published import published_columns
+from labconsole.analysis.published import published_column, published_columns
 from labconsole.cli.comparison import print_comparison, print_parameters
 from labconsole.cli.exit_codes import FINISHED
 from labconsole.cli.opening import open_database
@@ -33,19 +33,26 @@ from labconsole.trial import Trial
 
 
 def compare_runs(arguments: argparse.Namespace) -> int:
-    """Compare the runs against the baseline; a baseline that is not among them becomes the first column."""
+    """Compare the runs against the baseline: one that is published, or not among them, becomes the first column."""
     plugins = Plugins.discover()
-    baseline: int | None = arguments.baseline
+    baseline: int | str | None = arguments.baseline
     published = {column.name: column for name in arguments.published for column in published_columns(plugins, name)}
+    against = {baseline: published_column(plugins, baseline)} if isinstance(baseline, str) else {}
     with open_database(arguments) as reader:
         run_ids = list(whole_campaign(reader, arguments.run) if arguments.campaign else dict.fromkeys(arguments.run))
-        if baseline is not None and baseline not in run_ids:
+        if isinstance(baseline, int) and baseline not in run_ids:
             run_ids.insert(0, baseline)
         runs = reader.comparable(run_ids)
     groups = single_runs(runs) if arguments.each else group_repeats(runs)
-    index = 0 if baseline is None else column_of_run(groups, baseline)
-    trial = plugins.trial(groups[index].kind) if groups[index].kind in plugins.kinds() else None
-    comparison = compare((*groups, *published.values()), trial, baseline=index)
+    columns: tuple[Column, ...] = (
+        *against.values(),
+        *groups,
+        *(column for column in published.values() if column.name not in against),
+    )
+    index = column_of_run(groups, baseline) if isinstance(baseline, int) else 0
+    kind = columns[index].kind
+    trial = plugins.trial(kind) if kind in plugins.kinds() else None
+    comparison = compare(columns, trial, baseline=index)
     if arguments.csv is not None:
         write_comparison(comparison, arguments.csv)
     if arguments.json:

@@ -88,7 +88,10 @@ def _parser() -> argparse.ArgumentParser:
     )
     compare.add_argument("--campaign", action="store_true", help="the whole campaign that the runs belong to")
     compare.add_argument(
-        "--baseline", type=_run_number, metavar="RUN", help="run whose column the others are compared with"
+        "--baseline",
+        type=_run_or_name,
+        metavar="RUN|NAME",
+        help="run, or published column, the others are compared with",
     )
     compare.add_argument(
         "--published", action="append", default=[], metavar="NAME", help="published table, or one column of it"
@@ -137,6 +140,11 @@ def _run_number(text: str) -> int:
     return int(text)
 
 
+def _run_or_name(text: str) -> int | str:
+    """The number of a run, or else the name of something published: none of those is a number."""
+    return _run_number(text) if text.isdecimal() else text
+
+
 def _add_report(report: argparse.ArgumentParser) -> None:
     report.add_argument(
         "run", type=_run_number, nargs="+", metavar="RUN", help="numbers of the runs; repeats are one column"
@@ -148,7 +156,10 @@ def _add_report(report: argparse.ArgumentParser) -> None:
     for name, what in (("title", "title"), ("author", "who prepared it"), ("place", "where the trial took place")):
         report.add_argument(f"--{name}", default="", metavar="TEXT", help=what)
     report.add_argument(
-        "--baseline", type=_run_number, metavar="RUN", help="run whose column the others are compared with"
+        "--baseline",
+        type=_run_or_name,
+        metavar="RUN|NAME",
+        help="run, or published column, the others are compared with",
     )
     report.add_argument(
         "--published", action="append", default=[], metavar="NAME", help="published table, or one column of it"

@@ -154,7 +154,9 @@ def _summary(material: Material) -> Iterator[Block]:
 
 def _results(material: Material) -> Iterator[Block]:
     alone = len(material.rows) == 1
-    tables = (run_table(material.measured, material.rows[0]),) if alone else comparison_tables(material.measured)
+    tables = [run_table(material.measured, material.rows[0])] if alone else []
+    if not alone or len(material.measured.columns) > 1:
+        tables += comparison_tables(material.measured)
     told = [table for table in tables if table.rows]
     yield from told
     if not told:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from labconsole.analysis.comparison import Comparison, RunGroup, column_of_run, compare, group_repeats
-from labconsole.analysis.published import published_columns
+from labconsole.analysis.published import published_column, published_columns
 from labconsole.plugin import Plugins
 from labconsole.report.request import ReportRequest
 from labconsole.store.reader import Reader
@@ -19,8 +19,9 @@ from labconsole.trial import Trial, TrialError
 class Material:
     """`rows` have all metrics, labelled ones too (`Reader.comparable`); `details` are of the same runs, in their order.
 
-    The columns of `measured` are the groups of repeats; `beside` has the published ones behind them, and is the same
-    where there are none. `trial` is that of the first run, None where it is not installed here.
+    The columns of `measured` are the groups of repeats, and behind them the baseline where that is a published column;
+    `beside` has all published ones behind them, and is the same where there are none. `trial` is that of the first run,
+    None where it is not installed here.
     """
 
     rows: tuple[RunRow, ...]
@@ -50,10 +51,13 @@ def read_material(reader: Reader, plugins: Plugins, request: ReportRequest) -> M
             raise TrialError(f"Run {row.id} is still {row.status.value}: make the report once it has ended.")
     groups = group_repeats(rows)
     named = [column for name in request.published for column in published_columns(plugins, name)]
-    kind, baseline = rows[0].kind, _baseline(groups, request.baseline)
+    asked = request.baseline
+    against = (published_column(plugins, asked),) if isinstance(asked, str) else ()
+    published = {column.name: column for column in (*against, *named)}.values()
+    baseline = len(groups) if isinstance(asked, str) else _baseline(groups, asked)
+    kind = rows[0].kind
     trial = plugins.trial(kind) if kind in plugins.kinds() else None
-    measured = compare(groups, trial, baseline=baseline)
-    published = {column.name: column for column in named}.values()
+    measured = compare((*groups, *against), trial, baseline=baseline)
     return Material(
         tuple(rows),
         tuple(reader.run(row.id) for row in rows),

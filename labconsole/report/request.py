@@ -23,13 +23,14 @@ class ReportKind(StrEnum):
 class ReportRequest:
     """A report on `run_ids`, in this order. Texts left empty are filled from the runs.
 
-    `baseline` is one of `run_ids` (its column is the baseline; None: the first column), `published` are names of
-    published tables or columns to stand beside the runs, `place` is where the trial took place.
+    `baseline` is one of `run_ids`, whose column is the baseline, or the name of a published column (None: the first
+    column), `published` are names of published tables or columns to stand beside the runs, `place` is where the trial
+    took place.
     """
 
     run_ids: tuple[int, ...]
     kind: ReportKind
-    baseline: int | None = None
+    baseline: int | str | None = None
     published: tuple[str, ...] = ()
     title: str = ""
     author: str = ""

@@ -131,11 +131,12 @@ def _comparison_table(comparison: Comparison, part: Sequence[int], index: int, o
 
 
 def column_head(comparison: Comparison, index: int, align: Align = Align.RIGHT) -> Head:
-    """A measured column's title, its repeats, and whether it is the baseline."""
+    """A column's title, its repeats or that it is published, and whether it is the baseline."""
     column = comparison.columns[index]
-    repeats = column.repeats if isinstance(column, RunGroup) else 0
-    runs = f"{repeats} {'run' if repeats == 1 else 'runs'}"
-    return Head(column.title, f"baseline, {runs}" if index == comparison.baseline else runs, align)
+    about = "published"
+    if isinstance(column, RunGroup):
+        about = f"{column.repeats} {'run' if column.repeats == 1 else 'runs'}"
+    return Head(column.title, f"baseline, {about}" if index == comparison.baseline else about, align)
 
 
 def _cell(cell: Cell) -> TextCell:

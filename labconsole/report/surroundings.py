@@ -51,8 +51,8 @@ _VERDICTS = "Verdicts, drawn from recorded evidence"
 def parameter_blocks(material: Material) -> Iterator[Block]:
     """What differs between the columns, what is changed from its default, and the rest, compactly."""
     yield from parameter_tables(material.measured)
-    groups = material.groups
-    differing = {line.name for line in material.measured.parameters if line.differs} if len(groups) > 1 else set()
+    groups, several = material.groups, len(material.measured.columns) > 1
+    differing = {line.name for line in material.measured.parameters if line.differs} if several else set()
     model = material.trial.parameters if material.trial is not None else None
     same = [value for value in describe_parameters(groups[0].parameters, model) if value.name not in differing]
     changed = [value for value in same if value.changed]
@@ -97,10 +97,12 @@ def verdict_tables(material: Material) -> list[Table]:
     names = dict.fromkeys(name for verdicts in columns for name in verdicts)
     tables = []
     for part in parts(material.measured) if names else ():
+        indices = [index for index in part if index < len(columns)]  # a published baseline, the last, has no verdicts
         rows = tuple(
-            (TextCell(name, Tone.STRONG), *(_counted(columns[index].get(name, [])) for index in part)) for name in names
+            (TextCell(name, Tone.STRONG), *(_counted(columns[index].get(name, [])) for index in indices))
+            for name in names
         )
-        columns_heads = (column_head(material.measured, index, Align.LEFT) for index in part)
+        columns_heads = (column_head(material.measured, index, Align.LEFT) for index in indices)
         tables.append(Table(_VERDICTS, (Head("Verdict", "", Align.LEFT, 1.5), *columns_heads), rows))
     return tables
 

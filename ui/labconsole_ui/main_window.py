@@ -139,12 +139,9 @@ class MainWindow(QMainWindow):
         self._demo_runs = self.launcher.run_profile(DEMO_PROFILE, at_once=True)
 
     def report_runs(self, run_ids: list[int], published: Sequence[str] = (), baseline: int | str | None = None) -> None:
-        """Open the report window for these runs; `published` and `baseline` are those of a comparison.
-
-        A report's baseline is always a run: for the name of a published column it is the pinned one, or the first.
-        """
+        """Open the report window for these runs; `published` and `baseline` are those of a comparison."""
         kind = ReportKind.RUN if len(run_ids) == 1 else ReportKind.COMPARISON
-        request = ReportRequest(tuple(run_ids), kind, baseline if isinstance(baseline, int) else None, tuple(published))
+        request = ReportRequest(tuple(run_ids), kind, baseline, tuple(published))
         ReportWindow(self.services, request, self).show()
 
     def set_theme(self, mode: ThemeMode) -> None:

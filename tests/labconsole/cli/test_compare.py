@@ -11,10 +11,14 @@ from typing import Any
 
 import pytest
 
+from labconsole.analysis.figures import format_difference
 from labconsole.cli.main import main
 from labconsole.engine.containment import this_process
 from labconsole.plugin import Plugins
 from labconsole.profile import campaign_of, load_profile
+from labconsole.report.building import build_report
+from labconsole.report.document import Table
+from labconsole.report.request import ReportKind, ReportRequest
 from labconsole.store.reader import Reader
 from labconsole.store.records import NewCampaign, NewScenario, RunStatus
 from labconsole.store.store import Store
@@ -132,6 +136,27 @@ def test_a_baseline_that_is_not_among_the_runs_becomes_the_first_column(filled: 
     assert "One run: no interval (all columns)." in found["notes"]
 
 
+def test_a_published_column_is_the_baseline_of_the_table_and_of_the_report(filled: Filled, compare: Compare) -> None:
+    run_ids, name = filled.campaign(2, 1, 3), f"{PUBLISHED}/test-3"
+    code, printed, _ = compare(*run_ids, "--baseline", name, "--published", PUBLISHED, "--json")
+    found = json.loads(printed)
+    assert (code, found["baseline"]) == (0, 0)
+    assert [column.get("published") for column in found["columns"][:3]] == [name, None, None]
+    assert [column.get("published") for column in found["columns"]].count(name) == 1
+    line = next(line for line in found["metrics"] if line["name"] == "throughput")
+    with Reader(filled.store.path) as reader:
+        request = ReportRequest(tuple(run_ids), ReportKind.COMPARISON, name)
+        sections = {
+            section.title: section.blocks for section in build_report(reader, Plugins.discover(), request).sections
+        }
+    [table] = sections["Results"]
+    assert isinstance(table, Table)
+    assert [head.detail for head in table.heads[1:]] == ["baseline, published", "2 runs", "2 runs"]
+    row = next(row for row in table.rows if row[0].text == line["title"])
+    assert row[2].details[-1][0] == format_difference(line["cells"][1]["change"]["percent"]).replace("-", "−")
+    assert "Beside published figures" in sections
+
+
 def test_json_and_csv_hold_what_the_table_shows(filled: Filled, compare: Compare, tmp_path: Path) -> None:
     run_ids = filled.campaign(5, 1, 3)
     code, printed, _ = compare(*run_ids, "--json", "--csv", tmp_path / "comparison.csv")
@@ -177,6 +202,8 @@ def test_runs_of_different_kinds_show_what_they_share(filled: Filled, compare: C
         ((1, 2), "Run 2 is still queued: compare it once it has ended, or leave it out."),
         ((1, "--published", "swim-within-malaysa-small"), "There are no published figures swim-within-malaysa-small"),
         ((1, "--published", "nothing"), PUBLISHED),
+        ((1, "--baseline", "nothing"), "There are no published figures nothing"),
+        ((1, "--baseline", PUBLISHED), f"{PUBLISHED} has several columns; name one of them: {PUBLISHED}/test-1, "),
     ],
 )
 def test_a_mistake_is_one_sentence(

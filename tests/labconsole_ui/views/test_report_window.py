@@ -44,7 +44,7 @@ def make(
     parent = QWidget()
     services = Services(stored.path, plugins, bridge, theme, state)
 
-    def window(*run_ids: int, baseline: int | None = None, published: tuple[str, ...] = ()) -> ReportWindow:
+    def window(*run_ids: int, baseline: int | str | None = None, published: tuple[str, ...] = ()) -> ReportWindow:
         kind = ReportKind.RUN if len(run_ids) == 1 else ReportKind.COMPARISON
         made = ReportWindow(services, ReportRequest(run_ids, kind, baseline, published), parent)
         made.show()
@@ -115,6 +115,17 @@ def test_what_is_chosen_changes_the_pages_and_is_remembered(
     assert pdf.read_bytes().startswith(b"%PDF")
     assert (state.text("report/author"), state.text("report/paper")) == ("A. Controller", "US Letter")
     assert make(run_ids[0]).form.author.text() == "A. Controller"
+
+
+def test_a_comparison_against_a_published_column_is_reported_so(stored: StoredRuns, make: Make, qtbot: QtBot) -> None:
+    run_ids = stored.finished(("Test 1", {"test": 1}), ("Test 3", {"test": 3}), messages=50)
+    table = "swim-within-malaysia-small"
+    form = make(*run_ids, baseline=f"{table}/test-3", published=(f"{table}/test-1", f"{table}/test-3")).form
+    assert form.baseline_box.count() == 4
+    assert form.baseline_box.currentText().startswith("Published: Test 3")
+    assert form.request().baseline == f"{table}/test-3"
+    form.baseline_box.setCurrentIndex(1)
+    assert form.request().baseline == run_ids[1]
 
 
 def test_a_report_is_signed_after_the_passphrase_was_asked_for(

@@ -18,7 +18,7 @@ from PySide6.QtWidgets import (
 )
 
 from labconsole.analysis.comparison import RunGroup
-from labconsole.analysis.published import PublishedTable
+from labconsole.analysis.published import PublishedColumn, PublishedTable
 from labconsole.report.pdf import Paper
 from labconsole.report.request import ReportKind, ReportRequest
 from labconsole_ui.report.file_line import FileLine
@@ -35,12 +35,14 @@ PUBLISHED_ROW = 28
 class ReportChoices:
     """What can be chosen for a report: columns that may be the baseline, and tables that may stand beside them.
 
-    `kind` and `baseline` are what the runs suggest.
+    `kind` and `baseline` are what was asked for, or else what the runs suggest; `against` are published columns that
+    may be the baseline too.
     """
 
     kind: ReportKind
-    baseline: int | None
+    baseline: int | str | None
     groups: tuple[RunGroup, ...]
+    against: tuple[PublishedColumn, ...]
     tables: tuple[PublishedTable, ...]
 
 
@@ -88,12 +90,16 @@ class ReportForm(QWidget):
     def offer(self, choices: ReportChoices) -> None:
         """Offer what the runs allow; what was asked for is chosen."""
         self.blockSignals(True)
-        several = len(choices.groups) > 1
+        several = len(choices.groups) + len(choices.against) > 1
         self.kind_box.setCurrentIndex(self.kind_box.findData(choices.kind))
         self._form.setRowVisible(self.kind_box, len(self._asked.run_ids) > 1)
         for group in choices.groups:
             self.baseline_box.addItem(group.title, group.runs[0].id)
             if any(run.id == choices.baseline for run in group.runs):
+                self.baseline_box.setCurrentIndex(self.baseline_box.count() - 1)
+        for column in choices.against:
+            self.baseline_box.addItem(self.tr("Published: {0}").format(column.title), column.name)
+            if column.name == choices.baseline:
                 self.baseline_box.setCurrentIndex(self.baseline_box.count() - 1)
         self._form.setRowVisible(self.baseline_box, several)
         for table in choices.tables:

@@ -20,7 +20,7 @@ from PySide6.QtWidgets import (
 )
 
 from labconsole.analysis.comparison import group_repeats
-from labconsole.analysis.published import published_tables
+from labconsole.analysis.published import published_columns, published_tables
 from labconsole.report.document import Document
 from labconsole.report.pdf import Paper, PdfResult, preview_pages, write_pdf
 from labconsole.report.request import ReportRequest, kind_for
@@ -104,7 +104,10 @@ class ReportWindow(QDialog):
         pinned = next((run.id for run in runs if run.pinned), None)
         kinds = {run.kind for run in runs}
         tables = tuple(table for table in published_tables(services.plugins) if table.kind in kinds)
-        return ReportChoices(kind, self._asked.baseline or pinned, group_repeats(runs), tables)
+        baseline = self._asked.baseline or pinned
+        names = (*self._asked.published, *((baseline,) if isinstance(baseline, str) else ()))
+        beside = {column.name: column for name in names for column in published_columns(services.plugins, name)}
+        return ReportChoices(kind, baseline, group_repeats(runs), tuple(beside.values()), tables)
 
     def _offer(self, choices: ReportChoices) -> None:
         self.form.offer(choices)
