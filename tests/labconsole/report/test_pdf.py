@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from io import BytesIO
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -166,6 +167,18 @@ def test_long_words_stay_on_the_page(document: Document, tmp_path: Path) -> None
         boxes = said("pdftotext", "-bbox", write_pdf(added, tmp_path / "report.pdf").path, "-")
         ends = [float(end) for end in re.findall(r'xMax="([\d.]+)"', boxes)]
         assert max(ends) < 595.28 - 22 / 25.4 * 72 + 1, "nothing reaches into the margin"
+
+
+def test_long_words_stay_in_their_column(document: Document, tmp_path: Path) -> None:
+    letters = "WXYZM"
+    heads = tuple(Head(letter * 60, "", Align.RIGHT) for letter in letters)
+    table = Table("Narrow", heads, (tuple(TextCell(letter.lower() * 60) for letter in letters),))
+    added = replace(document, sections=(Section("Added", (table,)),))
+    boxes = said("pdftotext", "-bbox", write_pdf(added, tmp_path / "report.pdf").path, "-")
+    found = re.findall(r'xMin="([\d.]+)" yMin="[\d.]+" xMax="([\d.]+)" yMax="[\d.]+">(\w)\3{3}', boxes)
+    spans = [[(float(low), float(high)) for low, high, first in found if first.upper() == letter] for letter in letters]
+    for left, right in pairwise(spans):
+        assert max(high for _, high in left) < min(low for low, _ in right)
 
 
 def test_what_is_longer_than_a_page_goes_on_on_the_next(document: Document, tmp_path: Path) -> None:
