@@ -31,6 +31,9 @@ def report(arguments: argparse.Namespace) -> int:
     if arguments.pdf is None and arguments.sign is not None:
         print("labconsole: only a PDF can be signed: name one with --pdf FILE.", file=sys.stderr)
         return BAD_USAGE
+    if arguments.sign is None and (arguments.certificate or arguments.passphrase_file or arguments.keyring_entry):
+        print("labconsole: nothing is signed without a key: name it with --sign KEY.", file=sys.stderr)
+        return BAD_USAGE
     plugins = Plugins.discover()
     try:
         sign = None if arguments.sign is None else _sign(arguments)
