@@ -208,14 +208,88 @@ def test_a_logarithmic_axis_reads_values_and_names_its_decades(qtbot: QtBot, the
     values = np.array([0.5, 1.0, 2.0, 50.0])
     plot.set_curves([PlotCurve("Plain", values, np.array([25.0, 50.0, 75.0, 100.0]))])
     plot.redraw()
-    low, high = plot.canvas.view.viewRange()[0]
-    assert low == pytest.approx(np.log10(0.5e-3))
-    assert [scale.tick_text(at) for at in scale.ticks(low, high, 700) if low <= at <= high] == [
-        *("500 µs", "1 ms", "2 ms", "5 ms", "10 ms", "20 ms", "50 ms"),
-    ]
+    assert plot.canvas.view.viewRange()[0][0] == pytest.approx(np.log10(0.5e-3))
+    assert tick_texts(plot, "bottom") == ["500 µs", "1 ms", "2 ms", "5 ms", "10 ms", "20 ms", "50 ms"]
+    plot.resize(320, 300)
+    assert tick_texts(plot, "bottom") == ["1 ms", "3 ms", "10 ms", "30 ms"], "texts that would touch are left out"
     for _ in range(60):
         qtbot.keyClick(plot, Qt.Key.Key_Right, Qt.KeyboardModifier.ShiftModifier)
     assert plot.readings() == [("Plain", "100 %")]
+
+
+def tick_texts(plot: CurvePlot, side: str) -> list[str]:
+    """The texts along an axis as it is seen."""
+    axis = plot.canvas.getAxis(side)
+    size = plot.canvas.view.width() if side == "bottom" else plot.canvas.view.height()
+    [(spacing, ticks)] = axis.tickValues(*axis.range, size)
+    return axis.tickStrings(ticks, 1.0, spacing)
+
+
+def test_small_values_beside_large_ones_are_told_apart_on_a_logarithmic_left_axis(qtbot: QtBot, theme: Theme) -> None:
+    plot = CurvePlot("Percentiles", "ms", PercentileScale(), theme, empty_text="")
+    qtbot.addWidget(plot)
+    plot.resize(700, 300)
+    plot.show()
+    plot.set_unit("ms", logarithmic=True)
+    fractions = np.array([0.0, 0.5, 0.9, 0.99])
+    plot.set_curves([*plot_curves(0.5), *plot_curves(500.0)])
+    plot.redraw()
+    low, high = plot.canvas.view.viewRange()[1]
+    assert low < np.log10(0.5e-3) and high > np.log10(1.0)
+    assert {"1 ms", "10 ms", "100 ms", "1 s"} <= set(tick_texts(plot, "left"))
+    qtbot.keyClick(plot, Qt.Key.Key_Home)
+    for _ in range(60):
+        qtbot.keyClick(plot, Qt.Key.Key_Left, Qt.KeyboardModifier.ShiftModifier)
+    assert plot.readings() == [("0.5 ms", "500 µs"), ("500.0 ms", "500 ms")]
+    plot.set_unit("%")
+    plot.set_curves([PlotCurve("Plain", fractions, np.array([0.0, 50.0, 90.0, 99.0]))])
+    plot.redraw()
+    assert plot.canvas.view.viewRange()[1][0] == 0.0, "back on a common axis"
+
+
+def plot_curves(first: float) -> list[PlotCurve]:
+    fractions = np.array([0.0, 0.5, 0.9, 0.99])
+    return [PlotCurve(f"{first} ms", fractions, first * np.array([1.0, 1.2, 1.5, 2.0]))]
+
+
+def test_points_without_a_line_are_dots(plot: TimePlot, theme: Theme) -> None:
+    """A run of 0.1 s has one point; a gap at both sides leaves one alone, too."""
+    nan = np.nan
+    plot.set_curves(
+        [
+            PlotCurve("Short", np.array([0.05]), np.array([30_000.0]), 0),
+            PlotCurve("Long", np.arange(8.0), np.array([5.0, nan, 7.0, 8.0, nan, nan, 9.0, nan]), 1),
+            PlotCurve("Brief", np.array([3.0, 3.004]), np.array([2.0, 3.0]), 2),
+        ]
+    )
+    plot.redraw()
+    factor = axis_unit("ms").factor
+    x, y = plot.canvas._dots.getData()
+    assert list(zip(x, (y / factor).round(6), strict=True)) == [
+        *[(0.05, 30_000.0), (0.0, 5.0), (6.0, 9.0), (3.0, 2.0), (3.004, 3.0)],
+    ]
+    image = plot.image().toImage()
+    assert has_colour(image, theme.series_colour(0)), "the only point of its curve is seen"
+    plot.set_curves([PlotCurve(str(colour), np.array([0.05]), np.array([30.0]), colour) for colour in (0, 1)])
+    plot.redraw()
+    image = plot.image().toImage()
+    assert has_colour(image, theme.series_colour(0)) and has_colour(image, theme.series_colour(1)), "both in one place"
+
+
+def test_the_crosshair_reads_nothing_of_a_run_that_has_ended(plot: TimePlot, qtbot: QtBot) -> None:
+    plot.set_curves(
+        [
+            PlotCurve("Short", np.array([0.05]), np.array([3.0])),
+            PlotCurve("Long", np.linspace(0, 2.6, 27), np.full(27, 5.0)),
+        ]
+    )
+    plot.show_whole()
+    plot.redraw()
+    qtbot.keyClick(plot, Qt.Key.Key_Right, Qt.KeyboardModifier.ShiftModifier)
+    assert plot.readings() == [("Long", "5 ms")]
+    for _ in range(50):
+        qtbot.keyClick(plot, Qt.Key.Key_Left, Qt.KeyboardModifier.ShiftModifier)
+    assert plot.readings() == [("Short", "3 ms"), ("Long", "5 ms")]
 
 
 def test_percentiles_stand_equally_far_apart() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,18 +12,24 @@ import numpy as np
 import pyqtgraph as pg  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 from PySide6.QtCore import QCoreApplication, QRectF
-from PySide6.QtGui import QPainter
+from PySide6.QtGui import QFont, QFontMetricsF, QPainter
 
 from labconsole.analysis.distributions import LAST_PERCENTILE
 from labconsole_ui.plots.units import axis_unit
 
 TEXT_MARGIN = 15
+TEXT_GAP = 6
+"""Least free room (px) between two texts of an axis."""
 CLOCK_FROM_S = 600
 """Times beyond are written `min:s`."""
+ROUND_VALUES_BELOW = 0.7
+"""Less than so many decades have round values as ticks."""
 EDGE = 1e-9
 """A tick so little beyond the end of its axis stands on it."""
 _PERCENTILES = (0.0, 0.5, 0.75, 0.9, 0.95, 0.99, 0.995, LAST_PERCENTILE)
-_DIGITS = (1.0, 2.0, 5.0)
+_FEW_PERCENTILES = (0.0, 0.5, 0.9, 0.99, LAST_PERCENTILE)
+_DIGITS = ((1.0, 2.0, 5.0), (1.0, 3.0), (1.0,))
+_MOST_ROUND = (6, 4, 2)
 
 Array = NDArray[np.float64]
 
@@ -91,20 +98,37 @@ class ValueAxis(GridAxis):
 
 
 class FixedAxis(GridAxis):
-    """An axis with ticks where its scale wants them."""
+    """An axis with ticks where its scale wants them: of its choices the first one whose texts do not touch."""
 
-    def __init__(self, scale: LogScale | PercentileScale) -> None:
-        super().__init__("bottom")
+    def __init__(self, scale: LogScale | PercentileScale, side: str = "bottom") -> None:
+        super().__init__(side)
         self._scale = scale
 
     def tickValues(self, minVal: float, maxVal: float, size: float) -> Any:  # noqa: N802, N803 - pyqtgraph's
         """The positions with a tick."""
         low, high = sorted((minVal, maxVal))
-        return [(0.0, [at for at in self._scale.ticks(low, high, size) if low - EDGE <= at <= high + EDGE])]
+        seen: list[float] = []
+        for choice in self._scale.ticks(low, high):
+            seen = [at for at in choice if low - EDGE <= at <= high + EDGE]
+            if self._fits(seen, size / (high - low)):
+                break
+        return [(0.0, seen)]
 
     def tickStrings(self, values: list[float], scale: float, spacing: float) -> list[str]:  # noqa: N802 - pyqtgraph's
         """The texts at the positions `values`."""
         return [self._scale.tick_text(value) for value in values]
+
+    def _fits(self, ticks: Sequence[float], pixels: float) -> bool:
+        """Whether no texts touch where a step of 1 is so many `pixels` long; `ticks` rise."""
+        metrics = QFontMetricsF(self.style["tickFont"] or QFont())
+        along = [
+            metrics.horizontalAdvance(self._scale.tick_text(at)) if self.orientation == "bottom" else metrics.height()
+            for at in ticks
+        ]
+        return all(
+            (after - before) * pixels >= (one + other) / 2 + TEXT_GAP
+            for before, after, one, other in zip(ticks, ticks[1:], along, along[1:], strict=False)
+        )
 
 
 class Scale(ABC):
@@ -114,6 +138,8 @@ class Scale(ABC):
     """Whether the whole plot begins at 0."""
     room = 0.0
     """Part of the width that is left free at the right, for the last number on the axis."""
+    ends = True
+    """Whether nothing is known of a curve beyond its ends."""
 
     @abstractmethod
     def axis(self) -> GridAxis:
@@ -163,17 +189,20 @@ class ValueScale(Scale):
 
 @dataclass(frozen=True)
 class LogScale(Scale):
-    """Positive values in `unit` on a logarithmic axis."""
+    """Positive values in `unit` on a logarithmic axis; what has been counted up to a value is known beyond it too."""
 
     title: str
     unit: str
     from_zero = False
     room = 0.03
+    ends = False
 
-    def axis(self) -> GridAxis:
-        axis = FixedAxis(self)
+    def axis(self, side: str = "bottom") -> GridAxis:
+        """The axis, at the bottom or at the left."""
+        axis = FixedAxis(self, side)
         axis.enableAutoSIPrefix(False)
         axis.setLabel(self.title)
+        axis.showLabel(bool(self.title))
         return axis
 
     def positions(self, x: Array) -> Array:
@@ -185,14 +214,17 @@ class LogScale(Scale):
     def text(self, position: float) -> str:
         return axis_unit(self.unit).text(10.0**position)
 
-    def ticks(self, low: float, high: float, size: float) -> list[float]:
-        """Powers of ten, with 2 and 5 between them where there is room, or round values in a part of a decade."""
-        decades = high - low
-        if decades < 0.7:
-            values = _round_values(10.0**low, 10.0**high)
-            return [math.log10(value) for value in values if value > 0]
-        digits = _DIGITS if size / decades > 120 else _DIGITS[:1]
-        return [power + math.log10(digit) for power in range(math.floor(low), math.ceil(high) + 1) for digit in digits]
+    def ticks(self, low: float, high: float) -> Iterator[list[float]]:
+        """Ever fewer ticks: powers of ten with numbers between them, and without, or round values in a part of one."""
+        if high - low < ROUND_VALUES_BELOW:
+            for most in _MOST_ROUND:
+                yield [math.log10(value) for value in _round_values(10.0**low, 10.0**high, most) if value > 0]
+            return
+        powers = range(math.floor(low), math.ceil(high) + 1)
+        for digits in _DIGITS:
+            yield [power + math.log10(digit) for power in powers for digit in digits]
+        for step in (2, 3, 6):
+            yield [float(power) for power in powers if power % step == 0]
 
     def tick_text(self, position: float) -> str:
         """`2 ms`."""
@@ -217,20 +249,20 @@ class PercentileScale(Scale):
         percent = 100.0 * (1.0 - 10.0**-position)
         return f"p{percent:.4g}" if percent < 99.9 else f"p{percent:.2f}".rstrip("0")
 
-    def ticks(self, low: float, high: float, size: float) -> list[float]:
-        """The percentiles that are known by name; fewer where there is no room."""
-        named = _PERCENTILES if size > 420 else tuple(q for q in _PERCENTILES if q not in (0.75, 0.95, 0.995))
-        return [-math.log10(1.0 - fraction) for fraction in named]
+    def ticks(self, low: float, high: float) -> Iterator[list[float]]:
+        """The percentiles that are known by name, and fewer of them."""
+        for named in (_PERCENTILES, _FEW_PERCENTILES):
+            yield [-math.log10(1.0 - fraction) for fraction in named]
 
     def tick_text(self, position: float) -> str:
         """`p99.9`."""
         return f"p{100.0 * (1.0 - 10.0**-position):.4g}"
 
 
-def _round_values(low: float, high: float) -> list[float]:
-    """Some three to six round values between `low` and `high`."""
-    step = 10.0 ** math.floor(math.log10(max(high - low, high * 1e-9) / 3))
-    step *= next(factor for factor in (1, 2, 5, 10) if (high - low) / (step * factor) <= 6)
+def _round_values(low: float, high: float, most: int) -> list[float]:
+    """Round values between `low` and `high`: up to `most`, and one."""
+    step = 10.0 ** math.floor(math.log10(max(high - low, high * 1e-9) / most))
+    step *= next(factor for factor in (1, 2, 5, 10) if (high - low) / (step * factor) <= most)
     first = math.ceil(low / step)
     return [step * number for number in range(first, math.floor(high / step) + 1)]
 

@@ -9,9 +9,9 @@ import numpy as np
 import pyqtgraph as pg  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 from PySide6.QtCore import QEvent, Qt, Signal
-from PySide6.QtGui import QPen, QResizeEvent
+from PySide6.QtGui import QBrush, QPen, QResizeEvent
 
-from labconsole_ui.plots.axes import Scale, ValueAxis
+from labconsole_ui.plots.axes import GridAxis, LogScale, Scale, ValueAxis
 from labconsole_ui.plots.units import AxisUnit
 from labconsole_ui.theme import FontRole, Theme
 
@@ -21,13 +21,20 @@ fine ones. Both at once would take 50 to 500 ms, and dense curves get neither.""
 FINE_SCREEN = 1.5
 
 
+DOT = 5
+"""Size (px) of a point that no line makes visible."""
+RING = 4
+"""So much larger (px) is a dot beneath another one in the same place."""
+
+
 class Drawn(NamedTuple):
-    """A curve as it is drawn: points, whether NaN interrupts them, and the index of its colour."""
+    """A curve as it is drawn: points, whether NaN interrupts them, the index of its colour, and which are dots."""
 
     x: NDArray[np.float64]
     y: NDArray[np.float64]
     gaps: bool
     colour: int
+    dots: NDArray[np.intp]
 
 
 class PlotViewBox(pg.ViewBox):  # type: ignore[misc]
@@ -68,6 +75,8 @@ class Canvas(pg.PlotWidget):  # type: ignore[misc]
         self._curves: list[Any] = []
         self._colours: list[int] = []
         self._sparse = True
+        self._dots = pg.ScatterPlotItem(pen=None)
+        self._dotted: list[tuple[float, float, int]] = []
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.setFrameShape(self.Shape.NoFrame)
         self.hideButtons()
@@ -75,11 +84,11 @@ class Canvas(pg.PlotWidget):  # type: ignore[misc]
         self.getPlotItem().layout.setContentsMargins(0, 7, 10, 0)
         self.view.disableAutoRange()
         self.view.setDefaultPadding(0)
-        self.getAxis("left").setStyle(autoExpandTextSpace=True)
         self.set_unit(unit)
         for name in ("bottom", "left"):
             self.getAxis(name).setZValue(-1)
         self.showGrid(x=True, y=True, alpha=1)
+        self.addItem(self._dots, ignoreBounds=True)
         self.crosshair = pg.InfiniteLine(angle=90, movable=False)
         self.crosshair.hide()
         self.addItem(self.crosshair, ignoreBounds=True)
@@ -87,19 +96,22 @@ class Canvas(pg.PlotWidget):  # type: ignore[misc]
         self.apply_theme()
 
     def set_unit(self, unit: AxisUnit) -> None:
-        """Label the values with `unit`."""
+        """Values in `unit` along the left axis."""
+        if not isinstance(self.getAxis("left"), ValueAxis):
+            self._set_axis("left", ValueAxis("left"))
         left = self.getAxis("left")
+        left.setStyle(autoExpandTextSpace=True)
         left.enableAutoSIPrefix(unit.prefixed)
         left.setLabel(units=unit.unit)
         left.showLabel(bool(unit.unit))
 
+    def set_logarithmic(self, unit: AxisUnit) -> None:
+        """Decimal logarithms of values in `unit` along the left axis."""
+        self._set_axis("left", LogScale("", unit.stored).axis("left"))
+
     def set_scale(self, scale: Scale) -> None:
         """Another horizontal axis."""
-        axis = scale.axis()
-        axis.setZValue(-1)
-        self.setAxisItems({"bottom": axis})
-        self.showGrid(x=True, y=True, alpha=1)
-        self.apply_theme()
+        self._set_axis("bottom", scale.axis())
 
     def draw(self, curves: Sequence[Drawn]) -> None:
         """Draw these curves."""
@@ -116,6 +128,10 @@ class Canvas(pg.PlotWidget):  # type: ignore[misc]
             curve.setData(drawn.x, drawn.y, connect="finite" if drawn.gaps else "all", skipFiniteCheck=True)
         for curve in self._curves[len(curves) :]:
             curve.setData(np.empty(0), np.empty(0))
+        dotted = [(drawn.x[index], drawn.y[index], drawn.colour) for drawn in curves for index in drawn.dots.tolist()]
+        if dotted != self._dotted:
+            self._dotted = dotted
+            self._paint_dots()
 
     def apply_theme(self) -> None:
         """Take the theme's colours and fonts."""
@@ -129,6 +145,7 @@ class Canvas(pg.PlotWidget):  # type: ignore[misc]
             axis.label.setFont(font)
         self.crosshair.setPen(pg.mkPen(self._theme.colour("muted"), width=1))
         self._paint_curves()
+        self._paint_dots()
 
     def resizeEvent(self, ev: QResizeEvent | None) -> None:
         """Tell what stands on the canvas."""
@@ -140,6 +157,12 @@ class Canvas(pg.PlotWidget):  # type: ignore[misc]
         super().leaveEvent(event)
         self.pointer_left.emit()
 
+    def _set_axis(self, side: str, axis: GridAxis) -> None:
+        axis.setZValue(-1)
+        self.setAxisItems({side: axis})
+        self.getPlotItem().updateGrid()
+        self.apply_theme()
+
     def _paint_curves(self) -> None:
         wide = self._sparse and self.devicePixelRatioF() >= FINE_SCREEN
         for curve, colour in zip(self._curves, self._colours, strict=False):
@@ -148,3 +171,20 @@ class Canvas(pg.PlotWidget):  # type: ignore[misc]
             pen = QPen(self._theme.series_colour(colour), 2 if wide else 1)
             pen.setCosmetic(True)
             curve.setPen(pen)
+
+    def _paint_dots(self) -> None:
+        """Dots of several colours in one place lie in each other like rings."""
+        beneath: dict[tuple[float, float], dict[int, None]] = {}
+        for x, y, colour in self._dotted:
+            beneath.setdefault((x, y), {})[colour] = None
+        dots = [
+            (place, colour, DOT + RING * (len(colours) - 1 - rank))
+            for place, colours in beneath.items()
+            for rank, colour in enumerate(colours)
+        ]
+        self._dots.setData(
+            [x for (x, _), _, _ in dots],
+            [y for (_, y), _, _ in dots],
+            size=[size for _, _, size in dots],
+            brush=[QBrush(self._theme.series_colour(colour)) for _, colour, _ in dots],
+        )

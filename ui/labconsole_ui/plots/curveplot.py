@@ -12,12 +12,18 @@ from PySide6.QtWidgets import QWidget
 
 from labconsole_ui.plots.axes import Scale
 from labconsole_ui.plots.canvas import Drawn
-from labconsole_ui.plots.reduce import CurveData
+from labconsole_ui.plots.reduce import CurveData, lone
 from labconsole_ui.plots.units import axis_unit
 from labconsole_ui.plots.xplot import XPlot
 from labconsole_ui.theme import Theme
 
 HEADROOM = 1.06
+LOG_ROOM, LEAST_LOG_ROOM = 0.04, 0.1
+"""Free room above and beneath on a logarithmic axis: part of its length, and decades."""
+LEAST_LINE = 3.0
+"""Shorter lines (px) are dots."""
+REACH = 0.02
+"""So far (part of the width) beyond the ends of a curve the crosshair still reads it."""
 NOTHING = np.empty(0)
 
 
@@ -42,6 +48,7 @@ class CurvePlot(XPlot):
     ) -> None:
         self._data: dict[str, list[CurveData]] = {}
         self._colours: dict[str, int] = {}
+        self._logarithmic = False
         super().__init__(title, unit, scale, theme, empty_text=empty_text, parent=parent)
         self.set_curves(())
 
@@ -53,7 +60,8 @@ class CurvePlot(XPlot):
         self._data = {}
         self._colours = {}
         for curve in curves:
-            data = CurveData(self._scale.positions(curve.x), curve.values * self._unit.factor)
+            values = curve.values * self._unit.factor
+            data = CurveData(self._scale.positions(curve.x), np.log10(values) if self._logarithmic else values)
             self._data.setdefault(curve.title, []).append(data)
             place = len(self._colours)
             self._colours.setdefault(curve.title, place if curve.colour is None else curve.colour)
@@ -70,11 +78,13 @@ class CurvePlot(XPlot):
             for data in parts
         )
 
-    def set_unit(self, unit: str) -> None:
-        """The unit of the curves that are set from now on."""
-        if unit != self._unit.stored:
-            self._unit = axis_unit(unit)
-            self.canvas.set_unit(self._unit)
+    def set_unit(self, unit: str, *, logarithmic: bool = False) -> None:
+        """The unit of the curves that are set from now on, and whether their values, all above 0, stand on a
+        logarithmic axis."""
+        if (unit, logarithmic) != (self._unit.stored, self._logarithmic):
+            self._unit, self._logarithmic = axis_unit(unit), logarithmic
+            self._whole_y = True
+            (self.canvas.set_logarithmic if logarithmic else self.canvas.set_unit)(self._unit)
 
     def redraw(self) -> None:
         """Reduce the curves to the part and width that is seen, and draw them."""
@@ -85,16 +95,17 @@ class CurvePlot(XPlot):
         else:
             low, high = view.viewRange()[0]
         bins = max(1, int(view.width()))
+        least = (high - low) / bins * LEAST_LINE
         drawn = []
-        top, bottom = 0.0, 0.0
+        ends: list[float] = []
         for title, parts in self._data.items():
             for data in parts:
                 x, y = (NOTHING, NOTHING) if title in self._hidden else data.reduced(low, high, bins)
-                drawn.append(Drawn(x, y, data.gaps, self._colours[title]))
+                drawn.append(Drawn(x, y, data.gaps, self._colours[title], lone(x, y, least)))
                 if len(y) and not (data.gaps and np.isnan(y).all()):
-                    top, bottom = max(top, float(np.nanmax(y))), min(bottom, float(np.nanmin(y)))
+                    ends += [float(np.nanmin(y)), float(np.nanmax(y))]
         if self._whole_y:
-            view.setYRange(bottom * HEADROOM, top * HEADROOM if top > bottom else bottom + 1.0, padding=0)
+            view.setYRange(*self._room_for(ends), padding=0)
         self.canvas.draw(drawn)
         self._update_crosshair()
 
@@ -102,9 +113,11 @@ class CurvePlot(XPlot):
         """(title, value with unit) of every shown curve at the crosshair; of repeats the median, and from to."""
         if self._crosshair_at is None:
             return []
+        low, high = self.canvas.view.viewRange()[0]
+        reach = (high - low) * REACH if self._scale.ends else np.inf
         readings = []
         for title, parts in self._data.items():
-            at = [data.value_at(self._crosshair_at) for data in parts] if title not in self._hidden else []
+            at = [data.value_at(self._crosshair_at, reach) for data in parts] if title not in self._hidden else []
             values = [value for value in at if value is not None]
             if values:
                 readings.append((title, self._reading(values)))
@@ -114,7 +127,18 @@ class CurvePlot(XPlot):
         """The index of the curve's colour."""
         return self._colours[title]
 
+    def _room_for(self, ends: Sequence[float]) -> tuple[float, float]:
+        """From where to where the left axis goes for values from and to these."""
+        if self._logarithmic:
+            low, high = min(ends, default=0.0), max(ends, default=1.0)
+            around = max((high - low) * LOG_ROOM, LEAST_LOG_ROOM)
+            return low - around, high + around
+        low, high = min([0.0, *ends]), max([0.0, *ends])
+        return low * HEADROOM, high * HEADROOM if high > low else low + 1.0
+
     def _reading(self, values: list[float]) -> str:
+        if self._logarithmic:
+            values = [10.0**value for value in values]
         if len(values) == 1:
             return self._unit.text(values[0])
         return self._unit.spread_text(statistics.median(values), min(values), max(values))

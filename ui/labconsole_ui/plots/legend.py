@@ -9,6 +9,7 @@ from PySide6.QtGui import QColor, QIcon, QPainter, QPixmap
 from PySide6.QtWidgets import QSizePolicy, QToolButton, QWidget
 
 from labconsole_ui.plots.flow import FlowLayout
+from labconsole_ui.plain_text import plain_tooltip
 from labconsole_ui.theme import FontRole, Theme
 
 SWATCH = QSize(12, 12)
@@ -70,7 +71,7 @@ class Legend(QWidget):
         button.setFont(self._theme.font(FontRole.CAPTION))
         button.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         button.setAccessibleName(self.tr("Show curve {0}").format(title))
-        button.setToolTip(self.tr("Show or hide {0}").format(title))
+        button.setToolTip(plain_tooltip(self.tr("Show or hide {0}").format(title)))
         button.clicked.connect(lambda checked, title=title: self.toggled.emit(title, checked))
         button.toggled.connect(self._paint)
         self._layout.addWidget(button)

@@ -6,6 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
+FEW = 3
+"""So many points in one place are drawn as dots; more of them make a line upright."""
 
 
 class CurveData:
@@ -43,11 +45,22 @@ class CurveData:
         drawn[1::2] = upper.reduceat(y, starts)
         return np.repeat(x[starts], 2), drawn
 
-    def value_at(self, x: float) -> float | None:
-        """The value of the point nearest to `x`, None without points or in a gap."""
-        if not len(self.x):
+    def value_at(self, x: float, reach: float) -> float | None:
+        """The value of the point nearest to `x`; None in a gap, and further than `reach` beyond the ends."""
+        if not len(self.x) or not self.x[0] - reach <= x <= self.x[-1] + reach:
             return None
         right = int(np.searchsorted(self.x, x))
         near = [index for index in (right - 1, right) if 0 <= index < len(self.x)]
         value = float(self.y[min(near, key=lambda index: abs(self.x[index] - x))])
         return None if np.isnan(value) else value
+
+
+def lone(x: Array, y: Array, least: float) -> NDArray[np.intp]:
+    """Indices of the points that no line makes visible: alone between gaps, or a few within less than `least` of x."""
+    there = np.concatenate(([False], ~np.isnan(y), [False]))
+    begins, ends = np.flatnonzero(there[1:] & ~there[:-1]), np.flatnonzero(there[:-1] & ~there[1:])
+    unseen = ends - begins <= FEW
+    unseen[unseen] = x[ends[unseen] - 1] - x[begins[unseen]] < least
+    return np.concatenate(
+        [np.arange(begin, end) for begin, end in zip(begins[unseen], ends[unseen], strict=True)] or [np.empty(0, int)]
+    )

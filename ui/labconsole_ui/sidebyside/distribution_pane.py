@@ -102,7 +102,9 @@ class DistributionPane(SamplesPane):
         title, unit, spreads = self._chosen()
         if self.percentiles is None:
             self.percentiles = self._new_plot("percentiles", unit, PercentileScale())
-        self.percentiles.set_unit(unit)
+        # As in the report: the small latencies of one column would lie flat beneath the large ones of another.
+        positive = all(one.values[0] > 0 for _, one in spreads)
+        self.percentiles.set_unit(unit, logarithmic=positive)
         self.percentiles.set_title(self.tr("{0}: percentiles").format(title))
         self.percentiles.set_curves(
             [PlotCurve(column.title, one.fractions, one.quantiles, column.colour) for column, one in spreads]
