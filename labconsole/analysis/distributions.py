@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from labconsole.analysis.caveats import ENOUGH_BEYOND
-from labconsole.analysis.stored_run import open_run
+from labconsole.analysis.stored_run import drawing, open_run
 from labconsole.plugin import Plugins
 from labconsole.store.reader import Reader
 from labconsole.trial import Distribution
@@ -84,6 +84,7 @@ def load_distributions(reader: Reader, run_ids: Sequence[int], plugins: Plugins)
         run = open_run(reader, run_id, plugins)
         if run.trial is None or not run.sampled:
             continue
-        for one in run.trial.distributions(run.parameters(run.trial), run.samples, run.detail.events):
-            found.setdefault((one.title, one.unit), []).append(one.values)
+        with drawing(run_id):
+            for one in run.trial.distributions(run.parameters(run.trial), run.samples, run.detail.events):
+                found.setdefault((one.title, one.unit), []).append(one.values)
     return tuple(Distribution(title, unit, np.concatenate(parts)) for (title, unit), parts in found.items())

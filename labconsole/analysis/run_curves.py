@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from labconsole.analysis.stored_run import RESOURCES, open_run
+from labconsole.analysis.stored_run import RESOURCES, drawing, open_run
 from labconsole.plugin import Plugins
 from labconsole.store.reader import Reader
 from labconsole.trial import Curve, Event, Samples
@@ -13,17 +13,19 @@ from labconsole.trial import Curve, Event, Samples
 def load_curves(reader: Reader, run_id: int, plugins: Plugins) -> tuple[Curve, ...]:
     """The trial's curves, then CPU and memory of each process. Raises TrialError."""
     run = open_run(reader, run_id, plugins)
-    resources = resource_curves(run.samples, zero_ns(run.detail.events, run.samples))
-    if run.trial is None or not run.sampled:
-        return resources
-    return run.trial.curves(run.parameters(run.trial), run.samples, run.detail.events) + resources
+    with drawing(run_id):
+        resources = resource_curves(run.samples, zero_ns(run.detail.events, run.samples))
+        if run.trial is None or not run.sampled:
+            return resources
+        return run.trial.curves(run.parameters(run.trial), run.samples, run.detail.events) + resources
 
 
 def zero_ns(events: Sequence[Event], samples: Samples) -> int:
     """T0 on the run's clock: as the trial's event `T0` has it, otherwise the first reading or event."""
     for event in events:
         if event.name == "T0":
-            return int(event.data.get("begin_ns", event.t_ns))
+            begin = event.data.get("begin_ns")
+            return begin if isinstance(begin, int) else event.t_ns
     readings = [samples.table(RESOURCES, role)["t_ns"] for role in samples.roles(RESOURCES)]
     firsts = [int(times[0]) for times in readings if len(times)] + [event.t_ns for event in events]
     return min(firsts, default=0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,6 +42,21 @@ class StoredRun:
                 f"Run {row.id} cannot be drawn: its parameters do not fit the installed version of the trial "
                 f"({error.error_count()} differences)."
             ) from error
+
+
+@contextmanager
+def drawing(run_id: int) -> Iterator[None]:
+    """Whatever fails inside becomes a TrialError: a trial may meet samples and events that it has not recorded itself,
+    such as those of a bundle from another version."""
+    try:
+        yield
+    except TrialError:
+        raise
+    except Exception as error:  # foreign code on foreign data
+        what = f"{type(error).__name__}: {error}"
+        raise TrialError(
+            f"Run {run_id} cannot be drawn: its samples are not what its trial expects ({what})."
+        ) from error
 
 
 def open_run(reader: Reader, run_id: int, plugins: Plugins) -> StoredRun:

@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QProgressDialog, QWidget
 from labconsole.trial import TrialError
 from labconsole_ui.background import Background
 from labconsole_ui.message_bar import Message, Tone
+from labconsole_ui.plain_text import plain_label
 
 Result = TypeVar("Result")
 PATIENCE_MS = 600
@@ -86,7 +87,8 @@ class LongJobs(QObject):
         self._count += 1
         number = self._count
         ticket = Ticket(partial(self._told.emit, number))
-        dialog = self._dialogs[number] = QProgressDialog(title, self.tr("Cancel"), 0, 0, self._window)
+        dialog = self._dialogs[number] = QProgressDialog("", self.tr("Cancel"), 0, 0, self._window)
+        dialog.setLabel(plain_label(title, dialog))
         dialog.setWindowTitle(title)
         dialog.setWindowModality(Qt.WindowModality.NonModal)
         dialog.setAutoReset(False)

@@ -18,6 +18,7 @@ from PySide6.QtGui import QColor, QIcon
 
 from labconsole.engine.queue import QueueItem, QueueState
 from labconsole_ui.bridge import QueueBridge
+from labconsole_ui.plain_text import plain_tooltip
 from labconsole_ui.theme import Theme
 from labconsole_ui.words import STATUS_ICONS, duration, fraction, item_name, rate_text, status_word
 
@@ -96,7 +97,7 @@ class QueueModel(QAbstractTableModel):
         if role == Qt.ItemDataRole.TextAlignmentRole:
             return _alignment(column)
         if role == Qt.ItemDataRole.ToolTipRole:
-            return item.reason or self._text(item, column)
+            return plain_tooltip(item.reason or self._text(item, column))
         if role == ITEM_ROLE:
             return item
         if role == FRACTION_ROLE:

@@ -27,6 +27,7 @@ from labconsole_ui.bridge import QueueBridge
 from labconsole_ui.guide_page import guide_path
 from labconsole_ui.icon_label import IconLabel
 from labconsole_ui.navigation import GUIDE, HELP
+from labconsole_ui.plain_text import plain_tooltip
 from labconsole_ui.scroll_page import ScrollPage
 from labconsole_ui.theme import FontRole, Theme
 from labconsole_ui.words import STATUS_ICONS, duration, item_name, status_word
@@ -248,7 +249,7 @@ class RecentRun(QToolButton):
         parts = [f"{run.id}", run.scenario, status_word(status), duration(run.duration_s)]
         self.setText("   ·   ".join(part for part in parts if part))
         self.setAccessibleName(self.tr("Run {0}").format(", ".join(part for part in parts if part)))
-        self.setToolTip(run.reason)
+        self.setToolTip(plain_tooltip(run.reason))
 
     def _open(self) -> None:
         self._wanted.emit(self._run_id)

@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QLabel, QProgressBar, QStatusBar, QToolButton
 from labconsole.engine.queue import QueueState
 from labconsole_ui.bridge import QueueBridge
 from labconsole_ui.icon_label import IconLabel
+from labconsole_ui.plain_text import plain_label
 from labconsole_ui.theme import FontRole, Theme
 from labconsole_ui.words import duration, fraction, item_name, rate_text
 
@@ -40,7 +41,7 @@ class ConsoleStatusBar(QStatusBar):
         self.notice_label = QLabel()
         self.notice_label.setProperty("tone", "warning")
         self.notice_label.hide()
-        path = QLabel(str(database))
+        path = plain_label(str(database))
         path.setProperty("muted", True)
         path.setToolTip(self.tr("Database of this window"))
         path.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)

@@ -16,6 +16,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from labconsole_ui.plain_text import plain_tooltip
 from labconsole_ui.theme import FontRole, Theme
 
 R = TypeVar("R")
@@ -116,7 +117,7 @@ class RecordModel(QAbstractTableModel, Generic[R]):
         if role == Qt.ItemDataRole.DisplayRole:
             return field.title
         if role == Qt.ItemDataRole.ToolTipRole:
-            return field.header_tooltip or None
+            return plain_tooltip(field.header_tooltip) or None
         if role == Qt.ItemDataRole.TextAlignmentRole:
             return _alignment(field)
         return None
@@ -237,7 +238,7 @@ def cell_answers(field: Field[R], theme: Theme) -> dict[int, Callable[[R], Any]]
     """What the cells of a column answer, by role: a painted cell is asked for eight roles, most of which it has not."""
 
     def tooltip(record: R) -> str | None:
-        return (field.tooltip or field.text)(record) or None
+        return plain_tooltip((field.tooltip or field.text)(record)) or None
 
     def colour(record: R) -> QColor | None:
         meaning = field.tone(record) if field.tone is not None else None

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from PySide6.QtCore import QTimer
 from PySide6.QtGui import QHideEvent, QResizeEvent, QShowEvent
-from PySide6.QtWidgets import QBoxLayout, QCheckBox, QHBoxLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QBoxLayout, QCheckBox, QHBoxLayout, QVBoxLayout, QWidget
 
 from labconsole.analysis.figures import format_duration, format_figure
 from labconsole.engine.protocol import LiveFrame
@@ -23,6 +23,7 @@ from labconsole_ui.bridge import QueueBridge
 from labconsole_ui.history.columns import key_metrics
 from labconsole_ui.live.figures import Figure, FigureTable
 from labconsole_ui.live.model import ChannelFigures, GrowingCurve, LiveRun
+from labconsole_ui.plain_text import plain_label
 from labconsole_ui.plots.curveplot import PlotCurve
 from labconsole_ui.plots.grid import PlotGrid
 from labconsole_ui.plots.timeplot import TimePlot
@@ -239,8 +240,8 @@ class LiveView(QWidget):
     # Building
 
     def _build(self) -> None:
-        self._title = QLabel(self)
-        self._note = QLabel(self)
+        self._title = plain_label("", self)
+        self._note = plain_label("", self)
         self._note.setProperty("muted", True)
         self._note.setWordWrap(True)
         self.off_box = QCheckBox(self.tr("No live plot"), self)

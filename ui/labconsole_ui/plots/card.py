@@ -22,7 +22,6 @@ from PySide6.QtWidgets import (
     QBoxLayout,
     QFileDialog,
     QFrame,
-    QLabel,
     QMenu,
     QMessageBox,
     QSizePolicy,
@@ -30,6 +29,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from labconsole_ui.plain_text import plain_label
 from labconsole_ui.plots.canvas import Canvas
 from labconsole_ui.plots.legend import Legend
 from labconsole_ui.plots.rendering import PlotPicture

@@ -18,6 +18,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from labconsole_ui.plain_text import plain_label
 from labconsole_ui.theme import Theme
 
 GAP = 16
@@ -77,7 +78,7 @@ class PagesView(QWidget):
         self._column.setSpacing(GAP)
         self._column.setAlignment(Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignTop)
         self.area.setWidget(holder)
-        self.note = QLabel(self)
+        self.note = plain_label("", self)
         self.note.setWordWrap(True)
         self.note.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.note.setMinimumHeight(80)

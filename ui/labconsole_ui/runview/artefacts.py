@@ -12,7 +12,6 @@ from PySide6.QtWidgets import (
     QDialogButtonBox,
     QFileDialog,
     QHBoxLayout,
-    QLabel,
     QPlainTextEdit,
     QPushButton,
     QVBoxLayout,
@@ -24,6 +23,7 @@ from labconsole.report.files import complete_file
 from labconsole.store.reader import Reader
 from labconsole.store.records import StoredArtefact
 from labconsole_ui.background import Background
+from labconsole_ui.plain_text import plain_label
 from labconsole_ui.tables import DataTable, Field, RecordModel
 from labconsole_ui.theme import Theme
 
@@ -50,7 +50,7 @@ class ArtefactPane(QWidget):
         self.save_button = QPushButton(self.tr("&Save as ..."), self)
         theme.bind_icon(self.save_button, "save")
         self.save_button.clicked.connect(self._save)
-        self.said = QLabel(self)
+        self.said = plain_label("", self)
         self.said.setWordWrap(True)
         self.said.setProperty("muted", True)
         buttons = QHBoxLayout()

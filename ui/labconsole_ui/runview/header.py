@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QLineEdit, QVBoxLayou
 from labconsole.analysis.caveats import caveats
 from labconsole.analysis.figures import format_duration
 from labconsole.store.records import RunRow, RunStatus
+from labconsole_ui.plain_text import plain_label
 from labconsole_ui.runview.buttons import RunButtons
 from labconsole_ui.runview.loading import LoadedRun
 from labconsole_ui.theme import FontRole, Theme
@@ -30,9 +31,9 @@ class RunHeader(QFrame):
         self._row: RunRow | None = None
         self.setProperty("card", True)
         self._icon = QLabel(self)
-        self.title = QLabel(self)
+        self.title = plain_label("", self)
         self.title.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self.facts = QLabel(self)
+        self.facts = plain_label("", self)
         self.facts.setProperty("muted", True)
         self.facts.setWordWrap(True)
         self.note = self._editor(self.tr("Note of this run"), self.tr("Add a note"))
@@ -117,7 +118,7 @@ class RunHeader(QFrame):
         frame.setProperty("message", tone)
         frame.setProperty("sentences", sentences)
         lines = sentences.split("\n")
-        label = QLabel("\n".join(f"•  {line}" for line in lines) if len(lines) > 1 else sentences, frame)
+        label = plain_label("\n".join(f"•  {line}" for line in lines) if len(lines) > 1 else sentences, frame)
         label.setFont(self._theme.font(FontRole.CAPTION))
         label.setWordWrap(True)
         label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)

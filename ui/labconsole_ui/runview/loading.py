@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from labconsole.analysis import run_curves
-from labconsole.analysis.stored_run import open_run
+from labconsole.analysis.stored_run import drawing, open_run
 from labconsole.plugin import Plugins
 from labconsole.store.reader import Reader
 from labconsole.store.records import Evidence, RunDetail, StoredArtefact
@@ -32,10 +32,12 @@ def load_run(reader_factory: Callable[[], Reader], run_id: int, plugins: Plugins
     with reader_factory() as reader:
         run = open_run(reader, run_id, plugins)
         baseline = reader.baselines().get(run.detail.row.kind)
+        with drawing(run_id):
+            begin_ns = run_curves.zero_ns(run.detail.events, run.samples)
         return LoadedRun(
             run.detail,
             run.trial,
-            run_curves.zero_ns(run.detail.events, run.samples),
+            begin_ns,
             tuple(reader.artefacts(run_id)),
             reader.evidence(run_id),
             None if baseline == run_id else baseline,

@@ -11,10 +11,11 @@ from typing import Any
 
 from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import QLabel, QProgressBar, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QProgressBar, QVBoxLayout, QWidget
 
 from labconsole.analysis.comparison import Column, RunGroup
 from labconsole_ui.background import Background
+from labconsole_ui.plain_text import plain_label
 from labconsole_ui.plots.curveplot import CurvePlot
 from labconsole_ui.plots.legend import Legend
 from labconsole_ui.sidebyside.samples import RunSamples
@@ -68,7 +69,7 @@ class SamplesPane(QWidget):
         self.progress.setTextVisible(False)
         self.progress.setAccessibleName(self.tr("Reading the samples"))
         self.progress.hide()
-        self.note = QLabel(self)
+        self.note = plain_label("", self)
         self.note.setProperty("muted", True)
         self.note.setWordWrap(True)
         self.note.setAlignment(Qt.AlignmentFlag.AlignCenter)
