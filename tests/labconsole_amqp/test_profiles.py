@@ -76,8 +76,9 @@ def test_the_source_s_resource_table_stands_in_the_profile() -> None:
 
 
 def test_the_demo_runs_all_four_tests(own_home: Path) -> None:
+    """With small counts: those of the profile run where the demo is started by clicks."""
     done = subprocess.run(
-        [sys.executable, "-m", "labconsole.cli.main", "run", "demo", "--json"],
+        [sys.executable, "-m", "labconsole.cli.main", "run", "demo", "--json", "--set", "count=500"],
         capture_output=True,
         env=os.environ,
         check=False,
