@@ -11,7 +11,7 @@ import stat
 import struct
 import zipfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,6 +39,7 @@ from labconsole.report.bundle_format import (
     run_member,
     series_member,
 )
+from labconsole.store.opening import scratch_database
 from labconsole.store.samples import StoredChunk
 from labconsole.store.sealing import digest
 from labconsole.store.store import ARTEFACT_LIMIT, Store
@@ -68,10 +69,7 @@ def import_bundle(database: Path, file: Path, progress: Progress | None = None) 
         contents = _Contents(bundle, file, progress or (lambda share: None))
         contents.check()
         with Store.open(database) as store, store.writer.transaction(durable=True) as connection:
-            try:
-                return contents.take_into(connection)
-            except IntegrityError as error:
-                raise BundleError(f"It contradicts itself: {error.orig}.") from error
+            return contents.take_into(connection)
 
 
 @contextmanager
@@ -104,7 +102,7 @@ class _Contents:
         self._manifest = parsed_manifest(self._content(MANIFEST, LARGEST_JSON))
 
     def check(self) -> None:
-        """Raise BundleError, ValueError or a fault of the zip file unless everything is as declared."""
+        """Raise BundleError, ValueError or a fault of the zip file unless everything is as declared and sealed."""
         manifest, expected = self._manifest, {MANIFEST}
         if len({entry.uuid for entry in manifest.runs}) != len(manifest.runs):
             raise BundleError("It holds a run twice.")
@@ -117,25 +115,37 @@ class _Contents:
             expected |= self._check_run(entry.uuid, rows)
         if foreign := self._members.keys() - expected:
             raise BundleError(f"It holds what does not belong into a bundle: {sorted(foreign)[0]!r}.")
+        with scratch_database() as connection:
+            self._take(connection, manifest.runs, self._take_rows)
 
     def take_into(self, connection: Connection) -> ImportResult:
-        """Insert the runs that the database does not have. Raises StoreError, IntegrityError and as `check` does."""
-        skipped = known_uuids(connection, [entry.uuid for entry in self._manifest.runs])
-        imported = []
-        for number, campaign in enumerate(self._manifest.campaigns):
-            entries = [entry for entry in self._manifest.runs if entry.campaign == number and entry.uuid not in skipped]
-            if not entries:
-                continue
-            repeats = [(entry.scenario, self._rows(entry.uuid).run.repeat) for entry in entries]
-            used = {entry.scenario for entry in entries}
-            scenarios = {row.position: row.model_dump() for row in campaign.scenarios if row.position in used}
-            placed = place_campaign(connection, campaign.row.model_dump(), scenarios, repeats)
-            imported += [self._take_run(connection, placed[entry.scenario], entry.uuid) for entry in entries]
-        return ImportResult(
-            tuple(imported), tuple(entry.uuid for entry in self._manifest.runs if entry.uuid in skipped)
-        )
+        """Insert the runs that the database does not have. Raises StoreError and as `check` does."""
+        runs = self._manifest.runs
+        skipped = known_uuids(connection, [entry.uuid for entry in runs])
+        imported = self._take(connection, [entry for entry in runs if entry.uuid not in skipped], self._take_run)
+        return ImportResult(tuple(imported), tuple(entry.uuid for entry in runs if entry.uuid in skipped))
 
-    def _take_run(self, connection: Connection, scenario_id: int, uuid: str) -> int:
+    def _take(
+        self, connection: Connection, runs: Sequence[RunEntry], take: Callable[[Connection, int, str], int]
+    ) -> list[int]:
+        """Insert these runs, each by `take`, which gets the id of its scenario; returns what that does."""
+        taken = []
+        try:
+            for number, campaign in enumerate(self._manifest.campaigns):
+                entries = [entry for entry in runs if entry.campaign == number]
+                if not entries:
+                    continue
+                repeats = [(entry.scenario, self._rows(entry.uuid).run.repeat) for entry in entries]
+                used = {entry.scenario for entry in entries}
+                scenarios = {row.position: row.model_dump() for row in campaign.scenarios if row.position in used}
+                placed = place_campaign(connection, campaign.row.model_dump(), scenarios, repeats)
+                taken += [take(connection, placed[entry.scenario], entry.uuid) for entry in entries]
+        except IntegrityError as error:
+            raise BundleError(f"It contradicts itself: {error.orig}.") from error
+        return taken
+
+    def _take_rows(self, connection: Connection, scenario_id: int, uuid: str) -> int:
+        """Insert a run but its samples, if it is as it was sealed."""
         rows = self._rows(uuid)
 
         def content(name: str) -> bytes:
@@ -144,7 +154,11 @@ class _Contents:
         run_id = insert_run(connection, scenario_id, rows.model_dump(), content)
         if digest(connection, run_id).hex() != rows.evidence[0].digest:
             raise BundleError(f"Run {uuid} in it is not as it was sealed.")
-        for number, series in enumerate(rows.series):
+        return run_id
+
+    def _take_run(self, connection: Connection, scenario_id: int, uuid: str) -> int:
+        run_id = self._take_rows(connection, scenario_id, uuid)
+        for number, series in enumerate(self._rows(uuid).series):
             with self._open(series_member(uuid, number)) as member:
                 insert_chunks(connection, run_id, series.name, series.role, self._told(member, uuid, series))
         return run_id

@@ -6,7 +6,8 @@ A database is never opened with `open()`: closing any descriptor of a file drops
 from __future__ import annotations
 
 import sqlite3
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
@@ -49,6 +50,15 @@ def core_connection(raw: sqlite3.Connection, begin: str) -> Connection:
         connection.exec_driver_sql(begin)
 
     return engine.connect()
+
+
+@contextmanager
+def scratch_database() -> Iterator[Connection]:
+    """An empty run database in memory, for as long as the block takes."""
+    raw = sqlite3.connect(":memory:", isolation_level=None)
+    with closing(raw), closing(core_connection(raw, "BEGIN")) as connection, connection.begin():
+        metadata.create_all(connection, checkfirst=False)
+        yield connection
 
 
 def checked_version(raw: sqlite3.Connection, path: Path) -> int:

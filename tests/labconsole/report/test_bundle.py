@@ -352,8 +352,6 @@ def refused(other: Path, tmp_path: Path) -> Iterator[Callable[[Path, str], None]
         with pytest.raises(BundleError, match=sentence) as caught:
             import_bundle(tmp_path / "new.db", file)
         assert str(caught.value).startswith(f"{file} is not taken in, and nothing was changed.")
-        if (tmp_path / "new.db").exists():
-            assert set(counts(tmp_path / "new.db").values()) == {0}
         with pytest.raises(BundleError):
             import_bundle(other, file)
 
@@ -361,7 +359,7 @@ def refused(other: Path, tmp_path: Path) -> Iterator[Callable[[Path, str], None]
     before, names = counts(other), {path.name for path in tmp_path.iterdir()}
     yield check
     assert counts(other) == before
-    assert {path.name for path in tmp_path.iterdir()} <= names | {"new.db", "new.db.lock", "bad.lcz"}
+    assert {path.name for path in tmp_path.iterdir()} <= names | {"bad.lcz"}
     assert len(digests(other)) == 4
 
 
