@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 from threading import Event
-from typing import TypeVar
+from typing import NoReturn, TypeVar
 
 from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtWidgets import QProgressDialog, QWidget
@@ -96,8 +96,8 @@ class LongJobs(QObject):
         dialog.setMinimumWidth(WIDTH)
         dialog.canceled.connect(lambda: ticket.cancel())
         self._background.submit(
-            lambda: _done_or_cancelled(work, ticket),
-            lambda result: self._finished(number, result, then),
+            lambda: _outcome(work, ticket),
+            lambda outcome: self._finished(number, outcome, then),
             lambda sentence: self._failed(number, sentence),
         )
         return ticket
@@ -117,12 +117,14 @@ class LongJobs(QObject):
             dialog.setMaximum(STEPS)
             dialog.setValue(done)
 
-    def _finished(self, number: int, result: tuple[Result] | None, then: Callable[[Result], None]) -> None:
+    def _finished(self, number: int, outcome: Callable[[], Result], then: Callable[[Result], None]) -> None:
         self._put_away(number)
-        if result is None:
+        try:
+            result = outcome()
+        except CancelledError:
             self._show(Message(Tone.INFO, self.tr("Cancelled. Nothing half-written is left.")))
         else:
-            then(result[0])
+            then(result)
 
     def _failed(self, number: int, sentence: str) -> None:
         self._put_away(number)
@@ -134,8 +136,19 @@ class LongJobs(QObject):
         dialog.deleteLater()
 
 
-def _done_or_cancelled(work: Callable[[Ticket], Result], ticket: Ticket) -> tuple[Result] | None:
+def _outcome(work: Callable[[Ticket], Result], ticket: Ticket) -> Callable[[], Result]:
+    """Do the work. Called on the window's thread, the outcome gives its result, or raises CancelledError or a fault of
+    the program, once the dialog is put away. Raises TrialError."""
     try:
-        return (work(ticket),)
-    except CancelledError:
-        return None
+        result = work(ticket)
+    except TrialError as error:
+        if not isinstance(error, CancelledError):
+            raise
+        return partial(_raised, error)
+    except Exception as error:  # noqa: BLE001 - not swallowed: raised again on the window's thread
+        return partial(_raised, error)
+    return lambda: result
+
+
+def _raised(error: Exception) -> NoReturn:
+    raise error

@@ -26,6 +26,7 @@ from labconsole_ui.history.view import HistoryView
 from labconsole_ui.launcher import Launcher
 from labconsole_ui.live.dock import LiveView
 from labconsole_ui.log_pane import LogPane, LogRelay
+from labconsole_ui.long_jobs import LongJobs
 from labconsole_ui.main_menus import build_menus
 from labconsole_ui.menus import bring_forward
 from labconsole_ui.message_bar import Message, MessageBar, Tone
@@ -198,6 +199,12 @@ class MainWindow(QMainWindow):
                 self._question = CloseQuestion(self, running, waiting)
                 self._question.finished.connect(self._close_answered)
                 self._question.open()
+            return
+        if any(jobs.dialogs for jobs in self.findChildren(LongJobs)):
+            event.ignore()
+            self.wanted_database = None
+            text = self.tr("Files are still being read or written: wait, or cancel that in its dialog.")
+            self.messages.show_message(Message(Tone.WARNING, text))
             return
         self.remember()
         self._lock.release()

@@ -2,18 +2,34 @@
 
 from __future__ import annotations
 
+from threading import Event
+
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
 from labconsole.engine.queue import QueueState
 from labconsole.store.records import RunStatus
 from labconsole_ui.closing import CloseQuestion
+from labconsole_ui.long_jobs import LongJobs
 from labconsole_ui.main_window import MainWindow
 
 from .campaigns import campaign, endless
 
 
 def test_closing_an_idle_window_asks_nothing(window: MainWindow) -> None:
+    window.close()
+    assert not window.isVisible()
+
+
+def test_a_window_that_still_writes_files_is_not_closed(qtbot: QtBot, window: MainWindow) -> None:
+    go_on = Event()
+    jobs = LongJobs(window, window.messages.show_message)
+    jobs.run("Exporting", lambda _ticket: go_on.wait(10), lambda _: None)
+    window.close()
+    assert window.isVisible()
+    assert window.messages.entries()[0].message.sentence.startswith("Files are still being read or written")
+    go_on.set()
+    qtbot.waitUntil(lambda: not jobs.dialogs)
     window.close()
     assert not window.isVisible()
 

@@ -59,3 +59,15 @@ def test_jobs_are_done_in_order_and_a_refusal_is_told(qtbot: QtBot, window: QWid
     jobs.run("Three", lambda _ticket: 3, done.append)
     qtbot.waitUntil(lambda: done == [1, 3], timeout=3_000)
     assert [message.sentence for message in told] == ["The disk is full: free some space."]
+
+
+def test_a_fault_of_the_program_is_raised_and_leaves_no_dialog(qtbot: QtBot, window: QWidget) -> None:
+    def fail(_ticket: Ticket) -> int:
+        raise ZeroDivisionError("a fault")
+
+    jobs = LongJobs(window, lambda _message: None)
+    with qtbot.captureExceptions() as caught:
+        jobs.run("One", fail, lambda _number: None)
+        qtbot.waitUntil(lambda: bool(caught), timeout=3_000)
+    assert caught[0][0] is ZeroDivisionError
+    assert jobs.dialogs == [] and not any(dialog.isVisible() for dialog in window.findChildren(QProgressDialog))
