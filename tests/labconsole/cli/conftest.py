@@ -47,6 +47,19 @@ class CommandLine:
         return path
 
 
+class Demo:
+    """The demo campaign, small, as `labconsole run demo --json` ran it on the real broker: shared, never changed."""
+
+    def __init__(self, folder: Path) -> None:
+        self.database = folder / "own.db"
+        self.done = CommandLine(folder)("run", "demo", "--set", "count=300", "--json", "--db", self.database)
+
+
+@pytest.fixture(scope="session")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Demo:
+    return Demo(tmp_path_factory.mktemp("demo"))
+
+
 @pytest.fixture
 def labconsole(tmp_path: Path) -> CommandLine:
     return CommandLine(tmp_path)

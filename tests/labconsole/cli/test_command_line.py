@@ -18,7 +18,7 @@ from labconsole.plugin import Plugins
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunStatus
 from tests.helpers.practice import Bench, profile_text, wait_until
-from tests.labconsole.cli.conftest import CommandLine
+from tests.labconsole.cli.conftest import CommandLine, Demo
 
 NAMED_METRICS = (
     *("connect_time", "send_duration", "send_rate", "sent_size", "receiver_link_time", "receive_duration"),
@@ -26,9 +26,9 @@ NAMED_METRICS = (
 )
 
 
-def test_run_json_prints_one_object_per_run_and_nothing_else(labconsole: CommandLine, tmp_path: Path) -> None:
+def test_run_json_prints_one_object_per_run_and_nothing_else(demo: Demo) -> None:
     """The built-in demo on the real broker, with the names that others rely on; it fills a table of its source."""
-    done = labconsole("run", "demo", "--set", "count=300", "--json", "--db", tmp_path / "own.db")
+    done = demo.done
     assert done.returncode == 0, done.stderr
     runs: list[dict[str, Any]] = [json.loads(line) for line in done.stdout.splitlines()]
     assert [run["run"] for run in runs] == [1, 2, 3, 4]
@@ -40,10 +40,9 @@ def test_run_json_prints_one_object_per_run_and_nothing_else(labconsole: Command
             assert {"value", "unit", "origin", "samples"} <= set(run["metrics"][name]), name
         assert run["metrics"]["throughput"]["unit"] == "msg/s" and run["metrics"]["lost"]["value"] == 0
     assert [run["metrics"]["sent_size"]["value"] for run in runs] == [282, 282, 652, 1053]
-    assert (tmp_path / "own.db").exists()
     assert "Run 1 " not in done.stdout and done.stderr == ""
     plugins = Plugins.discover()
-    with Reader(tmp_path / "own.db") as reader:
+    with Reader(demo.database) as reader:
         groups = group_repeats(reader.comparable([1, 2, 3, 4]))
     filled = {shape.name for shape in table_shapes(plugins, "amqp.messaging") if fill(shape, groups, plugins).filled}
     assert filled == {"swim-within-malaysia-medium", "swim-my-sg-medium"}

@@ -14,25 +14,17 @@ from typing import Any
 import pytest
 
 from tests.benchmarks.export import fill
-from tests.labconsole.cli.conftest import CommandLine
+from tests.labconsole.cli.conftest import CommandLine, Demo
 
 RUNS = ("1", "2", "3", "4")
 SCENARIOS = ["Test 1: plain", "Test 2: TLS", "Test 3: TLS, signed", "Test 4: TLS, signed, encrypted"]
 
 
-@pytest.fixture(scope="module")
-def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A database with the demo's four tests, small ones, in the order of the scenarios or not."""
-    folder = tmp_path_factory.mktemp("demo")
-    done = CommandLine(folder)("run", "demo", "--set", "count=200", "--db", folder / "runs.db")
-    assert done.returncode == 0, done.stderr
-    return folder / "runs.db"
-
-
 @pytest.fixture
-def database(filled: Path, tmp_path: Path) -> Path:
-    """A copy for one test."""
-    return Path(shutil.copy(filled, tmp_path / "demo.db"))
+def database(demo: Demo, tmp_path: Path) -> Path:
+    """A database with the demo's four tests, in the order of the scenarios or not: a copy for one test."""
+    assert demo.done.returncode == 0, demo.done.stderr
+    return Path(shutil.copy(demo.database, tmp_path / "demo.db"))
 
 
 def table(path: Path) -> list[dict[str, str]]:
@@ -108,7 +100,7 @@ def test_runs_are_exported_in_every_format(labconsole: CommandLine, database: Pa
     for run in ("1", "3"):
         whole = json.loads((out / f"run-{run}.json").read_text(encoding="utf-8"))
         latencies = [int(row["latency_ns [ns]"]) for row in table(out / f"run-{run}" / "samples-messages.csv")]
-        assert len(latencies) == 200
+        assert len(latencies) == 300
         assert max(latencies) / 1e6 == whole["metrics"]["latency_max"]["value"]
         samples = pq.read_table(out / f"run-{run}" / "samples-messages.parquet")
         assert samples["latency_ns"].to_pylist() == latencies
