@@ -1,26 +1,29 @@
-"""Runs as CSV files (RFC 4180, UTF-8): parameters, sites, provenance, metrics, events, and samples of each series."""
+"""Runs as CSV files (RFC 4180, UTF-8): parameters, sites, provenance, metrics, events, samples, and the artefacts."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import astuple
 from pathlib import Path
 from typing import Any
 
 from labconsole.clock import wall_time
 from labconsole.plugin import Plugins
-from labconsole.report.files import complete_file
+from labconsole.report.files import ExportError, complete_file
 from labconsole.report.sample_tables import Progress, RowCount, SampleTable, sample_tables
 from labconsole.report.selection import ended_runs, shares
 from labconsole.report.tables import fill_table, table_line, write_table
 from labconsole.store.encoding import time_to_text, to_json
 from labconsole.store.reader import Reader
-from labconsole.store.records import Evidence, RunDetail
+from labconsole.store.records import Evidence, RunDetail, StoredArtefact
+from labconsole.store.store import ARTEFACT_NAME
 
 _METRIC_COLUMNS = (
     *("run", "uuid", "campaign", "profile", "scenario", "kind", "repeat", "status", "started", "ended"),
     *("metric", "value", "unit", "direction", "origin", "labels", "samples"),
 )
+_ARTEFACT_COLUMNS = ("name", "type", "size [B]", "SHA-256")
 _EVENT_COLUMNS = ("time", "t [ns]", "source", "level", "event", "message", "data")
 
 
@@ -49,11 +52,13 @@ def export_run(
 
     `parameters.csv`, `provenance.csv`, `sites.csv` (where the profile named sites: one a row), `metrics.csv`,
     `events.csv` and, for each series, `samples-<series>.csv` with a row per sample of every role; for each table that
-    the run's trial derives from them, if `plugins` know it, another. Files of the same name are replaced, all when the
+    the run's trial derives from them, if `plugins` know it, another. Where there are artefacts, `artefacts.csv` lists
+    them with their SHA-256, and they themselves are in `artefacts`. Files of the same name are replaced, all when the
     last one is complete. Raises StoreError and ExportError.
     """
     (detail,) = ended_runs(reader, [run_id])
     samples, left_out = sample_tables(detail, reader.samples(run_id), plugins)
+    artefacts = _artefacts(reader, run_id)
     keys = list(dict.fromkeys(key for site in detail.sites for key in site))
     tables: dict[str, tuple[Sequence[str], Iterable[Sequence[Any]]]] = {
         "parameters.csv": (("parameter", "value"), _flat(detail.row.parameters)),
@@ -61,6 +66,7 @@ def export_run(
         **({"sites.csv": (keys, ([site.get(key, "") for key in keys] for site in detail.sites))} if keys else {}),
         "metrics.csv": (_METRIC_COLUMNS, _metrics(detail)),
         "events.csv": (_EVENT_COLUMNS, _events(detail)),
+        **({"artefacts.csv": (_ARTEFACT_COLUMNS, map(astuple, artefacts))} if artefacts else {}),
     }
     count = RowCount(sum(table.rows for table in samples), progress)
     files = []
@@ -71,6 +77,9 @@ def export_run(
         for table in samples:
             files.append(directory / f"{table.stem}.csv")
             _fill_samples(together.enter_context(complete_file(files[-1])), table, count)
+        for artefact in artefacts:
+            files.append(directory / "artefacts" / artefact.name)
+            together.enter_context(complete_file(files[-1])).write_bytes(reader.artefact(run_id, artefact.name))
     return files
 
 
@@ -112,6 +121,15 @@ def _events(detail: RunDetail) -> Iterator[Sequence[Any]]:
         wall = "" if offset is None else time_to_text(wall_time(event.t_ns, int(offset)))
         data = to_json(event.data) if event.data else ""
         yield wall, event.t_ns, event.source, str(event.level), event.name, event.message, data
+
+
+def _artefacts(reader: Reader, run_id: int) -> list[StoredArtefact]:
+    """Those of a run. Raises ExportError for a name that no run of this console gives, and that may lead elsewhere."""
+    artefacts = reader.artefacts(run_id)
+    for artefact in artefacts:
+        if not ARTEFACT_NAME.fullmatch(artefact.name):
+            raise ExportError(f"Run {run_id} has an artefact {artefact.name!r}, which cannot be the name of a file.")
+    return artefacts
 
 
 def _fill_samples(path: Path, table: SampleTable, count: RowCount) -> None:

@@ -5,15 +5,18 @@ from __future__ import annotations
 import csv
 import tracemalloc
 from collections.abc import Sequence
+from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
 import pytest
+from sqlalchemy import update
 
 from labconsole.engine.containment import this_process
 from labconsole.plugin import Plugin, Plugins
 from labconsole.report.csv_export import export_metrics, export_run, export_runs
 from labconsole.report.files import ExportError
+from labconsole.store import schema
 from labconsole.store.reader import Reader
 from labconsole.store.records import NewCampaign, NewScenario, RunStatus
 from labconsole.store.store import SampleChunk, Store
@@ -32,6 +35,26 @@ def test_a_run_becomes_these_files_and_nothing_else(reader: Reader, runs: list[i
     names = ["parameters.csv", "provenance.csv", "metrics.csv", "events.csv", "samples-messages.csv"]
     assert [file.name for file in files] == names
     assert sorted(entry.name for entry in directory.iterdir()) == sorted(names)
+
+
+def test_artefacts_come_with_a_list_of_their_hashes(store: Store, reader: Reader, tmp_path: Path) -> None:
+    scenario = NewScenario("Test 1", "swim", {})
+    [run_id] = store.add_campaign(NewCampaign("demo", "Demo", "", 1, (scenario,), ((0, 1),)), this_process(), NOW)
+    store.run_started(run_id, this_process(), {}, [], NOW)
+    contents = {"message.xml": b"<m/>", "sender.pem": b"-----BEGIN"}
+    for name, content in contents.items():
+        store.add_artefact(run_id, name, "text/plain", content)
+    store.run_ended(run_id, RunStatus.FINISHED, "", NOW)
+    files = export_run(reader, run_id, tmp_path / "csv")
+    assert {file.name: file.read_bytes() for file in files if file.parent.name == "artefacts"} == contents
+    header, *rows = table(tmp_path / "csv" / "artefacts.csv")
+    assert header == ["name", "type", "size [B]", "SHA-256"]
+    assert [row[3] for row in rows] == [sha256(content).hexdigest() for content in contents.values()]
+    with store.writer.transaction() as connection:
+        connection.execute(update(schema.artefact).values(name=schema.artefact.c.name.concat("/../../../out")))
+    with pytest.raises(ExportError, match="cannot be the name of a file"):
+        export_run(reader, run_id, tmp_path / "hostile")
+    assert not (tmp_path / "hostile").exists()
 
 
 def test_samples_carry_units_roles_and_exact_numbers(reader: Reader, runs: list[int], tmp_path: Path) -> None:
