@@ -84,6 +84,7 @@ def cells(view: SideBySideView, title: str) -> tuple[CellText, ...]:
 
 
 def index(view: SideBySideView, title: str, column: int) -> Any:
+    """Of a scenario's cell; column -1 has the titles."""
     return view.table.model().index(titles(view).index(title), column + 1)
 
 
@@ -109,7 +110,9 @@ def test_repeats_are_one_column_with_their_number(view: SideBySideView) -> None:
     plain, signed = cells(view, "Message throughput")
     assert plain.value.endswith("msg/s") and plain.change == ""
     assert signed.change.startswith(("-49.", "-50.")) and "[" in signed.change, "two runs each give an interval"
-    assert row(view, "Message throughput").about.startswith("↑ higher is better")
+    throughput = row(view, "Message throughput")
+    assert throughput.arrow == "↑", "it stands beside the title"
+    assert index(view, "Message throughput", -1).data() == "Message throughput, higher is better, fewer than 5 repeats"
 
 
 def test_few_repeats_are_named_in_the_line_and_never_coloured(view: SideBySideView, theme: Theme) -> None:
@@ -125,11 +128,31 @@ def test_enough_repeats_are_judged_by_colour_and_word(judged: SideBySideView, th
     assert not has_colour(image(judged, "Message throughput", 0), theme.colour("bad_ground"))
 
 
+@pytest.mark.parametrize(("width", "sideways"), [(1239, False), (1079, True)])
+def test_the_demo_is_read_without_scrolling_sideways_on_a_common_screen(
+    stored: StoredRuns, opened: Open, qtbot: QtBot, width: int, sideways: bool
+) -> None:
+    """The page of a window of 1440 px, and of one of 1280 x 800 px with the docks open."""
+    demo = [("Test 1: plain", 1), ("Test 2: TLS", 2), ("Test 3: TLS, signed", 3), ("Test 4: TLS, signed, encrypted", 4)]
+    scenarios = [(title, {"test": test}) for title, test in demo]
+    view = opened(stored.finished(*scenarios, repeats=5, messages=300), width)
+    view.resize(width, 452)
+    qtbot.wait(20)
+    table = view.table
+    assert (table.horizontalScrollBar().maximum() > 0) is sideways
+    shown = table.viewport().rect()
+    places = [place for place, one in enumerate(table.rows.records()) if one.metric]
+    seen = [place for place in places if shown.contains(table.visualRect(table.model().index(place, 0)))]
+    assert len(seen) >= 6
+
+
 def test_a_run_alone_has_a_difference_without_interval_and_says_why(stored: StoredRuns, opened: Open) -> None:
     view = opened(stored.finished(("Plain", {"test": 1}), ("Signed", {"test": 3}), messages=500))
     _, signed = cells(view, "Message throughput")
     assert signed.change.endswith(" %") and "[" not in signed.change
-    assert "one run: no interval" in row(view, "Message throughput").about
+    throughput = row(view, "Message throughput")
+    assert throughput.about == "one run: no interval", "that these are fewer than five follows from it"
+    assert throughput.remark == "fewer than 5 repeats; one run: no interval", "all of it where one points at the line"
 
 
 def test_another_baseline_is_chosen_in_the_box(view: SideBySideView, qtbot: QtBot) -> None:

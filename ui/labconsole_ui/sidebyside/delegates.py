@@ -14,11 +14,11 @@ from labconsole_ui.tables import RecordModel
 from labconsole_ui.theme import FontRole, Theme
 
 Index = QModelIndex | QPersistentModelIndex
-PADDING = 10
+PADDING = 7
 TITLE_PADDING = 7
 """As Qt indents the texts that it paints itself."""
-GAP = 10
-ABOVE = 5
+GAP = 8
+ABOVE = 3
 """Free height (px) above and beneath the lines of a cell."""
 _LEFT = int((Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter).value)
 _RIGHT = int((Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter).value)
@@ -61,11 +61,11 @@ class RowDelegate(QStyledItemDelegate):
 
 
 class TitleDelegate(RowDelegate):
-    """The title of a row, and beneath it, smaller, which way is better and what to know; wrapped, never cut."""
+    """The title of a row with an arrow to what is better, and beneath it, smaller, what to know; wrapped, never cut."""
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         row = self.row(index)
-        if row.heading or not row.about:
+        if not row.metric:
             super().paint(painter, option, index)
             return
         self.paint_ground(painter, option, index)
@@ -86,17 +86,22 @@ class TitleDelegate(RowDelegate):
 
     def height(self, row: Row, width: int) -> int:
         """How high the row must be in a column `width` px wide; 0 for a plain line."""
-        if row.heading or not row.about:
+        if not row.metric:
             return 0
         first, further = self.line_heights()
         inner = width - 2 * TITLE_PADDING
         return 2 * ABOVE + first * len(self._title_lines(row, inner)) + further * len(self._about_lines(row, inner))
 
     def _title_lines(self, row: Row, width: int) -> list[str]:
-        return wrap(row.title, width, self.metrics(FontRole.BODY)).split("\n")
+        return wrap(titled(row), width, self.metrics(FontRole.BODY)).split("\n")
 
     def _about_lines(self, row: Row, width: int) -> list[str]:
-        return wrap(row.about, width, self.metrics(FontRole.CAPTION)).split("\n")
+        return wrap(row.about, width, self.metrics(FontRole.CAPTION)).split("\n") if row.about else []
+
+
+def titled(row: Row) -> str:
+    """The row's title with the arrow to what is better, which stays with the last word."""
+    return f"{row.title}\N{NO-BREAK SPACE}{row.arrow}" if row.arrow else row.title
 
 
 class ValueDelegate(RowDelegate):

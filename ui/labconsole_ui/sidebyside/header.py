@@ -12,7 +12,7 @@ from labconsole_ui.sidebyside.headings import Heading
 from labconsole_ui.sidebyside.wrapping import wrap
 from labconsole_ui.theme import FontRole, Theme
 
-PADDING = 10
+PADDING = 7
 SWATCH = 10
 BADGE_PADDING = 6
 MOST_LINES = 2

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 from PySide6.QtCore import QCoreApplication
 
+from labconsole.analysis.change import FEW_REPEATS, ONE_RUN
 from labconsole.analysis.comparison import (
     Cell,
     Change,
@@ -24,6 +25,8 @@ from labconsole.trial import Direction
 from labconsole_ui.runview.records import direction_text
 
 _HOLM = "not significant after Holm's correction"
+WHOLE_FROM = 100.0
+"""Differences (%) from here on are shown without decimals; in full where one points at them."""
 
 
 class Section(StrEnum):
@@ -47,13 +50,16 @@ class CellText:
 
 @dataclass(frozen=True)
 class Row:
-    """One row; a row without `cells` is the heading of its section. `about` stands beneath the title."""
+    """One row; a row without `cells` is the heading of its section.
+
+    `better` says which way is better, as an arrow with words; `about` stands beneath the title: the remark, shortened.
+    """
 
     section: Section
     title: str
     help: str = ""
-    about: str = ""
     better: str = ""
+    about: str = ""
     remark: str = ""
     metric: str = ""
     cells: tuple[CellText, ...] = ()
@@ -62,6 +68,16 @@ class Row:
     def heading(self) -> bool:
         """Whether the row is the heading of its section."""
         return not self.cells
+
+    @property
+    def arrow(self) -> str:
+        """Which way is better, beside the title: nothing where neither is."""
+        return self.better[:1]
+
+    @property
+    def words(self) -> str:
+        """The title with all that stands beside and beneath it, for those who hear it."""
+        return ", ".join(part for part in (self.title, self.better[2:], self.remark) if part)
 
 
 def rows_of(comparison: Comparison, *, unfolded: bool) -> list[Row]:
@@ -82,8 +98,12 @@ def rows_of(comparison: Comparison, *, unfolded: bool) -> list[Row]:
 
 def change_text(change: Change) -> str:
     """`+12.3 % [+8.1, +16.9]`: the change in % of the baseline, with its interval where it has one."""
-    text = format_difference(change.percent)
-    return f"{text} {_percentages(change.interval)}" if change.interval is not None else text
+    return _with_interval(change, format_difference)
+
+
+def short_change_text(change: Change) -> str:
+    """The same, as narrow as a column of the table wants it: `+207 % [75.7, 437]`."""
+    return _with_interval(change, _rounded, sign="")
 
 
 def interval_text(interval: Interval, unit: str) -> str:
@@ -121,7 +141,7 @@ def tsv(comparison: Comparison, rows: Sequence[Row]) -> str:
             head.append(_tr("difference [95 % interval]"))
     lines = [[*head, _tr("Remark")]]
     for row in rows:
-        cells = [row.title, row.better]
+        cells = [row.title, row.arrow]
         for index in range(len(comparison.columns)):
             cell = row.cells[index] if row.cells else CellText("")
             cells.append(cell.value)
@@ -142,8 +162,8 @@ def _metric_row(line: MetricLine, comparison: Comparison) -> Row:
     cells = tuple(
         _cell_text(line, cell, column, remark) for cell, column in zip(line.cells, comparison.columns, strict=True)
     )
-    about = " · ".join(part for part in (better, remark) if part)
-    return Row(Section.METRICS, line.kind.title, line.kind.description, about, better[:1], remark, line.name, cells)
+    about = _remark(line, comparison.columns, short=True)
+    return Row(Section.METRICS, line.kind.title, line.kind.description, better, about, remark, line.name, cells)
 
 
 def _cell_text(line: MetricLine, cell: Cell, column: Column, remark: str) -> CellText:
@@ -154,10 +174,10 @@ def _cell_text(line: MetricLine, cell: Cell, column: Column, remark: str) -> Cel
         help_lines.append(of)
     mark, tone, changed = "", "", ""
     if cell.change is not None:
-        changed = change_text(cell.change)
+        changed = short_change_text(cell.change)
         mark, tone = _judged(cell.change, line.kind.direction)
         judged = ": ".join(part for part in (str(cell.change.judgement), cell.change.note) if part)
-        help_lines.append(_tr("Against the baseline {0}, {1}").format(changed, judged))
+        help_lines.append(_tr("Against the baseline {0}, {1}").format(change_text(cell.change), judged))
     if not isinstance(column, RunGroup) and line.name in column.figures:
         figure = column.figures[line.name]
         help_lines.append(_tr("Published: {0} ({1})").format(figure.printed, figure.reference))
@@ -180,22 +200,43 @@ def _judged(change: Change, direction: Direction) -> tuple[str, str]:
     return "", ""
 
 
-def _remark(line: MetricLine, columns: Sequence[Column]) -> str:
-    """What a reader of the line must know: its remark, and why cells have no interval or judgement."""
-    titles: dict[str, list[str]] = {}
-    for cell, column in zip(line.cells, columns, strict=True):
+def _remark(line: MetricLine, columns: Sequence[Column], *, short: bool = False) -> str:
+    """What a reader of the line must know: its remarks, and why cells have no interval or judgement.
+
+    In `short`, columns are named by the first part of their titles, and what follows from another remark is left out.
+    """
+    names = _short_titles(columns) if short else [column.title for column in columns]
+    noted: dict[str, list[str]] = {}
+    for cell, name in zip(line.cells, names, strict=True):
         for note in cell.change.notes if cell.change is not None else ():
-            short = _HOLM if note.startswith(_HOLM) else note
-            if short not in line.remark and line.kind.direction is not Direction.NEUTRAL:
-                titles.setdefault(short, []).append(column.title)
+            remarked = any(remark.startswith(note) for remark in line.remarks)
+            if not remarked and line.kind.direction is not Direction.NEUTRAL:
+                holm = _tr("not significant (Holm)") if short else _HOLM
+                noted.setdefault(holm if note.startswith(_HOLM) else note, []).append(name)
     compared = sum(cell.change is not None for cell in line.cells)
-    notes = [note if len(named) == compared else f"{note} ({', '.join(named)})" for note, named in titles.items()]
-    return "; ".join(part for part in (line.remark, *notes) if part)
+    alone = short and compared > 0 and len(noted.get(ONE_RUN, ())) == compared
+    remarks = [remark for remark in line.remarks if not (alone and remark == FEW_REPEATS)]
+    notes = [note if len(named) == compared else f"{note}: {', '.join(named)}" for note, named in noted.items()]
+    return "; ".join([*remarks, *notes])
 
 
-def _percentages(interval: Interval) -> str:
-    low, high = (format_difference((end - 1) * 100).removesuffix(" %") for end in (interval.low, interval.high))
-    return f"[{low}, {high}]"
+def _short_titles(columns: Sequence[Column]) -> list[str]:
+    """`Test 2` for `Test 2: TLS`, where no other column begins so."""
+    first = [column.title.partition(":")[0] for column in columns]
+    return [begin if first.count(begin) == 1 else column.title for begin, column in zip(first, columns, strict=True)]
+
+
+def _with_interval(change: Change, text: Callable[[float | None], str], *, sign: str = "+") -> str:
+    if change.interval is None:
+        return text(change.percent)
+    ends = (text((end - 1) * 100).removesuffix(" %") for end in (change.interval.low, change.interval.high))
+    return f"{text(change.percent)} [{', '.join(end.replace('+', sign) for end in ends)}]"
+
+
+def _rounded(percent: float | None) -> str:
+    if percent is None or not abs(percent) >= WHOLE_FROM:
+        return format_difference(percent)
+    return f"{percent:+,.0f} %"
 
 
 def _tr(text: str) -> str:

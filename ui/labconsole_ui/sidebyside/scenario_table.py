@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from PySide6.QtGui import QFontMetrics, QResizeEvent
 from PySide6.QtWidgets import QWidget
 
-from labconsole_ui.sidebyside.delegates import PADDING, TitleDelegate, ValueDelegate
+from labconsole_ui.sidebyside.delegates import PADDING, TitleDelegate, ValueDelegate, titled
 from labconsole_ui.sidebyside.frozen import FrozenColumn
 from labconsole_ui.sidebyside.header import ColumnHeader
 from labconsole_ui.sidebyside.headings import Heading
@@ -20,8 +20,7 @@ FIRST_VALUE = 1
 ROW_HEIGHT = 25
 WIDEST_TITLE = 250
 WIDEST_VALUE = 260
-LEAST_TITLE = 150
-TITLE_SHARE = 0.4
+LEAST_TITLE, SCROLLED_TITLE = 140, 220
 
 
 class ScenarioTable(DataTable):
@@ -69,8 +68,8 @@ class ScenarioTable(DataTable):
         fields: list[Field[Row]] = [
             Field(
                 "",
-                lambda row: row.title,
-                tooltip=lambda row: "\n".join(part for part in (row.help, row.about) if part),
+                lambda row: row.words,
+                tooltip=lambda row: "\n".join(part for part in (row.help, row.better, row.remark) if part),
                 icon=lambda row: (fold_icon, "muted") if row.heading and row.section is Section.EQUAL else None,
                 strong=lambda row: row.heading,
             ),
@@ -102,12 +101,13 @@ class ScenarioTable(DataTable):
         if not rows or not self._count:
             return
         plain = QFontMetrics(self._theme.font(FontRole.BODY))
-        needed = max(plain.horizontalAdvance(row.title) for row in rows) + 2 * PADDING + 4
-        share = int(self.viewport().width() * TITLE_SHARE)
-        first = max(LEAST_TITLE, min(needed, WIDEST_TITLE, share))
+        needed = max(plain.horizontalAdvance(titled(row)) for row in rows) + 2 * PADDING + 4
         least = [
             max(self._values.least_width(rows, index), self.header.least_width(index)) for index in range(self._count)
         ]
+        # Titles may be wrapped, values not; where even that leaves too little room, the table is scrolled sideways.
+        room = self.viewport().width() - sum(least)
+        first = min(needed, WIDEST_TITLE, room if room >= LEAST_TITLE else SCROLLED_TITLE)
         spare = max(0, self.viewport().width() - first - sum(least)) // len(least)
         self.setColumnWidth(0, first)
         for index, width in enumerate(least):

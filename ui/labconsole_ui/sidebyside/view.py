@@ -46,7 +46,9 @@ from labconsole_ui.sidebyside.shapes_pane import ShapesPane
 from labconsole_ui.sidebyside.table import ComparisonTable
 from labconsole_ui.theme import Theme
 
-TABLE_SHARE = 0.56
+TABLE_SHARE, NARROW_TABLE_SHARE = 0.56, 0.67
+"""The table's part of the width, and of pages that are narrower than `NARROW` (px)."""
+NARROW = 1400
 SHARE_KEY = "compare/table-share"
 SHARE = re.compile(r"0\.\d{3}")
 LEAST_TABLE, LEAST_TABS = 360, 320
@@ -84,7 +86,7 @@ class SideBySideView(DropArea):
         self._before: list[Selection] = []
         self._tables: tuple[PublishedTable, ...] = ()
         self._unfolded = False
-        self._chosen_share = TABLE_SHARE
+        self._chosen_share: float | None = None
         self.setAccessibleName(self.tr("Runs side by side"))
         self.messages = MessageBar(theme)
         self._build()
@@ -298,7 +300,10 @@ class SideBySideView(DropArea):
     def _share(self) -> float:
         """The table's part of the room, as it was last chosen."""
         kept = self._state.text(SHARE_KEY) if self._state is not None else ""
-        return float(kept) if SHARE.fullmatch(kept) else self._chosen_share
+        if SHARE.fullmatch(kept):
+            return float(kept)
+        common = NARROW_TABLE_SHARE if self.width() < NARROW else TABLE_SHARE
+        return common if self._chosen_share is None else self._chosen_share
 
     def _keep_share(self) -> None:
         table, tabs = self.splitter.sizes()
