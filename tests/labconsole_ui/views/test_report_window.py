@@ -18,7 +18,7 @@ from labconsole.plugin import Plugins
 from labconsole.report.request import ReportKind, ReportRequest
 from labconsole.security.lab_authority import LabAuthority, Validity
 from labconsole_ui.bridge import QueueBridge
-from labconsole_ui.report.window import ReportWindow
+from labconsole_ui.report.window import FORM_WIDTH, ReportWindow
 from labconsole_ui.secret_dialog import SecretDialog
 from labconsole_ui.services import Services
 from labconsole_ui.settings import WindowState
@@ -124,6 +124,7 @@ def test_a_comparison_against_a_published_column_is_reported_so(stored: StoredRu
     assert form.baseline_box.count() == 4
     assert form.baseline_box.currentText().startswith("Published: Test 3")
     assert form.request().baseline == f"{table}/test-3"
+    assert form.width() <= FORM_WIDTH, "however long the titles are"
     form.baseline_box.setCurrentIndex(1)
     assert form.request().baseline == run_ids[1]
 

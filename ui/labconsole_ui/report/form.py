@@ -79,6 +79,8 @@ class ReportForm(QWidget):
         )
         for box in (self.kind_box, self.paper_box, self.baseline_box):
             box.currentIndexChanged.connect(self.changed)
+            # A long title is cut short rather than making the form wider than its place.
+            box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         for line in (self.title, self.author, self.place):
             line.textChanged.connect(self.changed)
         self.published.itemChanged.connect(lambda _item: self.changed.emit())
