@@ -255,12 +255,13 @@ def _remarks(columns: Sequence[Column], row: Sequence[tuple[Metric, ...]], kind:
 
 
 def _parameters(columns: Sequence[Column], trial: Trial[Any] | None) -> tuple[ParameterLine, ...]:
+    """Parameters of all columns, those of other trials too as `trial` describes them: a value is written in one way."""
     described = [
         {
             value.name: value
             for value in describe_parameters(
                 column.parameters if isinstance(column, RunGroup) else {**column.known, **column.parameters},
-                trial.parameters if trial is not None and trial.kind == column.kind else None,
+                trial.parameters if trial is not None else None,
             )
         }
         for column in columns

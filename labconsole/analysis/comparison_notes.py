@@ -65,5 +65,6 @@ def _method(judged: int) -> str:
         "by Welch on the logarithms"
     )
     if not judged:
-        return f"{how}; nothing is judged."
-    return f"{how}; judgements with Holm's correction over {judged} {'comparison' if judged == 1 else 'comparisons'}."
+        return f"{how}; nothing in the table is judged."
+    over = f"{judged} {'comparison' if judged == 1 else 'comparisons'}"
+    return f"{how}; judgements with Holm's correction over the {over} with the baseline."

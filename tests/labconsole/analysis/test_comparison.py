@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 
 import pytest
+from pydantic import Field
 
 from labconsole.analysis.comparison import (
     Cell,
@@ -21,7 +22,7 @@ from labconsole.analysis.comparison import (
 )
 from labconsole.store.records import RunRow, RunStatus
 from labconsole.trial import LINK_USE, Origin, TrialError
-from tests.helpers.post import PostTrial, metric, published, repeats, run
+from tests.helpers.post import PostParameters, PostTrial, metric, published, repeats, run
 
 QUICK = (100.0, 101.0, 99.0, 100.5, 99.5)
 SLOW = (50.0, 50.5, 49.5, 50.2, 49.8)
@@ -226,6 +227,19 @@ def test_runs_of_different_trials_share_what_they_share_and_it_is_said() -> None
     assert "Runs of different trials: only the metrics they share are shown." in comparison.notes
 
 
+def test_the_same_value_differs_not_because_a_trial_is_another_or_not_installed() -> None:
+    class BoxParameters(PostParameters):
+        box: int = Field(default=5672, json_schema_extra={"kind": "port"})
+
+    class BoxTrial(PostTrial):
+        parameters = BoxParameters
+
+    runs = [run(1, "open", {"lost": 2}, parameters={"box": 5672})]
+    runs.append(run(2, "radio", {"lost": 4}, kind="radio", parameters={"box": 5672}))
+    (box,) = compare(group_repeats(runs), BoxTrial()).parameters
+    assert (box.texts, box.differs) == (("5672", "5672"), False)
+
+
 def test_few_repeats_and_mixed_origins_are_said_in_the_same_line() -> None:
     simulated = repeats(6, "sealed", "rate", SLOW, origin=Origin.SIMULATED)
     five = repeats(1, "open", "rate", QUICK)
@@ -308,4 +322,4 @@ def test_the_notes_say_how_the_figures_are_made() -> None:
         *repeats(11, "stamped", "rate", SLOW),
     ]
     [how] = [note for note in compared(runs).notes if "geometric means over runs" in note]
-    assert "Welch" in how and "Holm's correction over 2 comparisons" in how
+    assert "Welch" in how and "Holm's correction over the 2 comparisons with the baseline" in how
