@@ -278,6 +278,17 @@ def test_the_message_offers_undo(view: HistoryView, qtbot: QtBot) -> None:
     qtbot.waitUntil(lambda: shown(view) == [3, 2, 1])
 
 
+def test_undo_is_offered_for_the_latest_change_only(view: HistoryView, qtbot: QtBot) -> None:
+    for run_id, rest in ((2, [3, 1]), (3, [1])):
+        select(view, run_id)
+        qtbot.keyClick(view.table, Qt.Key.Key_Delete)
+        qtbot.waitUntil(lambda rest=rest: shown(view) == rest)
+    assert [entry.message.sentence for entry in view.messages.entries()] == ["Run 3 moved to trash"]
+    qtbot.keyClick(view.table, Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
+    qtbot.waitUntil(lambda: shown(view) == [3, 1])
+    assert view.messages.entries() == [], "its link would bring back run 2"
+
+
 def test_the_trash_can_be_seen_restored_and_emptied(
     view: HistoryView, filled: StoredRuns, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -387,7 +398,7 @@ def test_hidden_columns_and_widths_are_remembered(
     view: HistoryView, make: Callable[[StoredRuns], HistoryView], filled: StoredRuns, qtbot: QtBot
 ) -> None:
     column = column_of(view.model.fields, "Repeat")
-    view._show_column(column, False)
+    view.table.setColumnHidden(column, True)
     view.table.setColumnWidth(0, 187)
     again = make(filled)
     again.restore_columns(view.columns_state())

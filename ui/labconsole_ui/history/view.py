@@ -20,7 +20,6 @@ from PySide6.QtCore import (
 from PySide6.QtGui import QAction, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import (
     QLabel,
-    QMenu,
     QMessageBox,
     QStackedWidget,
     QVBoxLayout,
@@ -34,6 +33,7 @@ from labconsole_ui.background import Background
 from labconsole_ui.bridge import QueueBridge
 from labconsole_ui.history.actions import HistoryActions
 from labconsole_ui.history.changes import RunChanges
+from labconsole_ui.history.column_menu import open_column_menu
 from labconsole_ui.history.columns import Catalogue, column_of, column_widths, head_fields, hidden_at_first, run_fields
 from labconsole_ui.history.empty import EmptyHistory
 from labconsole_ui.history.filters import HistoryFilters
@@ -79,6 +79,8 @@ class HistoryView(QWidget):
         self.changes = RunChanges(store_path, self._background, self)
         self.changes.changed.connect(self.refresh)
         self.changes.failed.connect(self._say_failed)
+        self.changes.stack.indexChanged.connect(self._withdraw_undo)
+        self._undo_offered: Message | None = None
         self.messages = MessageBar(theme)
         self.filters = HistoryFilters(self)
         self.filters.changed.connect(self._filter)
@@ -248,7 +250,14 @@ class HistoryView(QWidget):
         self._say_done(self.changes.restore(self.selected()))
 
     def _say_done(self, text: str) -> None:
-        self.messages.show_message(Message(Tone.INFO, text, link=(self.tr("Undo"), self.changes.stack.undo)))
+        self._undo_offered = Message(Tone.INFO, text, link=(self.tr("Undo"), self.changes.stack.undo))
+        self.messages.show_message(self._undo_offered)
+
+    def _withdraw_undo(self) -> None:
+        """Another change has been made since: the message's link would undo that one."""
+        if self._undo_offered is not None:
+            self.messages.withdraw(self._undo_offered)
+            self._undo_offered = None
 
     def _purge(self) -> None:
         count = sum(run.trashed for run in self._all.values())
@@ -303,19 +312,7 @@ class HistoryView(QWidget):
         self._keeping_selection(lambda: self.model.fold(head.campaign_id, folded))
 
     def _header_menu(self, position: QPoint) -> None:
-        header = self.table.horizontalHeader()
-        menu = QMenu(self)
-        menu.setAccessibleName(self.tr("Columns"))
-        for column, field in enumerate(self.model.fields):
-            action = menu.addAction(field.title)
-            action.setCheckable(True)
-            action.setChecked(not header.isSectionHidden(column))
-            action.toggled.connect(lambda shown, column=column: self._show_column(column, shown))
-        menu.aboutToHide.connect(menu.deleteLater)
-        menu.popup(header.mapToGlobal(position))
-
-    def _show_column(self, column: int, shown: bool) -> None:
-        self.table.setColumnHidden(column, not shown)
+        open_column_menu(self.table, [field.title for field in self.model.fields], self.tr("Columns"), position)
 
     # Building
 
