@@ -183,8 +183,7 @@ class MainWindow(QMainWindow):
             event.acceptProposedAction()
 
     def dropEvent(self, event: QDropEvent) -> None:
-        for file in bundles_in(event.mimeData()):
-            self.files.import_bundle(file)
+        self.files.import_bundles(bundles_in(event.mimeData()))
         event.acceptProposedAction()
 
     # Closing

@@ -3,26 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QCoreApplication, QMimeData, QObject, Signal
 from PySide6.QtWidgets import QFileDialog, QWidget
 
 from labconsole.report.bundle import write_bundle
-from labconsole.report.bundle_import import ImportResult, import_bundle
+from labconsole.report.bundle_import import import_bundle
 from labconsole.report.csv_export import export_runs
 from labconsole.report.parquet import export_parquet
 from labconsole.report.run_json import export_json
 from labconsole.store.evidence import Verification, verify
 from labconsole.store.reader import Reader
+from labconsole.trial import TrialError
 from labconsole_ui.desktop import open_with_desktop
 from labconsole_ui.export_menu import ExportFormat
-from labconsole_ui.long_jobs import LongJobs, Ticket
+from labconsole_ui.long_jobs import CancelledError, LongJobs, Ticket
 from labconsole_ui.message_bar import Message, MessageBar, Tone
 from labconsole_ui.services import Services
 from labconsole_ui.words import number_ranges
 
 BUNDLE_SUFFIX = ".lcz"
+
+
+@dataclass
+class Imported:
+    """What came of a few bundles: the new runs, how many were there already, and why bundles were refused."""
+
+    run_ids: list[int] = field(default_factory=list)
+    skipped: int = 0
+    refused: list[str] = field(default_factory=list)
 
 
 class RunFiles(QObject):
@@ -93,15 +105,31 @@ class RunFiles(QObject):
         """Ask for a bundle and take its runs in."""
         place, _ = QFileDialog.getOpenFileName(self._window, self.tr("Import runs"), str(Path.home()), self._bundles())
         if place:
-            self.import_bundle(Path(place))
+            self.import_bundles([Path(place)])
 
-    def import_bundle(self, file: Path) -> None:
-        """Take the runs of a bundle into the database: all of them, or none with the reason said."""
-        self._jobs.run(
-            self.tr("Importing {name}").format(name=file.name),
-            lambda ticket: import_bundle(self._services.database, file, ticket.share),
-            self._say_imported,
-        )
+    def import_bundles(self, files: Sequence[Path]) -> None:
+        """Take the runs of bundles into the database: of each all, or none with the reason said."""
+        name = files[0].name if len(files) == 1 else self.tr("{0} bundles").format(len(files))
+
+        def work(ticket: Ticket) -> Imported:
+            def told(before: int, share: float) -> None:
+                ticket.share((before + share) / len(files))
+
+            imported = Imported()
+            for number, file in enumerate(files):
+                told(number, 0.0)
+                try:
+                    result = import_bundle(self._services.database, file, partial(told, number))
+                except CancelledError:
+                    raise
+                except TrialError as error:
+                    imported.refused.append(str(error))
+                else:
+                    imported.run_ids.extend(result.imported)
+                    imported.skipped += len(result.skipped)
+            return imported
+
+        self._jobs.run(self.tr("Importing {name}").format(name=name), work, self._say_imported)
 
     def verify(self, run_ids: Sequence[int]) -> None:
         """Check runs against their evidence."""
@@ -123,7 +151,10 @@ class RunFiles(QObject):
         if not faults:
             text = self.tr("Verified: nothing has changed since these runs were sealed: {0}.").format(len(results))
             self._messages.show_message(Message(Tone.GOOD, text))
-            return
+        else:
+            self._say_faults(faults)
+
+    def _say_faults(self, faults: Sequence[str]) -> None:
         more = self.tr(" {0} more faults stand in the details.").format(len(faults) - 1) if len(faults) > 1 else ""
         self._messages.show_message(Message(Tone.BAD, faults[0] + more, "\n".join(faults) if more else ""))
 
@@ -134,12 +165,15 @@ class RunFiles(QObject):
         link = (self.tr("Open the folder"), lambda: open_with_desktop(place if place.is_dir() else place.parent))
         self._messages.show_message(Message(Tone.GOOD, text, link=link))
 
-    def _say_imported(self, result: ImportResult) -> None:
+    def _say_imported(self, result: Imported) -> None:
         self.imported.emit()
-        run_ids = list(result.imported)
-        skipped = self.tr("Runs that this database had already: {0}.").format(len(result.skipped))
+        if result.refused:
+            self._say_faults(result.refused)
+        run_ids = result.run_ids
+        skipped = self.tr("Runs that this database had already: {0}.").format(result.skipped)
         if not run_ids:
-            self._messages.show_message(Message(Tone.INFO, self.tr("Nothing new: {0}").format(skipped)))
+            if result.skipped:
+                self._messages.show_message(Message(Tone.INFO, self.tr("Nothing new: {0}").format(skipped)))
             return
         text = self.tr("Imported: {runs}, with evidence verified.").format(runs=_named(run_ids))
         link = (

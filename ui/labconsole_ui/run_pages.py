@@ -93,5 +93,11 @@ class RunPages(QObject):
             sentence = self.tr("The trial {kind} of this run is not installed here.").format(kind=row.kind)
             self._messages.show_message(Message(Tone.BAD, sentence))
         else:
-            if panel is not None:
-                panel.use_parameters(row.parameters)
+            if panel is None:
+                return
+            panel.use_parameters(row.parameters)
+            unknown = sorted(row.parameters.keys() - panel.context.trial.parameters.model_fields.keys())
+            if unknown:
+                sentence = self.tr("The installed trial does not have these parameters of run {run}: {names}.")
+                text = sentence.format(run=run_id, names=", ".join(unknown))
+                self._messages.show_message(Message(Tone.WARNING, text))

@@ -78,7 +78,22 @@ def test_runs_that_are_there_already_are_skipped_and_what_is_no_bundle_is_refuse
     content = bytearray(bundle.read_bytes())
     content[len(content) // 2] ^= 1
     broken.write_bytes(content)
-    window.files.import_bundle(broken)
+    window.files.import_bundles([broken])
     qtbot.waitUntil(lambda: told(window)[0].startswith(f"{broken} is not taken in"), timeout=10_000)
     with window.services.reader() as reader:
         assert len(reader.runs()) == 2
+
+
+def test_of_several_bundles_each_is_accounted_for(
+    qtbot: QtBot, window: MainWindow, bundle: Path, tmp_path: Path
+) -> None:
+    forget(window)
+    refused = [tmp_path / name for name in ("empty.lcz", "gone.lcz", "folder.lcz")]
+    refused[0].write_bytes(b"")
+    refused[2].mkdir()
+    window.files.import_bundles([*refused, bundle, bundle])
+    qtbot.waitUntil(lambda: told(window)[0].startswith("Imported: runs"), timeout=10_000)
+    good, bad = (entry.message for entry in window.messages.entries())
+    assert "Runs that this database had already: 2." in good.sentence
+    assert bad.sentence.endswith("2 more faults stand in the details.")
+    assert all(str(file) in bad.details for file in refused)

@@ -90,6 +90,18 @@ def test_run_of_a_trial_that_is_not_installed_is_told(window: MainWindow) -> Non
     assert entry.message.sentence == "The trial gone.trial of this run is not installed here."
 
 
+def test_parameters_that_the_installed_trial_does_not_have_are_named(window: MainWindow) -> None:
+    window.services.bridge.queue.pause()
+    newer = NewScenario("A", KIND, {"count": 77, "of_a_later_version": 1})
+    (run_id,) = window.services.bridge.queue.submit(NewCampaign("mine", "Mine", "", 1, (newer,), ((0, 1),)))
+    window.runs.use_parameters(run_id)
+    (entry,) = window.messages.entries()
+    assert entry.message.sentence.endswith(f"does not have these parameters of run {run_id}: of_a_later_version.")
+    panel = window.open_trial(KIND)
+    assert panel is not None and panel.form.parameters is not None
+    assert panel.form.parameters.model_dump()["count"] == 77
+
+
 def test_killed_run_is_told_and_its_samples_so_far_are_there(qtbot: QtBot, window: MainWindow) -> None:
     queue = window.services.bridge.queue
     (run_id,) = queue.submit(endless())
