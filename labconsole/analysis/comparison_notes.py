@@ -66,5 +66,5 @@ def _method(judged: int) -> str:
     )
     if not judged:
         return f"{how}; nothing in the table is judged."
-    over = f"{judged} {'comparison' if judged == 1 else 'comparisons'}"
-    return f"{how}; judgements with Holm's correction over the {over} with the baseline."
+    over = f"the table's {judged} comparisons" if judged > 1 else "the table's one comparison"
+    return f"{how}; judgements with Holm's correction over {over}."

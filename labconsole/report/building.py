@@ -26,6 +26,7 @@ from labconsole.report.request import ReportKind, ReportRequest
 from labconsole.report.result_tables import comparison_tables, published_tables, run_table, shape_table
 from labconsole.report.surroundings import (
     EVIDENCE,
+    NOT_AS_SEALED,
     environment,
     evidence_table,
     notes,
@@ -148,6 +149,7 @@ def _summary(material: Material) -> Iterator[Block]:
         told += ("One run: its figures carry no interval; repeat it to learn how much they vary.",)
     else:
         told = material.beside.notes
+    told = tuple(f"Run {run_id} is {NOT_AS_SEALED}: it proves nothing." for run_id in material.changed) + told
     if told:
         yield Callout("What a reader must know", told)
 

@@ -10,6 +10,7 @@ from labconsole.analysis.comparison import Comparison, RunGroup, column_of_run, 
 from labconsole.analysis.published import published_column, published_columns
 from labconsole.plugin import Plugins
 from labconsole.report.request import ReportRequest
+from labconsole.store.evidence import as_sealed
 from labconsole.store.reader import Reader
 from labconsole.store.records import Evidence, RunDetail, RunRow
 from labconsole.trial import Trial, TrialError
@@ -21,12 +22,13 @@ class Material:
 
     The columns of `measured` are the groups of repeats, and behind them the baseline where that is a published column;
     `beside` has all published ones behind them, and is the same where there are none. `trial` is that of the first run,
-    None where it is not installed here.
+    None where it is not installed here. `changed` are the runs that are not as they were sealed.
     """
 
     rows: tuple[RunRow, ...]
     details: tuple[RunDetail, ...]
     evidence: Mapping[int, Evidence | None]
+    changed: tuple[int, ...]
     trial: Trial[Any] | None
     measured: Comparison
     beside: Comparison
@@ -62,6 +64,7 @@ def read_material(reader: Reader, plugins: Plugins, request: ReportRequest) -> M
         tuple(rows),
         tuple(reader.run(row.id) for row in rows),
         {row.id: reader.evidence(row.id) for row in rows},
+        tuple(row.id for row in rows if not as_sealed(reader, row.id)),
         trial,
         measured,
         compare([*groups, *published], trial, baseline=baseline) if published else measured,

@@ -20,6 +20,7 @@ EVIDENCE = (
     "hash chain over its samples) was sealed with one SHA-256 digest. It is printed here so that any later change "
     "shows: “labconsole verify RUN” computes it again from the database and compares."
 )
+NOT_AS_SEALED = "not as it was sealed"
 _TITLES = {
     "console": "Lab console",
     "revision": "Revision of the console",
@@ -144,7 +145,7 @@ def notes(rows: Sequence[RunRow]) -> Iterator[Block]:
 
 
 def evidence_table(material: Material) -> Table:
-    """The digest of each run, in full, with the run's id everywhere (UUID) and when it was sealed."""
+    """The digest of each run in full, with the run's id everywhere (UUID), when it was sealed, and if it is changed."""
     rows = []
     for row in material.rows:
         sealed = material.evidence[row.id]
@@ -152,7 +153,10 @@ def evidence_table(material: Material) -> Table:
             (
                 TextCell(str(row.id)),
                 TextCell(sealed.digest if sealed else "not sealed", Tone.CODE, ((row.uuid, Tone.CODE),)),
-                TextCell(f"{sealed.sealed:%Y-%m-%d %H:%M:%S}" if sealed else NO_FIGURE),
+                TextCell(
+                    f"{sealed.sealed:%Y-%m-%d %H:%M:%S}" if sealed else NO_FIGURE,
+                    details=((NOT_AS_SEALED, Tone.BAD),) if row.id in material.changed else (),
+                ),
             )
         )
     heads = (

@@ -36,6 +36,16 @@ class Verification:
         return not self.faults
 
 
+def as_sealed(reader: Reader, run_id: int) -> bool:
+    """Whether a run's digest is the one that was sealed. Samples are not read: `verify` does that too.
+
+    Raises StoreError if the database cannot be read.
+    """
+    evidence = reader.evidence(run_id)
+    with reader.snapshot() as connection:
+        return evidence is not None and evidence.digest == digest(connection, run_id).hex()
+
+
 def verify(reader: Reader, run_id: int) -> Verification:
     """Compare a run with its evidence: every chunk's hash from its payload, every artefact's, and the digest.
 

@@ -322,4 +322,4 @@ def test_the_notes_say_how_the_figures_are_made() -> None:
         *repeats(11, "stamped", "rate", SLOW),
     ]
     [how] = [note for note in compared(runs).notes if "geometric means over runs" in note]
-    assert "Welch" in how and "Holm's correction over the 2 comparisons with the baseline" in how
+    assert "Welch" in how and "Holm's correction over the table's 2 comparisons" in how

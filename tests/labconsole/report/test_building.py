@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import UTC, datetime
 
 import pytest
@@ -168,6 +170,18 @@ def test_provenance_and_evidence_of_every_run(store: Store, reader: Reader) -> N
     [sites] = tables(document, "Environment and provenance")
     assert [head.title for head in sites.heads] == ["Site", "Kuala Lumpur", "Singapore"]
     assert {fact.name: fact.value for fact in document.cover}["Place"] == "Kuala Lumpur, Singapore"
+
+
+def test_a_run_that_was_changed_after_its_end_is_no_evidence(store: Store, reader: Reader) -> None:
+    run_ids = store_post(store)
+    with closing(sqlite3.connect(store.path)) as raw, raw:
+        raw.execute("UPDATE metric SET value = value * 2 WHERE run_id = ? AND position = 0", (run_ids[2],))
+    document = built(reader, run_ids, ReportKind.COMPARISON)
+    [evidence] = tables(document, "Evidence")
+    marked = [cells[0].text for cells in evidence.rows if cells[2].details]
+    assert marked == [str(run_ids[2])]
+    [callout] = [block for block in blocks(document, "Summary") if isinstance(block, Callout)]
+    assert callout.sentences[0] == f"Run {run_ids[2]} is not as it was sealed: it proves nothing."
 
 
 def test_verdicts_are_counted_over_repeats(store: Store, reader: Reader) -> None:
