@@ -72,6 +72,9 @@ def decode(columns: Sequence[Column], rows: int, payload: bytes) -> dict[str, ND
     position = 0
     for column, dtype in zip(columns, types, strict=True):
         planes = np.frombuffer(raw, np.uint8, rows * dtype.itemsize, position).reshape(dtype.itemsize, rows)
-        values[column.name] = np.ascontiguousarray(planes.T).view(dtype).reshape(rows)
+        array = np.empty((rows, dtype.itemsize), np.uint8)
+        for place, plane in enumerate(planes):  # faster than copying the transposed planes at once
+            array[:, place] = plane
+        values[column.name] = array.view(dtype).reshape(rows)
         position += rows * dtype.itemsize
     return values

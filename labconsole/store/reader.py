@@ -8,14 +8,14 @@ import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, func, select
+from sqlalchemy import Connection, Row, Select, Table, bindparam, func, select
 
 from labconsole.store import schema
 from labconsole.store.encoding import time_from_text
@@ -34,6 +34,8 @@ from labconsole.store.records import (
 )
 from labconsole.store.samples import StoredSamples, series_columns
 from labconsole.trial import Direction, Event, Level, Metric, Origin, Verdict
+
+_UUID = select(schema.run.c.uuid).where(schema.run.c.id == bindparam("of_run"))
 
 
 class UnlabelledMetrics(Mapping[str, Metric]):
@@ -161,15 +163,10 @@ class Reader:
     def run(self, run_id: int) -> RunDetail:
         """Everything of one run but its samples. Raises StoreError if there is no such run."""
         with self.snapshot() as connection:
-            rows = _records(connection, _run_rows().where(schema.run.c.id == run_id), narrow=True)
+            rows = _one_record(connection, run_id)
             if not rows:
                 raise StoreError(f"There is no run {run_id} in {self.path}.")
-            run, scenario, campaign = schema.run, schema.scenario, schema.campaign
-            extra = connection.execute(
-                select(run.c.provenance, scenario.c.thresholds, campaign.c.sites)
-                .select_from(run.join(scenario).join(campaign))
-                .where(run.c.id == run_id)
-            ).one()
+            extra = connection.execute(_extras(), {"of_run": run_id}).one()
             metrics = _of_run(connection, schema.metric, run_id, "position")
             verdicts = _of_run(connection, schema.verdict, run_id, "position")
             events = _of_run(connection, schema.event, run_id, "t_ns", "role", "seq")
@@ -191,7 +188,7 @@ class Reader:
     def samples(self, run_id: int) -> StoredSamples:
         """The samples of a run. Raises StoreError if there is no such run."""
         with self.snapshot() as connection:
-            uuid = connection.execute(select(schema.run.c.uuid).where(schema.run.c.id == run_id)).scalar()
+            uuid = connection.execute(_UUID, {"of_run": run_id}).scalar()
         if uuid is None:
             raise StoreError(f"There is no run {run_id} in {self.path}.")
         return StoredSamples(self.snapshot, run_id, uuid)
@@ -262,21 +259,55 @@ def _records(
 ) -> list[RunRow]:
     """Runs with their tags and unlabelled metrics (of these `names`), in three statements; `narrow` when they are few
     of all."""
-    rows = connection.execute(wanted).all()
-    tag, metric = schema.tag.c, schema.metric.c
-    tagged = select(tag.run_id, tag.name).order_by(tag.run_id, tag.name)
-    figures = (
+    tagged, figures = _tags(), _unlabelled()
+    if names is not None:
+        figures = figures.where(schema.metric.c.name.in_(names))
+    if narrow:
+        ids = wanted.with_only_columns(schema.run.c.id, maintain_column_froms=True)
+        tagged = tagged.where(schema.tag.c.run_id.in_(ids))
+        figures = figures.where(schema.metric.c.run_id.in_(ids))
+    return _assembled(*(connection.execute(statement).all() for statement in (wanted, tagged, figures)))
+
+
+def _one_record(connection: Connection, run_id: int) -> list[RunRow]:
+    """The run, nothing if it is not there; by statements made once, as they take longer to make than to run."""
+    return _assembled(*(connection.execute(one, {"of_run": run_id}).all() for one in _one_record_statements()))
+
+
+@cache
+def _one_record_statements() -> tuple[Select[Any], ...]:
+    made = ((_run_rows(), schema.run.c.id), (_tags(), schema.tag.c.run_id), (_unlabelled(), schema.metric.c.run_id))
+    return tuple(statement.where(of == bindparam("of_run")) for statement, of in made)
+
+
+@cache
+def _extras() -> Select[Any]:
+    run, scenario, campaign = schema.run, schema.scenario, schema.campaign
+    return (
+        select(run.c.provenance, scenario.c.thresholds, campaign.c.sites)
+        .select_from(run.join(scenario).join(campaign))
+        .where(run.c.id == bindparam("of_run"))
+    )
+
+
+def _tags() -> Select[Any]:
+    tag = schema.tag.c
+    return select(tag.run_id, tag.name).order_by(tag.run_id, tag.name)
+
+
+def _unlabelled() -> Select[Any]:
+    metric = schema.metric.c
+    return (
         select(metric.run_id, metric.name, metric.value, metric.unit, metric.direction, metric.samples, metric.origin)
         .where(metric.labels == "{}")
         .order_by(metric.run_id, metric.position)
     )
-    if names is not None:
-        figures = figures.where(metric.name.in_(names))
-    if narrow:
-        ids = wanted.with_only_columns(schema.run.c.id, maintain_column_froms=True)
-        tagged, figures = tagged.where(tag.run_id.in_(ids)), figures.where(metric.run_id.in_(ids))
-    tags = _by_run(connection.execute(tagged).all())
-    metrics = _by_run(connection.execute(figures).all())
+
+
+def _assembled(
+    rows: Sequence[Row[Any]], tagged: Sequence[Sequence[Any]], figures: Sequence[Sequence[Any]]
+) -> list[RunRow]:
+    tags, metrics = _by_run(tagged), _by_run(figures)
     parameters = {text: json.loads(text) for text in {row.parameters for row in rows}}
     warnings = {text: tuple(json.loads(text)) for text in {row.warnings for row in rows}}
     return [
@@ -330,9 +361,13 @@ def _record(
     )
 
 
-def _of_run(connection: Connection, table: Any, run_id: int, *order: str) -> list[Row[Any]]:
-    statement = select(table).where(table.c.run_id == run_id).order_by(*(table.c[name] for name in order))
-    return list(connection.execute(statement).all())
+def _of_run(connection: Connection, table: Table, run_id: int, *order: str) -> list[Row[Any]]:
+    return list(connection.execute(_of_run_statement(table, order), {"of_run": run_id}).all())
+
+
+@cache
+def _of_run_statement(table: Table, order: tuple[str, ...]) -> Select[Any]:
+    return select(table).where(table.c.run_id == bindparam("of_run")).order_by(*(table.c[name] for name in order))
 
 
 def _labelled(rows: Sequence[Row[Any]]) -> dict[str, Metric]:

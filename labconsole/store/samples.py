@@ -10,13 +10,32 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, Row, select
+from sqlalchemy import Connection, Row, bindparam, select
 
 from labconsole.store import chunks, schema
 from labconsole.store.errors import StoreError
 from labconsole.trial import Column
 
 _BATCH = 64
+
+# Made once: building such a statement takes as long as running it, and a comparison runs hundreds of them.
+_SERIES = select(schema.series).where(
+    schema.series.c.run_id == bindparam("of_run"),
+    schema.series.c.name == bindparam("of_name"),
+    schema.series.c.role == bindparam("of_role"),
+)
+_ROLES = select(schema.series.c.role).where(
+    schema.series.c.run_id == bindparam("of_run"), schema.series.c.name == bindparam("of_name")
+)
+_CHUNKS = (
+    select(schema.chunk.c.seq, schema.chunk.c.rows, schema.chunk.c.sha256, schema.chunk.c.payload)
+    .where(
+        schema.chunk.c.series_id == bindparam("of_series"),
+        schema.chunk.c.seq >= bindparam("first"),
+        schema.chunk.c.seq < bindparam("beyond"),
+    )
+    .order_by(schema.chunk.c.seq)
+)
 
 
 @dataclass(frozen=True)
@@ -39,10 +58,8 @@ class StoredSamples:
 
     def roles(self, series: str) -> list[str]:
         """Names of the roles that recorded `series`, sorted."""
-        columns = schema.series.c
-        statement = select(columns.role).where(columns.run_id == self._run_id, columns.name == series)
         with self._snapshot() as connection:
-            return sorted(connection.execute(statement).scalars())
+            return sorted(connection.execute(_ROLES, {"of_run": self._run_id, "of_name": series}).scalars())
 
     def table(self, series: str, role: str) -> dict[str, NDArray[Any]]:
         """All rows: column name -> array of equal lengths, empty without rows. Raises StoreError."""
@@ -75,12 +92,8 @@ class StoredSamples:
         return self._chunks(row, series_columns(row.columns))
 
     def _row(self, series: str, role: str) -> Row[Any]:
-        columns = schema.series.c
-        statement = select(schema.series).where(
-            columns.run_id == self._run_id, columns.name == series, columns.role == role
-        )
         with self._snapshot() as connection:
-            row = connection.execute(statement).first()
+            row = connection.execute(_SERIES, {"of_run": self._run_id, "of_name": series, "of_role": role}).first()
         if row is None:
             raise StoreError(f"Run {self._run_id} has no series {series} of role {role}.")
         return row
@@ -95,17 +108,12 @@ class StoredSamples:
                 raise self._damage(row, chunk.seq, str(error)) from error
 
     def _chunks(self, row: Row[Any], columns: tuple[Column, ...]) -> Iterator[StoredChunk]:
-        stored = schema.chunk.c
         link = chunks.first_link(self._run_uuid, row.role, row.name, columns)
         rows = 0
         for first in range(0, row.chunks, _BATCH):
-            statement = (
-                select(stored.seq, stored.rows, stored.sha256, stored.payload)
-                .where(stored.series_id == row.id, stored.seq >= first, stored.seq < min(first + _BATCH, row.chunks))
-                .order_by(stored.seq)
-            )
+            wanted = {"of_series": row.id, "first": first, "beyond": min(first + _BATCH, row.chunks)}
             with self._snapshot() as connection:
-                batch = connection.execute(statement).all()
+                batch = connection.execute(_CHUNKS, wanted).all()
             for chunk in (StoredChunk(*fields) for fields in batch):
                 link = chunks.next_link(link, chunk.seq, chunk.rows, chunk.payload)
                 if link != chunk.sha256:
