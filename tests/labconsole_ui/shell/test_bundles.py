@@ -16,7 +16,6 @@ from labconsole_ui.export_menu import ExportFormat
 from labconsole_ui.main_window import MainWindow
 from tests.labconsole_ui.views.conftest import StoredRuns
 
-
 LIMIT_MS = 30_000
 """An import waits for the disk: on a machine with much to do that takes seconds."""
 
