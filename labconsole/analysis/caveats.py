@@ -22,7 +22,7 @@ _ROUNDING = 1e-9
 
 
 def caveats(run: RunRow) -> tuple[str, ...]:
-    """One sentence each: the warnings stored with the run, link-bound, interrupted (or cancelled, failed)."""
+    """One sentence each: the warnings stored with the run, link-bound, interrupted (or cancelled, failed), trashed."""
     told = list(run.warnings)
     if link_bound(run):
         told.append(f"Link-bound: {link_share([run])}, so the figures tell of the link.")
@@ -30,6 +30,8 @@ def caveats(run: RunRow) -> tuple[str, ...]:
         told.append(f"It took {link_share([run])}: the link has another rate than was stated.")
     if run.status.final and run.status is not RunStatus.FINISHED:
         told.append(f"Run {run.id} is {run.status.value}: its figures cover what was sampled until then.")
+    if run.trashed:
+        told.append(f"Run {run.id} lies in the trash.")
     return tuple(told)
 
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import pytest
 from pydantic import Field
 
+from labconsole.analysis.caveats import caveats
 from labconsole.analysis.comparison import (
     Cell,
     Change,
@@ -238,6 +239,12 @@ def test_the_same_value_differs_not_because_a_trial_is_another_or_not_installed(
     runs.append(run(2, "radio", {"lost": 4}, kind="radio", parameters={"box": 5672}))
     (box,) = compare(group_repeats(runs), BoxTrial()).parameters
     assert (box.texts, box.differs) == (("5672", "5672"), False)
+
+
+def test_a_run_from_the_trash_is_said_to_be_from_there() -> None:
+    runs = [run(1, "open", {"rate": 1}), run(2, "sealed", {"rate": 2}, trashed=True)]
+    assert "Run 2 of sealed lies in the trash." in compared(runs).notes
+    assert caveats(runs[1]) == ("Run 2 lies in the trash.",) and caveats(runs[0]) == ()
 
 
 def test_few_repeats_and_mixed_origins_are_said_in_the_same_line() -> None:
