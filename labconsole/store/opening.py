@@ -83,12 +83,15 @@ def checked_version(raw: sqlite3.Connection, path: Path) -> int:
 def bring_up_to_date(path: Path) -> None:
     """Create the database or migrate it, the old one kept beside it. Call with the exclusive lock held.
 
-    Raises StoreError: another program's or a newer file (left untouched), a damaged one, live runs in an old one.
+    Raises StoreError: another program's or a newer file (left untouched), a damaged one, one that is gone while its
+    backup is there, live runs in an old one.
     """
     version = 0
     if path.exists():
         with closing(connect(path, "ro")) as raw:
             version = checked_version(raw, path)
+    elif backups_of(path):  # a new database would soon be the backup
+        raise DamagedDatabaseError(path, "it is missing")
     if version == VERSION:
         return
     if version:

@@ -230,3 +230,15 @@ def test_there_is_no_backup_of_nothing(database: Path) -> None:
         back_up(database)
     assert backups_of(database) == ()
     assert backups_of(database.parent / "nowhere" / "runs.db") == ()
+
+
+def test_a_database_that_is_missing_is_not_begun_anew_beside_its_backup(filled: Path) -> None:
+    expected = runs(filled)
+    assert back_up(filled) is not None
+    for file in filled.parent.glob(f"{filled.name}*"):
+        if "backup" not in file.name:
+            file.unlink()
+    with pytest.raises(DamagedDatabaseError, match="it is missing") as caught:
+        Store.open(filled)
+    assert not filled.exists()
+    assert runs(restored_copy(filled, caught.value.backups[0])) == expected
