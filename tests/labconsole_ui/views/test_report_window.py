@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 from PySide6.QtCore import QEvent, Qt
 from PySide6.QtGui import QImage
-from PySide6.QtWidgets import QApplication, QFileDialog, QWidget
+from PySide6.QtWidgets import QApplication, QFileDialog, QProgressDialog, QWidget
 from pytestqt.qtbot import QtBot
 
 from labconsole.plugin import Plugins
@@ -157,6 +157,20 @@ def test_a_report_is_signed_after_the_passphrase_was_asked_for(
         assert "Signature is Valid" in said
     state.save()
     assert "passphrase" not in state.path.read_text(encoding="utf-8")
+
+
+def test_a_report_that_is_cancelled_while_its_pages_are_set_is_not_written(
+    stored: StoredRuns, make: Make, qtbot: QtBot, tmp_path: Path
+) -> None:
+    [run_id] = stored.finished(("Test 1", {"test": 1}), messages=100)
+    window = make(run_id)
+    window.save_to(tmp_path / "report.pdf")
+    [dialog] = window.findChildren(QProgressDialog)
+    qtbot.waitUntil(lambda: dialog.labelText() == "Setting the pages", timeout=20_000)
+    dialog.canceled.emit()
+    qtbot.waitUntil(lambda: bool(told(window)), timeout=20_000)
+    assert told(window) == ["Cancelled. Nothing half-written is left."]
+    assert list(tmp_path.glob("*.pdf")) == []
 
 
 def test_what_cannot_be_reported_or_written_is_said_in_a_sentence(

@@ -90,9 +90,9 @@ class ReportWindow(QDialog):
         ppi = PREVIEW_PPI * min(self.devicePixelRatioF(), SHARPEST)
         self.pages.set_busy(True)
         self._background.submit(
-            lambda: self._images(request, paper, ppi) if number == self._wanted else None,
-            self._show_pages,
-            self._refuse,
+            lambda: self._images(request, paper, ppi) if number == self._wanted else [],
+            lambda images: self._show_pages(images) if number == self._wanted else None,
+            lambda sentence: self._refuse(sentence) if number == self._wanted else None,
         )
 
     def _choices(self) -> ReportChoices:
@@ -126,9 +126,7 @@ class ReportWindow(QDialog):
         document = self._document(request)
         return [QImage.fromData(page) for page in preview_pages(document, paper, ppi)]
 
-    def _show_pages(self, images: list[QImage] | None) -> None:
-        if images is None:
-            return
+    def _show_pages(self, images: list[QImage]) -> None:
         self.pages.set_busy(False)
         self.pages.show_pages(images)
         self._judge()
@@ -178,7 +176,12 @@ class ReportWindow(QDialog):
             sign = signing.sign(secret, request.place) if signing is not None else None
             document = self._document(request, ticket.step)
             ticket.step(self.tr("Setting the pages"))
-            return write_pdf(document, path, paper, sign)
+
+            def last(pdf: bytes) -> bytes:
+                ticket.step(self.tr("Writing the file"))  # what was cancelled while pages were set is not written
+                return sign(pdf) if sign is not None else pdf
+
+            return write_pdf(document, path, paper, last)
 
         self._jobs.run(self.tr("Making the report"), work, lambda result: self._say_saved(result, signing is not None))
 
