@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import zip_longest
+from time import perf_counter
 from typing import Any
 
 from PySide6.QtCore import Qt, QTimer
@@ -23,6 +24,8 @@ from labconsole_ui.theme import Theme
 
 OVERLAY_HEIGHT = 172
 """Least height (px) of a plot in a pane."""
+PREVIEW_FROM_S = 0.3
+"""If reading the other runs takes longer, the first ones are shown before: drawing twice takes time, too."""
 STEP = 5
 """Runs between two steps of the progress bar: every step paints the page anew, at once."""
 
@@ -46,8 +49,8 @@ def traced(columns: Sequence[Column]) -> tuple[Traced, ...]:
 
 
 class SamplesPane(QWidget):
-    """Reads what it shows in the background when it is visible: a first run of each column, which it shows, then the
-    others. Subclasses read in `read_run` (on the background's thread) and show in `turns`."""
+    """Reads what it shows in the background when it is visible: a first run of each column, shown if the others
+    take long. Subclasses read in `read_run` (on the background's thread) and show in `turns`."""
 
     def __init__(self, samples: RunSamples, background: Background, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)
@@ -59,7 +62,6 @@ class SamplesPane(QWidget):
         self._parts: dict[int, Any] = {}
         self._round = 0
         self._came = 0
-        self._previewed = False
         self._turns: deque[Callable[[], None]] = deque()
         self._next_turn = QTimer(self)
         self._next_turn.setSingleShot(True)
@@ -88,11 +90,6 @@ class SamplesPane(QWidget):
     def complete(self) -> bool:
         """Whether all that is wanted is shown."""
         return self._shown == self._wanted
-
-    @property
-    def previewed(self) -> bool:
-        """Whether something of every column is shown."""
-        return self._previewed
 
     def set_columns(self, columns: Sequence[Column]) -> None:
         """Show these columns, at once or when the pane is looked at."""
@@ -127,18 +124,23 @@ class SamplesPane(QWidget):
             plot.show_entry(title, shown)
 
     def _read(self) -> None:
-        """Read the first run of each column and show them; only then the others, which would slow that down."""
+        """Read the first run of each column, and show them if the others will take long."""
         self._round += 1
-        self._previewed = False
         firsts = {column.run_ids[0] for column in self._wanted}
         missing = [run_id for run_id in _repeat_by_repeat(self._wanted) if run_id not in self._parts]
+        ahead = [run_id for run_id in missing if run_id in firsts]
         self.progress.setRange(0, max(1, len(missing)))
         self.progress.setValue(0)
         self._came = 0
         self.progress.setVisible(bool(missing))
         self.note.hide()
-        self._submit([run_id for run_id in missing if run_id in firsts])
-        self._background.submit(partial(int, self._round), self._show_firsts, self._say)
+        self._submit(ahead)
+        begin, others = perf_counter(), len(missing) - len(ahead)
+        self._background.submit(
+            lambda: (perf_counter() - begin) / max(1, len(ahead)) * others,
+            partial(self._take_firsts, self._round),
+            self._say,
+        )
 
     def _submit(self, run_ids: Sequence[int]) -> None:
         for run_id in run_ids:
@@ -157,12 +159,12 @@ class SamplesPane(QWidget):
             if self._came % STEP == 0:
                 self.progress.setValue(self._came)
 
-    def _show_firsts(self, turn: int) -> None:
+    def _take_firsts(self, turn: int, others_s: float) -> None:
+        """`others_s` is how long the other runs will take, as far as the first ones tell."""
         if turn == self._round:
-            self._show(self._read_others)
+            self._show(self._read_others) if others_s > PREVIEW_FROM_S else self._read_others()
 
     def _read_others(self) -> None:
-        self._previewed = True
         self._submit([run_id for run_id in _repeat_by_repeat(self._wanted) if run_id not in self._parts])
         self._background.submit(self._samples.let_go, partial(self._finish, self._round), self._say)
 
