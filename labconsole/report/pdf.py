@@ -27,7 +27,8 @@ PLAIN = "PDF 1.7"
 _STANDARDS: Any = ["a-2a", "ua-1"]
 """PDF/UA-1 comes with it: whoever reads with a screen reader gets alternative texts and an order."""
 
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ufffe\uffff]")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ufffe\uffff]")
+"""Among them those that turn the direction of what follows: a note must not rearrange the text around it."""
 _UNSET = re.compile(r'the text `"(.+?)"` could not be displayed')
 """How typst names what it has no glyph for."""
 
@@ -126,7 +127,7 @@ def _why_plain(message: str) -> str:
 
 
 def _settable(value: Any) -> Any:
-    """JSON without control characters, which no font shows."""
+    """JSON without control characters: no font shows them."""
     if isinstance(value, str):
         return _CONTROL.sub("", value)
     if isinstance(value, dict):

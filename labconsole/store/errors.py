@@ -64,6 +64,8 @@ def _explanation(path: Path, error: BaseException | None) -> StoreError:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             return StoreError(_SENTENCES["SQLITE_FULL"].format(path=path))
         return StoreError(f"{path} cannot be used ({error.strerror}): check the directory and its rights.")
+    if path.is_dir():
+        return StoreError(f"{path} is a directory, not a database: name a file in it (--db).")
     name = str(getattr(error, "sqlite_errorname", ""))  # SQLITE_IOERR_WRITE, say: a primary code and its extension
     primary = "_".join(name.split("_")[:2])
     undecodable = not name and str(error).startswith("Could not decode to UTF-8")

@@ -142,7 +142,7 @@ def test_what_no_font_has_is_set_without_pdf_a_and_said(document: Document, tmp_
 
 
 def test_text_is_never_markup_and_control_characters_are_left_out(document: Document, tmp_path: Path) -> None:
-    hostile = '#panic("x") *bold* $x$ @ref <label> \\ \x00\x07\x1b[31m // "quoted"'
+    hostile = '#panic("x") *bold* $x$ @ref <label> \\ \x00\x07\x1b[31m \u202e// "quoted"'
     result = write_pdf(with_text(document, hostile), tmp_path / "report.pdf")
     text = said("pdftotext", "-layout", result.path, "-")
     assert '#panic("x") *bold* $x$ @ref <label> \\ [31m // "quoted"' in text

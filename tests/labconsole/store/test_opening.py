@@ -6,7 +6,7 @@ import os
 import shutil
 import sqlite3
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from datetime import datetime
 from pathlib import Path
@@ -229,6 +229,12 @@ def test_a_missing_database_is_not_made_by_reading(database: Path) -> None:
     with pytest.raises(StoreError, match="There is no database"):
         Reader(database)
     assert not database.exists()
+
+
+@pytest.mark.parametrize("use", [Reader, Store.open])
+def test_a_directory_in_place_of_a_database_is_named(tmp_path: Path, use: Callable[[Path], object]) -> None:
+    with pytest.raises(StoreError, match="is a directory, not a database"):
+        use(tmp_path)
 
 
 def test_a_directory_that_is_not_there_is_named(tmp_path: Path) -> None:
