@@ -102,6 +102,7 @@ def _views(c: Colours) -> str:
 QHeaderView {{ background: {c.base}; }}
 QHeaderView::section {{ background: {c.base}; color: {c.muted}; border: none; border-bottom: 1px solid {c.border};
     padding: 5px; font-weight: 600; }}
+QHeaderView::up-arrow, QHeaderView::down-arrow {{ subcontrol-position: top center; width: 10px; height: 10px; }}
 QHeaderView::section:vertical {{ border-bottom: none; border-right: 1px solid {c.border}; }}
 QTableView, QTreeView, QListView {{ background: {c.base}; alternate-background-color: {c.alternate};
     border: 1px solid {c.border}; border-radius: {RADIUS}px; gridline-color: {c.border};
