@@ -264,8 +264,7 @@ def test_points_without_a_line_are_dots(plot: TimePlot, theme: Theme) -> None:
     )
     plot.redraw()
     factor = axis_unit("ms").factor
-    x, y = plot.canvas._dots.getData()
-    assert list(zip(x, (y / factor).round(6), strict=True)) == [
+    assert [(dot.x, round(dot.y / factor, 6)) for dot in plot.canvas._dots.dots] == [
         *[(0.05, 30_000.0), (0.0, 5.0), (6.0, 9.0), (3.0, 2.0), (3.004, 3.0)],
     ]
     image = plot.image().toImage()

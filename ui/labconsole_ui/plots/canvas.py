@@ -9,9 +9,10 @@ import numpy as np
 import pyqtgraph as pg  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 from PySide6.QtCore import QEvent, Qt, Signal
-from PySide6.QtGui import QBrush, QPen, QResizeEvent
+from PySide6.QtGui import QPen, QResizeEvent
 
 from labconsole_ui.plots.axes import GridAxis, LogScale, Scale, ValueAxis
+from labconsole_ui.plots.dots import Dot, Dots
 from labconsole_ui.plots.units import AxisUnit
 from labconsole_ui.theme import FontRole, Theme
 
@@ -75,7 +76,7 @@ class Canvas(pg.PlotWidget):  # type: ignore[misc]
         self._curves: list[Any] = []
         self._colours: list[int] = []
         self._sparse = True
-        self._dots = pg.ScatterPlotItem(pen=None)
+        self._dots = Dots()
         self._dotted: list[tuple[float, float, int]] = []
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.setFrameShape(self.Shape.NoFrame)
@@ -177,14 +178,10 @@ class Canvas(pg.PlotWidget):  # type: ignore[misc]
         beneath: dict[tuple[float, float], dict[int, None]] = {}
         for x, y, colour in self._dotted:
             beneath.setdefault((x, y), {})[colour] = None
-        dots = [
-            (place, colour, DOT + RING * (len(colours) - 1 - rank))
-            for place, colours in beneath.items()
-            for rank, colour in enumerate(colours)
-        ]
-        self._dots.setData(
-            [x for (x, _), _, _ in dots],
-            [y for (_, y), _, _ in dots],
-            size=[size for _, _, size in dots],
-            brush=[QBrush(self._theme.series_colour(colour)) for _, colour, _ in dots],
+        self._dots.set_dots(
+            [
+                Dot(x, y, DOT + RING * (len(colours) - 1 - rank), self._theme.series_colour(colour))
+                for (x, y), colours in beneath.items()
+                for rank, colour in enumerate(colours)
+            ]
         )
