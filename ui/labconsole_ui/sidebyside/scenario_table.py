@@ -30,6 +30,7 @@ class ScenarioTable(DataTable):
         super().__init__(name, theme, parent)
         self._theme = theme
         self._count = 0
+        self._needed, self._least = 0, list[int]()
         self.header = ColumnHeader(theme, self)
         self.setHorizontalHeader(self.header)
         self.header.setStretchLastSection(False)
@@ -53,6 +54,7 @@ class ScenarioTable(DataTable):
             if row.heading:
                 self.setSpan(place, 0, 1, self.rows.columnCount())
         self.header.set_headings(headings)
+        self._measure()
         self._fit()
 
     def value_column(self, section: int) -> int | None:
@@ -95,16 +97,21 @@ class ScenarioTable(DataTable):
             header_tooltip=heading.help,
         )
 
+    def _measure(self) -> None:
+        """How wide titles and scenarios want to be: every resizing of the table asks for it."""
+        rows = [row for row in self.rows.records() if not row.heading]
+        plain = QFontMetrics(self._theme.font(FontRole.BODY))
+        self._needed = max((plain.horizontalAdvance(titled(row)) for row in rows), default=0) + 2 * PADDING + 4
+        self._least = [
+            max(self._values.least_width(rows, index), self.header.least_width(index)) for index in range(self._count)
+        ]
+
     def _fit(self) -> None:
         """The titles as wide as they need or may be, what is left to the scenarios; rows as high as their titles."""
         rows = [row for row in self.rows.records() if not row.heading]
         if not rows or not self._count:
             return
-        plain = QFontMetrics(self._theme.font(FontRole.BODY))
-        needed = max(plain.horizontalAdvance(titled(row)) for row in rows) + 2 * PADDING + 4
-        least = [
-            max(self._values.least_width(rows, index), self.header.least_width(index)) for index in range(self._count)
-        ]
+        needed, least = self._needed, self._least
         # Titles may be wrapped, values not; where even that leaves too little room, the table is scrolled sideways.
         room = self.viewport().width() - sum(least)
         first = min(needed, WIDEST_TITLE, room if room >= LEAST_TITLE else SCROLLED_TITLE)
