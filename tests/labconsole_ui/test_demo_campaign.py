@@ -34,7 +34,8 @@ def test_demo_by_clicks(qtbot: QtBot, qapp: QApplication, tmp_path: Path, monkey
     services = make_services(qapp, tmp_path / "runs.db", "light")
     window = MainWindow(services)
     qtbot.addWidget(window)
-    window.show()
+    with qtbot.waitExposed(window):
+        window.show()
     page = window.findChild(StartPage)
     ended: list[tuple[int, RunStatus]] = []
     services.bridge.finished.connect(lambda run_id, status: ended.append((run_id, status)))

@@ -297,7 +297,8 @@ class MainWindow(QMainWindow):
         self.runs.report_wanted.connect(self.report_runs)
         self.history_view.verify_wanted.connect(self.files.verify)
         self.launcher.launched.connect(self._launched)
-        self.watch.done.connect(self._campaign_done)
+        # In a turn of its own: opening a page takes as long as a slot may.
+        self.watch.done.connect(self._campaign_done, Qt.ConnectionType.QueuedConnection)
         bridge.failed.connect(self._say_failed)
         self.queue_view.repeat_wanted.connect(self.launcher.repeat)
         bridge.items_changed.connect(self._close_if_done)

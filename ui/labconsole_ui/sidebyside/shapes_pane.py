@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 
 from PySide6.QtWidgets import QComboBox, QTextBrowser, QVBoxLayout, QWidget
 
@@ -21,23 +22,29 @@ class ShapesPane(QWidget):
 
     def __init__(self, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)
+        self._theme = theme
         self._tables: tuple[FilledTable, ...] = ()
         self.box = QComboBox(self)
         self.box.setAccessibleName(self.tr("Table of the source"))
         self.box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self.box.setMinimumContentsLength(24)
         self.box.currentIndexChanged.connect(self._show_chosen)
-        self.table = ScenarioTable(self.tr("Table of the source"), theme, self)
         self.about = QTextBrowser(self)
         self.about.setAccessibleName(self.tr("Notes on the table"))
         self.about.setMaximumHeight(NOTES_HEIGHT)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 8, 0, 0)
-        column.setSpacing(6)
-        column.addWidget(self.box)
-        column.addWidget(self.table, 1)
-        column.addWidget(self.about)
+        self._column = QVBoxLayout(self)
+        self._column.setContentsMargins(0, 8, 0, 0)
+        self._column.setSpacing(6)
+        self._column.addWidget(self.box)
+        self._column.addWidget(self.about)
         self.set_tables(())
+
+    @cached_property
+    def table(self) -> ScenarioTable:
+        """The rows and columns of the source: made when runs fill a table, since it takes the window 6 ms."""
+        table = ScenarioTable(self.tr("Table of the source"), self._theme, self)
+        self._column.insertWidget(1, table, 1)
+        return table
 
     def set_tables(self, tables: Sequence[FilledTable]) -> None:
         """Show the table that was chosen before, filled anew."""
@@ -50,7 +57,6 @@ class ShapesPane(QWidget):
         self.box.setCurrentIndex(max(0, self.box.findData(chosen)))
         self.box.blockSignals(False)
         self.box.setVisible(bool(tables))
-        self.table.setVisible(bool(tables))
         self._show_chosen(self.box.currentIndex())
 
     def _show_chosen(self, index: int) -> None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QPoint, Qt, Signal
+from PySide6.QtCore import QPoint, Qt, QTimer, Signal
 from PySide6.QtGui import QAction, QKeySequence, QResizeEvent
 from PySide6.QtWidgets import (
     QFileDialog,
@@ -91,6 +91,15 @@ class SideBySideView(DropArea):
         self.messages = MessageBar(theme)
         self._build()
         self.runs_dropped.connect(self.add_runs)
+        next_turn = QTimer(self)
+        next_turn.setSingleShot(True)
+        next_turn.timeout.connect(self._begin)
+        next_turn.start(0)
+
+    def _begin(self) -> None:
+        """Make table and panes, in a turn of their own: with the page around them they would hold the window up."""
+        self._build_table()
+        self._build_tabs()
         self._background.submit(
             partial(self._composer.open, self._wanted.run_ids),
             partial(self._take, self._wanted),
@@ -291,7 +300,11 @@ class SideBySideView(DropArea):
         width = event.size().width()
         beside = width >= SIDE_BY_SIDE_FROM
         self.splitter.setOrientation(Qt.Orientation.Horizontal if beside else Qt.Orientation.Vertical)
-        whole, share = (width if beside else event.size().height()), self._share()
+        self._share_room()
+
+    def _share_room(self) -> None:
+        beside = self.splitter.orientation() is Qt.Orientation.Horizontal
+        whole, share = (self.width() if beside else self.height()), self._share()
         self.splitter.setSizes([int(whole * share), int(whole * (1 - share))])
 
     def _show_table(self, hidden: bool) -> None:
@@ -335,16 +348,7 @@ class SideBySideView(DropArea):
         self.splitter.setChildrenCollapsible(False)
         self.splitter.setHandleWidth(12)
         self.stack.addWidget(self.splitter)
-        self.table = ComparisonTable(self.tr("Runs side by side"), self._theme, self.splitter)
-        self.table.setMinimumWidth(LEAST_TABLE)
-        self.table.fold_toggled.connect(self._fold)
-        self.table.column_menu_wanted.connect(self._show_column_menu)
-        self.tabs = QTabWidget(self.splitter)
-        self.tabs.setMinimumWidth(LEAST_TABS)
-        self.splitter.setStretchFactor(0, 3)
-        self.splitter.setStretchFactor(1, 2)
         self.splitter.splitterMoved.connect(self._keep_share)
-        self._build_tabs()
         undo = QAction(self.tr("Undo"), self)
         undo.setShortcut(QKeySequence.StandardKey.Undo)
         undo.setShortcutContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
@@ -352,7 +356,18 @@ class SideBySideView(DropArea):
         self.addAction(undo)
         self.controls.set_columns((), -1, grouped=True)
 
+    def _build_table(self) -> None:
+        self.table = ComparisonTable(self.tr("Runs side by side"), self._theme, self.splitter)
+        self.table.setMinimumWidth(LEAST_TABLE)
+        self.table.fold_toggled.connect(self._fold)
+        self.table.column_menu_wanted.connect(self._show_column_menu)
+
     def _build_tabs(self) -> None:
+        self.tabs = QTabWidget(self.splitter)
+        self.tabs.setMinimumWidth(LEAST_TABS)
+        self.splitter.setStretchFactor(0, 3)
+        self.splitter.setStretchFactor(1, 2)
+        self._share_room()
         self.tabs.setDocumentMode(True)
         self.tabs.setUsesScrollButtons(True)
         self.tabs.setAccessibleName(self.tr("Findings and plots"))
