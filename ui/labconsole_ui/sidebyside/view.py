@@ -379,10 +379,10 @@ class SideBySideView(DropArea):
         self.table.metric_chosen.connect(self.bars.choose)
         for pane, title in (
             (self.findings, self.tr("Findings")),
-            (self.curves, self.tr("Over time")),
+            (self.curves, self.tr("Time")),
             (self.distribution, self.tr("Distribution")),
             (self.bars, self.tr("Bars")),
-            (self.shapes, self.tr("Source table")),
+            (self.shapes, self.tr("Source")),
         ):
             self.tabs.addTab(pane, title)
         self.whole_button = QToolButton(self.tabs)
