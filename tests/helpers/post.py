@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 from typing import Any, ClassVar
 
 from pydantic import Field
 
 from labconsole.analysis.published import PublishedColumn, PublishedFigure
-from labconsole.store.records import RunRow, RunStatus
+from labconsole.store.records import RunRow
 from labconsole.trial import LINK_USE, Direction, Metric, MetricKind, Origin, Parameters, Trial
+from tests.helpers.run_row import finished_run
 
 UNITS = {"rate": "letters/s", "wait_p99": "ms", LINK_USE: "%", "cpu{role=sender}": "us", "cpu{role=receiver}": "us"}
 
@@ -25,7 +25,10 @@ class PostParameters(Parameters):
 
 
 class PostTrial(Trial[PostParameters]):
-    """Seals and stamps letters: each of the two is a step that is worth a finding."""
+    """Seals and stamps letters: each of the two is a step that is worth a finding.
+
+    It only describes its runs, whose figures the tests make up: `roles`, `run` and `evaluate` are never called.
+    """
 
     kind: ClassVar[str] = "post"
     title: ClassVar[str] = "Post"
@@ -65,30 +68,9 @@ SCENARIOS: Mapping[str, Mapping[str, Any]] = {
 
 def run(number: int, scenario: str, figures: Mapping[str, float], **changes: Any) -> RunRow:
     """A finished run with these figures."""
-    moment = datetime(2025, 5, 20, tzinfo=UTC)
-    row = RunRow(
-        id=number,
-        uuid=str(number),
-        campaign_id=1,
-        campaign="Spring",
-        profile="demo",
-        scenario=scenario,
-        kind=PostTrial.kind,
-        parameters=SCENARIOS.get(scenario, SCENARIOS["open"]),
-        repeat=1,
-        position=number,
-        status=RunStatus.FINISHED,
-        reason="",
-        seed=1,
-        created=moment,
-        started=moment,
-        ended=moment,
-        owner=None,
-        tags=(),
-        note="",
-        trashed=False,
-        metrics={name: metric(name, value) for name, value in figures.items()},
-    )
+    metrics = {name: metric(name, value) for name, value in figures.items()}
+    parameters = SCENARIOS.get(scenario, SCENARIOS["open"])
+    row = finished_run(number, PostTrial.kind, parameters, metrics, campaign="Spring", scenario=scenario)
     return replace(row, **changes)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from labconsole.trial import LINK_USE, Metric
 from labconsole_amqp.metrics import METRICS
 from labconsole_amqp.parameters import AmqpParameters
 from labconsole_amqp.source_tables import TABLES
+from tests.helpers.run_row import finished_run
 
 SOURCE = Path(__file__).resolve().parents[3] / "shared" / "sources" / "swim-wp16.txt"
 KIND = "amqp.messaging"
@@ -38,31 +38,9 @@ def shape(name: str) -> TableShape:
 def run(run_id: int, value: float, campaign: int = 1, **parameters: Any) -> RunRow:
     """A finished run all whose metrics have `value`."""
     stored = AmqpParameters(**parameters).model_dump(mode="json")
-    now = datetime(2025, 5, 20, tzinfo=UTC)
     metrics = {kind.name: Metric(kind.name, value, kind.unit) for kind in METRICS if kind.name != LINK_USE}
-    return RunRow(
-        id=run_id,
-        uuid=str(run_id),
-        campaign_id=campaign,
-        campaign=f"Campaign {campaign}",
-        profile="p",
-        scenario=f"Test {stored['test']}",
-        kind=KIND,
-        parameters=stored,
-        repeat=1,
-        position=0,
-        status=RunStatus.FINISHED,
-        reason="",
-        seed=1,
-        created=now,
-        started=now,
-        ended=now,
-        owner=None,
-        tags=(),
-        note="",
-        trashed=False,
-        metrics=metrics,
-    )
+    about = {"campaign_id": campaign, "campaign": f"Campaign {campaign}", "scenario": f"Test {stored['test']}"}
+    return finished_run(run_id, KIND, stored, metrics, **about)
 
 
 def campaign(tests: Sequence[int], repeats: int = 5, first: int = 1, number: int = 1, **more: Any) -> list[RunRow]:
