@@ -15,7 +15,7 @@ HIDING = Path(__file__).parents[1] / "helpers" / "no_qt"
 CORE = (
     "analysis",
     "engine/test_spool.py",
-    "report/test_bundle.py::test_runs_arrive_with_everything_and_the_same_digest",
+    "report/bundles/test_importing.py::test_runs_arrive_with_everything_and_the_same_digest",
     "report/test_comparison_csv.py",
     "report/test_csv_export.py::test_a_run_becomes_these_files_and_nothing_else",
     "report/test_pdf.py::test_a_report_is_tagged_pdf_a_with_all_fonts_in_it",
