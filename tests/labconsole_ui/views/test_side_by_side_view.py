@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,7 +22,7 @@ from labconsole_ui.run_mime import RUNS_TYPE, encode_runs
 from labconsole_ui.settings import WindowState
 from labconsole_ui.sidebyside.rows import CellText, Row
 from labconsole_ui.sidebyside.view import SideBySideView
-from labconsole_ui.theme import Theme
+from labconsole_ui.theme import Theme, ThemeMode
 
 if TYPE_CHECKING:
     from conftest import StoredRuns
@@ -192,6 +193,51 @@ def test_changes_in_quick_succession_all_count(judged: SideBySideView, qtbot: Qt
     assert judged.group_box.isChecked()
 
 
+def test_what_is_asked_of_a_page_before_it_has_a_table_counts(
+    stored: StoredRuns, plugins: Plugins, theme: Theme, readers: Callable[[], Reader], qtbot: QtBot
+) -> None:
+    plain, signed, more = stored.finished(
+        ("Plain", {"test": 1}), ("Signed", {"test": 3}), ("TLS", {"test": 2}), messages=300
+    )
+    view = SideBySideView(readers, [plain, signed], plugins, theme)
+    qtbot.addWidget(view)
+    view.resize(700, 800)
+    view.add_runs([more])
+    view.add_published([f"{PUBLISHED}/test-1"])
+    view.add_published(["nobody has printed this"])
+    view.undo()
+    view.set_grouped(False)
+    view.set_baseline(1)
+    mode = theme.mode
+    theme.set_mode(ThemeMode.LIGHT if theme.dark else ThemeMode.DARK)
+    assert view.column_actions(0) == []
+    time.sleep(0.3)  # so long that whatever is read in the background by now is there first
+    view.show()
+    qtbot.waitUntil(lambda: view.table_data is not None)
+    assert view.selection.entries == (plain, signed, more, f"{PUBLISHED}/test-1")
+    assert len(headings(view)) == 4 and not view.group_box.isChecked()
+    assert view.splitter.orientation() is Qt.Orientation.Vertical
+    view.undo()
+    qtbot.waitUntil(view.group_box.isChecked)
+    theme.set_mode(mode)
+
+
+def test_a_page_that_goes_at_once_leaves_nothing(
+    stored: StoredRuns, plugins: Plugins, theme: Theme, readers: Callable[[], Reader], qtbot: QtBot
+) -> None:
+    runs = stored.finished(("Plain", {"test": 1}), messages=300)
+    view = SideBySideView(readers, [], plugins, theme)
+    gone = []
+    view.destroyed.connect(lambda: gone.append(True))
+    view.show()
+    view.add_runs(runs)
+    view.close()
+    view.deleteLater()
+    QApplication.sendPostedEvents(view, QEvent.Type.DeferredDelete)
+    assert gone
+    qtbot.wait(50)  # nothing comes to a page that is gone: pytest-qt would tell
+
+
 def test_how_the_width_is_shared_is_remembered(
     view: SideBySideView, plugins: Plugins, theme: Theme, readers: Callable[[], Reader], qtbot: QtBot, tmp_path: Path
 ) -> None:
@@ -360,7 +406,7 @@ def test_definitions_are_tooltips(view: SideBySideView, plugins: Plugins) -> Non
 def test_the_comparison_leaves_as_text_and_as_csv(
     view: SideBySideView, tmp_path: Path, qtbot: QtBot, readers: Callable[[], Reader]
 ) -> None:
-    head, *lines = view.as_tsv().splitlines()
+    head, *lines = view.table.as_tsv().splitlines()
     assert head.split("\t") == [
         *("", "Better", "Plain, 2 repeats, baseline", "Signed, 2 repeats"),
         *("difference [95 % interval]", "Remark"),

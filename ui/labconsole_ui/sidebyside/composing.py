@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -53,9 +53,9 @@ class Composer:
         self._published: Mapping[str, PublishedColumn] = {}
         self._tables: tuple[PublishedTable, ...] | None = None
 
-    def open(self, run_ids: Sequence[int]) -> Page:
-        """The first page of these runs: the pinned baseline of their kind stands in it. Raises TrialError."""
-        selection, told = self._known(Selection(tuple(run_ids)))
+    def open(self, selection: Selection) -> Page:
+        """The first page: the pinned baseline of its runs' kind stands in it. Raises TrialError."""
+        selection, told = self._known(selection)
         kinds = {self._runs[run_id].kind for run_id in selection.run_ids}
         if len(kinds) == 1:
             selection, pinned = self._with_pinned(selection, kinds.pop())

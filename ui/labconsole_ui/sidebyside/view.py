@@ -91,19 +91,17 @@ class SideBySideView(DropArea):
         self.messages = MessageBar(theme)
         self._build()
         self.runs_dropped.connect(self.add_runs)
-        next_turn = QTimer(self)
-        next_turn.setSingleShot(True)
-        next_turn.timeout.connect(self._begin)
-        next_turn.start(0)
+        self._beginning = QTimer(self)
+        self._beginning.setSingleShot(True)
+        self._beginning.timeout.connect(self._begin)
+        self._beginning.start(0)
 
     def _begin(self) -> None:
         """Make table and panes, in a turn of their own: with the page around them they would hold the window up."""
         self._build_table()
         self._build_tabs()
         self._background.submit(
-            partial(self._composer.open, self._wanted.run_ids),
-            partial(self._take, self._wanted),
-            self._say_nothing_there,
+            partial(self._composer.open, self._wanted), partial(self._take, self._wanted), self._say_nothing_there
         )
         self._background.submit(self._composer.tables, self._take_tables, self._say)
 
@@ -161,6 +159,8 @@ class SideBySideView(DropArea):
 
     def _compose(self, selection: Selection) -> None:
         self._wanted = selection
+        if self._beginning.isActive():
+            return  # there is nothing to show it in: `_begin` reads what is wanted by then
         self._background.submit(
             partial(self._composer.page, selection), partial(self._take, selection), partial(self._say_kept, selection)
         )
@@ -231,10 +231,6 @@ class SideBySideView(DropArea):
         self._show(Page(Selection(), None))
 
     # Export
-
-    def as_tsv(self) -> str:
-        """The table as tab-separated text, as shown; values and changes in columns of their own."""
-        return self.table.as_tsv()
 
     def export_csv(self, path: Path) -> None:
         """Write the comparison to `path`, in the background."""
