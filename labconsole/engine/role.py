@@ -20,8 +20,9 @@ from labconsole.engine.histogram import LogHistogram
 from labconsole.engine.protocol import ChannelFrame, higher, lower
 from labconsole.engine.spool import SpoolSeriesWriter, SpoolWriter
 from labconsole.plugin import load_dotted
+from labconsole.role import Role
 from labconsole.security.secrets import Secret
-from labconsole.trial import Event, Level, Role, Series, TrialError
+from labconsole.trial import Event, Level, Series, TrialError
 
 SPOOL_INTERVAL_NS = 250_000_000
 _QUIET_INTERVAL_NS = 1_000_000_000

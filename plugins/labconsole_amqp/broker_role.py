@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from labconsole.trial import Level, Role, RoleContext
+from labconsole.role import Role, RoleContext
+from labconsole.trial import Level
 from labconsole_amqp.broker import Broker, BrokerSettings
 from labconsole_amqp.broker_queue import QueueLimits
 from labconsole_amqp.role_settings import RoleIdentity, RoleSettings

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from labconsole.trial import Role, RoleContext, TrialError
+from labconsole.role import Role, RoleContext
+from labconsole.trial import TrialError
 from labconsole_amqp.connection import Connection, connect
 from labconsole_amqp.queue_check import require_empty
 from labconsole_amqp.role_settings import RoleIdentity, RoleSettings

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from labconsole.trial import REMEDY, Level, RoleContext, TrialError
+from labconsole.role import RoleContext
+from labconsole.trial import REMEDY, Level, TrialError
 from labconsole_amqp.choices import Leftover
 from labconsole_amqp.connection import Connection
 from labconsole_amqp.fastlink import drain_queue, probe_queue_depth

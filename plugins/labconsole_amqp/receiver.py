@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labconsole.clock import now_ns, wall_offset_ns
-from labconsole.trial import Level, RoleContext, TrialError
+from labconsole.role import RoleContext
+from labconsole.trial import Level, TrialError
 from labconsole_amqp.choices import Loop, Mode, Settlement
 from labconsole_amqp.envelope import NUMBER_BEFORE_STAMP, SEQUENCE_MASK, Parts, Protection, encode, encoded_size
 from labconsole_amqp.fastlink import Batch, Receiver, Template

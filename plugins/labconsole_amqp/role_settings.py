@@ -10,6 +10,7 @@ from pathlib import Path
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey, RSAPublicKey
 from pydantic import BaseModel, ConfigDict
 
+from labconsole.role import RoleContext
 from labconsole.security.identities import (
     Identity,
     IdentityFiles,
@@ -18,7 +19,7 @@ from labconsole.security.identities import (
     validity_problem,
 )
 from labconsole.security.secrets import SecretRequest
-from labconsole.trial import Level, RoleContext, RoleSpec
+from labconsole.trial import Level, RoleSpec
 from labconsole_amqp.connection import Endpoint
 from labconsole_amqp.fastlink_tls import TlsSettings
 from labconsole_amqp.parameters import AmqpParameters

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labconsole.clock import now_ns
-from labconsole.trial import RoleContext, TrialError
+from labconsole.role import RoleContext
+from labconsole.trial import TrialError
 from labconsole_amqp.artefacts import example
 from labconsole_amqp.choices import Loop, Settlement
 from labconsole_amqp.envelope import NUMBER_BEFORE_STAMP, Parts, Protection, encode, message_number

@@ -15,6 +15,7 @@ from pydantic import Field
 
 from labconsole.clock import now_ns
 from labconsole.plugin import Plugin
+from labconsole.role import Role
 from labconsole.trial import (
     Column,
     Direction,
@@ -25,7 +26,6 @@ from labconsole.trial import (
     Metric,
     MetricKind,
     Parameters,
-    Role,
     RoleSpec,
     RunContext,
     Samples,
