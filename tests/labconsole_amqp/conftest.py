@@ -1,12 +1,17 @@
-"""What the AMQP trial's tests share: one home with lab identities, since making them takes longer than a run."""
+"""What the AMQP trial's tests share: a broker, a connection to it, a CA, and a home with lab identities."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from labconsole.locations import HOME_VARIABLE
+from labconsole_amqp.broker import BrokerSettings
+from labconsole_amqp.fastlink import Connection, connect
+from tests.labconsole_amqp.embedded import Serving, serving
+from tests.labconsole_amqp.lab_pki import LabCa
 
 
 @pytest.fixture(scope="session")
@@ -16,6 +21,26 @@ def _shared_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def lab_home(own_home: Path, _shared_home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The console's data directory, shared by all tests that ask for it."""
+    """The console's data directory, shared by all tests that ask for it: making identities takes longer than a run."""
     monkeypatch.setenv(HOME_VARIABLE, str(_shared_home))
     return _shared_home
+
+
+@pytest.fixture
+def broker() -> Iterator[Serving]:
+    """A broker of one queue, `q`."""
+    with serving(BrokerSettings(queues=("q",))) as running:
+        yield running
+
+
+@pytest.fixture
+def connection(broker: Serving) -> Iterator[Connection]:
+    """A connection to it, without TLS."""
+    with connect(broker.plain) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def pki(tmp_path_factory: pytest.TempPathFactory) -> LabCa:
+    """A CA of the tests' own."""
+    return LabCa(tmp_path_factory.mktemp("pki"))

@@ -63,11 +63,6 @@ def broker() -> Iterator[Serving]:
         yield running
 
 
-@pytest.fixture(scope="module")
-def pki(tmp_path_factory: pytest.TempPathFactory) -> LabCa:
-    return LabCa(tmp_path_factory.mktemp("pki"))
-
-
 class TestQueues:
     def test_first_in_first_out_and_queues_do_not_mix(self, broker: Serving) -> None:
         with connect(broker.plain) as connection:

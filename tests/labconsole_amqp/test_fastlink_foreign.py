@@ -24,10 +24,10 @@ from labconsole_amqp.fastlink import (
 )
 from tests.labconsole_amqp import rabbitmq
 from tests.labconsole_amqp.lab_pki import PASSPHRASE, LabCa
+from tests.labconsole_amqp.link import PAYLOAD, template
 
 pytestmark = pytest.mark.skipif(not rabbitmq.available(), reason="rabbitmq-server is not installed")
 
-PAYLOAD = b"(FPL-MAS123-IS -B738/M-SDFGIRWY/S -WMKK0100 -N0450F350 DCT -WSSS0055 -0)"
 CLIENT = "State A"
 QUEUES = tuple(f"q{number}" for number in range(6))
 
@@ -69,11 +69,6 @@ def foreign(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Foreign]:
             Endpoint(broker.host, broker.port, username=rabbitmq.USER, password=rabbitmq.PASSWORD),
             Endpoint(broker.host, broker.tls_port, tls),
         )
-
-
-def template(payload: bytes = PAYLOAD) -> Template:
-    message, stamp = envelope.encode(envelope.Parts(payload), message_id=envelope.message_number(0, 0))
-    return Template(message, stamp, stamp - envelope.NUMBER_BEFORE_STAMP)
 
 
 def send_all(sender: Sender, message: Template, count: int) -> None:
