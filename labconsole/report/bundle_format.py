@@ -15,10 +15,10 @@ import re
 import struct
 from collections.abc import Callable, Iterator
 from enum import StrEnum
-from typing import IO, Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, TypeVar
 
 import numpy as np
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from labconsole.store import chunks
 from labconsole.store.encoding import time_from_text, time_to_text
@@ -37,7 +37,7 @@ _LARGEST_CHUNK = 64 * 1024 * 1024
 """The most bytes of a chunk, packed or unpacked."""
 _CHUNK = struct.Struct("<QQQ32s")
 """Before each payload: sequence number, rows, bytes of the payload, hash in the chain."""
-_DTYPE = re.compile(r"[iuf][1248]")
+_DTYPE = re.compile(r"[iu][1248]|f[248]")
 
 
 class BundleError(TrialError):
@@ -97,9 +97,17 @@ def _is_columns(text: str) -> bool:
         columns = series_columns(text)
     except StoreError:
         return False
-    plain = all(isinstance(field, str) for column in columns for field in vars(column).values())
+    if not all(isinstance(field, str) for column in columns for field in vars(column).values()):
+        return False
     names = {column.name for column in columns}
-    return plain and len(names) == len(columns) > 0 and all(_DTYPE.fullmatch(column.dtype) for column in columns)
+    return len(names) == len(columns) > 0 and all(_DTYPE.fullmatch(column.dtype) for column in columns)
+
+
+def _is_time(text: str) -> bool:
+    try:
+        return time_to_text(time_from_text(text)) == text
+    except OverflowError:  # in UTC it is before the year 1 or after 9999
+        return False
 
 
 _Text = Annotated[str, _checked(lambda text: "\0" not in text, "text")]
@@ -109,12 +117,15 @@ _Object = Annotated[str, _json_of(dict)]
 _List = Annotated[str, _json_of(list)]
 _Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 _Uuid = Annotated[str, Field(pattern=r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")]
-_Time = Annotated[str, _checked(lambda text: time_to_text(time_from_text(text)) == text, "a time in UTC")]
+_Time = Annotated[str, _checked(_is_time, "a time in UTC")]
 _Final = Annotated[str, _one_of(RunStatus), _checked(lambda text: RunStatus(text).final, "the status of an ended run")]
 
 
 class _Model(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
+
+
+_M = TypeVar("_M", bound=_Model)
 
 
 class CampaignRow(_Model):
@@ -281,26 +292,29 @@ def chunk_size(chunk: StoredChunk) -> int:
     return _CHUNK.size + len(chunk.payload)
 
 
-def chunks_in(stream: IO[bytes], run_uuid: str, series: SeriesRow) -> Iterator[StoredChunk]:
-    """The chunks of a series member, each as good as the hash chain and its columns say. Raises BundleError."""
+def chunks_in(read: Callable[[int], bytes], run_uuid: str, series: SeriesRow) -> Iterator[StoredChunk]:
+    """The chunks of a series member, each as good as the hash chain and its columns say.
+
+    `read` gives the next so many bytes of the member. Raises BundleError.
+    """
     columns = series_columns(series.columns)
     width = sum(np.dtype(column.dtype).itemsize for column in columns)
     link, rows = chunks.first_link(run_uuid, series.role, series.name, columns), 0
     what = f"Series {series.name} from {series.role} of run {run_uuid} is damaged"
     for number in range(series.chunks):
-        header = stream.read(_CHUNK.size)
+        header = read(_CHUNK.size)
         if len(header) < _CHUNK.size:
             raise BundleError(f"{what}: {series.chunks} chunks are declared, {number} are there.")
         seq, count, size, sha256 = _CHUNK.unpack(header)
         if seq != number or size > _LARGEST_CHUNK or count * width > _LARGEST_CHUNK:
             raise BundleError(f"{what}: chunk {number} is not what it should be.")
-        payload = stream.read(size)
+        payload = read(size)
         link = chunks.next_link(link, seq, count, payload)
         if link != sha256:
             raise BundleError(f"{what}: the hash of chunk {number} is wrong.")
         yield StoredChunk(seq, count, sha256, payload)
         rows += count
-    if stream.read(1) or rows != series.rows or link.hex() != series.link:
+    if read(1) or rows != series.rows or link.hex() != series.link:
         raise BundleError(f"{what}: it does not end as declared.")
 
 
@@ -313,7 +327,7 @@ def check_decoding(chunk: StoredChunk, series: SeriesRow) -> None:
 
 
 def parsed_manifest(data: bytes) -> Manifest:
-    """The manifest of a bundle. Raises BundleError for another format or a newer version, ValueError for damage."""
+    """The manifest of a bundle. Raises BundleError for another format, a newer version, or damage."""
     try:
         found: Any = json.loads(data)
     except (ValueError, RecursionError):
@@ -326,4 +340,18 @@ def parsed_manifest(data: bytes) -> Manifest:
             f"It was written by a newer lab console (bundle version {version}, this one reads up to {VERSION}): update "
             "the console."
         )
-    return Manifest.model_validate_json(data)
+    return _parsed(Manifest, data)
+
+
+def parsed_rows(data: bytes) -> RunRows:
+    """The rows of a run. Raises BundleError for damage."""
+    return _parsed(RunRows, data)
+
+
+def _parsed(model: type[_M], data: bytes) -> _M:
+    try:
+        return model.model_validate_json(data)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(map(str, first["loc"]))
+        raise BundleError(f"It is damaged or foreign ({where}: {first['msg']}).") from error

@@ -15,9 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
 
-from pydantic import ValidationError
 from sqlalchemy import Connection
 from sqlalchemy.exc import IntegrityError
 
@@ -36,6 +34,7 @@ from labconsole.report.bundle_format import (
     chunks_in,
     is_series,
     parsed_manifest,
+    parsed_rows,
     run_member,
     series_member,
 )
@@ -45,8 +44,18 @@ from labconsole.store.sealing import digest
 from labconsole.store.store import ARTEFACT_LIMIT, Store
 from labconsole.store.transfer import insert_chunks, insert_run, known_uuids, place_campaign
 
-_FAULTS = (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, ValueError, OverflowError, struct.error)
-"""What the zip file reader and the checks raise for a file that is not as it should be."""
+_Read = Callable[[int], bytes]
+"""Gives the next so many bytes of a member, or all that are left for -1. Raises BundleError."""
+
+_ZIP_FAULTS = (
+    zipfile.BadZipFile,  # no zip file, or a member whose header or checksum is wrong
+    RuntimeError,  # an encrypted member; NotImplementedError: a kind of zip file that zipfile does not know
+    EOFError,  # a member that ends too early
+    ValueError,  # a name that is no UTF-8, a place before the beginning of the file
+    OverflowError,  # a place beyond the end of any file
+    struct.error,  # a field that is cut off
+)
+"""What zipfile raises for a file that is not as it should be."""
 
 
 @dataclass(frozen=True)
@@ -65,44 +74,43 @@ def import_bundle(database: Path, file: Path, progress: Progress | None = None) 
     """
     if database.exists() and file.exists() and file.samefile(database):
         raise BundleError(f"{file} is the database itself: name a bundle.")
-    with _explained(file), zipfile.ZipFile(file) as bundle:
-        contents = _Contents(bundle, file, progress or (lambda share: None))
-        contents.check()
-        with Store.open(database) as store, store.writer.transaction(durable=True) as connection:
-            return contents.take_into(connection)
+    try:
+        with _zip_faults():
+            bundle, size = zipfile.ZipFile(file), file.stat().st_size
+        with bundle:
+            contents = _Contents(bundle, size, progress or (lambda share: None))
+            contents.check()
+            with Store.open(database) as store, store.writer.transaction(durable=True) as connection:
+                return contents.take_into(connection)
+    except BundleError as error:
+        raise BundleError(f"{file} is not taken in, and nothing was changed. {error}") from error
 
 
 @contextmanager
-def _explained(file: Path) -> Iterator[None]:
-    """Name the file in what is wrong with it."""
-    refused = f"{file} is not taken in, and nothing was changed."
+def _zip_faults() -> Iterator[None]:
+    """Around nothing but calls of zipfile: its faults as BundleError."""
     try:
         yield
-    except BundleError as error:
-        raise BundleError(f"{refused} {error}") from error
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        where = ".".join(map(str, first["loc"]))
-        raise BundleError(f"{refused} It is damaged or foreign ({where}: {first['msg']}).") from error
     except OSError as error:
-        raise BundleError(f"{refused} It cannot be read ({error.strerror or error}): check the file.") from error
-    except _FAULTS as error:
-        raise BundleError(f"{refused} It is damaged or no bundle of the lab console ({error}).") from error
+        raise BundleError(f"It cannot be read ({error.strerror or error}): check the file.") from error
+    except _ZIP_FAULTS as error:
+        raise BundleError(f"It is damaged or no bundle of the lab console ({error}).") from error
 
 
 class _Contents:
     """The members of a bundle, read as they are declared."""
 
-    def __init__(self, bundle: zipfile.ZipFile, file: Path, progress: Progress) -> None:
+    def __init__(self, bundle: zipfile.ZipFile, size: int, progress: Progress) -> None:
+        """`size` is that of the file in bytes. Raises BundleError."""
         self._bundle = bundle
         self._progress = progress
-        self._members = _plain_members(bundle, file)
+        self._members = _plain_members(bundle, size)
         self._total = 2 * sum(size for name, size in self._members.items() if is_series(name))
         self._read = 0
         self._manifest = parsed_manifest(self._content(MANIFEST, LARGEST_JSON))
 
     def check(self) -> None:
-        """Raise BundleError, ValueError or a fault of the zip file unless everything is as declared and sealed."""
+        """Raise BundleError unless everything is as declared and sealed."""
         manifest, expected = self._manifest, {MANIFEST}
         if len({entry.uuid for entry in manifest.runs}) != len(manifest.runs):
             raise BundleError("It holds a run twice.")
@@ -111,8 +119,7 @@ class _Contents:
                 raise BundleError("It holds a scenario twice.")
         for entry in manifest.runs:
             _campaign_has_scenario(manifest, entry)
-            rows = self._rows(entry.uuid)
-            expected |= self._check_run(entry.uuid, rows)
+            expected |= self._check_run(entry.uuid, self._rows(entry.uuid))
         if foreign := self._members.keys() - expected:
             raise BundleError(f"It holds what does not belong into a bundle: {sorted(foreign)[0]!r}.")
         with scratch_database() as connection:
@@ -126,9 +133,9 @@ class _Contents:
         return ImportResult(tuple(imported), tuple(entry.uuid for entry in runs if entry.uuid in skipped))
 
     def _take(
-        self, connection: Connection, runs: Sequence[RunEntry], take: Callable[[Connection, int, str], int]
+        self, connection: Connection, runs: Sequence[RunEntry], take: Callable[[Connection, int, RunRows], int]
     ) -> list[int]:
-        """Insert these runs, each by `take`, which gets the id of its scenario; returns what that does."""
+        """Insert these runs, each by `take`, which gets the id of its scenario and its rows; returns what that does."""
         taken = []
         try:
             for number, campaign in enumerate(self._manifest.campaigns):
@@ -139,14 +146,14 @@ class _Contents:
                 used = {entry.scenario for entry in entries}
                 scenarios = {row.position: row.model_dump() for row in campaign.scenarios if row.position in used}
                 placed = place_campaign(connection, campaign.row.model_dump(), scenarios, repeats)
-                taken += [take(connection, placed[entry.scenario], entry.uuid) for entry in entries]
+                taken += [take(connection, placed[entry.scenario], self._rows(entry.uuid)) for entry in entries]
         except IntegrityError as error:
             raise BundleError(f"It contradicts itself: {error.orig}.") from error
         return taken
 
-    def _take_rows(self, connection: Connection, scenario_id: int, uuid: str) -> int:
+    def _take_rows(self, connection: Connection, scenario_id: int, rows: RunRows) -> int:
         """Insert a run but its samples, if it is as it was sealed."""
-        rows = self._rows(uuid)
+        uuid = rows.run.uuid
 
         def content(name: str) -> bytes:
             return self._content(artefact_member(uuid, name), ARTEFACT_LIMIT)
@@ -156,11 +163,11 @@ class _Contents:
             raise BundleError(f"Run {uuid} in it is not as it was sealed.")
         return run_id
 
-    def _take_run(self, connection: Connection, scenario_id: int, uuid: str) -> int:
-        run_id = self._take_rows(connection, scenario_id, uuid)
-        for number, series in enumerate(self._rows(uuid).series):
-            with self._open(series_member(uuid, number)) as member:
-                insert_chunks(connection, run_id, series.name, series.role, self._told(member, uuid, series))
+    def _take_run(self, connection: Connection, scenario_id: int, rows: RunRows) -> int:
+        run_id, uuid = self._take_rows(connection, scenario_id, rows), rows.run.uuid
+        for number, series in enumerate(rows.series):
+            with self._opened(series_member(uuid, number)) as read:
+                insert_chunks(connection, run_id, series.name, series.role, self._told(read, uuid, series))
         return run_id
 
     def _check_run(self, uuid: str, rows: RunRows) -> set[str]:
@@ -174,34 +181,43 @@ class _Contents:
                 raise BundleError(f"Artefact {artefact.name} of run {uuid} does not fit its hash.")
             members.add(member)
         for number, series in enumerate(rows.series):
-            with self._open(series_member(uuid, number)) as stream:
-                for chunk in self._told(stream, uuid, series):
+            with self._opened(series_member(uuid, number)) as read:
+                for chunk in self._told(read, uuid, series):
                     check_decoding(chunk, series)
             members.add(series_member(uuid, number))
         return members
 
-    def _told(self, stream: IO[bytes], uuid: str, series: SeriesRow) -> Iterator[StoredChunk]:
-        for chunk in chunks_in(stream, uuid, series):
+    def _told(self, read: _Read, uuid: str, series: SeriesRow) -> Iterator[StoredChunk]:
+        for chunk in chunks_in(read, uuid, series):
             self._read += chunk_size(chunk)
             self._progress(self._read / self._total)
             yield chunk
 
     def _rows(self, uuid: str) -> RunRows:
-        return RunRows.model_validate_json(self._content(run_member(uuid), LARGEST_JSON))
+        return parsed_rows(self._content(run_member(uuid), LARGEST_JSON))
 
     def _content(self, member: str, limit: int) -> bytes:
-        with self._open(member) as stream:
+        with self._opened(member) as read:
             if self._members[member] > limit:
                 raise BundleError(f"{member} has {self._members[member]:,} bytes, more than the {limit:,} allowed.")
-            return stream.read()
+            return read(-1)
 
-    def _open(self, member: str) -> IO[bytes]:
+    @contextmanager
+    def _opened(self, member: str) -> Iterator[_Read]:
         if member not in self._members:
             raise BundleError(f"{member} is missing in it: it is damaged or no bundle of the lab console.")
-        return self._bundle.open(member)
+        with _zip_faults():
+            stream = self._bundle.open(member)
+
+        def read(size: int) -> bytes:
+            with _zip_faults():
+                return stream.read(size)
+
+        with stream:
+            yield read
 
 
-def _plain_members(bundle: zipfile.ZipFile, file: Path) -> dict[str, int]:
+def _plain_members(bundle: zipfile.ZipFile, size: int) -> dict[str, int]:
     """Name and size of each member: plain files, stored as they are, each once, not larger than the file together."""
     members = bundle.infolist()
     names = Counter(member.filename for member in members)
@@ -213,7 +229,7 @@ def _plain_members(bundle: zipfile.ZipFile, file: Path) -> dict[str, int]:
             raise BundleError(f"{member.filename!r} in it is compressed, which nothing in a bundle is.")
         if names[member.filename] > 1:
             raise BundleError(f"{member.filename!r} is in it more than once.")
-    if sum(member.file_size for member in members) > file.stat().st_size:
+    if sum(member.file_size for member in members) > size:
         raise BundleError("It declares more than it has.")
     return {member.filename: member.file_size for member in members}
 

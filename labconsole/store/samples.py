@@ -160,5 +160,5 @@ def series_columns(text: str) -> tuple[Column, ...]:
     """The columns as the `series` table describes them. Raises StoreError if the text is damaged."""
     try:
         return tuple(Column(*fields) for fields in json.loads(text))
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, RecursionError) as error:
         raise StoreError(f"The columns of a series are damaged ({error}): do not use its figures.") from error
