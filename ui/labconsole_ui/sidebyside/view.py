@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -14,7 +13,6 @@ from PySide6.QtWidgets import (
     QFileDialog,
     QLabel,
     QMenu,
-    QSplitter,
     QStackedWidget,
     QTabWidget,
     QToolButton,
@@ -43,17 +41,9 @@ from labconsole_ui.sidebyside.rows import rows_of
 from labconsole_ui.sidebyside.samples import RunSamples
 from labconsole_ui.sidebyside.selection import Selection
 from labconsole_ui.sidebyside.shapes_pane import ShapesPane
+from labconsole_ui.sidebyside.shared_room import SharedRoom
 from labconsole_ui.sidebyside.table import ComparisonTable
 from labconsole_ui.theme import Theme
-
-TABLE_SHARE, NARROW_TABLE_SHARE = 0.56, 0.67
-"""The table's part of the width, and of pages that are narrower than `NARROW` (px)."""
-NARROW = 1400
-SHARE_KEY = "compare/table-share"
-SHARE = re.compile(r"0\.\d{3}")
-LEAST_TABLE, LEAST_TABS = 360, 320
-SIDE_BY_SIDE_FROM = 760
-"""Below this width (px) the tabs stand beneath the table."""
 
 
 class SideBySideView(DropArea):
@@ -76,7 +66,6 @@ class SideBySideView(DropArea):
     ) -> None:
         """`state` remembers how the width is shared between table and tabs."""
         super().__init__(theme, parent)
-        self._state = state
         reader = KeptReader(reader_factory)
         self._composer = Composer(reader, plugins)
         self._samples = RunSamples(reader, plugins)
@@ -86,10 +75,9 @@ class SideBySideView(DropArea):
         self._before: list[Selection] = []
         self._tables: tuple[PublishedTable, ...] = ()
         self._unfolded = False
-        self._chosen_share: float | None = None
         self.setAccessibleName(self.tr("Runs side by side"))
         self.messages = MessageBar(theme)
-        self._build()
+        self._build(state)
         self.runs_dropped.connect(self.add_runs)
         self._beginning = QTimer(self)
         self._beginning.setSingleShot(True)
@@ -293,34 +281,12 @@ class SideBySideView(DropArea):
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Table and tabs beside each other where there is room."""
         super().resizeEvent(event)
-        width = event.size().width()
-        beside = width >= SIDE_BY_SIDE_FROM
-        self.splitter.setOrientation(Qt.Orientation.Horizontal if beside else Qt.Orientation.Vertical)
-        self._share_room()
-
-    def _share_room(self) -> None:
-        beside = self.splitter.orientation() is Qt.Orientation.Horizontal
-        whole, share = (self.width() if beside else self.height()), self._share()
-        self.splitter.setSizes([int(whole * share), int(whole * (1 - share))])
+        self.splitter.fit(event.size())
 
     def _show_table(self, hidden: bool) -> None:
         self.table.setVisible(not hidden)
 
-    def _share(self) -> float:
-        """The table's part of the room, as it was last chosen."""
-        kept = self._state.text(SHARE_KEY) if self._state is not None else ""
-        if SHARE.fullmatch(kept):
-            return float(kept)
-        common = NARROW_TABLE_SHARE if self.width() < NARROW else TABLE_SHARE
-        return common if self._chosen_share is None else self._chosen_share
-
-    def _keep_share(self) -> None:
-        table, tabs = self.splitter.sizes()
-        self._chosen_share = table / max(1, table + tabs)
-        if self._state is not None:
-            self._state.keep(SHARE_KEY, f"{self._chosen_share:.3f}")
-
-    def _build(self) -> None:
+    def _build(self, state: WindowState | None) -> None:
         """Containers first: a widget that changes its parent has all within it styled anew."""
         self.controls = ComparisonControls(self._theme, self)
         self.baseline_box, self.group_box = self.controls.baseline_box, self.controls.group_box
@@ -340,11 +306,8 @@ class SideBySideView(DropArea):
         self.empty = self._centred(
             self.tr("Nothing is compared yet.\nDrag runs from the history here, or select several there.")
         )
-        self.splitter = QSplitter(Qt.Orientation.Horizontal, self.stack)
-        self.splitter.setChildrenCollapsible(False)
-        self.splitter.setHandleWidth(12)
+        self.splitter = SharedRoom(state, self.stack)
         self.stack.addWidget(self.splitter)
-        self.splitter.splitterMoved.connect(self._keep_share)
         undo = QAction(self.tr("Undo"), self)
         undo.setShortcut(QKeySequence.StandardKey.Undo)
         undo.setShortcutContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
@@ -354,16 +317,12 @@ class SideBySideView(DropArea):
 
     def _build_table(self) -> None:
         self.table = ComparisonTable(self.tr("Runs side by side"), self._theme, self.splitter)
-        self.table.setMinimumWidth(LEAST_TABLE)
         self.table.fold_toggled.connect(self._fold)
         self.table.column_menu_wanted.connect(self._show_column_menu)
 
     def _build_tabs(self) -> None:
         self.tabs = QTabWidget(self.splitter)
-        self.tabs.setMinimumWidth(LEAST_TABS)
-        self.splitter.setStretchFactor(0, 3)
-        self.splitter.setStretchFactor(1, 2)
-        self._share_room()
+        self.splitter.hold(self.table, self.tabs)
         self.tabs.setDocumentMode(True)
         self.tabs.setUsesScrollButtons(True)
         self.tabs.setAccessibleName(self.tr("Findings and plots"))

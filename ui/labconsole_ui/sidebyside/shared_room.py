@@ -1,0 +1,67 @@
+"""How table and tabs share the room of the comparison: beside each other where it is wide enough, as was chosen."""
+
+from __future__ import annotations
+
+import re
+
+from PySide6.QtCore import QSize, Qt
+from PySide6.QtWidgets import QSplitter, QWidget
+
+from labconsole_ui.settings import WindowState
+
+TABLE_SHARE, NARROW_TABLE_SHARE = 0.56, 0.67
+"""The table's part of the width, and of pages that are narrower than `NARROW` (px)."""
+NARROW = 1400
+SHARE_KEY = "compare/table-share"
+SHARE = re.compile(r"0\.\d{3}")
+LEAST_TABLE, LEAST_TABS = 360, 320
+SIDE_BY_SIDE_FROM = 760
+"""Below this width (px) the tabs stand beneath the table."""
+
+
+class SharedRoom(QSplitter):
+    """The splitter between table and tabs."""
+
+    def __init__(self, state: WindowState | None, parent: QWidget) -> None:
+        """`state` remembers how the room was shared last."""
+        super().__init__(Qt.Orientation.Horizontal, parent)
+        self._state = state
+        self._page = QSize()
+        self._chosen: float | None = None
+        self.setChildrenCollapsible(False)
+        self.setHandleWidth(12)
+        self.splitterMoved.connect(self._keep)
+
+    def hold(self, table: QWidget, tabs: QWidget) -> None:
+        """Share the room between these two, which stand in it."""
+        table.setMinimumWidth(LEAST_TABLE)
+        tabs.setMinimumWidth(LEAST_TABS)
+        self.setStretchFactor(self.indexOf(table), 3)
+        self.setStretchFactor(self.indexOf(tabs), 2)
+        self._share_out()
+
+    def fit(self, page: QSize) -> None:
+        """Share the room anew on a page of this size."""
+        self._page = page
+        beside = page.width() >= SIDE_BY_SIDE_FROM
+        self.setOrientation(Qt.Orientation.Horizontal if beside else Qt.Orientation.Vertical)
+        self._share_out()
+
+    def _share_out(self) -> None:
+        beside = self.orientation() is Qt.Orientation.Horizontal
+        whole, share = (self._page.width() if beside else self._page.height()), self._share()
+        self.setSizes([int(whole * share), int(whole * (1 - share))])
+
+    def _share(self) -> float:
+        """The table's part of the room, as it was last chosen."""
+        kept = self._state.text(SHARE_KEY) if self._state is not None else ""
+        if SHARE.fullmatch(kept):
+            return float(kept)
+        common = NARROW_TABLE_SHARE if self._page.width() < NARROW else TABLE_SHARE
+        return common if self._chosen is None else self._chosen
+
+    def _keep(self) -> None:
+        table, tabs = self.sizes()
+        self._chosen = table / max(1, table + tabs)
+        if self._state is not None:
+            self._state.keep(SHARE_KEY, f"{self._chosen:.3f}")
