@@ -30,7 +30,7 @@ class Field(Generic[R]):
     """One column of a table of records `R`.
 
     `sort` gives the key (the text if None; records whose key is None come last), `tone` and `icon` name colours by
-    meaning, `edit` gives the text to edit where cells can be edited.
+    meaning, `edit` is called with a text that was typed into a cell; without it cells cannot be edited.
     """
 
     title: str
@@ -41,7 +41,7 @@ class Field(Generic[R]):
     tone: Callable[[R], str | None] | None = None
     icon: Callable[[R], tuple[str, str] | None] | None = None
     strong: Callable[[R], bool] | None = None
-    editable: bool = False
+    edit: Callable[[R, str], None] | None = None
     header_tooltip: str = ""
 
     def key(self, record: R) -> Any:
@@ -61,7 +61,6 @@ class RecordModel(QAbstractTableModel, Generic[R]):
         self._shown: list[R] = []
         self._accepts: Callable[[R], bool] | None = None
         self._order: tuple[int, bool] | None = None
-        self.on_edit: Callable[[R, int, str], None] | None = None
         theme.changed.connect(self._repaint)
 
     @property
@@ -132,17 +131,19 @@ class RecordModel(QAbstractTableModel, Generic[R]):
     def flags(self, index: Index) -> Qt.ItemFlag:
         """Cells of editable columns can be edited."""
         flags = super().flags(index)
-        if index.isValid() and self._fields[index.column()].editable:
+        if index.isValid() and self._fields[index.column()].edit is not None:
             flags |= Qt.ItemFlag.ItemIsEditable
         return flags
 
     def setData(self, index: Index, value: Any, role: int = Qt.ItemDataRole.EditRole) -> bool:
-        """Hand an edited text to `on_edit`; the new text shows once the records are set again."""
-        if role != Qt.ItemDataRole.EditRole or self.on_edit is None or not index.isValid():
+        """Hand an edited text to the field's `edit`; the new text shows once the records are set again."""
+        if role != Qt.ItemDataRole.EditRole or not index.isValid():
             return False
         field, record = self._fields[index.column()], self.record(index.row())
+        if field.edit is None:
+            return False
         if str(value) != field.text(record):
-            self.on_edit(record, index.column(), str(value))
+            field.edit(record, str(value))
         return True
 
     def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:

@@ -13,6 +13,7 @@ from labconsole.analysis.figures import format_duration, format_figure
 from labconsole.plugin import Plugins
 from labconsole.store.records import RunRow
 from labconsole.trial import Metric, MetricKind
+from labconsole_ui.history.changes import RunChanges
 from labconsole_ui.history.model import CampaignHead
 from labconsole_ui.tables import Field
 from labconsole_ui.words import STATUS_ICONS, status_word
@@ -53,9 +54,8 @@ def key_metrics(metrics: Sequence[MetricKind]) -> tuple[MetricKind, ...]:
     return tuple(kind for kind in metrics if kind.name in KEY_METRICS) or tuple(metrics[:FEW])
 
 
-def run_fields(known: Catalogue) -> list[Field[RunRow]]:
-    """The columns. Notes and tags can be edited."""
-
+def run_fields(known: Catalogue, changes: RunChanges) -> list[Field[RunRow]]:
+    """The columns. Notes and tags can be edited, which is done by `changes`."""
     translate = QCoreApplication.translate
     return [
         Field(
@@ -83,8 +83,8 @@ def run_fields(known: Catalogue) -> list[Field[RunRow]]:
         ),
         *(_metric_field(kind) for kind in known.metrics),
         Field(translate("History", "Repeat"), lambda run: str(run.repeat), sort=lambda run: run.repeat, right=True),
-        Field(translate("History", "Tags"), lambda run: ", ".join(run.tags), editable=True),
-        Field(translate("History", "Note"), lambda run: run.note, editable=True),
+        Field(translate("History", "Tags"), lambda run: ", ".join(run.tags), edit=changes.set_tags),
+        Field(translate("History", "Note"), lambda run: run.note, edit=changes.set_note),
         Field(
             translate("History", "Campaign"),
             lambda run: run.campaign,

@@ -146,7 +146,7 @@ class HistoryView(QWidget):
             self._filter()
 
     def _show_columns(self, known: Catalogue) -> None:
-        fields = run_fields(known)
+        fields = run_fields(known, self.changes)
         self.model.set_columns(fields, head_fields(fields))
         self.table.sortByColumn(-1, Qt.SortOrder.AscendingOrder)
         for column, width in enumerate(column_widths(self.model.fields, self.table.fontMetrics())):
@@ -269,12 +269,6 @@ class HistoryView(QWidget):
         if answer is QMessageBox.StandardButton.Yes:
             self.changes.purge()
 
-    def _edited(self, run: RunRow, column: int, text: str) -> None:
-        if column == column_of(self.model.fields, self.tr("Note")):
-            self.changes.set_note(run, text)
-        else:
-            self.changes.set_tags(run, text)
-
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802 - Qt's name
         """Enter opens, Left and Right fold and unfold a campaign; from the filter box, Down goes into the table."""
         if event.type() == QEvent.Type.KeyPress and isinstance(event, QKeyEvent):
@@ -318,9 +312,8 @@ class HistoryView(QWidget):
 
     def _build_table(self) -> None:
         self.table = DataTable(self.tr("Runs"), self._theme, self)
-        fields = run_fields(Catalogue({}, ()))
+        fields = run_fields(Catalogue({}, ()), self.changes)
         self.model = RunModel(fields, head_fields(fields), self._theme, self.table)
-        self.model.on_edit = self._edited
         self.table.setModel(self.model)
         self.table.setSortingEnabled(True)
         self.table.setEditTriggers(DataTable.EditTrigger.EditKeyPressed | DataTable.EditTrigger.SelectedClicked)
