@@ -68,11 +68,6 @@ class RecordModel(QAbstractTableModel, Generic[R]):
         """The columns."""
         return self._fields
 
-    @property
-    def total(self) -> int:
-        """Number of records, shown or not."""
-        return len(self._all)
-
     def set_fields(self, fields: Sequence[Field[R]]) -> None:
         """Show other columns."""
         self.beginResetModel()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QImage, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import (
     QFrame,
@@ -59,9 +59,7 @@ class Page(QWidget):
 
 
 class PagesView(QWidget):
-    """Pages with a bar to turn them and to zoom. `page_changed` carries the number of the page in sight, from 1."""
-
-    page_changed = Signal(int)
+    """Pages with a bar to turn them and to zoom."""
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -189,7 +187,6 @@ class PagesView(QWidget):
         self.place.setText(self.tr("{0} of {1}").format(self.current + 1, count) if count else "–")
         self.back_button.setEnabled(self.current > 0)
         self.on_button.setEnabled(self.current < count - 1)
-        self.page_changed.emit(self.current + 1)
 
     def _button(self, theme: Theme | None, face: str, name: str, work: object) -> QToolButton:
         button = QToolButton(self)
