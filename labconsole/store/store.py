@@ -24,7 +24,7 @@ from labconsole.store.errors import StoreError
 from labconsole.store.reader import Reader
 from labconsole.store.records import LIVE, LiveRun, NewCampaign, Owner, RunStatus
 from labconsole.store.sealing import seal
-from labconsole.store.writing import Writer
+from labconsole.store.writing import Writer, inserted
 from labconsole.trial import Evaluation, Event, Series
 
 ARTEFACT_LIMIT = 1_000_000
@@ -84,19 +84,16 @@ class Store:
     def add_campaign(self, campaign: NewCampaign, owner: Owner, created: datetime) -> list[int]:
         """Store a campaign, its scenarios, and a queued run for each entry of its order; returns the runs' ids."""
         with self.writer.transaction(durable=True) as connection:
-            campaign_id = _inserted(
-                connection.execute(
-                    insert(schema.campaign).values(
-                        name=campaign.name,
-                        title=campaign.title,
-                        profile_text=campaign.profile_text,
-                        profile_sha256=sha256_hex(campaign.profile_text),
-                        order_seed=campaign.order_seed,
-                        sites=to_json([dict(site) for site in campaign.sites]),
-                        created=time_to_text(created),
-                    )
-                )
-            )
+            described = {
+                "name": campaign.name,
+                "title": campaign.title,
+                "profile_text": campaign.profile_text,
+                "profile_sha256": sha256_hex(campaign.profile_text),
+                "order_seed": campaign.order_seed,
+                "sites": to_json([dict(site) for site in campaign.sites]),
+                "created": time_to_text(created),
+            }
+            campaign_id = inserted(connection, schema.campaign, described)
             scenarios = []
             for position, scenario in enumerate(campaign.scenarios):
                 parameters = to_json(scenario.parameters)
@@ -109,7 +106,7 @@ class Store:
                     "parameters_sha256": sha256_hex(parameters),
                     "thresholds": to_json({name: dict(limits) for name, limits in scenario.thresholds.items()}),
                 }
-                scenarios.append(_inserted(connection.execute(insert(schema.scenario).values(values))))
+                scenarios.append(inserted(connection, schema.scenario, values))
             return [
                 _add_run(connection, scenarios[index], repeat, position, campaign.order_seed, owner, created)
                 for position, (index, repeat) in enumerate(campaign.order)
@@ -341,7 +338,7 @@ def _add_run(
         "created": time_to_text(created),
         **_owner_columns(owner),
     }
-    return _inserted(connection.execute(insert(schema.run).values(values)))
+    return inserted(connection, schema.run, values)
 
 
 def _seal_again(connection: Connection, run: Row[Any]) -> None:
@@ -367,7 +364,3 @@ def _event_columns(run_id: int, record: EventRecord) -> dict[str, Any]:
         "message": event.message,
         "data": to_shown_json(event.data),
     }
-
-
-def _inserted(result: Any) -> int:
-    return int(result.inserted_primary_key[0])

@@ -14,6 +14,7 @@ from sqlalchemy import Column, Connection, LargeBinary, Table, insert, select
 from labconsole.store import schema
 from labconsole.store.encoding import sha256_hex
 from labconsole.store.samples import StoredChunk
+from labconsole.store.writing import inserted
 
 _OF_A_RUN = (
     schema.series,
@@ -74,13 +75,13 @@ def place_campaign(
             break
     else:
         values = {**campaign, "profile_sha256": sha256_hex(campaign["profile_text"])}
-        campaign_id = _inserted(connection, schema.campaign, values)
+        campaign_id = inserted(connection, schema.campaign, values)
         present = {}
     placed = {position: scenario_id for position, (scenario_id, _) in present.items()}
     for position, row in scenarios.items():
         if position not in placed:
             values = {**row, "campaign_id": campaign_id, "parameters_sha256": sha256_hex(row["parameters"])}
-            placed[position] = _inserted(connection, schema.scenario, values)
+            placed[position] = inserted(connection, schema.scenario, values)
     return placed
 
 
@@ -88,7 +89,7 @@ def insert_run(
     connection: Connection, scenario_id: int, described: Mapping[str, Any], content: Callable[[str], bytes]
 ) -> int:
     """Insert a run but its chunks; `content` gives an artefact's. Returns its id."""
-    run_id = _inserted(connection, schema.run, {**described["run"], "scenario_id": scenario_id})
+    run_id = inserted(connection, schema.run, {**described["run"], "scenario_id": scenario_id})
     for table in _OF_A_RUN:
         rows = [_from_text(table, row) | {"run_id": run_id} for row in described[table.name]]
         if table is schema.artefact:
@@ -141,9 +142,3 @@ def _taken(connection: Connection, present: Mapping[int, tuple[int, Any]], posit
     run = schema.run.c
     same = select(run.id).where(run.scenario_id == present[position][0], run.repeat == repeat)
     return connection.execute(same).first() is not None
-
-
-def _inserted(connection: Connection, table: Table, values: Mapping[str, Any]) -> int:
-    (key,) = connection.execute(insert(table).values(values)).inserted_primary_key or (None,)
-    assert key is not None
-    return int(key)
