@@ -24,11 +24,10 @@ from labconsole.analysis.intervals import Interval
 from labconsole.analysis.published import published_column, published_columns
 from labconsole.cli.comparison import print_comparison, print_parameters
 from labconsole.cli.exit_codes import FINISHED
-from labconsole.cli.opening import open_database
+from labconsole.cli.opening import chosen_runs, open_database
 from labconsole.cli.terminal import output
 from labconsole.plugin import Plugins
 from labconsole.report.comparison_csv import write_comparison
-from labconsole.report.request import whole_campaign
 from labconsole.trial import Trial
 
 
@@ -39,9 +38,9 @@ def compare_runs(arguments: argparse.Namespace) -> int:
     published = {column.name: column for name in arguments.published for column in published_columns(plugins, name)}
     against = {baseline: published_column(plugins, baseline)} if isinstance(baseline, str) else {}
     with open_database(arguments) as reader:
-        run_ids = list(whole_campaign(reader, arguments.run) if arguments.campaign else dict.fromkeys(arguments.run))
+        run_ids = chosen_runs(arguments, reader)
         if isinstance(baseline, int) and baseline not in run_ids:
-            run_ids.insert(0, baseline)
+            run_ids = (baseline, *run_ids)
         runs = reader.comparable(run_ids)
     groups = single_runs(runs) if arguments.each else group_repeats(runs)
     columns: tuple[Column, ...] = (

@@ -8,12 +8,11 @@ import sys
 from rich.progress import Progress as Bars
 
 from labconsole.cli.exit_codes import BAD_USAGE, FINISHED
-from labconsole.cli.opening import open_database
+from labconsole.cli.opening import chosen_runs, open_database
 from labconsole.cli.terminal import output
 from labconsole.plugin import Plugins
 from labconsole.report.csv_export import export_run, export_runs
 from labconsole.report.parquet import export_parquet
-from labconsole.report.request import whole_campaign
 from labconsole.report.run_json import export_json
 from labconsole.report.sample_tables import Progress
 
@@ -30,9 +29,7 @@ def export(arguments: argparse.Namespace) -> int:
         open_database(arguments) as reader,
         Bars(console=console, transient=True, disable=not console.is_terminal) as bars,
     ):
-        run_ids = list(dict.fromkeys(arguments.run))
-        if arguments.campaign:
-            run_ids = list(whole_campaign(reader, run_ids))
+        run_ids = chosen_runs(arguments, reader)
         if arguments.csv is not None and len(run_ids) == 1:
             files += export_run(reader, run_ids[0], arguments.csv, plugins, _bar(bars, "CSV"))
         elif arguments.csv is not None:

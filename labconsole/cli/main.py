@@ -45,6 +45,9 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     database = argparse.ArgumentParser(add_help=False)
     database.add_argument("--db", type=Path, metavar="FILE", help="run database (default: in your data directory)")
+    campaign = argparse.ArgumentParser(add_help=False)
+    campaign.add_argument("--campaign", action="store_true", help="the whole campaign that the runs belong to")
+    columns = _columns()
 
     window = commands.add_parser("gui", parents=[database], help="open the window")
     window.set_defaults(command="labconsole.cli.gui:gui")
@@ -82,34 +85,24 @@ def _parser() -> argparse.ArgumentParser:
     show.add_argument("--json", action="store_true", help="everything but the samples, as one JSON object")
     show.set_defaults(command="labconsole.cli.runs:show")
 
-    compare = commands.add_parser("compare", parents=[database], help="put runs and published figures side by side")
-    compare.add_argument(
-        "run", type=_run_number, nargs="+", metavar="RUN", help="numbers of the runs; repeats are one column"
-    )
-    compare.add_argument("--campaign", action="store_true", help="the whole campaign that the runs belong to")
-    compare.add_argument(
-        "--baseline",
-        type=_run_or_name,
-        metavar="RUN|NAME",
-        help="run, or published column, the others are compared with",
-    )
-    compare.add_argument(
-        "--published", action="append", default=[], metavar="NAME", help="published table, or one column of it"
+    compare = commands.add_parser(
+        "compare", parents=[database, campaign, columns], help="put runs and published figures side by side"
     )
     compare.add_argument("--each", action="store_true", help="every run as a column of its own")
     compare.add_argument("--csv", type=Path, metavar="FILE", help="also write the table as CSV")
     compare.add_argument("--json", action="store_true", help="everything as one JSON object")
     compare.set_defaults(command="labconsole.cli.compare:compare_runs")
 
-    export = commands.add_parser("export", parents=[database], help="write runs as CSV, Parquet or JSON")
+    export = commands.add_parser("export", parents=[database, campaign], help="write runs as CSV, Parquet or JSON")
     export.add_argument("run", type=_run_number, nargs="+", metavar="RUN", help="numbers of the runs")
-    export.add_argument("--campaign", action="store_true", help="the whole campaign that the runs belong to")
     export.add_argument("--csv", type=Path, metavar="DIR", help="everything as CSV: a folder for each of several runs")
     export.add_argument("--parquet", type=Path, metavar="DIR", help="the samples as Parquet files")
     export.add_argument("--json", type=Path, metavar="FILE|DIR", help="everything but the samples as JSON")
     export.set_defaults(command="labconsole.cli.export:export")
 
-    report = commands.add_parser("report", parents=[database], help="report on runs as PDF, and as CSV")
+    report = commands.add_parser(
+        "report", parents=[database, campaign, columns], help="report on runs as PDF, and as CSV"
+    )
     _add_report(report)
     report.set_defaults(command="labconsole.cli.report:report")
 
@@ -134,6 +127,24 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _columns() -> argparse.ArgumentParser:
+    """What stands side by side: runs, published figures, and which of them is the baseline."""
+    columns = argparse.ArgumentParser(add_help=False)
+    columns.add_argument(
+        "run", type=_run_number, nargs="+", metavar="RUN", help="numbers of the runs; repeats are one column"
+    )
+    columns.add_argument(
+        "--baseline",
+        type=_run_or_name,
+        metavar="RUN|NAME",
+        help="run, or published column, the others are compared with",
+    )
+    columns.add_argument(
+        "--published", action="append", default=[], metavar="NAME", help="published table, or one column of it"
+    )
+    return columns
+
+
 def _run_number(text: str) -> int:
     if not (text.isdecimal() and len(text) <= _LONGEST_NUMBER and int(text)):
         raise argparse.ArgumentTypeError(f"{text} is not the number of a run")
@@ -146,24 +157,11 @@ def _run_or_name(text: str) -> int | str:
 
 
 def _add_report(report: argparse.ArgumentParser) -> None:
-    report.add_argument(
-        "run", type=_run_number, nargs="+", metavar="RUN", help="numbers of the runs; repeats are one column"
-    )
-    report.add_argument("--campaign", action="store_true", help="the whole campaign that the runs belong to")
     report.add_argument("--pdf", type=Path, metavar="FILE", help="PDF to be written")
     report.add_argument("--csv", type=Path, metavar="DIR", help="also the runs and their comparison as CSV")
     report.add_argument("--paper", choices=("a4", "letter"), default="a4", help="size of the pages (default: a4)")
     for name, what in (("title", "title"), ("author", "who prepared it"), ("place", "where the trial took place")):
         report.add_argument(f"--{name}", default="", metavar="TEXT", help=what)
-    report.add_argument(
-        "--baseline",
-        type=_run_or_name,
-        metavar="RUN|NAME",
-        help="run, or published column, the others are compared with",
-    )
-    report.add_argument(
-        "--published", action="append", default=[], metavar="NAME", help="published table, or one column of it"
-    )
     report.add_argument("--sign", type=Path, metavar="KEY", help="sign the PDF with this key (PEM, or PKCS#12: .p12)")
     report.add_argument(
         "--certificate", type=Path, metavar="FILE", help="certificate of a PEM key and its issuers' (default: KEY)"

@@ -1,4 +1,4 @@
-"""The database that a command works on: migrated where needed, with runs that died taken in."""
+"""What a command works on: the database, migrated and with runs that died taken in, and the runs that were named."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 
 from labconsole.engine.queue import RunQueue
 from labconsole.locations import database_path
+from labconsole.report.request import whole_campaign
 from labconsole.store.reader import Reader
 
 
@@ -30,3 +31,8 @@ def open_database(arguments: argparse.Namespace) -> Reader:
     finally:
         queue.close()
     return Reader(database)
+
+
+def chosen_runs(arguments: argparse.Namespace, reader: Reader) -> tuple[int, ...]:
+    """The runs that were named, each once; with `--campaign` all of theirs. Raises StoreError and TrialError."""
+    return whole_campaign(reader, arguments.run) if arguments.campaign else tuple(dict.fromkeys(arguments.run))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from labconsole.cli.asking import prompt
 from labconsole.cli.exit_codes import BAD_USAGE, CANCELLED, FINISHED
-from labconsole.cli.opening import open_database
+from labconsole.cli.opening import chosen_runs, open_database
 from labconsole.cli.terminal import output
 from labconsole.plugin import Plugins
 from labconsole.report.building import build_report
@@ -17,7 +17,7 @@ from labconsole.report.comparison_csv import write_comparison
 from labconsole.report.csv_export import export_run, export_runs
 from labconsole.report.material import read_material
 from labconsole.report.pdf import Paper, PdfResult, Sign, write_pdf
-from labconsole.report.request import ReportKind, ReportRequest, kind_for, whole_campaign
+from labconsole.report.request import ReportKind, ReportRequest, kind_for
 from labconsole.security.keyfile import is_encrypted
 from labconsole.security.secrets import SecretSource
 from labconsole.store.reader import Reader
@@ -50,14 +50,10 @@ def report(arguments: argparse.Namespace) -> int:
 
 
 def _request(arguments: argparse.Namespace, reader: Reader) -> ReportRequest:
-    run_ids = tuple(dict.fromkeys(arguments.run))
-    if arguments.campaign:
-        run_ids, kind = whole_campaign(reader, run_ids), ReportKind.CAMPAIGN
-    else:
-        kind = kind_for(reader, run_ids)
+    run_ids = chosen_runs(arguments, reader)
     return ReportRequest(
         run_ids,
-        kind,
+        ReportKind.CAMPAIGN if arguments.campaign else kind_for(reader, run_ids),
         baseline=arguments.baseline,
         published=tuple(arguments.published),
         title=arguments.title,
