@@ -22,9 +22,8 @@ _KEY_METRICS = ("throughput", "latency_mean", "lost")
 
 def runs(arguments: argparse.Namespace) -> int:
     """List all runs, newest first."""
-    reader = open_database(arguments)
     table = Table("Run", "Status", "Profile", "Scenario", "Repeat", "Started (UTC)", "Seconds", *_KEY_METRICS, box=None)
-    try:
+    with open_database(arguments) as reader:
         for row in reader.runs():
             started = f"{row.started:%Y-%m-%d %H:%M:%S}" if row.started else "–"
             seconds = "–" if row.duration_s is None else f"{row.duration_s:.1f}"
@@ -35,8 +34,6 @@ def runs(arguments: argparse.Namespace) -> int:
             table.add_row(
                 str(row.id), row.status, row.profile, row.scenario, str(row.repeat), started, seconds, *figures
             )
-    finally:
-        reader.close()
     output().print(table)
     return FINISHED
 
