@@ -14,6 +14,7 @@ from labconsole.store.errors import DamagedDatabaseError
 from labconsole.trial import TrialError
 from labconsole_ui.background import Background
 from labconsole_ui.icon_label import IconLabel
+from labconsole_ui.plain_text import plain_label
 from labconsole_ui.theme import FontRole, Theme
 
 WIDTH = 560
@@ -33,11 +34,10 @@ class DatabaseTrouble(QDialog):
         self.setFixedWidth(WIDTH)
         heading = QLabel(self.tr("The database is damaged") if damaged else self.tr("The database cannot be opened"))
         heading.setFont(theme.font(FontRole.HEADING))
-        self.sentence = QLabel(self._what_is_wrong(damaged) if damaged else str(error))
-        self.remedy = QLabel(self._remedy(damaged, backup))
+        self.sentence = plain_label(self._what_is_wrong(damaged) if damaged else str(error))
+        self.remedy = plain_label(self._remedy(damaged, backup))
         for label in (self.sentence, self.remedy):
             label.setWordWrap(True)
-            label.setTextFormat(Qt.TextFormat.PlainText)
             label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.remedy.setProperty("muted", True)
         self.progress = QProgressBar()

@@ -11,7 +11,6 @@ from PySide6.QtGui import QFontDatabase, QGuiApplication
 from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
-    QLabel,
     QPlainTextEdit,
     QPushButton,
     QToolButton,
@@ -20,6 +19,7 @@ from PySide6.QtWidgets import (
 )
 
 from labconsole_ui.icon_label import IconLabel
+from labconsole_ui.plain_text import plain_label
 from labconsole_ui.theme import Theme
 
 SHOWN_AT_ONCE = 2
@@ -120,9 +120,8 @@ class MessageEntry(QFrame):
         column.addLayout(line)
         icon = IconLabel(theme, _ICONS[message.tone], 20, _COLOURS[message.tone])
         line.addWidget(icon, 0, Qt.AlignmentFlag.AlignTop)
-        self.sentence_label = QLabel(message.sentence)
+        self.sentence_label = plain_label(message.sentence)
         self.sentence_label.setWordWrap(True)
-        self.sentence_label.setTextFormat(Qt.TextFormat.PlainText)
         self.sentence_label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         line.addWidget(self.sentence_label, 1)
         if message.remedy is not None:

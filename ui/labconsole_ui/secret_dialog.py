@@ -8,6 +8,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QDialog, QDialogButtonBox, QLabel, QLineEdit, QVBoxLayout, QWidget
 
 from labconsole.security.secrets import Secret, SecretRequest
+from labconsole_ui.plain_text import plain_label
 
 _WIDTH = 460
 
@@ -27,9 +28,8 @@ class SecretDialog(QDialog):
         self.edits: dict[str, QLineEdit] = {}
         for request in requests:
             question = self.tr("Passphrase for {purpose}").format(purpose=request.purpose)
-            label, edit = QLabel(question), QLineEdit()
+            label, edit = plain_label(question), QLineEdit()
             label.setWordWrap(True)
-            label.setTextFormat(Qt.TextFormat.PlainText)
             label.setBuddy(edit)
             edit.setEchoMode(QLineEdit.EchoMode.Password)
             edit.setAccessibleName(question)

@@ -27,7 +27,7 @@ from labconsole_ui.bridge import QueueBridge
 from labconsole_ui.guide_page import guide_path
 from labconsole_ui.icon_label import IconLabel
 from labconsole_ui.navigation import GUIDE, HELP
-from labconsole_ui.plain_text import plain_tooltip
+from labconsole_ui.plain_text import plain_label, plain_tooltip
 from labconsole_ui.scroll_page import ScrollPage
 from labconsole_ui.theme import FontRole, Theme
 from labconsole_ui.words import STATUS_ICONS, duration, item_name, status_word
@@ -57,7 +57,7 @@ class StartPage(ScrollPage):
         self._reader_factory = reader_factory
         self._background = Background(self)
         self.demo_button = QPushButton(self.tr("Run the &demo"))
-        self.demo_caption = QLabel()
+        self.demo_caption = plain_label("")
         column = self.column
         column.setSpacing(24)
         column.addWidget(self._hero(has_demo))

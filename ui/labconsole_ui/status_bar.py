@@ -27,7 +27,7 @@ class ConsoleStatusBar(QStatusBar):
         self._bridge = bridge
         self.setSizeGripEnabled(False)
         self._icon = IconLabel(theme, "good", 16, "good")
-        self.state_label = QLabel()
+        self.state_label = plain_label("")
         self.state_label.setContentsMargins(2, 0, 8, 0)
         self.state_label.setAccessibleName(self.tr("State of the engine"))
         self.progress = QProgressBar()

@@ -14,6 +14,7 @@ from labconsole.store.reader import Reader
 from labconsole.store.records import Evidence
 from labconsole_ui.background import Background
 from labconsole_ui.icon_label import IconLabel
+from labconsole_ui.plain_text import plain_label
 from labconsole_ui.theme import Theme
 
 DIGEST_GROUP = 8
@@ -117,10 +118,9 @@ class EvidencePane(QWidget):
         line = QHBoxLayout(self._outcome)
         line.setContentsMargins(10, 6, 10, 6)
         self._outcome_icon = IconLabel(self._theme, "good", 18, "good")
-        self.outcome = QLabel(self._outcome)
+        self.outcome = plain_label("", self._outcome)
         self.outcome.setAccessibleName(self.tr("Outcome of the check"))
         self.outcome.setWordWrap(True)
-        self.outcome.setTextFormat(Qt.TextFormat.PlainText)
         self.outcome.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         line.addWidget(self._outcome_icon, 0, Qt.AlignmentFlag.AlignTop)
         line.addWidget(self.outcome, 1)
