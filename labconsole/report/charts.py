@@ -35,7 +35,7 @@ WIDE = 470.0
 """Width of a page's text, in points."""
 NARROW = 228.0
 """Width of one of two charts beside each other."""
-PERCENTILES = (0.0, 50.0, 75.0, 90.0, 95.0, 99.0, 99.5, 99.9)
+_PERCENTILES = (0.0, 50.0, 75.0, 90.0, 95.0, 99.0, 99.5, 99.9)
 _MOST_POINTS = 300
 _PERCENTILE_POINTS = 120
 _ROW = 27.0
@@ -115,7 +115,7 @@ def percentile_chart(title: str, unit: str, samples: Sequence[tuple[int, str, ND
     bounds = (log_range if positive else round_range)(float(ys.min()), float(ys.max()))
     y_axis = frame.y(*bounds, logarithmic=positive)
     parts = [_chart_title(title, unit), *_horizontal_grid(y_axis, frame)]
-    for percentile in PERCENTILES:
+    for percentile in _PERCENTILES:
         parts += _x_tick(x_axis.place(_beyond(percentile)), f"p{percentile:g}", frame, grid=True)
     parts += [_x_title("share of the values that are this or less", frame), *_lines(lines, x_axis, y_axis, frame)]
     parts += _line_labels(lines, y_axis, frame)

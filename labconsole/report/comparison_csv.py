@@ -20,10 +20,10 @@ COLUMNS = (
 
 def write_comparison(comparison: Comparison, path: Path) -> Path:
     """Write a comparison to `path`, and return that. Raises ExportError."""
-    return write_table(path, COLUMNS, comparison_rows(comparison))
+    return write_table(path, COLUMNS, _rows(comparison))
 
 
-def comparison_rows(comparison: Comparison) -> Iterator[Sequence[Any]]:
+def _rows(comparison: Comparison) -> Iterator[Sequence[Any]]:
     """Rows under `COLUMNS`; what there is not is an empty cell. A column without the metric has no row."""
     baseline = comparison.columns[comparison.baseline].title
     for line in comparison.metrics:

@@ -17,7 +17,7 @@ from labconsole.trial import Direction, Metric, MetricKind
 MOST_COLUMNS = 5
 """Columns of figures that stand beside each other on a page; more are told in several tables."""
 
-LEGEND = (
+_LEGEND = (
     "▲ better, ▼ worse: the 95 % interval of the ratio to the baseline excludes no change, also after Holm's "
     "correction. ≈ no significant change. A difference without a mark is not judged."
 )
@@ -127,7 +127,7 @@ def _comparison_table(comparison: Comparison, part: Sequence[int], index: int, o
     )
     heads = (Head("Figure", "unit, direction", Align.LEFT, 1.25), *(column_head(comparison, column) for column in part))
     caption = "Figures with 95 % intervals, and their differences from the baseline"
-    return Table(caption if of == 1 else f"{caption} ({index + 1} of {of})", heads, rows, (LEGEND,))
+    return Table(caption if of == 1 else f"{caption} ({index + 1} of {of})", heads, rows, (_LEGEND,))
 
 
 def column_head(comparison: Comparison, index: int, align: Align = Align.RIGHT) -> Head:

@@ -12,7 +12,7 @@ from labconsole.analysis.figures import format_number
 INK = "#1a2332"
 MUTED = "#5b6675"
 GRID = "#dde3ea"
-FONT_PT = 7.5
+_FONT_PT = 7.5
 _CHARACTER = 0.56
 """Width of Inter's average character, of the font size; enough to lay out labels."""
 
@@ -63,14 +63,14 @@ def tick_text(value: float) -> str:
     return (text.rstrip("0").rstrip(".") if value % 1 else text).replace("-", "−")
 
 
-def text_width(text: str, size: float = FONT_PT) -> float:
+def text_width(text: str) -> float:
     """About how wide `text` is set, in points."""
-    return len(text) * size * _CHARACTER
+    return len(text) * _FONT_PT * _CHARACTER
 
 
-def shortened(text: str, width: float, size: float = FONT_PT) -> str:
+def shortened(text: str, width: float) -> str:
     """`text`, cut with `…` where it is wider than `width` points."""
-    room = max(1, round(width / (size * _CHARACTER)))
+    room = max(1, round(width / (_FONT_PT * _CHARACTER)))
     return text if len(text) <= room else text[: room - 1].rstrip() + "…"
 
 
@@ -97,7 +97,7 @@ def drawing(width: float, height: float, parts: Iterable[str]) -> str:
     content = "".join(parts)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:g}" height="{height:g}" '
-        f'viewBox="0 0 {width:g} {height:g}" font-family="Inter" font-size="{FONT_PT}">{content}</svg>'
+        f'viewBox="0 0 {width:g} {height:g}" font-family="Inter" font-size="{_FONT_PT}">{content}</svg>'
     )
 
 
