@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from enum import StrEnum
 
+from labconsole.clock import wall_now
 from labconsole.store.reader import Reader
 from labconsole.trial import TrialError
 
@@ -35,7 +36,7 @@ class ReportRequest:
     title: str = ""
     author: str = ""
     place: str = ""
-    generated: datetime = field(default_factory=lambda: datetime.now(UTC))
+    generated: datetime = field(default_factory=wall_now)
 
 
 def kind_for(reader: Reader, run_ids: Sequence[int]) -> ReportKind:

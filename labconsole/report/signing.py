@@ -7,7 +7,6 @@ where something is signed: pyHanko takes a third of a second.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -31,6 +30,7 @@ from pyhanko.sign.general import SigningError as PyHankoError
 from pyhanko.sign.signers import PdfSignatureMetadata, PdfSigner, Signer, SimpleSigner
 from pyhanko_certvalidator import registry
 
+from labconsole.clock import wall_now
 from labconsole.security.keyfile import load_private_key
 from labconsole.security.private_files import read_private
 from labconsole.security.secrets import Secret
@@ -136,7 +136,7 @@ def _refuse_unsuitable(
     form = (Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
     if certificate.public_key().public_bytes(*form) != key.public_key().public_bytes(*form):
         raise SigningError(f"The first certificate in {source} is not that of the signing key: name the matching one.")
-    now = datetime.now(UTC)
+    now = wall_now()
     if now > certificate.not_valid_after_utc:
         raise SigningError(
             f"The certificate in {source} expired on {certificate.not_valid_after_utc:%Y-%m-%d}: sign with a valid one."
