@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from labconsole.analysis.caveats import caveats
 from labconsole.analysis.findings import findings
@@ -20,7 +20,7 @@ from labconsole.report.document import (
     Tone,
     section,
 )
-from labconsole.report.figures import bar_figures, sample_figures
+from labconsole.report.figures import Told, bar_figures, sample_figures
 from labconsole.report.material import Material, read_material
 from labconsole.report.request import ReportKind, ReportRequest
 from labconsole.report.result_tables import comparison_tables, published_tables, run_table, shape_table
@@ -38,9 +38,6 @@ from labconsole.report.surroundings import (
 )
 from labconsole.store.reader import Reader
 
-Progress = Callable[[str], None]
-"""Told what is being done, in a few words, before it is."""
-
 _KINDS = {
     ReportKind.RUN: "Run report",
     ReportKind.COMPARISON: "Comparison report",
@@ -48,9 +45,7 @@ _KINDS = {
 }
 
 
-def build_report(
-    reader: Reader, plugins: Plugins, request: ReportRequest, progress: Progress | None = None
-) -> Document:
+def build_report(reader: Reader, plugins: Plugins, request: ReportRequest, progress: Told | None = None) -> Document:
     """Read what the report tells and put it together; takes a while with many samples.
 
     Raises StoreError for a run that is not there, TrialError for one that is still going, for no runs at all, for a

@@ -28,6 +28,7 @@ _TIME = "seconds since the work began (T0)"
 _MEMORY = "Resident memory"
 
 Told = Callable[[str], None]
+"""Told what is being done, in a few words, before it is."""
 
 
 @dataclass(frozen=True)

@@ -126,9 +126,7 @@ def environment(material: Material) -> Facts:
     """What the runs were measured with; where runs differ, which value belongs to which."""
     told: dict[str, dict[str, list[int]]] = {}
     for detail in material.details:
-        for name, value in _environment(detail.provenance):
-            told.setdefault(name, {}).setdefault(value, []).append(detail.row.id)
-        for name, value in dict.fromkeys(_negotiated(detail.events)):
+        for name, value in (*_environment(detail.provenance), *dict.fromkeys(_negotiated(detail.events))):
             told.setdefault(name, {}).setdefault(value, []).append(detail.row.id)
     everything = len(material.rows)
     return Facts(tuple(Fact(name, _over_runs(values, everything)) for name, values in told.items()))
