@@ -84,3 +84,7 @@ class Plugins:
         """An instance of the trial `kind`. Raises KeyError, or what its import raises."""
         trial: Trial[Any] = load_dotted(self.of_kind(kind).trials[kind])()
         return trial
+
+    def installed(self, kind: str) -> Trial[Any] | None:
+        """The trial `kind`, or None where no plugin brings it: its stored runs can be shown all the same."""
+        return self.trial(kind) if kind in self.kinds() else None

@@ -62,8 +62,4 @@ def drawing(run_id: int) -> Iterator[None]:
 def open_run(reader: Reader, run_id: int, plugins: Plugins) -> StoredRun:
     """Everything of a run; its samples are read when they are asked for. Raises StoreError if it is not there."""
     detail = reader.run(run_id)
-    try:
-        trial = plugins.trial(detail.row.kind)
-    except KeyError:
-        trial = None
-    return StoredRun(detail, reader.samples(run_id), trial)
+    return StoredRun(detail, reader.samples(run_id), plugins.installed(detail.row.kind))

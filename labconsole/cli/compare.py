@@ -49,8 +49,7 @@ def compare_runs(arguments: argparse.Namespace) -> int:
         *(column for column in published.values() if column.name not in against),
     )
     index = column_of_run(groups, baseline) if isinstance(baseline, int) else 0
-    kind = columns[index].kind
-    trial = plugins.trial(kind) if kind in plugins.kinds() else None
+    trial = plugins.installed(columns[index].kind)
     comparison = compare(columns, trial, baseline=index)
     if arguments.csv is not None:
         write_comparison(comparison, arguments.csv)
