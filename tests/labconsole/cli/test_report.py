@@ -14,6 +14,7 @@ from labconsole.cli.main import main
 from labconsole.security.lab_authority import LabAuthority
 from labconsole.store.store import Store
 from tests.helpers.identities import VALID, write_identity
+from tests.helpers.pdfsig import pdfsig
 from tests.helpers.small_disk import on_small_disk
 from tests.helpers.stored_post import queue_post, store_post
 
@@ -72,8 +73,7 @@ def test_a_report_is_signed_with_a_key_whose_passphrase_is_in_a_file(report: Com
     signed = ("--sign", files.key, "--certificate", files.certificate)
     code, told, _ = report(1, "--pdf", "r.pdf", *signed, "--passphrase-file", files.passphrase_file)
     assert code == 0 and told.endswith("PDF/A-2a, signed\n")
-    checked = subprocess.run(["pdfsig", "r.pdf"], capture_output=True, text=True, cwd=tmp_path, timeout=30)
-    assert "Signature is Valid." in checked.stdout
+    assert "Signature is Valid." in pdfsig(tmp_path / "r.pdf")
     assert files.passphrase_file is not None
     files.passphrase_file.write_text("wrong")
     code, told, error = report(1, "--pdf", "other.pdf", *signed, "--passphrase-file", files.passphrase_file)
