@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
-from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
@@ -15,12 +14,9 @@ from labconsole.store.evidence import verify
 from labconsole.store.reader import Reader
 from labconsole.store.records import NewCampaign, NewScenario, RunStatus
 from labconsole.store.store import EventRecord, SampleChunk, Store
-from labconsole.trial import Column, Direction, Evaluation, Event, Level, Metric, Series, Verdict
+from labconsole.trial import Direction, Evaluation, Event, Level, Metric, Verdict
+from tests.labconsole.report.conftest import MESSAGES, NOW
 
-NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
-MESSAGES = Series(
-    "messages", "Messages", (Column("sequence", "u4", "", "No."), Column("latency", "f8", "ns", "Latency"))
-)
 CAMPAIGN = NewCampaign(
     "demo",
     "Demo ✓",

@@ -18,7 +18,8 @@ from labconsole.store import edits
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunStatus
 from labconsole.store.store import Store
-from tests.labconsole.report.bundles.campaign import NOW, counts, digests, filled
+from tests.labconsole.report.bundles.campaign import counts, digests, filled
+from tests.labconsole.report.conftest import NOW
 
 
 def test_runs_arrive_with_everything_and_the_same_digest(original: Path, good: Path, other: Path) -> None:

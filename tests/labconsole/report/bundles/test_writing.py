@@ -15,7 +15,8 @@ from labconsole.report.files import ExportError
 from labconsole.store.errors import StoreError
 from labconsole.store.reader import Reader
 from labconsole.store.store import Store
-from tests.labconsole.report.bundles.campaign import CAMPAIGN, NOW
+from tests.labconsole.report.bundles.campaign import CAMPAIGN
+from tests.labconsole.report.conftest import NOW
 
 
 def test_a_bundle_is_there_complete_or_not_at_all(original: Path, tmp_path: Path) -> None:
