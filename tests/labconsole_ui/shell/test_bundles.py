@@ -14,14 +14,11 @@ from pytestqt.qtbot import QtBot
 from labconsole.store.store import Store
 from labconsole_ui.export_menu import ExportFormat
 from labconsole_ui.main_window import MainWindow
+from tests.labconsole_ui.told import told
 from tests.labconsole_ui.views.conftest import StoredRuns
 
 LIMIT_MS = 30_000
 """An import waits for the disk: on a machine with much to do that takes seconds."""
-
-
-def told(window: MainWindow) -> list[str]:
-    return [entry.message.sentence for entry in window.messages.entries()]
 
 
 @pytest.fixture

@@ -16,9 +16,9 @@ from labconsole.security.lab_identities import lab_identities
 from labconsole.store.records import NewScenario, RunStatus
 from labconsole_amqp.parameters import AmqpParameters
 from labconsole_ui.main_window import MainWindow
-from labconsole_ui.message_bar import Message
 from labconsole_ui.secret_dialog import SecretDialog
 from tests.helpers.identities import write_identity
+from tests.labconsole_ui.told import told
 
 KIND = "amqp.messaging"
 PASSPHRASES = {"sender": "passphrase of state-x", "receiver": "passphrase of state-y"}
@@ -42,14 +42,6 @@ def scenario(tmp_path: Path, home: Path) -> NewScenario:
         receiver_key=str(receiver.key),
     )
     return NewScenario("own keys", KIND, parameters.model_dump(mode="json"))
-
-
-@pytest.fixture
-def told(window: MainWindow, monkeypatch: pytest.MonkeyPatch) -> list[Message]:
-    """What the window says."""
-    messages: list[Message] = []
-    monkeypatch.setattr(window.launcher, "_show", messages.append)
-    return messages
 
 
 def dialog_of(qtbot: QtBot, window: MainWindow) -> SecretDialog:
@@ -108,16 +100,14 @@ def test_a_run_begins_when_its_passphrases_are_entered_and_they_are_forgotten_at
     assert wait_for_runs(qtbot, window, 3)[2] is RunStatus.FINISHED
 
 
-def test_cancel_queues_nothing_and_says_so(
-    qtbot: QtBot, window: MainWindow, scenario: NewScenario, told: list[Message]
-) -> None:
+def test_cancel_queues_nothing_and_says_so(qtbot: QtBot, window: MainWindow, scenario: NewScenario) -> None:
     window.launcher.run_scenario(scenario, "Own keys", at_once=True)
     dialog = dialog_of(qtbot, window)
     qtbot.keyClicks(edit_for(dialog, "sender"), PASSPHRASES["sender"])
     qtbot.mouseClick(dialog.cancel_button, Qt.MouseButton.LeftButton)
-    qtbot.waitUntil(lambda: bool(told), timeout=5_000)
+    qtbot.waitUntil(lambda: bool(told(window)), timeout=5_000)
     assert window.services.bridge.queue.items == ()
-    assert [message.sentence for message in told] == ["Nothing was queued, since no passphrase was given."]
+    assert told(window) == ["Nothing was queued, since no passphrase was given."]
 
 
 def test_a_wrong_passphrase_fails_the_run_in_a_sentence(

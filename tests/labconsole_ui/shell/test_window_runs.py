@@ -20,6 +20,7 @@ from labconsole_ui.main_window import MainWindow
 from labconsole_ui.menus import bring_forward
 from labconsole_ui.message_bar import Message, Tone
 from tests.labconsole_amqp.embedded import serving
+from tests.labconsole_ui.told import told
 from tests.labconsole_ui.views.conftest import StoredRuns
 
 from .campaigns import KIND, campaign, endless
@@ -127,7 +128,7 @@ def test_comparison_has_a_short_title_and_takes_its_message_away(window: MainWin
     assert window.messages.entries()[0].message.sentence.endswith("4 of 4 runs finished.")
     window.runs.compare_runs([1, 2, 3, 7])
     assert window.pages.tabText(window.pages.currentIndex()) == "Compare 1-3, 7"
-    assert [entry.message.sentence for entry in window.messages.entries()] == ["Stays."]
+    assert told(window) == ["Stays."]
 
 
 def test_parameters_of_a_run_fill_the_form(qtbot: QtBot, window: MainWindow) -> None:
@@ -175,7 +176,3 @@ def test_an_export_that_cannot_be_written_is_said_in_a_sentence(
     window.files.export_to(ExportFormat.CSV, [99], tmp_path / "csv")
     qtbot.waitUntil(lambda: told(window)[0].startswith("There is no run 99"), timeout=10_000)
     assert not (tmp_path / "csv").exists()
-
-
-def told(window: MainWindow) -> list[str]:
-    return [entry.message.sentence for entry in window.messages.entries()]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import pytest
 from PySide6.QtCore import Qt
@@ -28,9 +27,7 @@ from labconsole_ui.plots.timeplot import TimePlot
 from labconsole_ui.runview.view import RunView
 from labconsole_ui.sidebyside.view import SideBySideView
 from labconsole_ui.theme import Theme
-
-if TYPE_CHECKING:
-    from conftest import StoredRuns
+from tests.labconsole_ui.views.conftest import StoredRuns
 
 pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
 CONTROLS = (QAbstractButton, QComboBox, QLineEdit, QAbstractItemView, QTabWidget, TimePlot)

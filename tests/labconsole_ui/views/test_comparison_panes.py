@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -21,9 +20,7 @@ from labconsole_ui.sidebyside.overlay import SamplesPane
 from labconsole_ui.sidebyside.samples import spread
 from labconsole_ui.sidebyside.view import SideBySideView
 from labconsole_ui.theme import Theme
-
-if TYPE_CHECKING:
-    from conftest import StoredRuns
+from tests.labconsole_ui.views.conftest import StoredRuns
 
 pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from PySide6.QtCore import QEvent, QItemSelectionModel, QPoint, Qt
@@ -29,9 +29,8 @@ from labconsole_ui.history.view import HistoryView
 from labconsole_ui.run_mime import decode_runs
 from labconsole_ui.theme import Theme
 from tests.labconsole_ui.shell.slot_watch import slots_watched
-
-if TYPE_CHECKING:
-    from conftest import StoredRuns
+from tests.labconsole_ui.told import told
+from tests.labconsole_ui.views.conftest import StoredRuns
 
 pytestmark = pytest.mark.qt_log_ignore("This plugin does not support")
 
@@ -262,7 +261,7 @@ def test_delete_moves_to_the_trash_and_ctrl_z_brings_back(view: HistoryView, fil
     qtbot.keyClick(view.table, Qt.Key.Key_Delete)
     qtbot.waitUntil(lambda: shown(view) == [2])
     assert stored_run(filled, 1).trashed and stored_run(filled, 3).trashed
-    assert [entry.message.sentence for entry in view.messages.entries()] == ["2 runs moved to trash"]
+    assert told(view) == ["2 runs moved to trash"]
     qtbot.keyClick(view.table, Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
     qtbot.waitUntil(lambda: shown(view) == [3, 2, 1])
     assert not stored_run(filled, 1).trashed
@@ -283,7 +282,7 @@ def test_undo_is_offered_for_the_latest_change_only(view: HistoryView, qtbot: Qt
         select(view, run_id)
         qtbot.keyClick(view.table, Qt.Key.Key_Delete)
         qtbot.waitUntil(lambda rest=rest: shown(view) == rest)
-    assert [entry.message.sentence for entry in view.messages.entries()] == ["Run 3 moved to trash"]
+    assert told(view) == ["Run 3 moved to trash"]
     qtbot.keyClick(view.table, Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
     qtbot.waitUntil(lambda: shown(view) == [3, 1])
     assert view.messages.entries() == [], "its link would bring back run 2"

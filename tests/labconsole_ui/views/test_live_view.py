@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import pytest
 from PySide6.QtCore import Qt
@@ -20,9 +19,7 @@ from labconsole.store.records import RunStatus
 from labconsole_ui.bridge import QueueBridge
 from labconsole_ui.live.dock import LiveView
 from labconsole_ui.theme import Theme
-
-if TYPE_CHECKING:
-    from conftest import StoredRuns
+from tests.labconsole_ui.views.conftest import StoredRuns
 
 pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
 T0 = 10**12

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from PySide6.QtCore import QEvent, Qt
@@ -24,9 +21,9 @@ from labconsole_ui.services import Services
 from labconsole_ui.settings import WindowState
 from labconsole_ui.theme import Theme
 from tests.helpers.identities import write_identity
-
-if TYPE_CHECKING:
-    from conftest import StoredRuns
+from tests.helpers.pdfsig import pdfsig
+from tests.labconsole_ui.told import told
+from tests.labconsole_ui.views.conftest import StoredRuns
 
 pytestmark = pytest.mark.qt_log_ignore("This plugin does not support")
 Make = Callable[..., ReportWindow]
@@ -61,10 +58,6 @@ def settled(window: ReportWindow) -> bool:
 
 
 WAITING = "Setting the pages ..."
-
-
-def told(window: ReportWindow) -> list[str]:
-    return [entry.message.sentence for entry in window.messages.entries()]
 
 
 def test_pages_are_shown_turned_and_zoomed(stored: StoredRuns, make: Make, qtbot: QtBot) -> None:
@@ -151,10 +144,7 @@ def test_a_report_is_signed_after_the_passphrase_was_asked_for(
         qtbot.waitUntil(lambda outcome=outcome: any(outcome in sentence for sentence in told(window)), timeout=20_000)
         QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
     assert b"ETSI.CAdES.detached" in target.read_bytes()
-    pdfsig = shutil.which("pdfsig")
-    if pdfsig is not None:
-        said = subprocess.run([pdfsig, "-nocert", str(target)], capture_output=True, text=True, timeout=30).stdout
-        assert "Signature is Valid" in said
+    assert "Signature is Valid" in pdfsig(target)
     state.save()
     assert "passphrase" not in state.path.read_text(encoding="utf-8")
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -25,9 +24,7 @@ from labconsole_ui.runview.loading import load_run
 from labconsole_ui.runview.view import RunView
 from labconsole_ui.theme import Theme
 from tests.labconsole_ui.shell.slot_watch import slots_watched
-
-if TYPE_CHECKING:
-    from conftest import StoredRuns
+from tests.labconsole_ui.views.conftest import StoredRuns
 
 pytestmark = pytest.mark.qt_log_ignore("This plugin does not support")
 PLOTS = ["Throughput", "Latency", "CPU, 100 % = one core", "Resident memory"]

@@ -6,7 +6,7 @@ import csv
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from PySide6.QtCore import QEvent, QMimeData, QPointF, Qt
@@ -23,9 +23,7 @@ from labconsole_ui.settings import WindowState
 from labconsole_ui.sidebyside.rows import CellText, Row
 from labconsole_ui.sidebyside.view import SideBySideView
 from labconsole_ui.theme import Theme, ThemeMode
-
-if TYPE_CHECKING:
-    from conftest import StoredRuns
+from tests.labconsole_ui.views.conftest import StoredRuns
 
 pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
 
@@ -354,7 +352,6 @@ def test_published_columns_stand_beside_the_runs_and_are_marked(
     header = view.table.header
     tip = view.table.model().headerData(3, Qt.Orientation.Horizontal, Qt.ItemDataRole.ToolTipRole)
     assert "WP/16" in tip
-    place = header.sectionViewportPosition(3)
     view.table.horizontalScrollBar().setValue(view.table.horizontalScrollBar().maximum())
     place = header.sectionViewportPosition(3)
     picture = header.viewport().grab().toImage()
