@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import astuple
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from labconsole.clock import wall_time
 from labconsole.plugin import Plugins
 from labconsole.report.files import ExportError, complete_file
 from labconsole.report.sample_tables import Progress, RowCount, SampleTable, sample_tables
@@ -41,7 +41,7 @@ def export_runs(
     details = ended_runs(reader, run_ids)
     files = [export_metrics(reader, run_ids, directory / "metrics.csv")]
     for detail, share in shares(details, progress):
-        files += export_run(reader, detail.row.id, directory / f"run-{detail.row.id}", plugins, share)
+        files += _export(reader, detail, directory / f"run-{detail.row.id}", plugins, share)
     return files
 
 
@@ -57,6 +57,13 @@ def export_run(
     last one is complete. Raises StoreError and ExportError.
     """
     (detail,) = ended_runs(reader, [run_id])
+    return _export(reader, detail, directory, plugins, progress)
+
+
+def _export(
+    reader: Reader, detail: RunDetail, directory: Path, plugins: Plugins | None, progress: Progress | None
+) -> list[Path]:
+    run_id = detail.row.id
     samples, left_out = sample_tables(detail, reader.samples(run_id), plugins)
     artefacts = _artefacts(reader, run_id)
     keys = list(dict.fromkeys(key for site in detail.sites for key in site))
@@ -106,7 +113,7 @@ def _provenance(detail: RunDetail, evidence: Evidence | None, left_out: str) -> 
 
 def _metrics(detail: RunDetail) -> Iterator[Sequence[Any]]:
     row = detail.row
-    times = [time_to_text(moment) if moment else "" for moment in (row.started, row.ended)]
+    times = (_time(row.started), _time(row.ended))
     of_run = (row.id, row.uuid, row.campaign, row.profile, row.scenario, row.kind, row.repeat, str(row.status), *times)
     for metric in detail.metrics:
         labels = ";".join(f"{name}={value}" for name, value in sorted(metric.labels.items()))
@@ -116,11 +123,21 @@ def _metrics(detail: RunDetail) -> Iterator[Sequence[Any]]:
 
 def _events(detail: RunDetail) -> Iterator[Sequence[Any]]:
     """Events with their wall time, as far as the run knows the offset of its clock to it."""
-    offset = detail.provenance.get("wall_offset_ns")
     for event in detail.events:
-        wall = "" if offset is None else time_to_text(wall_time(event.t_ns, int(offset)))
         data = to_json(event.data) if event.data else ""
-        yield wall, event.t_ns, event.source, str(event.level), event.name, event.message, data
+        yield (
+            _time(detail.wall_time(event)),
+            event.t_ns,
+            event.source,
+            str(event.level),
+            event.name,
+            event.message,
+            data,
+        )
+
+
+def _time(moment: datetime | None) -> str:
+    return time_to_text(moment) if moment else ""
 
 
 def _artefacts(reader: Reader, run_id: int) -> list[StoredArtefact]:

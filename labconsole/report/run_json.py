@@ -27,7 +27,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from labconsole.clock import wall_time
 from labconsole.report.files import ExportError, complete_file
 from labconsole.report.selection import ended_runs
 from labconsole.store.encoding import time_to_text
@@ -78,7 +77,7 @@ def run_as_json(reader: Reader, run_id: int) -> dict[str, Any]:
         "warnings": list(detail.warnings),
         "sites": [dict(site) for site in detail.sites],
         "provenance": dict(detail.provenance),
-        "events": [_event(event, detail.provenance.get("wall_offset_ns")) for event in detail.events],
+        "events": [_event(event, detail.wall_time(event)) for event in detail.events],
         "series": [_series(series) for series in detail.series],
         "artefacts": [
             {"name": kept.name, "media_type": kept.media_type, "size": kept.size, "sha256": kept.sha256}
@@ -127,9 +126,9 @@ def _metric(metric: Metric) -> dict[str, Any]:
     }
 
 
-def _event(event: Event, offset_ns: int | None) -> dict[str, Any]:
+def _event(event: Event, moment: datetime | None) -> dict[str, Any]:
     return {
-        "time": None if offset_ns is None else time_to_text(wall_time(event.t_ns, int(offset_ns))),
+        "time": _time(moment),
         "t_ns": event.t_ns,
         "source": event.source,
         "level": str(event.level),

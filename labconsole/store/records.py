@@ -8,6 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
+from labconsole.clock import wall_time
 from labconsole.trial import Event, Metric, Verdict
 
 
@@ -166,3 +167,8 @@ class RunDetail:
     def warnings(self) -> tuple[str, ...]:
         """What a reader of the figures must know, one sentence each."""
         return self.row.warnings
+
+    def wall_time(self, event: Event) -> datetime | None:
+        """When an event of this run was, UTC; None where the run does not know the offset of its clock to that."""
+        offset_ns = self.provenance.get("wall_offset_ns")
+        return None if offset_ns is None else wall_time(event.t_ns, int(offset_ns))
