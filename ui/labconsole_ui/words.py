@@ -1,8 +1,9 @@
-"""Words and figures that several views share: states of runs, durations, rates."""
+"""Words and figures that several views share: states of runs, durations, times, rates."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
+from datetime import UTC, datetime
 
 from PySide6.QtCore import QCoreApplication
 
@@ -64,17 +65,32 @@ def duration(seconds: float | None) -> str:
     return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
 
 
+def local_time(moment: datetime) -> str:
+    """When something happened, in local time: `2025-05-20 14:03:12`."""
+    return f"{moment.astimezone():%Y-%m-%d %H:%M:%S}"
+
+
+def utc_time(moment: datetime) -> str:
+    """When something happened, in UTC: `2025-05-20 12:03:12 UTC`."""
+    return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
+
+
 def rate_text(rate: float | None) -> str:
     """A rate of counts, `121,065/s`, or nothing."""
     return f"{format_number(round(rate, 0 if rate >= 100 else 1))}/s" if rate else ""
 
 
-def number_ranges(numbers: Sequence[int]) -> str:
-    """Numbers in short: `1-4`, `1-3, 7`."""
-    runs: list[list[int]] = []
+def stretches(numbers: Iterable[int]) -> list[tuple[int, int]]:
+    """First and last of each stretch of numbers that follow one another."""
+    found: list[tuple[int, int]] = []
     for number in numbers:
-        if runs and number == runs[-1][-1] + 1:
-            runs[-1].append(number)
+        if found and found[-1][1] == number - 1:
+            found[-1] = (found[-1][0], number)
         else:
-            runs.append([number])
-    return ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
+            found.append((number, number))
+    return found
+
+
+def number_ranges(numbers: Iterable[int]) -> str:
+    """Numbers in short: `1-4`, `1-3, 7`."""
+    return ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in stretches(numbers))

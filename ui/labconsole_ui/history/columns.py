@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC
 
 from PySide6.QtCore import QCoreApplication
 from PySide6.QtGui import QFontMetrics
 
-from labconsole.analysis.figures import format_duration, format_figure
+from labconsole.analysis.figures import NO_FIGURE, format_duration, format_figure
 from labconsole.plugin import Plugins
 from labconsole.store.records import RunRow
 from labconsole.trial import Metric, MetricKind
 from labconsole_ui.history.changes import RunChanges
 from labconsole_ui.history.model import CampaignHead
 from labconsole_ui.tables import Field
-from labconsole_ui.words import STATUS_ICONS, status_word
+from labconsole_ui.words import STATUS_ICONS, local_time, status_word, utc_time
 
 KEY_METRICS = ("throughput", "latency_mean", "latency_p99", "lost")
 FEW = 3
@@ -121,7 +120,7 @@ def head_fields(fields: Sequence[Field[RunRow]]) -> list[Field[CampaignHead]]:
 
 def _first_start(head: CampaignHead) -> str:
     started = [run for run in head.runs if run.started is not None]
-    return started_text(min(started, key=lambda run: run.started or run.created)) if started else "–"
+    return started_text(min(started, key=lambda run: run.started or run.created)) if started else NO_FIGURE
 
 
 def _duration_of_all(head: CampaignHead) -> str:
@@ -131,12 +130,12 @@ def _duration_of_all(head: CampaignHead) -> str:
 
 def started_text(run: RunRow) -> str:
     """When the run started, in local time: `2025-05-20 14:03:12`."""
-    return run.started.astimezone().strftime("%Y-%m-%d %H:%M:%S") if run.started else "–"
+    return local_time(run.started) if run.started else NO_FIGURE
 
 
 def started_utc(run: RunRow) -> str:
     """When the run started, in UTC."""
-    return run.started.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S UTC") if run.started else ""
+    return utc_time(run.started) if run.started else ""
 
 
 def hidden_at_first() -> tuple[str, ...]:

@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from PySide6.QtCore import QItemSelection
 from PySide6.QtWidgets import QTableView
 
+from labconsole_ui.words import stretches
+
 
 def chosen_rows(table: QTableView) -> list[int]:
     """The numbers of the selected rows, from top to bottom."""
@@ -19,18 +21,7 @@ def choose_rows(table: QTableView, rows: Iterable[int]) -> None:
     """Select these rows, given from top to bottom, besides those that are selected already."""
     model, chosen = table.model(), QItemSelection()
     last_column = model.columnCount() - 1
-    for first, last in _stretches(rows):
+    for first, last in stretches(rows):
         chosen.select(model.index(first, 0), model.index(last, last_column))
     selection = table.selectionModel()
     selection.select(chosen, selection.SelectionFlag.Select)
-
-
-def _stretches(rows: Iterable[int]) -> list[tuple[int, int]]:
-    """First and last of each stretch of rows that follow one another."""
-    found: list[tuple[int, int]] = []
-    for row in rows:
-        if found and found[-1][1] == row - 1:
-            found[-1] = (found[-1][0], row)
-        else:
-            found.append((row, row))
-    return found

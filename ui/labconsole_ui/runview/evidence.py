@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QGuiApplication
@@ -16,6 +15,7 @@ from labconsole_ui.background import Background
 from labconsole_ui.icon_label import IconLabel
 from labconsole_ui.plain_text import plain_label
 from labconsole_ui.theme import Theme
+from labconsole_ui.words import utc_time
 
 DIGEST_GROUP = 8
 
@@ -63,7 +63,7 @@ class EvidencePane(QWidget):
             self.sealed.setText("–")
         else:
             self.digest.setText(grouped(evidence.digest))
-            self.sealed.setText(f"{evidence.sealed.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC")
+            self.sealed.setText(utc_time(evidence.sealed))
         for button in (self.verify_button, self.copy_button):
             button.setEnabled(evidence is not None)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC
-
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QLineEdit, QVBoxLayout, QWidget
 
@@ -14,7 +12,7 @@ from labconsole_ui.plain_text import plain_label
 from labconsole_ui.runview.buttons import RunButtons
 from labconsole_ui.runview.loading import LoadedRun
 from labconsole_ui.theme import FontRole, Theme
-from labconsole_ui.words import STATUS_ICONS, status_word
+from labconsole_ui.words import STATUS_ICONS, local_time, status_word, utc_time
 
 NO_BREAK = "\u00a0"
 
@@ -105,9 +103,8 @@ class RunHeader(QFrame):
         facts = [status_word(row.status), loaded.trial.title if loaded.trial is not None else row.kind, row.campaign]
         facts.append(self.tr("repeat {0}").format(row.repeat))
         if row.started is not None:
-            local, utc = row.started.astimezone(), row.started.astimezone(UTC)
-            facts.append(self.tr("started {0}").format(f"{local:%Y-%m-%d %H:%M:%S}"))
-            self.facts.setToolTip(f"{utc:%Y-%m-%d %H:%M:%S} UTC")
+            facts.append(self.tr("started {0}").format(local_time(row.started)))
+            self.facts.setToolTip(utc_time(row.started))
         if row.duration_s is not None:
             facts.append(self.tr("took {0}").format(format_duration(row.duration_s)))
         return facts
