@@ -6,13 +6,14 @@ from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QDialog, QFileDialog, QHBoxLayout, QLabel, QProgressBar, QPushButton, QVBoxLayout
+from PySide6.QtWidgets import QDialog, QFileDialog, QHBoxLayout, QLabel, QPushButton, QVBoxLayout
 
 from labconsole.store.backup_files import Backup
 from labconsole.store.backups import restored_copy
 from labconsole.store.errors import DamagedDatabaseError
 from labconsole.trial import TrialError
 from labconsole_ui.background import Background
+from labconsole_ui.busy_bar import busy_bar
 from labconsole_ui.icon_label import IconLabel
 from labconsole_ui.plain_text import plain_label
 from labconsole_ui.theme import FontRole, Theme
@@ -40,10 +41,7 @@ class DatabaseTrouble(QDialog):
             label.setWordWrap(True)
             label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.remedy.setProperty("muted", True)
-        self.progress = QProgressBar()
-        self.progress.setRange(0, 0)
-        self.progress.setTextVisible(False)
-        self.progress.setAccessibleName(self.tr("Copying the backup"))
+        self.progress = busy_bar(self.tr("Copying the backup"))
         self.progress.hide()
         self.backup_button = QPushButton(self.tr("Go on with the &backup"))
         self.backup_button.setProperty("primary", True)

@@ -10,7 +10,6 @@ from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
     QLabel,
-    QProgressBar,
     QScrollArea,
     QSizePolicy,
     QToolButton,
@@ -18,6 +17,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from labconsole_ui.busy_bar import busy_bar
 from labconsole_ui.plain_text import plain_label
 from labconsole_ui.theme import Theme
 
@@ -81,10 +81,7 @@ class PagesView(QWidget):
         self.note.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.note.setMinimumHeight(80)
         self.note.setContentsMargins(24, 12, 24, 12)
-        self.progress = QProgressBar(self)
-        self.progress.setRange(0, 0)
-        self.progress.setTextVisible(False)
-        self.progress.setAccessibleName(self.tr("Setting the pages"))
+        self.progress = busy_bar(self.tr("Setting the pages"), self)
         kept = self.progress.sizePolicy()
         kept.setRetainSizeWhenHidden(True)
         self.progress.setSizePolicy(kept)

@@ -6,12 +6,13 @@ from collections.abc import Callable
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QFormLayout, QFrame, QHBoxLayout, QLabel, QProgressBar, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFormLayout, QFrame, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from labconsole.store.evidence import Verification, verify
 from labconsole.store.reader import Reader
 from labconsole.store.records import Evidence
 from labconsole_ui.background import Background
+from labconsole_ui.busy_bar import busy_bar
 from labconsole_ui.icon_label import IconLabel
 from labconsole_ui.plain_text import plain_label
 from labconsole_ui.theme import Theme
@@ -46,10 +47,7 @@ class EvidencePane(QWidget):
         self.copy_button = QPushButton(self.tr("Copy the digest"), self)
         theme.bind_icon(self.copy_button, "copy")
         self.copy_button.clicked.connect(self._copy)
-        self.progress = QProgressBar(self)
-        self.progress.setRange(0, 0)
-        self.progress.setTextVisible(False)
-        self.progress.setAccessibleName(self.tr("Checking the run"))
+        self.progress = busy_bar(self.tr("Checking the run"), self)
         self.progress.hide()
         self._arrange()
 

@@ -10,7 +10,6 @@ from typing import Any
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
-    QProgressBar,
     QPushButton,
     QSplitter,
     QTabWidget,
@@ -27,6 +26,7 @@ from labconsole.store.store import Store
 from labconsole.trial import Curve
 from labconsole_ui.background import Background
 from labconsole_ui.bridge import QueueBridge
+from labconsole_ui.busy_bar import busy_bar
 from labconsole_ui.plain_text import plain_label
 from labconsole_ui.plots.curveplot import CurvePlot, PlotCurve
 from labconsole_ui.plots.grid import PlotGrid
@@ -299,10 +299,7 @@ class RunView(QWidget):
     # Building
 
     def _arrange(self) -> None:
-        self.progress = QProgressBar(self)
-        self.progress.setRange(0, 0)
-        self.progress.setTextVisible(False)
-        self.progress.setAccessibleName(self.tr("Reading the run"))
+        self.progress = busy_bar(self.tr("Reading the run"), self)
         self._plots_note = plain_label(self.tr("Reading the run ..."), self)
         self._plots_note.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._plots_note.setProperty("muted", True)

@@ -1,0 +1,14 @@
+"""A bar that says that something goes on, and not how far it is."""
+
+from __future__ import annotations
+
+from PySide6.QtWidgets import QProgressBar, QWidget
+
+
+def busy_bar(name: str, parent: QWidget | None = None) -> QProgressBar:
+    """A thin bar in motion; `name` tells those who do not see it what goes on."""
+    bar = QProgressBar(parent)
+    bar.setRange(0, 0)
+    bar.setTextVisible(False)
+    bar.setAccessibleName(name)
+    return bar
