@@ -113,39 +113,20 @@ def interval_text(interval: Interval, unit: str) -> str:
     return _tr("{0} to {1}").format(number if shown and high.endswith(f" {shown}") else low, high)
 
 
-def count_text(column: Column) -> str:
-    """What stands behind a column: `5 repeats`, `run 7`; nothing behind published figures."""
-    if not isinstance(column, RunGroup):
-        return ""
-    if len(column.runs) == 1:
-        return _tr("run {0}").format(column.runs[0].id)
-    return _tr("{0} repeats").format(column.repeats)
-
-
-def heading_text(comparison: Comparison, index: int) -> str:
-    """A column's title and what it is, on one line: `Test 1: plain, 5 repeats, baseline`."""
-    column = comparison.columns[index]
-    count = count_text(column)
-    parts = [column.title, "" if column.title.endswith(count) else count]
-    parts += [] if isinstance(column, RunGroup) else [_tr("published")]
-    parts += [_tr("baseline")] if index == comparison.baseline else []
-    return ", ".join(part for part in parts if part)
-
-
-def tsv(comparison: Comparison, rows: Sequence[Row]) -> str:
-    """Rows as tab-separated text with titles: a column for values and one for changes of each scenario."""
+def tsv(titles: Sequence[str], baseline: int, rows: Sequence[Row]) -> str:
+    """Rows as tab-separated text: under each scenario of `titles` a column for values and one for changes."""
     head = ["", _tr("Better")]
-    for index in range(len(comparison.columns)):
-        head.append(heading_text(comparison, index))
-        if index != comparison.baseline:
+    for index, title in enumerate(titles):
+        head.append(title)
+        if index != baseline:
             head.append(_tr("difference [95 % interval]"))
     lines = [[*head, _tr("Remark")]]
     for row in rows:
         cells = [row.title, row.arrow]
-        for index in range(len(comparison.columns)):
+        for index in range(len(titles)):
             cell = row.cells[index] if row.cells else CellText("")
             cells.append(cell.value)
-            if index != comparison.baseline:
+            if index != baseline:
                 cells.append(" ".join(part for part in (cell.change, cell.mark) if part))
         lines.append([*cells, row.remark])
     return "\n".join("\t".join(" ".join(cell.split()) for cell in line) for line in lines) + "\n"

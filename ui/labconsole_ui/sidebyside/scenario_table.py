@@ -86,10 +86,8 @@ class ScenarioTable(DataTable):
             cell = row.cells[index]
             return "  ".join(part for part in (cell.value, cell.change, cell.mark) if part)
 
-        badges = ", ".join(badge for badge, _ in heading.badges)
-        title = ", ".join(part for part in (heading.title, heading.count, badges) if part)
         return Field(
-            title,
+            heading.text,
             text,
             right=True,
             tooltip=lambda row: "" if row.heading else row.cells[index].help,

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QWidget
 from labconsole.analysis.comparison import Comparison
 from labconsole_ui.sidebyside.headings import Heading
 from labconsole_ui.sidebyside.rows import Row, Section, tsv
-from labconsole_ui.sidebyside.scenario_table import ScenarioTable
+from labconsole_ui.sidebyside.scenario_table import FIRST_VALUE, ScenarioTable
 from labconsole_ui.theme import Theme
 
 
@@ -49,7 +49,8 @@ class ComparisonTable(ScenarioTable):
             return ""
         places = sorted({index.row() for index in self.selectionModel().selectedRows()})
         chosen = [self.rows.record(place) for place in places] or self.rows.records()
-        return tsv(self._comparison, chosen)
+        titles = [field.title for field in self.rows.fields[FIRST_VALUE:]]
+        return tsv(titles, self._comparison.baseline, chosen)
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
         """A click on the heading of the equal parameters shows or folds them."""
