@@ -229,7 +229,6 @@ class RunQueue:
         self._items = [item for item in self._items if item.state is not QueueState.WAITING]
         self._changed()
         for run_id in waiting:
-            self._secrets.pop(run_id, None)
             for listener in self.listeners:
                 listener.finished(run_id, status)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from labconsole import __version__
@@ -27,7 +27,6 @@ from labconsole.report.bundle_format import (
 from labconsole.report.files import ExportError, complete_file
 from labconsole.store.encoding import time_to_text
 from labconsole.store.reader import Reader
-from labconsole.store.samples import StoredSamples
 from labconsole.store.sealing import digest
 from labconsole.store.transfer import described_run
 
@@ -55,16 +54,12 @@ def write_bundle(reader: Reader, run_ids: Sequence[int], path: Path, progress: P
             samples = reader.samples(run_id)
             for number, series in enumerate(rows.series):
                 with bundle.open(series_member(uuid, number), "w", force_zip64=True) as member:
-                    for chunk in _chunks(samples, series.name, series.role):
-                        member.write(chunk)
+                    for chunk in samples.chunks(series.name, series.role):
+                        member.write(chunk_bytes(chunk))
                         done += 1
                         if progress is not None:
                             progress(done / total)
         _write_json(bundle, MANIFEST, manifest.complete().model_dump_json())
-
-
-def _chunks(samples: StoredSamples, name: str, role: str) -> Iterator[bytes]:
-    return map(chunk_bytes, samples.chunks(name, role))
 
 
 def _length(reader: Reader, run_id: int) -> int:
