@@ -143,8 +143,8 @@ def test_bars_show_the_metric_of_the_current_row_with_interval(view: SideBySideV
     assert plain.interval is not None and plain.interval[0] < plain.value < plain.interval[1]
     assert tls.value == pytest.approx(2 * plain.value, rel=0.1)
     view.add_published(["swim-within-malaysia-medium/test-1"])
-    qtbot.waitUntil(lambda: len(view.table_data.columns) == 3)
     view.bars.choose("throughput")
+    qtbot.waitUntil(lambda: len(plot.bars()) == 3)
     assert [bar.hollow for bar in plot.bars()] == [False, False, True]
     assert plot.bars()[2].interval is None and plot.bars()[2].text.endswith("published")
 

@@ -28,6 +28,7 @@ from labconsole_ui.plots.curveplot import PlotCurve
 from labconsole_ui.plots.grid import PlotGrid
 from labconsole_ui.plots.timeplot import TimePlot
 from labconsole_ui.theme import FontRole, Theme
+from labconsole_ui.turns import Turns
 from labconsole_ui.words import item_name, status_word
 
 DRAW_MS = 125
@@ -54,6 +55,7 @@ class LiveView(QWidget):
         self._background = Background(self)
         self._low = False
         self._build()
+        self._turns = Turns(self)
         self._due = QTimer(self)
         self._due.setSingleShot(True)
         self._due.setInterval(DRAW_MS)
@@ -63,7 +65,7 @@ class LiveView(QWidget):
         bridge.finished.connect(self._finished)
         theme.changed.connect(self._apply_theme)
         self._apply_theme()
-        self._draw()
+        self._draw_figures()
 
     @property
     def live(self) -> LiveRun | None:
@@ -135,6 +137,12 @@ class LiveView(QWidget):
         self._due.stop()
 
     def _draw(self) -> None:
+        """Each plot in a turn of its own: all of them at once hold the window up when a run begins."""
+        self._turns.add(
+            self._draw_figures, self._draw_rates, self._draw_latencies, self._draw_processor, self._draw_memory
+        )
+
+    def _draw_figures(self) -> None:
         self._title.setText(self._heading())
         self._note.setText(self._explanation())
         self._side.setToolTip(self._explanation())
@@ -143,27 +151,42 @@ class LiveView(QWidget):
             # Before anything is painted: other captions may need another height.
             if layout is not None:
                 layout.activate()
-        live, off = self._live, self.off_box.isChecked()
-        if live is None or off:
+
+    @property
+    def _drawn(self) -> LiveRun | None:
+        """The run whose curves are drawn; None while there is none, or curves are not wanted."""
+        return None if self.off_box.isChecked() else self._live
+
+    def _draw_rates(self) -> None:
+        if (live := self._drawn) is None:
             return
-        zero = live.zero_ns
         counted = live.names(observed=False)
         self.rate_plot.set_unit(rate_unit(live.channel(counted[0]).unit) if counted else "")
         self.rate_plot.set_curves(
-            [_curve(live.channel(name).title, live.rates[name], zero) for name in counted if name in live.rates],
+            [_curve(live.channel(name).title, live.rates[name], live.zero_ns) for name in counted if name in live.rates]
         )
+
+    def _draw_latencies(self) -> None:
+        if (live := self._drawn) is None:
+            return
         observed = live.names(observed=True)
         self.latency_plot.set_title(live.channel(observed[0]).title if len(observed) == 1 else self.tr("Latency"))
         several = len(live.latencies) > 1
         self.latency_plot.set_curves(
             [
-                _curve(f"{live.channel(name).title} {label}" if several else label, curve, zero)
+                _curve(f"{live.channel(name).title} {label}" if several else label, curve, live.zero_ns)
                 for name, curves in live.latencies.items()
                 for label, curve in curves.items()
             ]
         )
-        self.cpu_plot.set_curves(_curves(live.cpu, zero))
-        self.memory_plot.set_curves(_curves(live.memory, zero))
+
+    def _draw_processor(self) -> None:
+        if (live := self._drawn) is not None:
+            self.cpu_plot.set_curves(_curves(live.cpu, live.zero_ns))
+
+    def _draw_memory(self) -> None:
+        if (live := self._drawn) is not None:
+            self.memory_plot.set_curves(_curves(live.memory, live.zero_ns))
 
     def _heading(self) -> str:
         if self._run_id is None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QPoint, Qt, QTimer, Signal
+from PySide6.QtCore import QPoint, Qt, Signal
 from PySide6.QtGui import QAction, QKeySequence, QResizeEvent
 from PySide6.QtWidgets import (
     QFileDialog,
@@ -44,6 +44,7 @@ from labconsole_ui.sidebyside.shapes_pane import ShapesPane
 from labconsole_ui.sidebyside.shared_room import SharedRoom
 from labconsole_ui.sidebyside.table import ComparisonTable
 from labconsole_ui.theme import Theme
+from labconsole_ui.turns import Turns
 
 
 class SideBySideView(DropArea):
@@ -70,6 +71,7 @@ class SideBySideView(DropArea):
         self._composer = Composer(reader, plugins)
         self._samples = RunSamples(reader, plugins)
         self._background = Background(self, reader.let_go)
+        self._turns = Turns(self)
         self._page = Page(Selection(), None)
         self._wanted = Selection(tuple(run_ids))
         self._before: list[Selection] = []
@@ -79,15 +81,11 @@ class SideBySideView(DropArea):
         self.messages = MessageBar(theme)
         self._build(state)
         self.runs_dropped.connect(self.add_runs)
-        self._beginning = QTimer(self)
-        self._beginning.setSingleShot(True)
-        self._beginning.timeout.connect(self._begin)
-        self._beginning.start(0)
+        self._begun = False
+        self._turns.add(self._build_table, self._build_tabs, self._begin)
 
     def _begin(self) -> None:
-        """Make table and panes, in a turn of their own: with the page around them they would hold the window up."""
-        self._build_table()
-        self._build_tabs()
+        self._begun = True
         self._background.submit(
             partial(self._composer.open, self._wanted), partial(self._take, self._wanted), self._say_nothing_there
         )
@@ -147,7 +145,7 @@ class SideBySideView(DropArea):
 
     def _compose(self, selection: Selection) -> None:
         self._wanted = selection
-        if self._beginning.isActive():
+        if not self._begun:
             return  # there is nothing to show it in: `_begin` reads what is wanted by then
         self._background.submit(
             partial(self._composer.page, selection), partial(self._take, selection), partial(self._say_kept, selection)
@@ -169,12 +167,8 @@ class SideBySideView(DropArea):
         titles = [column.title for column in page.columns]
         baseline = comparison.baseline if comparison is not None else -1
         self.controls.set_columns(titles, baseline, grouped=page.selection.grouped)
-        self._offer_published()
         self.stack.setCurrentWidget(self.splitter if comparison is not None else self.empty)
-        self._fill()
-        self.bars.set_comparison(comparison)
-        for pane in (self.curves, self.distribution):
-            pane.set_columns(page.columns)
+        self._turns.add(self._fill, self._fill_plots, self._offer_published)
         self._background.submit(partial(self._composer.beside, page), partial(self._take_beside, page), self._say)
 
     def _fill(self) -> None:
@@ -184,6 +178,11 @@ class SideBySideView(DropArea):
             rows = rows_of(comparison, unfolded=self._unfolded)
             self.table.show_comparison(comparison, headings, rows, unfolded=self._unfolded)
 
+    def _fill_plots(self) -> None:
+        self.bars.set_comparison(self._page.comparison)
+        for pane in (self.curves, self.distribution):
+            pane.set_columns(self._page.columns)
+
     def _fold(self) -> None:
         self._unfolded = not self._unfolded
         place = self.table.verticalScrollBar().value()
@@ -192,11 +191,17 @@ class SideBySideView(DropArea):
 
     def _take_tables(self, tables: tuple[PublishedTable, ...]) -> None:
         self._tables = tables
-        self._offer_published()
+        self._turns.add(self._offer_published)
 
     def _take_beside(self, page: Page, beside: Beside) -> None:
+        self._turns.add(partial(self._show_findings, page, beside), partial(self._show_shapes, page, beside))
+
+    def _show_findings(self, page: Page, beside: Beside) -> None:
         if page is self._page:
             self.findings.show_findings(beside.findings, page.comparison.notes if page.comparison is not None else ())
+
+    def _show_shapes(self, page: Page, beside: Beside) -> None:
+        if page is self._page:
             self.shapes.set_tables(beside.tables)
             self.tabs.setTabVisible(self.tabs.indexOf(self.shapes), bool(beside.tables))
 
@@ -324,7 +329,7 @@ class SideBySideView(DropArea):
         self.tabs = QTabWidget(self.splitter)
         self.splitter.hold(self.table, self.tabs)
         self.tabs.setDocumentMode(True)
-        self.tabs.setUsesScrollButtons(True)
+        self.tabs.tabBar().setProperty("dense", True)
         self.tabs.setAccessibleName(self.tr("Findings and plots"))
         self.findings = FindingsPane(self._theme, self.tabs)
         self.curves = CurvesPane(self._samples, self._background, self._theme, self.tabs)
