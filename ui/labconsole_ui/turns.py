@@ -2,28 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterable
 
 from PySide6.QtCore import QObject, QTimer
 
 
 class Turns(QObject):
-    """Does the pieces in order; what they change is painted between them, and clicks are taken."""
+    """Does pieces in order; what they change is painted between them, and clicks are taken."""
 
     def __init__(self, parent: QObject) -> None:
         super().__init__(parent)
-        self._waiting: list[Callable[[], None]] = []
+        self._waiting: deque[Callable[[], None]] = deque()
         self._next = QTimer(self)
         self._next.setInterval(0)
         self._next.timeout.connect(self._do_one)
 
     def add(self, *pieces: Callable[[], None]) -> None:
-        """Do these too. One that still waits is not done twice: it shows what is newest when its turn comes."""
-        self._waiting += [piece for piece in pieces if piece not in self._waiting]
+        """Do these too, last. One that still waits is not done twice: it shows what is newest when its turn comes."""
+        self._waiting.extend(piece for piece in pieces if piece not in self._waiting)
+        self._next.start()
+
+    def add_first(self, pieces: Iterable[Callable[[], None]]) -> None:
+        """Do these too, before those that wait."""
+        self._waiting.extendleft(reversed(list(pieces)))
+        self._next.start()
+
+    def replace(self, pieces: Iterable[Callable[[], None]]) -> None:
+        """Do these, and no more what still waits."""
+        self._waiting = deque(pieces)
         self._next.start()
 
     def _do_one(self) -> None:
-        piece = self._waiting.pop(0)
+        piece = self._waiting.popleft()
         if not self._waiting:
             self._next.stop()
         piece()

@@ -90,7 +90,7 @@ def test_a_finished_run_stays_until_the_next_one_starts(
     bridge.live.emit(run_id + 1, frame(1, 7))
     qtbot.waitUntil(lambda: value(view, "Done") == "7 / 10,000")
     assert view._title.text() == f"Run {run_id + 1}"
-    assert len(view.rate_plot.curves()) == 0
+    qtbot.waitUntil(lambda: len(view.rate_plot.curves()) == 0)
 
 
 def test_at_the_end_the_figures_are_those_of_the_stored_samples(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -10,7 +9,7 @@ from itertools import zip_longest
 from time import perf_counter
 from typing import Any
 
-from PySide6.QtCore import Qt, QTimer
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QProgressBar, QVBoxLayout, QWidget
 
@@ -21,6 +20,7 @@ from labconsole_ui.plots.curveplot import CurvePlot
 from labconsole_ui.plots.legend import Legend
 from labconsole_ui.sidebyside.samples import RunSamples
 from labconsole_ui.theme import Theme
+from labconsole_ui.turns import Turns
 
 OVERLAY_HEIGHT = 172
 """Least height (px) of a plot in a pane."""
@@ -62,11 +62,7 @@ class SamplesPane(QWidget):
         self._parts: dict[int, Any] = {}
         self._round = 0
         self._came = 0
-        self._turns: deque[Callable[[], None]] = deque()
-        self._next_turn = QTimer(self)
-        self._next_turn.setSingleShot(True)
-        self._next_turn.setInterval(0)
-        self._next_turn.timeout.connect(self._take_turn)
+        self._turns = Turns(self)
         self.progress = QProgressBar(self)
         self.progress.setTextVisible(False)
         self.progress.setAccessibleName(self.tr("Reading the samples"))
@@ -180,10 +176,9 @@ class SamplesPane(QWidget):
         """Show what has been read, step by step, and do `then`."""
         colours = {column.title: column.colour for column in self._wanted}
         self.legend.set_titles(list(colours), self._hidden, colours)
-        self._turns = deque([*self.turns(self._wanted, self._parts), self._paint, then])
         # Every plot that comes moves those before it, which would paint them again each time.
         self.setUpdatesEnabled(False)
-        self._next_turn.start()
+        self._turns.replace([*self.turns(self._wanted, self._parts), self._paint, then])
 
     def _paint(self) -> None:
         """Paint the page, and its plots one after another: all of them in one turn would take 50 ms."""
@@ -191,12 +186,7 @@ class SamplesPane(QWidget):
         for canvas in canvases:
             canvas.setUpdatesEnabled(False)
         self.setUpdatesEnabled(True)
-        self._turns.extendleft(partial(canvas.setUpdatesEnabled, True) for canvas in reversed(canvases))
-
-    def _take_turn(self) -> None:
-        if self._turns:
-            self._turns.popleft()()
-            self._next_turn.start()
+        self._turns.add_first(partial(canvas.setUpdatesEnabled, True) for canvas in canvases)
 
     def _say(self, sentence: str) -> None:
         self.note.setText(sentence)
