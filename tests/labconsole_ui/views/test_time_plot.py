@@ -7,17 +7,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QColor, QGuiApplication, QImage, QPainter
+from PySide6.QtGui import QColor, QFontMetricsF, QGuiApplication, QImage, QPainter
 from PySide6.QtSvg import QSvgRenderer
 from pytestqt.qtbot import QtBot
 
 from labconsole_ui.plots.axes import LogScale, PercentileScale
 from labconsole_ui.plots.barplot import Bar, BarPlot
+from labconsole_ui.plots.card import LEAST_CANVAS_HEIGHT
 from labconsole_ui.plots.curveplot import CurvePlot, PlotCurve
+from labconsole_ui.plots.grid import PlotGrid
 from labconsole_ui.plots.reduce import CurveData
 from labconsole_ui.plots.timeplot import TimePlot
 from labconsole_ui.plots.units import axis_unit
-from labconsole_ui.theme import Theme, ThemeMode
+from labconsole_ui.theme import FontRole, Theme, ThemeMode
 
 pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
 
@@ -83,6 +85,28 @@ def plot(qtbot: QtBot, theme: Theme) -> TimePlot:
     plot.set_curves([PlotCurve("p50", t_s, np.full(50_001, 2.0)), PlotCurve("p99", t_s, 5.0 + np.sin(t_s))])
     plot.redraw()
     return plot
+
+
+@pytest.mark.parametrize("width", [200, 420, 900])
+def test_where_plots_do_not_fit_they_are_scrolled_rather_than_squeezed(qtbot: QtBot, theme: Theme, width: int) -> None:
+    grid = PlotGrid()
+    qtbot.addWidget(grid)
+    t_s = np.array([0.0, 1.0])
+    for name in ("CPU, 100 % = one core", "Resident memory", "Latency (from the 1 ms stamp in the message)"):
+        grid.add(name, TimePlot(name, "B", theme, empty_text=""))
+        roles = ("broker", "receiver-0", "sender-0", "worker")
+        grid.plots[name].set_curves([PlotCurve(role, t_s, np.array([0.0, 105e6])) for role in roles])
+    grid.resize(width, 120)
+    grid.show()
+    qtbot.waitUntil(lambda: grid.verticalScrollBar().maximum() > 0)
+    for plot in grid.plots.values():
+        plot.redraw()
+        plot.canvas.grab()
+        assert plot.canvas.height() >= LEAST_CANVAS_HEIGHT
+        _, _, texts = plot.canvas.getAxis("left").picture
+        places = sorted(rectangle.center().y() for rectangle, _, _ in texts)
+        digits = QFontMetricsF(theme.font(FontRole.CAPTION)).capHeight()
+        assert len(places) >= 3 and min(np.diff(places)) > digits + 2
 
 
 def drawn(plot: TimePlot, index: int) -> tuple[np.ndarray, np.ndarray]:

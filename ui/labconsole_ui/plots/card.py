@@ -37,7 +37,10 @@ from labconsole_ui.style import RADIUS
 from labconsole_ui.theme import FontRole, Theme
 
 IMAGE_SCALE = 2.0
-LEAST_HEIGHT = 140
+LEAST_CANVAS_HEIGHT = 108
+"""Lower, the numbers of the left axis would touch."""
+LEAST_HEIGHT = LEAST_CANVAS_HEIGHT + 36
+"""Of a card with a legend of one line."""
 NARROW = 300
 """Below this width (px) the legend stands beneath the title."""
 
@@ -57,6 +60,7 @@ class PlotCard(QFrame):
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setMinimumHeight(LEAST_HEIGHT)
         self.canvas.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Ignored)
+        self.canvas.setMinimumHeight(LEAST_CANVAS_HEIGHT)
         self.legend = Legend(theme, self)
         self._title = plain_label("", self)
         self._title.setWordWrap(True)
