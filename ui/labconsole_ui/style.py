@@ -146,6 +146,7 @@ QMenu::separator {{ height: 1px; background: {c.border}; margin: 5px 8px; }}
 QTabBar {{ qproperty-drawBase: 0; }}
 QTabBar::tab {{ color: {c.muted}; background: transparent; padding: 7px 12px; border: none;
     border-bottom: 2px solid transparent; }}
+QTabBar[dense="true"]::tab {{ padding: 7px 8px; }}
 QTabBar::tab:selected {{ color: {c.text}; border-bottom: 2px solid {c.link}; }}
 QTabBar::tab:hover {{ color: {c.text}; background: {c.sunken}; }}
 QTabBar::tab:focus {{ color: {c.link}; }}

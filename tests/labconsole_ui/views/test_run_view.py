@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PySide6.QtCore import QEvent, Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QApplication, QFileDialog
+from PySide6.QtWidgets import QApplication, QFileDialog, QToolButton
 from pytestqt.qtbot import QtBot
 from sqlalchemy import select, update
 
@@ -21,7 +21,7 @@ from labconsole_ui.bridge import QueueBridge
 from labconsole_ui.export_menu import ExportFormat
 from labconsole_ui.runview.artefacts import TextViewer
 from labconsole_ui.runview.loading import load_run
-from labconsole_ui.runview.view import RunView
+from labconsole_ui.runview.view import LEAST_PLOTS_WIDTH, RunView
 from labconsole_ui.theme import Theme
 from tests.labconsole_ui.shell.slot_watch import slots_watched
 from tests.labconsole_ui.views.conftest import StoredRuns
@@ -255,6 +255,27 @@ def test_artefacts_are_listed_read_and_saved(
     viewer = view.findChild(TextViewer)
     assert viewer.view.toPlainText().startswith("-----BEGIN CERTIFICATE")
     viewer.close()
+
+
+def test_on_a_common_screen_all_tabs_are_seen_beside_the_plots(
+    stored: StoredRuns, make: Callable[..., RunView], qtbot: QtBot
+) -> None:
+    """The page of a window of 1280 x 800 px, and a run that has everything a run can have."""
+    [run_id] = stored.queued(("Test 3", {"test": 3}))
+    stored.start(run_id)
+    stored.sample(run_id, messages=300)
+    stored.store.add_artefact(run_id, "certificate.pem", "application/x-pem-file", b"-----BEGIN CERTIFICATE-----\n")
+    stored.end(run_id)
+    view = make(run_id)
+    view.resize(1079, 452)
+    qtbot.waitUntil(lambda: view.splitter.width() < 1079)
+    bar = view.tabs.tabBar()
+    assert bar.count() == 8
+    for index in (0, bar.count() - 1):
+        bar.setCurrentIndex(index)
+        assert all(bar.rect().contains(bar.tabRect(tab)) for tab in range(bar.count()))
+        assert not any(arrow.isVisible() for arrow in bar.findChildren(QToolButton))
+    assert view.grid.width() >= LEAST_PLOTS_WIDTH
 
 
 def test_percentiles_with_too_few_samples_are_marked(stored: StoredRuns, make: Callable[..., RunView]) -> None:

@@ -143,6 +143,8 @@ def test_the_demo_is_read_without_scrolling_sideways_on_a_common_screen(
     places = [place for place, one in enumerate(table.rows.records()) if one.metric]
     seen = [place for place in places if shown.contains(table.visualRect(table.model().index(place, 0)))]
     assert len(seen) >= 6
+    bar = view.tabs.tabBar()
+    assert bar.rect().contains(bar.tabRect(bar.count() - 1)), "all tabs are seen"
 
 
 def test_a_run_alone_has_a_difference_without_interval_and_says_why(stored: StoredRuns, opened: Open) -> None:

@@ -44,9 +44,9 @@ TURN_MS = 10
 
 
 WIDEST_COLUMN = {"metrics": 190, "parameters": 280}
-LEAST_TABLES_WIDTH = 380
+LEAST_TABLES_WIDTH, LEAST_PLOTS_WIDTH = 380, 340
 FIRST_TABLES_WIDTH = 574
-TABLES_SHARE = 0.55
+"""Where there is room, at first; more if the tabs need it."""
 
 
 class RunView(QWidget):
@@ -87,6 +87,7 @@ class RunView(QWidget):
         buttons.export_wanted.connect(lambda chosen: self.export_wanted.emit(chosen, [run_id]))
         self.tabs = QTabWidget(self)
         self.tabs.setDocumentMode(True)
+        self.tabs.tabBar().setProperty("dense", True)
         self.tabs.setAccessibleName(self.tr("Tables of the run"))
         self.tables: dict[str, DataTable] = {}
         self.use_button = QPushButton(self.tr("&Use these again"), self)
@@ -128,11 +129,16 @@ class RunView(QWidget):
         self._shared = True
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Share the width between tables and plots, until the operator does."""
+        """Share the width anew."""
         super().resizeEvent(event)
+        self._share_width()
+
+    def _share_width(self) -> None:
+        """Share the width between tables, whose tabs shall all be seen, and plots, until the operator does."""
         if not self._shared:
-            tables = min(FIRST_TABLES_WIDTH, int(event.size().width() * TABLES_SHARE))
-            self.splitter.setSizes([tables, event.size().width() - tables])
+            wanted = max(FIRST_TABLES_WIDTH, self.tabs.tabBar().sizeHint().width())
+            tables = min(wanted, self.splitter.width() - LEAST_PLOTS_WIDTH)
+            self.splitter.setSizes([tables, self.splitter.width() - tables])
 
     # Loading
 
@@ -154,7 +160,7 @@ class RunView(QWidget):
         self._turns.clear()
         self.grid.setUpdatesEnabled(True)
         self._turns.extend(self._table_turns(loaded))
-        self._turns.append(self._load_curves)
+        self._turns.extend((self._share_width, self._load_curves))
         self._next_turn.start()
 
     def _load_curves(self) -> None:

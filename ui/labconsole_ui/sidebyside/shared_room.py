@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from PySide6.QtCore import QSize, Qt
-from PySide6.QtWidgets import QSplitter, QWidget
+from PySide6.QtWidgets import QSplitter, QTabWidget, QWidget
 
 from labconsole_ui.settings import WindowState
 
@@ -14,7 +14,7 @@ TABLE_SHARE, NARROW_TABLE_SHARE = 0.56, 0.67
 NARROW = 1400
 SHARE_KEY = "compare/table-share"
 SHARE = re.compile(r"0\.\d{3}")
-LEAST_TABLE, LEAST_TABS = 360, 320
+LEAST_TABLE = 360
 SIDE_BY_SIDE_FROM = 760
 """Below this width (px) the tabs stand beneath the table."""
 
@@ -32,10 +32,10 @@ class SharedRoom(QSplitter):
         self.setHandleWidth(12)
         self.splitterMoved.connect(self._keep)
 
-    def hold(self, table: QWidget, tabs: QWidget) -> None:
-        """Share the room between these two, which stand in it."""
+    def hold(self, table: QWidget, tabs: QTabWidget) -> None:
+        """Share the room between these two, which stand in it; the tabs are all seen."""
         table.setMinimumWidth(LEAST_TABLE)
-        tabs.setMinimumWidth(LEAST_TABS)
+        tabs.setUsesScrollButtons(False)
         self.setStretchFactor(self.indexOf(table), 3)
         self.setStretchFactor(self.indexOf(tabs), 2)
         self._share_out()
