@@ -35,7 +35,7 @@ from labconsole.report.document import (
     Tone,
 )
 from labconsole.report.files import ExportError
-from labconsole.report.pdf import ARCHIVAL, PLAIN, Paper, preview_pages, write_pdf
+from labconsole.report.pdf import ARCHIVAL, PLAIN, Paper, PdfResult, preview_pages, write_pdf
 from labconsole.report.request import ReportKind, ReportRequest
 from labconsole.store.reader import Reader
 from labconsole.store.store import Store
@@ -64,6 +64,12 @@ def document(tmp_path_factory: pytest.TempPathFactory) -> Document:
         return build_report(reader, PLUGINS, request)
 
 
+@pytest.fixture(scope="module")
+def written(document: Document, tmp_path_factory: pytest.TempPathFactory) -> PdfResult:
+    """That report as PDF, for those who only read it."""
+    return write_pdf(document, tmp_path_factory.mktemp("pdf") / "report.pdf")
+
+
 def said(*command: str | Path) -> str:
     return subprocess.run(list(map(str, command)), capture_output=True, text=True, check=True, timeout=30).stdout
 
@@ -72,42 +78,40 @@ def with_text(document: Document, text: str) -> Document:
     return replace(document, sections=(*document.sections, Section("Added", (Paragraph(text),))))
 
 
-def test_a_report_is_tagged_pdf_a_with_all_fonts_in_it(document: Document, tmp_path: Path) -> None:
-    result = write_pdf(document, tmp_path / "report.pdf")
-    assert (result.standard, result.remarks) == (ARCHIVAL, ())
-    info = said("pdfinfo", result.path)
+def test_a_report_is_tagged_pdf_a_with_all_fonts_in_it(written: PdfResult) -> None:
+    assert (written.standard, written.remarks) == (ARCHIVAL, ())
+    info = said("pdfinfo", written.path)
     facts = {name: value.strip() for name, _, value in (line.partition(":") for line in info.splitlines())}
     assert (facts["Title"], facts["Author"]) == ("Spring trial", "Civil Aviation Authority")
-    assert (facts["Pages"], facts["Tagged"], facts["Page size"][-4:]) == (str(result.pages), "yes", "(A4)")
-    metadata = said("pdfinfo", "-meta", result.path)
+    assert (facts["Pages"], facts["Tagged"], facts["Page size"][-4:]) == (str(written.pages), "yes", "(A4)")
+    metadata = said("pdfinfo", "-meta", written.path)
     assert "<pdfaid:part>2</pdfaid:part><pdfaid:conformance>A</pdfaid:conformance>" in metadata
     assert "<pdfuaid:part>1</pdfuaid:part>" in metadata
-    fonts = [line.split() for line in said("pdffonts", result.path).splitlines()[2:]]
+    fonts = [line.split() for line in said("pdffonts", written.path).splitlines()[2:]]
     assert len(fonts) >= 3 and all("yes yes yes" in " ".join(font) for font in fonts), "embedded, subset, with Unicode"
     assert {font[0].partition("+")[2].partition("-")[0] for font in fonts} == {"Inter", "DejaVuSansMono"}
 
 
-def test_pictures_have_words_for_those_who_do_not_see_them(document: Document, tmp_path: Path) -> None:
-    pdf = PdfFileReader(BytesIO(write_pdf(document, tmp_path / "report.pdf").path.read_bytes()))
+def test_pictures_have_words_for_those_who_do_not_see_them(written: PdfResult) -> None:
+    pdf = PdfFileReader(BytesIO(written.path.read_bytes()))
     assert pdf.root["/Lang"] == "en"
     words = list(_figures(pdf.root["/StructTreeRoot"]))
     assert len(words) == 4 and all(words)
     assert words[0] == "Bar chart of Rate: open 1,020 letters/s; sealed 510.0 letters/s"
 
 
-def test_every_page_says_what_it_is_of(document: Document, tmp_path: Path) -> None:
-    result = write_pdf(document, tmp_path / "report.pdf")
-    for page in range(1, result.pages + 1):
-        text = said("pdftotext", "-f", str(page), "-l", str(page), "-layout", result.path, "-")
-        assert f"{page} of {result.pages}" in text
+def test_every_page_says_what_it_is_of(written: PdfResult) -> None:
+    for page in range(1, written.pages + 1):
+        text = said("pdftotext", "-f", str(page), "-l", str(page), "-layout", written.path, "-")
+        assert f"{page} of {written.pages}" in text
         assert "runs.db · runs 1–10" in text and "Generated 2026-11-20 18:30 UTC" in text
         header = re.split(r"\s{3,}", text.splitlines()[0].strip())
         assert (header == ["Spring trial", "Comparison report"]) is (page > 1), "the title page has no header"
     assert "This document is PDF/A-2a" in text
 
 
-def test_the_text_is_all_there_and_digests_are_in_one_piece(document: Document, tmp_path: Path) -> None:
-    text = said("pdftotext", "-layout", write_pdf(document, tmp_path / "report.pdf").path, "-")
+def test_the_text_is_all_there_and_digests_are_in_one_piece(document: Document, written: PdfResult) -> None:
+    text = said("pdftotext", "-layout", written.path, "-")
     for part in ("sealed against open: rate is lower", "▼ −50.0 % worse", "OpenSSL 3.0.19", "Kuala Lumpur, Singapore"):
         assert part in text
     [evidence] = [block for block in document.sections[-1].blocks if isinstance(block, Table)]
@@ -120,9 +124,8 @@ def test_letter_has_letters_size(document: Document, tmp_path: Path) -> None:
     assert "612 x 792 pts (letter)" in said("pdfinfo", result.path)
 
 
-def test_the_same_report_has_the_same_bytes(document: Document, tmp_path: Path) -> None:
-    paths = [write_pdf(document, tmp_path / name).path for name in ("one.pdf", "two.pdf")]
-    assert paths[0].read_bytes() == paths[1].read_bytes()
+def test_the_same_report_has_the_same_bytes(document: Document, written: PdfResult, tmp_path: Path) -> None:
+    assert write_pdf(document, tmp_path / "two.pdf").path.read_bytes() == written.path.read_bytes()
 
 
 @pytest.mark.parametrize("where", ["note", "chart"])
@@ -196,9 +199,9 @@ def test_what_is_longer_than_a_page_goes_on_on_the_next(document: Document, tmp_
     assert max(low) < 841.89 - 24 / 25.4 * 72 + 1, "and none lies in the footer or below"
 
 
-def test_a_preview_shows_every_page(document: Document, tmp_path: Path) -> None:
+def test_a_preview_shows_every_page(document: Document, written: PdfResult) -> None:
     pages = preview_pages(document, Paper.A4, 36)
-    assert len(pages) == write_pdf(document, tmp_path / "report.pdf").pages
+    assert len(pages) == written.pages
     assert all(page.startswith(b"\x89PNG") for page in pages)
     assert int.from_bytes(pages[0][16:20], "big") == pytest.approx(210 / 25.4 * 36, abs=1)
 
@@ -217,16 +220,21 @@ def test_a_target_that_cannot_be_written_is_refused_and_an_old_report_stays(docu
         write_pdf(document, old / "report.pdf")
 
 
+@pytest.fixture(scope="module")
+def unlike(document: Document, tmp_path_factory: pytest.TempPathFactory) -> PdfResult:
+    """A report with another title and fewer sections."""
+    other = replace(document, title="Autumn", sections=document.sections[3:])
+    return write_pdf(other, tmp_path_factory.mktemp("pdf") / "other.pdf")
+
+
 @pytest.mark.parametrize("page", [1, 2])
-def test_pages_look_as_they_did(document: Document, tmp_path: Path, page: int) -> None:
-    path = write_pdf(document, tmp_path / "report.pdf").path
-    shown = picture(path, page)
+def test_pages_look_as_they_did(written: PdfResult, unlike: PdfResult, page: int) -> None:
+    shown = picture(written.path, page)
     golden = GOLDEN / f"comparison-{page}.png"
     if os.environ.get(RENEW):
         write_png(golden, shown)
     assert differences(shown, read_png(golden)) < LIMIT
-    other = write_pdf(replace(document, title="Autumn", sections=document.sections[3:]), tmp_path / "other.pdf").path
-    assert differences(picture(other, page), read_png(golden)) > 2 * LIMIT, "another page would be seen"
+    assert differences(picture(unlike.path, page), read_png(golden)) > 2 * LIMIT, "another page would be seen"
 
 
 def _figures(element: Any) -> Iterator[str]:
