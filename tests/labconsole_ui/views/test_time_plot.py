@@ -6,13 +6,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPointF, Qt
 from PySide6.QtGui import QColor, QFontMetricsF, QGuiApplication, QImage, QPainter
 from PySide6.QtSvg import QSvgRenderer
+from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from labconsole_ui.plots.axes import LogScale, PercentileScale
-from labconsole_ui.plots.barplot import Bar, BarPlot
+from labconsole_ui.plots.barplot import BAR_MIDDLE, Bar, BarPlot
 from labconsole_ui.plots.card import LEAST_CANVAS_HEIGHT
 from labconsole_ui.plots.curveplot import CurvePlot, PlotCurve
 from labconsole_ui.plots.grid import PlotGrid
@@ -342,6 +343,36 @@ def test_bars_have_labels_and_whiskers_and_are_hidden_by_the_legend(qtbot: QtBot
     assert plot.readings() == [("Plain", "10 ms")]
     assert plot.save_image(tmp_path / "bars.svg")
     assert "10 ms" in (tmp_path / "bars.svg").read_text(encoding="utf-8")
+
+
+def test_the_grid_lies_beneath_the_bars_in_another_unit_too(qtbot: QtBot, theme: Theme) -> None:
+    plot = BarPlot("", "", theme, empty_text="")
+    qtbot.addWidget(plot)
+    plot.resize(700, 300)
+    plot.show()
+    plot.set_bars("Latency", "ms", [Bar("Plain", 10.0, None, 0, "10 ms")])
+    plot.redraw()
+    plot.canvas.grab()
+    _, lines, _ = plot.canvas.getAxis("bottom").picture
+    image = plot.canvas.grab().toImage()
+    places = [plot.canvas.view.mapViewToScene(QPointF(x, BAR_MIDDLE)) for x in np.linspace(0.2e-3, 9.8e-3, 1_000)]
+    assert {image.pixelColor(place.toPoint()).name() for place in places} == {theme.series_colour(0).name()}
+    assert len(lines) > 3
+
+
+def test_labels_of_bars_fit_into_a_narrow_plot(qtbot: QtBot, theme: Theme) -> None:
+    """As wide as beside the table of a comparison, in a window of 1280 px."""
+    plot = BarPlot("Message throughput", "msg/s", theme, empty_text="")
+    qtbot.addWidget(plot)
+    plot.resize(342, 300)
+    plot.show()
+    said = "116,003 msg/s (80,918 to 166,301 msg/s)"
+    plot.set_bars("Message throughput", "msg/s", [Bar("Test 2: TLS", 116_003.0, (80_918.0, 166_301.0), 0, said)])
+    QApplication.processEvents()
+    plot.redraw()
+    [label] = plot._labels
+    assert said in label.textItem.toPlainText().replace("\xa0", " ")
+    assert label.textItem.boundingRect().width() <= plot.canvas.view.width()
 
 
 def has_colour(image: QImage, colour: QColor) -> bool:

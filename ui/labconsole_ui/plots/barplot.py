@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyqtgraph as pg  # type: ignore[import-untyped]
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QBrush, QColor, QFontMetrics, QPen
+from PySide6.QtGui import QBrush, QColor, QFont, QFontMetrics, QPen
 from PySide6.QtWidgets import QWidget
 
 from labconsole_ui.plots.axes import ValueScale
@@ -24,8 +24,8 @@ THICKNESS = 0.34
 BAR_MIDDLE = -0.18
 LABEL_MIDDLE = 0.24
 CAP = 0.09
-LABEL_GAP = 40
-LEAST_TITLE = 80
+LABEL_GAP = 20
+LEAST_TITLE = 44
 ROW_HEIGHT = 46
 AROUND = 90
 """Height (px) of title, legend and axis together."""
@@ -116,9 +116,10 @@ class BarPlot(XPlot):
             heights = np.array([y, y, y - CAP, y + CAP, y - CAP, y + CAP])
             self._add(pg.PlotCurveItem(x, heights, connect="pairs", pen=_pen(self._theme.colour("text"))))
         font = self._theme.font(FontRole.CAPTION)
-        metrics = QFontMetrics(font)
-        room = int(self.canvas.view.width()) - metrics.horizontalAdvance(bar.text) - LABEL_GAP
-        title = metrics.elidedText(bar.title, Qt.TextElideMode.ElideRight, max(room, LEAST_TITLE))
+        bold = QFont(font)
+        bold.setBold(True)
+        room = int(self.canvas.view.width()) - QFontMetrics(bold).horizontalAdvance(bar.text) - LABEL_GAP
+        title = QFontMetrics(font).elidedText(bar.title, Qt.TextElideMode.ElideRight, max(room, LEAST_TITLE))
         label = pg.TextItem(anchor=(0, 0.5))
         label.setHtml(
             f"<span style='color: {self._theme.colours.muted}'>{escape(title)}</span>&nbsp;&nbsp;"

@@ -159,8 +159,8 @@ class Canvas(pg.PlotWidget):  # type: ignore[misc]
         self.pointer_left.emit()
 
     def _set_axis(self, side: str, axis: GridAxis) -> None:
-        axis.setZValue(-1)
         self.setAxisItems({side: axis})
+        axis.setZValue(-1)  # as the axes before: `setAxisItems` has put the new one over the curves
         self.getPlotItem().updateGrid()
         self.apply_theme()
 
