@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -70,6 +71,21 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return root
 
 
+@pytest.fixture(scope="module")
+def empty_venv(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A virtual environment with pip and nothing else, to be copied: to make one takes 4 s."""
+    path = tmp_path_factory.mktemp("template") / ".venv"
+    subprocess.run([sys.executable, "-m", "venv", path], check=True)
+    return path
+
+
+@pytest.fixture
+def furnished(checkout: Path, empty_venv: Path) -> Path:
+    """That checkout with an environment made by hand, which is only filled."""
+    shutil.copytree(empty_venv, checkout / ".venv", symlinks=True)
+    return checkout
+
+
 def installed(made: Environment, module: str) -> bool:
     return subprocess.run([made.python, "-c", f"import {module}"], capture_output=True, check=False).returncode == 0
 
@@ -93,16 +109,17 @@ def test_from_nothing_to_complete_and_then_nothing_more(checkout: Path, capfd: p
     assert kept.exists(), "a changed lock completes the environment and does not replace it"
 
 
-def test_an_interrupted_setup_is_made_anew(checkout: Path) -> None:
-    (checkout / "wheels" / "builder-1-py3-none-any.whl").unlink()
-    made = Environment(checkout)
+def test_an_interrupted_setup_is_made_anew(furnished: Path) -> None:
+    (furnished / "wheels" / "builder-1-py3-none-any.whl").unlink()
+    made = Environment(furnished)
+    assert made.step() is Step.UPDATE
     with pytest.raises(SetupError):
         made.ensure()
     leftover = made.path / "leftover"
     leftover.touch()
     assert made.step() is Step.MAKE
-    wheel(checkout / "wheels", "builder", "builder", "")
-    (checkout / environment.BUILD_LOCK).write_text(lock(checkout / "wheels" / "builder-1-py3-none-any.whl"))
+    wheel(furnished / "wheels", "builder", "builder", "")
+    (furnished / environment.BUILD_LOCK).write_text(lock(furnished / "wheels" / "builder-1-py3-none-any.whl"))
     made.ensure()
     assert made.step() is Step.NOTHING
     assert not leftover.exists()
@@ -116,13 +133,13 @@ def test_a_half_made_venv_without_pip_is_made_anew(checkout: Path) -> None:
     assert made.step() is Step.NOTHING
 
 
-def test_proton_without_tls_is_built_again_and_then_refused(checkout: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    plain = wheel(checkout / "wheels", "python_qpid_proton", "proton", PROTON.format(tls=False))
-    (checkout / environment.CONSOLE_LOCK).write_text(lock(plain))
+def test_proton_without_tls_is_built_again_and_then_refused(furnished: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    plain = wheel(furnished / "wheels", "python_qpid_proton", "proton", PROTON.format(tls=False))
+    (furnished / environment.CONSOLE_LOCK).write_text(lock(plain))
     with pytest.raises(SetupError, match="cannot be built with TLS"):
-        Environment(checkout).ensure()
+        Environment(furnished).ensure()
     assert "building it again" in capfd.readouterr().err
-    assert Environment(checkout).step() is Step.MAKE
+    assert Environment(furnished).step() is Step.MAKE
 
 
 @pytest.mark.parametrize(
@@ -132,19 +149,19 @@ def test_proton_without_tls_is_built_again_and_then_refused(checkout: Path, capf
         ("builder==1\n", "pip has failed"),
     ],
 )
-def test_a_package_with_another_hash_or_none_is_refused(checkout: Path, entry: str, said: str) -> None:
-    (checkout / environment.BUILD_LOCK).write_text(entry)
+def test_a_package_with_another_hash_or_none_is_refused(furnished: Path, entry: str, said: str) -> None:
+    (furnished / environment.BUILD_LOCK).write_text(entry)
     with pytest.raises(SetupError, match=said):
-        Environment(checkout).ensure()
+        Environment(furnished).ensure()
 
 
-def test_an_unreachable_index_is_said(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unreachable_index_is_said(furnished: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PIP_NO_INDEX")
     monkeypatch.delenv("PIP_FIND_LINKS")
     monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")
     monkeypatch.setenv("PIP_RETRIES", "1")
     with pytest.raises(SetupError, match="pip cannot reach the package index"):
-        Environment(checkout).ensure()
+        Environment(furnished).ensure()
 
 
 def test_a_file_in_the_way_is_said(checkout: Path) -> None:
