@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
     QPushButton,
@@ -38,8 +37,8 @@ from labconsole_ui.runview.header import RunHeader
 from labconsole_ui.runview.loading import LoadedRun, load_curves, load_run
 from labconsole_ui.tables import DataTable, Field, RecordModel
 from labconsole_ui.theme import Theme
+from labconsole_ui.turns import Turns
 
-TURN_MS = 10
 """Between two tables or plots, so that the window paints and answers in between."""
 
 
@@ -103,11 +102,7 @@ class RunView(QWidget):
         self._shared = False
         self._arrange()
         self.splitter.splitterMoved.connect(self._share_kept)
-        self._turns: deque[Callable[[], None]] = deque()
-        self._next_turn = QTimer(self)
-        self._next_turn.setSingleShot(True)
-        self._next_turn.setInterval(TURN_MS)
-        self._next_turn.timeout.connect(self._take_turn)
+        self._turns = Turns(self)
         bridge.items_changed.connect(self._reload_unfinished)
         bridge.finished.connect(self._finished)
         self._status: RunStatus | None = None
@@ -157,11 +152,8 @@ class RunView(QWidget):
         self.header.show_run(loaded)
         self._plots_note.setText(self.tr("Reading the samples ..."))
         self._plots_note.setVisible(not self.plots)
-        self._turns.clear()
         self.grid.setUpdatesEnabled(True)
-        self._turns.extend(self._table_turns(loaded))
-        self._turns.extend((self._share_width, self._load_curves))
-        self._next_turn.start()
+        self._turns.replace((*self._table_turns(loaded), self._share_width, self._load_curves))
 
     def _load_curves(self) -> None:
         self._background.submit(
@@ -169,13 +161,6 @@ class RunView(QWidget):
             self._show_curves,
             self._say_no_curves,
         )
-
-    def _take_turn(self) -> None:
-        """Make one table or plot, which takes 5 or 15 ms, and let the window paint before the next."""
-        turn = self._turns.popleft()
-        if self._turns:
-            self._next_turn.start()
-        turn()
 
     def _say_failed(self, sentence: str) -> None:
         self.progress.hide()
@@ -189,6 +174,7 @@ class RunView(QWidget):
     # Tables
 
     def _table_turns(self, loaded: LoadedRun) -> Iterator[Callable[[], None]]:
+        """What makes the tables, one in 5 ms; a plot takes 15."""
         detail, trial = loaded.detail, loaded.trial
         model = trial.parameters if trial is not None else None
         yield partial(
@@ -265,9 +251,7 @@ class RunView(QWidget):
             self.grid.remove(name)
         self._plots_note.setText(self.tr("This run has recorded no samples."))
         self._plots_note.setVisible(not groups)
-        self._turns.extend(partial(self._show_plot, name, members) for name, members in groups.items())
-        self._turns.append(self._all_shown)
-        self._next_turn.start()
+        self._turns.add(*(partial(self._show_plot, name, members) for name, members in groups.items()), self._all_shown)
         # Every plot that comes moves those before it, which would paint them again each time.
         self.grid.setUpdatesEnabled(False)
 
