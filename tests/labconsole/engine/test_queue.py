@@ -155,23 +155,26 @@ def test_secrets_are_forgotten_with_the_last_run_that_needs_them(bench: Bench) -
 
 def test_a_long_queue_is_taken_over_and_cancelled_at_once(bench: Bench) -> None:
     """2,000 runs of a console that died, and 2,000 of one's own: the window must not wait for a write of each."""
+    commits: list[str] = []
+    bench.queue.store.writer._raw.set_trace_callback(
+        lambda statement: commits.append(statement) if statement == "COMMIT" else None
+    )
     prepared = campaign(bench.folder, *[QUICK] * 20, repeats=100)
     dead = bench.queue.store.add_campaign(prepared, DEAD, wall_now())
-    begun = time.perf_counter()
+    commits.clear()
     bench.queue.recover()
-    recovering = time.perf_counter() - begun
+    assert len(commits) == 1
     assert {bench.detail(run_id).row.status for run_id in (dead[0], dead[-1])} == {RunStatus.CANCELLED}
 
     bench.queue.pause()
     own = bench.queue.submit(prepared)
     changes = bench.told.changes
-    begun = time.perf_counter()
+    commits.clear()
     bench.queue.cancel_all()
-    cancelling = time.perf_counter() - begun
+    assert len(commits) == 1
     assert bench.queue.items == () and bench.told.changes == changes + 1
     assert bench.told.ends == [(run_id, RunStatus.CANCELLED) for run_id in own]
     assert bench.detail(own[-1]).row.reason == "Removed from the queue before it began."
-    assert recovering < 1.0 and cancelling < 1.0  # 0.05 s each on an idle machine
 
 
 def test_a_run_whose_figures_could_not_be_stored_is_kept_for_the_next_console(bench: Bench) -> None:
