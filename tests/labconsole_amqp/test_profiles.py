@@ -1,12 +1,6 @@
-"""The AMQP profiles that come with the console: the source's scenarios, sizes and sites, and the demo in one go."""
+"""The AMQP profiles that come with the console: the source's scenarios, sizes and sites."""
 
 from __future__ import annotations
-
-import json
-import os
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
@@ -73,21 +67,3 @@ def test_the_source_s_resource_table_stands_in_the_profile() -> None:
     assert singapore.host_name == "swim-cloud-ez-message-broker-2.iop.caas.gov.sg"
     assert singapore.remarks == "Only incoming whitelisted IP are allowed"
     assert profile("swim-within-malaysia").sites == (malaysia,)
-
-
-def test_the_demo_runs_all_four_tests(own_home: Path) -> None:
-    """With small counts: those of the profile run where the demo is started by clicks."""
-    done = subprocess.run(
-        [sys.executable, "-m", "labconsole.cli.main", "run", "demo", "--json", "--set", "count=500"],
-        capture_output=True,
-        env=os.environ,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr.decode()
-    runs = [json.loads(line) for line in done.stdout.splitlines()]
-    assert [run["parameters"]["test"] for run in runs] == [1, 2, 3, 4]
-    assert [run["metrics"]["sent_size"]["value"] for run in runs] == [282, 282, 652, 1053]
-    for run in runs:
-        assert run["status"] == "finished"
-        assert run["metrics"]["lost"]["value"] == run["metrics"]["failed_verifications"]["value"] == 0
-        assert {verdict["result"] for verdict in run["verdicts"]} == {"pass"}

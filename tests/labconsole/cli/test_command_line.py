@@ -33,12 +33,15 @@ def test_run_json_prints_one_object_per_run_and_nothing_else(demo: Demo) -> None
     runs: list[dict[str, Any]] = [json.loads(line) for line in done.stdout.splitlines()]
     assert [run["run"] for run in runs] == [1, 2, 3, 4]
     assert runs[0]["scenario"] == "Test 1: plain"
+    assert [run["parameters"]["test"] for run in runs] == [1, 2, 3, 4]
     for run in runs:
         assert (run["status"], run["profile"]) == ("finished", "demo")
         assert run["parameters"]["count"] == 300
         for name in NAMED_METRICS:
             assert {"value", "unit", "origin", "samples"} <= set(run["metrics"][name]), name
-        assert run["metrics"]["throughput"]["unit"] == "msg/s" and run["metrics"]["lost"]["value"] == 0
+        assert run["metrics"]["throughput"]["unit"] == "msg/s"
+        assert run["metrics"]["lost"]["value"] == run["metrics"]["failed_verifications"]["value"] == 0
+        assert {verdict["result"] for verdict in run["verdicts"]} == {"pass"}
     assert [run["metrics"]["sent_size"]["value"] for run in runs] == [282, 282, 652, 1053]
     assert "Run 1 " not in done.stdout and done.stderr == ""
     plugins = Plugins.discover()
