@@ -10,6 +10,7 @@ import random
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import psutil
@@ -20,7 +21,7 @@ from labconsole.store.reader import Reader
 from labconsole.store.records import RunStatus
 
 DRIVER = Path(__file__).with_name("window_driver.py")
-HITS = 6
+HITS, AT_ONCE = 6, 2
 LATEST_S = 1.5
 
 
@@ -50,13 +51,22 @@ def _wait(condition: object, limit_s: float, what: str) -> object:
 
 
 @pytest.mark.timeout(120)
-@pytest.mark.parametrize("seed", range(HITS))
-def test_kill_of_the_window_loses_nothing_and_leaves_nothing(tmp_path: Path, seed: int) -> None:
+@pytest.mark.parametrize("first", range(0, HITS, AT_ONCE))
+def test_kill_of_the_window_loses_nothing_and_leaves_nothing(tmp_path: Path, first: int) -> None:
+    with ThreadPoolExecutor(AT_ONCE) as threads:
+        hits = [threads.submit(_hit, tmp_path / str(seed), seed) for seed in range(first, first + AT_ONCE)]
+    for hit in hits:
+        hit.result()
+
+
+def _hit(folder: Path, seed: int) -> None:
+    """Kill windows at moments that follow from `seed` until one was in mid-run."""
+    folder.mkdir()
     moments = random.Random(20261120 + seed)
     for attempt in range(4):
-        if _killed_in_mid_run(tmp_path / str(attempt), moments.uniform(0, LATEST_S), moments.uniform(0, 0.25)):
+        if _killed_in_mid_run(folder / str(attempt), moments.uniform(0, LATEST_S), moments.uniform(0, 0.25)):
             return
-    raise AssertionError("no kill hit a run that went on")
+    raise AssertionError(f"no kill hit a run that went on, seed {seed}")
 
 
 def _killed_in_mid_run(folder: Path, moment: float, later: float) -> bool:

@@ -2,6 +2,7 @@
 
 A kill counts only when it hit a run that went on; one that came too early or too late is done again. With the six of
 `test_window_killed.py`, 30 kills of worker, console and window hit, and some of roles.
+Two lanes of kills go on at a time, each on a database of its own: nearly all of a kill is the start of processes.
 The moments follow from a seed that is printed when a test fails; LABCONSOLE_KILL_SEED repeats them.
 """
 
@@ -13,7 +14,9 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,6 +32,7 @@ from tests.helpers.practice import Bench, profile_text, wait_until
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="sends SIGKILL")
 
+LANES = 2
 WORKER_HITS, CONSOLE_HITS, ROLE_HITS = 16, 8, 4
 COUNTING = {"count": 6000, "rate": 4000.0, "roles": 2}
 KEPT = "in mid-run; what was measured until then is kept. Run it again."
@@ -41,6 +45,18 @@ def moments() -> Iterator[random.Random]:
     seed = int(os.environ.get("LABCONSOLE_KILL_SEED", "20261120"))
     print(f"LABCONSOLE_KILL_SEED={seed}")
     yield random.Random(seed)
+
+
+def _in_lanes(kills: Callable[[Path, random.Random], None], folder: Path, moments: random.Random) -> None:
+    """Do `kills` in all lanes at once, each with a folder and moments of its own."""
+    with ThreadPoolExecutor(LANES) as threads:
+        lanes = []
+        for number in range(LANES):
+            own = folder / f"lane {number}"
+            own.mkdir()
+            lanes.append(threads.submit(kills, own, random.Random(moments.random())))
+    for lane in lanes:
+        lane.result()
 
 
 @dataclass(frozen=True)
@@ -103,15 +119,18 @@ def _verify(database: Path, run_id: int, *before: Committed) -> RunDetail:
     return run
 
 
-def _engine_processes(parent: psutil.Process) -> list[psutil.Process]:
-    """Workers and roles below `parent`."""
-    return [
-        child for child in parent.children(recursive=True) if any("labconsole.engine" in a for a in _command(child))
-    ]
+def _engine_processes(pid: int) -> list[psutil.Process]:
+    """Workers and roles among a process and those below it."""
+    try:
+        process = psutil.Process(pid)
+        family = [process, *process.children(recursive=True)]
+    except psutil.NoSuchProcess:
+        return []
+    return [one for one in family if any("labconsole.engine" in argument for argument in _command(one))]
 
 
-def _roles() -> list[psutil.Process]:
-    return [process for process in _engine_processes(psutil.Process()) if "labconsole.engine.role" in _command(process)]
+def _roles(pid: int) -> list[psutil.Process]:
+    return [process for process in _engine_processes(pid) if "labconsole.engine.role" in _command(process)]
 
 
 def _command(process: psutil.Process) -> list[str]:
@@ -145,8 +164,9 @@ def _start_run(bench: Bench) -> tuple[int, int]:
     """Submit a run and pump until it is marked as running; returns its id and its worker's pid."""
     [run_id] = bench.submit(COUNTING)
     bench.pump_until(lambda: run_id in _running(bench.database))
-    [worker] = [process for process in psutil.Process().children() if "labconsole.engine.worker" in _command(process)]
-    return run_id, worker.pid
+    owner = bench.detail(run_id).row.owner
+    assert owner is not None
+    return run_id, owner.pid
 
 
 def _pump_for(bench: Bench, seconds: float) -> None:
@@ -158,59 +178,73 @@ def _pump_to_the_end(bench: Bench, run_id: int) -> None:
     bench.pump_until(lambda: any(number == run_id for number, _ in bench.told.ends))
 
 
-def test_kill_of_a_worker(bench: Bench, moments: random.Random) -> None:
+def test_kill_of_a_worker(tmp_path: Path, moments: random.Random) -> None:
+    _in_lanes(_kill_workers, tmp_path, moments)
+
+
+def _kill_workers(folder: Path, moments: random.Random) -> None:
     hits: list[int] = []
-    for attempt in _attempts(hits, WORKER_HITS):
-        run_id, pid = _start_run(bench)
-        if attempt % 2:
-            bench.pump_until_counting()
-            _pump_for(bench, moments.uniform(0, 0.6))
-        else:
+    with closing(Bench(folder)) as bench:
+        for attempt in _attempts(hits, WORKER_HITS // LANES):
+            run_id, pid = _start_run(bench)
+            if attempt % 2:
+                bench.pump_until_counting()
+                _pump_for(bench, moments.uniform(0, 0.6))
+            else:
+                _pump_for(bench, moments.uniform(0, LATEST_S))
+            family = _engine_processes(pid)
+            before = Committed.of(bench.database, run_id)
+            if pid in {process.pid for process in family}:
+                os.kill(pid, signal.SIGKILL)
+            assert _gone(family)
+            left = Committed.spooled(bench.database, run_id)
+            if run_id in _running(bench.database):
+                hits.append(run_id)
+            _pump_to_the_end(bench, run_id)
+            run = _verify(bench.database, run_id, before, left)
+            if run_id in hits:
+                assert run.row.status is RunStatus.INTERRUPTED
+                assert run.row.reason == "The worker process was killed by signal 9."
+            else:
+                assert run.row.status is RunStatus.FINISHED, run.row.reason
+
+
+def test_kill_of_a_role(tmp_path: Path, moments: random.Random) -> None:
+    _in_lanes(_kill_roles, tmp_path, moments)
+
+
+def _kill_roles(folder: Path, moments: random.Random) -> None:
+    hits: list[int] = []
+    with closing(Bench(folder)) as bench:
+        for _ in _attempts(hits, ROLE_HITS // LANES):
+            run_id, pid = _start_run(bench)
+            bench.pump_until(lambda worker=pid: bool(_roles(worker)))  # type: ignore[misc]
             _pump_for(bench, moments.uniform(0, LATEST_S))
-        family = _engine_processes(psutil.Process())
-        before = Committed.of(bench.database, run_id)
-        if pid in {process.pid for process in family}:
-            os.kill(pid, signal.SIGKILL)
-        assert _gone(family)
-        left = Committed.spooled(bench.database, run_id)
-        if run_id in _running(bench.database):
-            hits.append(run_id)
-        _pump_to_the_end(bench, run_id)
-        run = _verify(bench.database, run_id, before, left)
-        if run_id in hits:
-            assert run.row.status is RunStatus.INTERRUPTED
-            assert run.row.reason == "The worker process was killed by signal 9."
-        else:
-            assert run.row.status is RunStatus.FINISHED, run.row.reason
-
-
-def test_kill_of_a_role(bench: Bench, moments: random.Random) -> None:
-    hits: list[int] = []
-    for _ in _attempts(hits, ROLE_HITS):
-        run_id, _pid = _start_run(bench)
-        bench.pump_until(lambda: bool(_roles()))
-        _pump_for(bench, moments.uniform(0, LATEST_S))
-        before = Committed.of(bench.database, run_id)
-        family = _engine_processes(psutil.Process())
-        if roles := _roles():
-            moments.choice(roles).kill()
-        _pump_to_the_end(bench, run_id)
-        assert _gone(family)
-        run = _verify(bench.database, run_id, before)
-        if run.row.status is not RunStatus.FINISHED:
-            hits.append(run_id)
-            assert run.row.status is RunStatus.FAILED
-            assert run.row.reason in [f"Role counter-{i} was killed by signal 9 {KEPT}" for i in (0, 1)]
+            before = Committed.of(bench.database, run_id)
+            family = _engine_processes(pid)
+            if roles := _roles(pid):
+                moments.choice(roles).kill()
+            _pump_to_the_end(bench, run_id)
+            assert _gone(family)
+            run = _verify(bench.database, run_id, before)
+            if run.row.status is not RunStatus.FINISHED:
+                hits.append(run_id)
+                assert run.row.status is RunStatus.FAILED
+                assert run.row.reason in [f"Role counter-{i} was killed by signal 9 {KEPT}" for i in (0, 1)]
 
 
 def test_kill_of_the_console(tmp_path: Path, moments: random.Random) -> None:
     """`labconsole run` is killed again and again; each next one takes over what the one before left."""
-    database, profile = tmp_path / "runs.db", tmp_path / "practice.toml"
+    _in_lanes(_kill_consoles, tmp_path, moments)
+
+
+def _kill_consoles(folder: Path, moments: random.Random) -> None:
+    database, profile = folder / "runs.db", folder / "practice.toml"
     profile.write_text(profile_text({}, {}, **COUNTING))
     command = [sys.executable, "-m", "labconsole.cli.main"]
     seen: list[tuple[int, Committed, Committed]] = []
     hits: list[int] = []
-    for attempt in _attempts(hits, CONSOLE_HITS):
+    for attempt in _attempts(hits, CONSOLE_HITS // LANES):
         done_before = len(_ids(database))
         console = subprocess.Popen(
             [*command, "run", str(profile), "--db", str(database)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
@@ -220,7 +254,7 @@ def test_kill_of_the_console(tmp_path: Path, moments: random.Random) -> None:
         if attempt % 4 != 3:  # not in the recovery of the run before, then
             assert wait_until(lambda own=newest: bool(own & set(_running(database))), 30)  # type: ignore[misc]
         time.sleep(moments.uniform(0, LATEST_S))
-        family = _engine_processes(psutil.Process(console.pid))
+        family = _engine_processes(console.pid)
         live = _running(database)
         before = {run_id: Committed.of(database, run_id) for run_id in live}
         console.kill()
