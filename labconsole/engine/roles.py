@@ -117,12 +117,10 @@ class RoleChild:
 
         What it said has been read when this returns.
         """
-        try:
-            self._process.wait(max(0.0, deadline - time.monotonic()))
-            killed = False
-        except subprocess.TimeoutExpired:
+        self._watcher.join(max(0.0, deadline - time.monotonic()))  # `Popen.wait` looks every 50 ms only
+        killed = self._process.returncode is None
+        if killed:
             self._process.kill()
-            killed = True
         self._watcher.join()
         assert self._process.stdin is not None
         try:
