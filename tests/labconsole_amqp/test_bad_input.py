@@ -9,6 +9,7 @@ import socket
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +20,11 @@ from labconsole.plugin import Plugins
 from labconsole.profile import ProfileError, load_profile
 from labconsole.security.identities import IdentityFiles
 from labconsole.security.lab_authority import LabAuthority, Purpose, Validity
+from labconsole_amqp import role_settings
 from labconsole_amqp.broker import BrokerSettings
 from labconsole_amqp.broker_queue import QueueLimits
 from labconsole_amqp.broker_sasl import Access
-from labconsole_amqp.fastlink import TlsSettings
+from labconsole_amqp.fastlink import Endpoint, TlsSettings
 from labconsole_amqp.link_role import full_sentence
 from labconsole_amqp.parameters import AmqpParameters
 from tests.helpers.identities import EXPIRED, foreign_authority, write_identity
@@ -125,13 +127,16 @@ def test_the_run_that_all_others_here_spoil_is_a_good_one(good_broker: Serving, 
 
 
 class TestConnecting:
-    def test_a_host_that_does_not_answer(self, tmp_path: Path) -> None:
+    def test_a_host_that_does_not_answer(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """It is waited for 10 s; here for one."""
+        assert Endpoint("127.0.0.1", 9).connect_timeout_s == 10
+        monkeypatch.setattr(role_settings, "Endpoint", partial(Endpoint, connect_timeout_s=1.0))
         with _black_hole() as port:
             began = time.monotonic()
             outcome = run(tmp_path / "run", broker="external", host="127.0.0.1", port=port, count=5)
-            assert time.monotonic() - began < 15
+            assert time.monotonic() - began < 6
         assert sentence(outcome) == (
-            f"The broker 127.0.0.1:{port} did not answer within 10 s: check address, route and firewall."
+            f"The broker 127.0.0.1:{port} did not answer within 1 s: check address, route and firewall."
         )
 
     def test_a_host_name_that_is_unknown(self, tmp_path: Path) -> None:
