@@ -265,6 +265,8 @@ class HistoryView(QWidget):
             self,
             self.tr("Empty the trash"),
             self.tr("Runs to remove for good, with all their samples: {0}. This cannot be undone.").format(count),
+            QMessageBox.StandardButton.Yes | QMessageBox.StandardButton.No,
+            QMessageBox.StandardButton.No,
         )
         if answer is QMessageBox.StandardButton.Yes:
             self.changes.purge()
