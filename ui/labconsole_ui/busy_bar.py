@@ -1,4 +1,4 @@
-"""A bar that says that something goes on, and not how far it is."""
+"""A bar that says that something goes on."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from PySide6.QtWidgets import QProgressBar, QWidget
 
 
 def busy_bar(name: str, parent: QWidget | None = None) -> QProgressBar:
-    """A thin bar in motion; `name` tells those who do not see it what goes on."""
+    """A thin bar, in motion until it is told how far it is; `name` tells those who do not see it what goes on."""
     bar = QProgressBar(parent)
     bar.setRange(0, 0)
     bar.setTextVisible(False)

@@ -66,12 +66,12 @@ class DatabaseTrouble(QDialog):
             buttons.addWidget(button)
         first = self.backup_button if backup is not None else self.other_button
         first.setDefault(True)
-        first.setFocus()
         layout = QVBoxLayout(self)
         layout.setContentsMargins(24, 20, 24, 20)
         layout.setSpacing(18)
         layout.addLayout(line)
         layout.addLayout(buttons)
+        first.setFocus()
 
     def _what_is_wrong(self, damaged: DamagedDatabaseError) -> str:
         return self.tr("{path} is damaged: {found}.").format(path=damaged.path, found=damaged.found)

@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QProgressDialog, QWidget
 
 from labconsole.trial import TrialError
 from labconsole_ui.background import Background
+from labconsole_ui.busy_bar import busy_bar
 from labconsole_ui.message_bar import Message, Tone
 from labconsole_ui.plain_text import plain_label
 
@@ -89,6 +90,7 @@ class LongJobs(QObject):
         ticket = Ticket(partial(self._told.emit, number))
         dialog = self._dialogs[number] = QProgressDialog("", self.tr("Cancel"), 0, 0, self._window)
         dialog.setLabel(plain_label(title, dialog))
+        dialog.setBar(busy_bar(title, dialog))
         dialog.setWindowTitle(title)
         dialog.setWindowModality(Qt.WindowModality.NonModal)
         dialog.setAutoReset(False)

@@ -63,6 +63,7 @@ def test_a_click_goes_on_with_the_backup_of_a_damaged_database(
     dialog.show()
     assert dialog.sentence.text().startswith(f"{database} is damaged: ")
     assert "stays as it is" in dialog.remedy.text() and "2 runs" in dialog.remedy.text()
+    assert dialog.focusWidget() is dialog.backup_button, "Return goes on, and does not quit"
     with qtbot.waitSignal(dialog.accepted):
         qtbot.mouseClick(dialog.backup_button, Qt.MouseButton.LeftButton)
     assert dialog.chosen is not None and dialog.chosen.name.startswith("runs-restored-")

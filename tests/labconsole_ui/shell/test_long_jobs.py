@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 import shiboken6
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QProgressDialog, QPushButton, QWidget
+from PySide6.QtWidgets import QProgressBar, QProgressDialog, QPushButton, QWidget
 from pytestqt.qtbot import QtBot
 
 from labconsole.trial import TrialError
@@ -39,6 +39,8 @@ def test_a_long_job_shows_how_far_it_is_and_is_cancelled_by_a_click(qtbot: QtBot
     [dialog] = window.findChildren(QProgressDialog)
     assert not dialog.isVisible(), "a short job shows no dialog"
     qtbot.waitUntil(lambda: dialog.isVisible() and dialog.value() > 0, timeout=3_000)
+    [bar] = dialog.findChildren(QProgressBar)
+    assert not bar.isTextVisible() and bar.value() > 0, "the bar is too thin for a text"
     [cancel] = dialog.findChildren(QPushButton)
     qtbot.mouseClick(cancel, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: bool(told), timeout=3_000)
