@@ -375,6 +375,15 @@ def test_labels_of_bars_fit_into_a_narrow_plot(qtbot: QtBot, theme: Theme) -> No
     assert label.textItem.boundingRect().width() <= plot.canvas.view.width()
 
 
+def test_bars_stay_by_their_labels_on_a_high_screen(qtbot: QtBot, theme: Theme) -> None:
+    plot = BarPlot("Latency", "ms", theme, empty_text="")
+    qtbot.addWidget(plot)
+    plot.set_bars("Latency", "ms", bars())
+    plot.resize(700, 2_000)
+    plot.show()
+    assert plot.canvas.view.height() / len(bars()) < 100
+
+
 def has_colour(image: QImage, colour: QColor) -> bool:
     pixels = image.convertToFormat(QImage.Format.Format_RGB32)
     values = np.frombuffer(pixels.constBits(), np.uint32).reshape(pixels.height(), -1) & 0xFFFFFF

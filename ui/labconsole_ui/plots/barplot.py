@@ -26,7 +26,7 @@ LABEL_MIDDLE = 0.24
 CAP = 0.09
 LABEL_GAP = 20
 LEAST_TITLE = 44
-ROW_HEIGHT = 46
+ROW_HEIGHT, MOST_ROW_HEIGHT = 46, 92
 AROUND = 90
 """Height (px) of title, legend and axis together."""
 
@@ -69,6 +69,7 @@ class BarPlot(XPlot):
         self.show_legend(bool(bars))
         self.show_empty(not bars)
         self.setMinimumHeight(max(LEAST_HEIGHT, AROUND + ROW_HEIGHT * len(bars)))
+        self.setMaximumHeight(AROUND + MOST_ROW_HEIGHT * max(2, len(bars)))
         self.schedule()
 
     def bars(self) -> tuple[Bar, ...]:
