@@ -8,10 +8,14 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import platformdirs
 import psutil
 import pytest
+
+if TYPE_CHECKING:
+    from PySide6.QtWidgets import QApplication
 
 _GRACE_S = 5.0
 _USER_DATA = platformdirs.user_data_path("labconsole", appauthor=False)
@@ -37,6 +41,16 @@ def compiled_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
             patch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
             patch.setenv("PYTHONPYCACHEPREFIX", str(tmp_path_factory.mktemp("bytecode")))
         yield
+
+
+@pytest.fixture(scope="session")
+def qapp(qapp: QApplication) -> Iterator[QApplication]:
+    """As the window's: garbage is collected in its thread alone."""
+    from labconsole_ui.garbage import WindowCollector  # most tests do without Qt, and some where there is none
+
+    collector = WindowCollector(qapp)
+    yield qapp
+    collector.stop()
 
 
 @pytest.fixture(autouse=True)

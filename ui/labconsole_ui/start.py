@@ -20,6 +20,7 @@ from labconsole.trial import TrialError
 from labconsole_ui.bridge import LIVE_HZ, QueueBridge
 from labconsole_ui.database_trouble import DatabaseTrouble
 from labconsole_ui.errors import ExceptionNet
+from labconsole_ui.garbage import WindowCollector
 from labconsole_ui.main_window import THEME_KEY, MainWindow
 from labconsole_ui.message_bar import Message, Tone
 from labconsole_ui.services import Services
@@ -40,6 +41,7 @@ def open_window(database: Path, theme: str | None) -> int:
     app.setApplicationName("labconsole")
     app.setApplicationDisplayName("")
     translators = load_translators(app, QLocale.system())
+    collector = WindowCollector(app)
     wanted: Path | None = database
     code = 0
     while wanted is not None:
@@ -52,6 +54,7 @@ def open_window(database: Path, theme: str | None) -> int:
             code = 1
         else:
             code, wanted = run_window(app, services)
+    collector.stop()
     del translators
     return code
 

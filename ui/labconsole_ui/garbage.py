@@ -1,0 +1,37 @@
+"""Garbage is collected in the window's thread alone: a Qt object that goes in another one can block both for good.
+
+Python collects in whatever thread happens to make the next object, in those of `Background` too. `~QObject` holds a
+lock of Qt's while PySide waits for the interpreter, and the window's thread may hold the interpreter while it waits for
+that lock. Qt objects are in cycles easily: a signal connected to a method of its owner makes one.
+"""
+
+from __future__ import annotations
+
+import gc
+
+from PySide6.QtCore import QObject, QTimer
+
+LOOK_MS = 100
+
+
+class WindowCollector(QObject):
+    """Does what the automatic collection does, by the same thresholds, from a timer of the window's thread."""
+
+    def __init__(self, parent: QObject) -> None:
+        super().__init__(parent)
+        gc.disable()
+        self._timer = QTimer(self)
+        self._timer.timeout.connect(self._look)
+        self._timer.start(LOOK_MS)
+
+    def stop(self) -> None:
+        """Leave the collection to Python again."""
+        self._timer.stop()
+        gc.enable()
+
+    def _look(self) -> None:
+        """Collect the oldest generation that is due, and those younger with it."""
+        counts = list(zip(gc.get_count(), gc.get_threshold(), strict=True))
+        due = [generation for generation, (count, threshold) in enumerate(counts) if 0 < threshold < count]
+        if due:
+            gc.collect(due[-1])
