@@ -29,6 +29,12 @@ SOFTHSM_LIBRARIES = (
     "/opt/homebrew/lib/softhsm/libsofthsm2.so",
     "C:/SoftHSM2/lib/softhsm2-x64.dll",
 )
+NSS_LIBRARIES = (
+    "/usr/lib/*/libsoftokn3.so",
+    "/usr/lib/*/nss/libsoftokn3.so",
+    "/usr/lib64/libsoftokn3.so",
+    "/opt/homebrew/opt/nss/lib/libsoftokn3.dylib",
+)
 RABBITMQ = ("/usr/lib/rabbitmq/bin/rabbitmq-server", "/opt/homebrew/opt/rabbitmq/sbin/rabbitmq-server")
 OPENSSL_PC = ("/usr/lib/pkgconfig/openssl.pc", "/usr/lib*/*/pkgconfig/openssl.pc", "/usr/lib64/pkgconfig/openssl.pc")
 MACOS_PKG_CONFIG = ("/opt/homebrew/opt/openssl@3/lib/pkgconfig", "/usr/local/opt/openssl@3/lib/pkgconfig")
@@ -79,9 +85,10 @@ def build_needs() -> list[Need]:
 
 
 def test_needs() -> list[Need]:
-    """Return what the tests use beside the console: a foreign broker, a protocol analyser, readers of their results."""
+    """Return what the tests use beside the console: a broker, a token, a protocol analyser, readers of results."""
     return [
         Need("RabbitMQ", has_rabbitmq, "rabbitmq-server", "rabbitmq", "RabbitMQ with Erlang"),
+        Need("NSS softokn", lambda: any_file(NSS_LIBRARIES), "libnss3", "nss"),
         tool("tshark", "tshark", "wireshark", "WiresharkFoundation.Wireshark (winget)"),
         tool("openssl", "openssl", "openssl@3", "ShiningLight.OpenSSL.Light (winget)"),
         tool("pdftotext", "poppler-utils", "poppler", "oschwartz10612.Poppler (winget)"),

@@ -17,7 +17,16 @@ from cryptography.hazmat.backends.openssl import backend
 from labconsole import __version__
 from labconsole.clock import wall_offset_ns
 
-_PACKAGES = ("cryptography", "numpy", "pydantic", "python-qpid-proton", "sqlalchemy", "zstandard", "PySide6-Essentials")
+_PACKAGES = (
+    "cryptography",
+    "numpy",
+    "pydantic",
+    "python-pkcs11",
+    "python-qpid-proton",
+    "sqlalchemy",
+    "zstandard",
+    "PySide6-Essentials",
+)
 
 
 def provenance(seed: int, live_hz: float) -> dict[str, Any]:

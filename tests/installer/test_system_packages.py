@@ -54,7 +54,7 @@ def names(command: str, building: bool) -> set[str]:
 def test_each_command_asks_for_what_it_uses() -> None:
     version = f"python{sys.version_info.major}.{sys.version_info.minor}"
     build = {"build-essential", "libssl-dev", "pkg-config", f"{version}-dev", f"{version}-venv"}
-    tests = {"rabbitmq-server", "tshark", "openssl", "poppler-utils", "xvfb"}
+    tests = {"rabbitmq-server", "libnss3", "tshark", "openssl", "poppler-utils", "xvfb"}
     window = {"libxcb-cursor0", "libegl1", "libgl1", "libfontconfig1", "libdbus-1-3", "softhsm2"}
     assert window <= names("run", building=False)
     assert not (build | tests) & names("run", building=False)
