@@ -1,0 +1,46 @@
+"""What is said about tokens everywhere, the window included: kinds of keys, wrap mechanisms, a token's identity.
+
+Free of python-pkcs11: a window knows these terms and never a module.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum, StrEnum
+
+
+class KeyKind(StrEnum):
+    """Kinds of key pairs that a token makes for signatures."""
+
+    RSA_2048 = "rsa-2048"
+    RSA_3072 = "rsa-3072"
+    RSA_4096 = "rsa-4096"
+    P_256 = "p-256"
+
+
+class WrapMechanism(IntEnum):
+    """Mechanisms that wrap a private key with an AES key and notice a change (PKCS#11 v3.0, section 2.8).
+
+    What 0x210A does differs between modules (`labconsole.security.token.probes`): a wrapped key is kept together with
+    its mechanism, and taken to another module only if that one's probe gives the same answer.
+    """
+
+    KEY_WRAP = 0x2109
+    """CKM_AES_KEY_WRAP: RFC 3394."""
+    KEY_WRAP_PAD = 0x210A
+    """CKM_AES_KEY_WRAP_PAD: means two things."""
+    KEY_WRAP_KWP = 0x210B
+    """CKM_AES_KEY_WRAP_KWP: RFC 5649."""
+
+
+@dataclass(frozen=True)
+class TokenIdentity:
+    """Which token it is, and which module speaks for it; versions as the module gives them, such as "2.6"."""
+
+    label: str
+    serial: str
+    manufacturer: str
+    model: str
+    module: str
+    library_version: str
+    cryptoki_version: str
