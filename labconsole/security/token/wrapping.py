@@ -1,0 +1,163 @@
+"""Wraps private keys of a token with an AES key that stays in it, and unwraps them for signing only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import cast
+
+from pkcs11 import Attribute, KeyType, Mechanism, MechanismFlag, ObjectClass, Session
+from pkcs11.constants import DEFAULT
+from pkcs11.exceptions import (
+    EncryptedDataInvalid,
+    EncryptedDataLenRange,
+    FunctionFailed,
+    GeneralError,
+    TemplateIncomplete,
+    WrappedKeyInvalid,
+    WrappedKeyLenRange,
+)
+from pkcs11.types import UnwrapMixin, WrapMixin
+
+from labconsole.security.token.errors import TamperedKeyError, TokenError
+from labconsole.security.token.explaining import explained
+from labconsole.security.token.key_pairs import KeyPair, SigningKey, key_type
+from labconsole.security.token.terms import KeyKind, WrapMechanism
+
+_NOT_THIS_KEY = (
+    EncryptedDataInvalid,
+    EncryptedDataLenRange,
+    FunctionFailed,
+    GeneralError,
+    TemplateIncomplete,
+    WrappedKeyInvalid,
+    WrappedKeyLenRange,
+)
+"""What modules say to a wrapped key that fails its integrity check, or holds no key of the asked type."""
+
+_UNWRAPPED = {
+    Attribute.PRIVATE: True,
+    Attribute.SENSITIVE: True,
+    Attribute.EXTRACTABLE: False,
+    Attribute.DECRYPT: False,
+    Attribute.UNWRAP: False,
+    # python-pkcs11 adds these three, which no private key has: SoftHSM refuses them.
+    Attribute.ENCRYPT: DEFAULT,
+    Attribute.WRAP: DEFAULT,
+    Attribute.VERIFY: DEFAULT,
+}
+
+
+class WrappingKey(WrapMixin, UnwrapMixin):
+    """What python-pkcs11 makes of an AES key that may wrap and unwrap, in one type."""
+
+
+@dataclass(frozen=True)
+class Wrapper:
+    """An AES-256 key in the token, used through one session; `serial` is its label (CKA_LABEL)."""
+
+    key: WrappingKey
+    serial: str
+    mechanism: WrapMechanism
+
+    def wrap(self, pair: KeyPair) -> bytes:
+        """The private key, encrypted (PKCS#11 v2.40, 5.13: C_WrapKey).
+
+        In it is a PKCS #8 PrivateKeyInfo, padded as the mechanism does: 80 bytes for P-256, 1232 for RSA-2048.
+
+        Raises:
+            TokenError: the key is not extractable, or the token cannot wrap it.
+            MechanismMissingError: the token has no such mechanism.
+        """
+        with explained("wrap a private key", self._token):
+            return self.key.wrap_key(pair.private_handle, mechanism=Mechanism(self.mechanism))
+
+    def unwrap(self, wrapped: bytes, kind: KeyKind) -> SigningKey:
+        """The private key as a session object that signs, is sensitive and never extractable again (C_UnwrapKey).
+
+        Nothing shows here which key it is: another key wrapped by this wrapper unwraps as well. Only a signature
+        verified with the public key does.
+
+        Raises:
+            TamperedKeyError: it was changed or cut, is of another wrapper, or is no key of this kind.
+            TokenError: the token is full or gone.
+        """
+        with explained("unwrap a private key", self._token), self._recognised(kind):
+            key = self.key.unwrap_key(
+                ObjectClass.PRIVATE_KEY,
+                key_type(kind),
+                wrapped,
+                mechanism=Mechanism(self.mechanism),
+                capabilities=MechanismFlag.SIGN,
+                template=_UNWRAPPED,
+            )
+        return cast(SigningKey, key)
+
+    def in_session(self, session: Session) -> Wrapper:
+        """The same key through another session, for another thread. Raises TokenError as `find_wrapper`."""
+        return find_wrapper(session, self.serial, self.mechanism)
+
+    @property
+    def _token(self) -> str:
+        return self.key.session.token.label
+
+    @contextmanager
+    def _recognised(self, kind: KeyKind) -> Iterator[None]:
+        try:
+            yield
+        except _NOT_THIS_KEY as error:
+            raise TamperedKeyError(
+                f"The token {self._token} cannot unwrap a private key with {self.serial}: "
+                f"it was changed, was wrapped by another key, or is no {kind} key. Do not use it."
+            ) from error
+
+
+def make_wrapper(session: Session, serial: str, mechanism: WrapMechanism) -> Wrapper:
+    """Make an AES-256 key in the token that wraps and unwraps and does nothing else.
+
+    It is a token object, found by every process of the token, sensitive, and extractable so that a transport key can
+    carry it to another token.
+
+    Raises:
+        TokenError: there is one of that serial already; the token is full, write-protected or gone.
+    """
+    with explained(f"make the wrapper key {serial}", session.token.label):
+        if _keys(session, serial):
+            raise TokenError(
+                f"The token {session.token.label} has a wrapper key {serial} already: take another serial."
+            )
+        key = session.generate_key(
+            KeyType.AES,
+            256,
+            label=serial,
+            store=True,
+            capabilities=MechanismFlag.WRAP | MechanismFlag.UNWRAP,
+            template={Attribute.PRIVATE: True, Attribute.SENSITIVE: True, Attribute.EXTRACTABLE: True},
+        )
+    return Wrapper(cast(WrappingKey, key), serial, mechanism)
+
+
+def find_wrapper(session: Session, serial: str, mechanism: WrapMechanism) -> Wrapper:
+    """The wrapper key of that serial. Takes 0.1 s in a token with 20,000 objects: keep it.
+
+    Raises:
+        TokenError: it is not in this token, or two have that serial.
+    """
+    with explained(f"find the wrapper key {serial}", session.token.label):
+        found = _keys(session, serial)
+    if not found:
+        raise TokenError(
+            f"The token {session.token.label} has no wrapper key {serial}: "
+            "load it from its shares, or take the token that it was made in."
+        )
+    if len(found) > 1:
+        raise TokenError(
+            f"The token {session.token.label} has {len(found)} wrapper keys {serial}: destroy those that are not meant."
+        )
+    return Wrapper(found[0], serial, mechanism)
+
+
+def _keys(session: Session, serial: str) -> list[WrappingKey]:
+    sought = {Attribute.CLASS: ObjectClass.SECRET_KEY, Attribute.KEY_TYPE: KeyType.AES, Attribute.LABEL: serial}
+    return cast(list[WrappingKey], list(session.get_objects(sought)))
