@@ -15,19 +15,11 @@ from pathlib import Path
 from cryptography.hazmat.backends.openssl import backend
 
 from labconsole import locations, qt_libraries
+from labconsole.security.token import softhsm as softhsm2
 
 OLDEST_PYTHON = (3, 11)
 WAL_RESET_FIXED = (3, 51, 3)
 LEAST_SPACE = 1_000_000_000  # bytes: an environment's worth of runs
-SOFTHSM_PLACES = (
-    "/usr/lib/softhsm",
-    "/usr/lib64/softhsm",
-    "/usr/lib64/pkcs11",
-    "/usr/local/lib/softhsm",
-    "/opt/homebrew/lib/softhsm",
-    "C:/SoftHSM2/lib",
-)
-SOFTHSM_NAMES = ("libsofthsm2.so", "softhsm2-x64.dll")
 
 
 @dataclass(frozen=True)
@@ -47,7 +39,8 @@ def checks(home: Path | None = None) -> list[Check]:
     Args:
         home: the data directory, instead of the user's (see `labconsole.locations`).
     """
-    looked = [python(), sqlite(), openssl(), cryptography_openssl(), softhsm(), tshark(), qt(), display(), data(home)]
+    security = [openssl(), cryptography_openssl(), pkcs11_package(), softhsm()]
+    looked = [python(), sqlite(), *security, tshark(), qt(), display(), data(home)]
     return looked if sys.platform != "linux" else [*looked, qt_system_libraries()]
 
 
@@ -84,16 +77,17 @@ def cryptography_openssl() -> Check:
 
 def softhsm() -> Check:
     """Look for the library of SoftHSM2, the software token."""
-    library = softhsm_library()
+    library = softhsm2.library()
     remedy = "" if library else "install SoftHSM2 (Debian: softhsm2, Homebrew: softhsm)"
     return Check("SoftHSM2", library is not None, str(library or "not found"), "HSM trials on a software token", remedy)
 
 
-def softhsm_library() -> Path | None:
-    """Return the path of SoftHSM2's PKCS#11 library, or None."""
-    places = [*map(Path, SOFTHSM_PLACES), *Path("/usr/lib").glob("*/softhsm")]
-    candidates = (place / name for place in places for name in SOFTHSM_NAMES)
-    return next((path for path in candidates if path.is_file()), None)
+def pkcs11_package() -> Check:
+    """Look for the package that speaks to PKCS#11 modules, without importing it."""
+    name = "python-pkcs11"
+    found = _version(name)
+    remedy = "" if found else f"install the console again: {name} belongs to it"
+    return Check("PKCS#11", found is not None, f"{name} {found or 'not found'}", "keys in tokens", remedy)
 
 
 def tshark() -> Check:

@@ -38,6 +38,11 @@ def identities_dir(home: Path | None = None) -> Path:
     return _private_directory(data_dir(home) / "identities")
 
 
+def tokens_dir(home: Path | None = None) -> Path:
+    """Return the directory of the console's own PKCS#11 tokens, made if it is not there."""
+    return _private_directory(data_dir(home) / "tokens")
+
+
 def profiles_dir() -> Path:
     """Return the directory of the profiles that come with the console.
 

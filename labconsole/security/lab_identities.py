@@ -19,7 +19,6 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from filelock import FileLock, Timeout
 from pydantic import ValidationError
 
-from labconsole.security import os_keyring
 from labconsole.security.identities import (
     Identity,
     IdentityFiles,
@@ -30,7 +29,7 @@ from labconsole.security.identities import (
 from labconsole.security.keyfile import save_private_key
 from labconsole.security.lab_authority import LabAuthority, Purpose, Validity, new_key
 from labconsole.security.private_files import read_private, write_private
-from labconsole.security.secrets import Secret, SecretSource
+from labconsole.security.secrets import Secret, SecretSource, keep_secret
 from labconsole.trial import TrialError
 
 AUTHORITY = "lab-ca"
@@ -131,9 +130,7 @@ def _source(directory: Path) -> SecretSource:
         source = SecretSource.model_validate_json(read_private(directory / _SOURCE_FILE, "secret reference"))
     except ValidationError as error:
         raise TrialError(f"The secret reference {directory / _SOURCE_FILE} is damaged.") from error
-    if source.passphrase_file is None:
-        return source
-    return SecretSource(passphrase_file=directory / source.passphrase_file)
+    return source.beside(directory)
 
 
 def _make(directory: Path, number: int, why: str) -> LabIdentities:
@@ -144,7 +141,7 @@ def _make(directory: Path, number: int, why: str) -> LabIdentities:
     making = directory / f".making-{tag}"
     making.mkdir(mode=0o700)
     secret = Secret(secrets.token_urlsafe(32))
-    source = _store_secret(making, secret, f"lab-identities-{tag}")
+    source = keep_secret(making, _PASSPHRASE_FILE, secret, f"lab-identities-{tag}")
     write_private(making / _SOURCE_FILE, source.model_dump_json().encode())
     authority = LabAuthority.create(f"Lab CA {tag}", Validity.for_days(_AUTHORITY_DAYS))
     save_private_key(making / f"{AUTHORITY}.key.pem", authority.key, secret)
@@ -157,10 +154,3 @@ def _make(directory: Path, number: int, why: str) -> LabIdentities:
     made = making.rename(directory / f"lab-{number:04d}")
     source = _source(made)
     return LabIdentities(made, source, (why, f"Their passphrase lies {source.describe()}."))
-
-
-def _store_secret(directory: Path, secret: Secret, entry: str) -> SecretSource:
-    if os_keyring.store(entry, secret.reveal()):
-        return SecretSource(keyring_entry=entry)
-    write_private(directory / _PASSPHRASE_FILE, f"{secret.reveal()}\n".encode())
-    return SecretSource(passphrase_file=Path(_PASSPHRASE_FILE))

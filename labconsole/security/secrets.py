@@ -10,7 +10,7 @@ from typing import NoReturn
 from pydantic import BaseModel, ConfigDict, Field
 
 from labconsole.security import os_keyring
-from labconsole.security.private_files import read_private
+from labconsole.security.private_files import read_private, write_private
 from labconsole.trial import TrialError
 
 
@@ -89,6 +89,12 @@ class SecretSource(BaseModel):
             places.append(f"in the file {self.passphrase_file}, readable by its owner alone")
         return " or ".join(places) or "with the operator, who is asked for it"
 
+    def beside(self, directory: Path) -> SecretSource:
+        """The same source, its passphrase file taken relative to `directory`: as `keep_secret` gave it."""
+        if self.passphrase_file is None:
+            return self
+        return SecretSource(keyring_entry=self.keyring_entry, passphrase_file=directory / self.passphrase_file)
+
     def _in_keyring(self) -> Secret | None:
         stored = None if self.keyring_entry is None else os_keyring.read(self.keyring_entry)
         return None if stored is None else Secret(stored)
@@ -111,6 +117,17 @@ def missing_secrets(requests: Iterable[SecretRequest]) -> tuple[SecretRequest, .
     """The requests that neither keyring nor file can answer, one for each key. Takes time as `must_be_asked`."""
     by_key = {request.key: request for request in requests}
     return tuple(request for request in by_key.values() if request.source.must_be_asked())
+
+
+def keep_secret(directory: Path, name: str, secret: Secret, entry: str) -> SecretSource:
+    """Keep `secret` in the OS keyring as `entry`, else in the file `name` of `directory` (0600).
+
+    A file is named relative to `directory`, which may be moved: see `SecretSource.beside`. Raises OSError.
+    """
+    if os_keyring.store(entry, secret.reveal()):
+        return SecretSource(keyring_entry=entry)
+    write_private(directory / name, f"{secret.reveal()}\n".encode())
+    return SecretSource(passphrase_file=Path(name))
 
 
 def _first_line(path: Path) -> str:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import ssl
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 
 from labconsole import doctor, qt_libraries
+from labconsole.security.token import softhsm
 
 
 @pytest.fixture
@@ -18,8 +20,8 @@ def checks(tmp_path: Path) -> dict[str, doctor.Check]:
 
 
 def test_everything_asked_for_is_looked_at(checks: dict[str, doctor.Check]) -> None:
-    expected = {"Python", "SQLite", "OpenSSL (Python)", "OpenSSL (cryptography)", "SoftHSM2", "tshark", "Qt", "display"}
-    assert expected | {"data directory"} <= set(checks)
+    expected = {"Python", "SQLite", "OpenSSL (Python)", "OpenSSL (cryptography)", "PKCS#11", "SoftHSM2", "tshark"}
+    assert expected | {"Qt", "display", "data directory"} <= set(checks)
     assert ("Qt's libraries" in checks) == (sys.platform == "linux")
 
 
@@ -45,6 +47,13 @@ def test_an_older_sqlite_is_noted_with_the_reason(
     assert ("WAL-reset" in check.found) == noted
 
 
+def test_the_package_for_tokens_is_named_with_its_version_and_not_loaded() -> None:
+    found = doctor.pkcs11_package()
+    assert found.ok and found.found == f"python-pkcs11 {version('python-pkcs11')}"
+    code = "import sys; from labconsole import doctor; doctor.pkcs11_package(); sys.exit('pkcs11' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
 def test_tools_off_the_search_path_are_missed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     assert not doctor.tshark().ok
@@ -56,10 +65,10 @@ def test_tools_off_the_search_path_are_missed(monkeypatch: pytest.MonkeyPatch, t
 
 def test_softhsm_is_found_by_its_library(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     library = tmp_path / "libsofthsm2.so"
-    monkeypatch.setattr(doctor, "SOFTHSM_PLACES", (str(tmp_path / "nowhere"), str(tmp_path)))
+    monkeypatch.setattr(softhsm, "PLACES", (str(tmp_path / "nowhere"), str(tmp_path)))
     library.touch()
-    assert doctor.softhsm_library() == library
-    assert doctor.softhsm().ok
+    assert softhsm.library() == library
+    assert doctor.softhsm() == doctor.Check("SoftHSM2", True, str(library), "HSM trials on a software token", "")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux asks for a display server")

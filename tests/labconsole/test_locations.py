@@ -23,6 +23,7 @@ def test_the_variable_names_the_home(home: Path) -> None:
     assert locations.database_path() == home / "runs.db"
     assert not locations.database_path().exists()
     assert locations.identities_dir() == home / "identities"
+    assert locations.tokens_dir() == home / "tokens"
 
 
 def test_an_argument_wins_over_the_variable(home: Path, tmp_path: Path) -> None:
@@ -41,10 +42,10 @@ def test_without_either_it_is_the_platforms_directory(tmp_path: Path, monkeypatc
 def test_new_directories_are_private_whatever_the_umask(home: Path) -> None:
     before = os.umask(0o000)
     try:
-        made = [locations.data_dir(), locations.identities_dir()]
+        made = [locations.data_dir(), locations.identities_dir(), locations.tokens_dir()]
     finally:
         os.umask(before)
-    assert [stat.S_IMODE(path.stat().st_mode) for path in made] == [0o700] * 2
+    assert [stat.S_IMODE(path.stat().st_mode) for path in made] == [0o700] * 3
 
 
 def test_profiles_and_resources_are_found() -> None:

@@ -1,0 +1,71 @@
+"""A token configuration: module, label and where the PIN comes from; it holds no secret."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from labconsole.security.secrets import SecretRequest, SecretSource
+
+LAB = "lab"
+"""Name of the console's own token; needs no entry."""
+
+LONGEST_LABEL = 32
+"""Bytes in UTF-8: CK_TOKEN_INFO pads a label with blanks to this length (PKCS#11 v2.40, section 3.2)."""
+
+_SECRET_ENDINGS = ("PIN", "PASSWORD", "PASSPHRASE", "SECRET")
+
+
+def _absolute(path: Path) -> Path:
+    if not path.is_absolute():
+        raise ValueError("give the whole path of the PKCS#11 library, beginning at the root")
+    return path
+
+
+def token_label(text: str) -> str:
+    """`text`, fit to be a token's label. Raises ValueError."""
+    if not text or text != text.strip():
+        raise ValueError("a label has a character at least, and no blank at its ends")
+    if len(text.encode()) > LONGEST_LABEL:
+        raise ValueError(f"a label has {LONGEST_LABEL} bytes in UTF-8 at most (this one has {len(text.encode())})")
+    return text
+
+
+def _free_of_secrets(variables: dict[str, str]) -> dict[str, str]:
+    for name in variables:
+        if name.upper().endswith(_SECRET_ENDINGS):
+            raise ValueError(f"{name} looks like a secret, and secrets stand in no configuration: name it under pin")
+    return variables
+
+
+class TokenConfiguration(BaseModel):
+    """How to reach one token. Goes to roles as JSON: paths and names, no secret."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    module: Annotated[Path, AfterValidator(_absolute)] = Field(
+        title="Module", description="The PKCS#11 library of the token's maker."
+    )
+    label: Annotated[str, AfterValidator(token_label)] = Field(
+        title="Label", description="Label of the token, as it was given when the token was initialised."
+    )
+    pin: SecretSource = Field(
+        default=SecretSource(), title="PIN", description="Where the user's PIN lies; the operator is asked otherwise."
+    )
+    serial: str = Field(
+        default="", title="Serial number", description="Needed only where two tokens of a module have one label."
+    )
+    parameters: str = Field(
+        default="", title="Parameters", description="NSS's configdir='sql:...' string; empty for every other module."
+    )
+    environment: Annotated[dict[str, str], AfterValidator(_free_of_secrets)] = Field(
+        default={},
+        title="Environment",
+        description="Variables that the module reads while it starts, such as SOFTHSM2_CONF.",
+    )
+
+    def pin_request(self, name: str) -> SecretRequest:
+        """The user's PIN of the token called `name`, as `Trial.secrets` names it."""
+        return SecretRequest(f"pin {name}", f"token {self.label}", self.pin)

@@ -1,0 +1,25 @@
+"""What a token refuses, in one sentence that says what to do."""
+
+from __future__ import annotations
+
+from labconsole.trial import TrialError
+
+
+class TokenError(TrialError):
+    """A token refuses, is missing or full; the message says what to do."""
+
+
+class WrongPinError(TokenError):
+    """The PIN is wrong or locked; it was tried once."""
+
+
+class TamperedKeyError(TokenError):
+    """A wrapped key was changed, or wrapped by another key."""
+
+
+class MechanismMissingError(TokenError):
+    """The module does not offer the mechanism that is needed."""
+
+
+class TokenFullError(TokenError):
+    """The token has no room for another object."""

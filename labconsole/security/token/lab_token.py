@@ -1,0 +1,162 @@
+"""The console's own token on SoftHSM2 in the user's data directory, with a random PIN: made on first use.
+
+It is made in a directory of another name and gets its own by one rename, under a lock: two processes make one token,
+and one killed in the middle leaves nothing that is ever used. A token that is damaged is never replaced in silence:
+keys lie in it.
+"""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from labconsole import locations
+from labconsole.security.private_files import read_private, write_private
+from labconsole.security.secrets import Secret, SecretSource, keep_secret
+from labconsole.security.token import module_process, softhsm
+from labconsole.security.token.configuration import LAB, TokenConfiguration
+from labconsole.security.token.errors import TokenError
+from labconsole.trial import TrialError
+
+_LABEL = "labconsole"
+_PROGRAM = "labconsole.security.token.softhsm_token"
+_SOURCES_FILE = "secret-source.json"
+_LOCK_TIMEOUT_S = 60.0
+_INITIALISING_TIMEOUT_S = 30.0
+
+
+class _Sources(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    pin: SecretSource
+    so_pin: SecretSource
+
+
+def lab_token(home: Path | None = None) -> TokenConfiguration:
+    """The lab token's configuration; the token is made on first use (half a second). Never asks anybody.
+
+    Loads no module into this process.
+
+    Raises:
+        TokenError: SoftHSM2 is not there, the token cannot be made, is damaged, or another process makes it for ever.
+    """
+    directory = _made(home)
+    return _configuration(directory, _LABEL, _sources(directory).pin)
+
+
+def lab_so_pin(home: Path | None = None) -> SecretSource:
+    """Where the PIN of the lab token's security officer lies: random, and known to nobody. Raises as `lab_token`."""
+    return _sources(_made(home)).so_pin
+
+
+def make_softhsm_token(directory: Path, label: str, pin: Secret, so_pin: Secret) -> TokenConfiguration:
+    """Make a token directory with one token; returns its configuration, which names no source of the PIN.
+
+    Raises:
+        TokenError: SoftHSM2 is not there, or refuses; the label is too long; the PIN has under 4 or over 255 bytes.
+        OSError: the directory cannot be made.
+    """
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    softhsm.write_configuration(directory)
+    configuration = _configuration(directory, label, SecretSource())
+    _initialise(label, configuration, True, so_pin, pin)
+    return configuration
+
+
+def initialise_token(
+    name: str, configuration: TokenConfiguration, typed_label: str, so_pin: Secret, pin: Secret
+) -> None:
+    """Make the token called `name` anew: all keys in it are gone. `pin` is its new user PIN.
+
+    Raises:
+        WrongPinError: the security officer's PIN is wrong; it was tried once.
+        TokenError: `typed_label` is not the token's label, the token is missing, in use, or refuses.
+    """
+    if typed_label != configuration.label:
+        raise TokenError(
+            f"The token {name} was not initialised: to destroy every key in it, type its label {configuration.label}"
+            f" (typed was {typed_label!r})."
+        )
+    _initialise(name, configuration, False, so_pin, pin)
+
+
+def _initialise(name: str, configuration: TokenConfiguration, new: bool, so_pin: Secret, pin: Secret) -> None:
+    question = {
+        "name": name,
+        "configuration": configuration.model_dump(mode="json"),
+        "new": new,
+        "so_pin": so_pin.reveal(),
+        "pin": pin.reveal(),
+    }
+    module_process.ask(_PROGRAM, question, _INITIALISING_TIMEOUT_S, f"The PKCS#11 module {configuration.module}")
+
+
+def _made(home: Path | None) -> Path:
+    """The lab token's directory, made if it is not there."""
+    parent = locations.tokens_dir(home)
+    directory = parent / LAB
+    try:
+        with FileLock(parent / ".lock", timeout=_LOCK_TIMEOUT_S, mode=0o600):
+            if not directory.is_dir():
+                _make(directory)
+            softhsm.write_configuration(directory)
+    except Timeout as error:
+        raise TokenError(
+            f"Another process has been making the lab token in {parent} for {_LOCK_TIMEOUT_S:.0f} s: end it."
+        ) from error
+    except OSError as error:
+        raise TokenError(f"The lab token cannot be made in {parent}: {error.strerror or error}.") from error
+    return directory
+
+
+def _make(directory: Path) -> None:
+    """Make the lab token; the caller holds the lock. Raises OSError, TokenError."""
+    for left_over in directory.parent.glob(".making-*"):
+        shutil.rmtree(left_over)
+    tag = secrets.token_hex(4)
+    making = directory.with_name(f".making-{tag}")
+    pin, so_pin = (Secret(secrets.token_urlsafe(24)) for _ in range(2))
+    make_softhsm_token(making, _LABEL, pin, so_pin)
+    sources = _Sources(
+        pin=keep_secret(making, "pin", pin, f"token-{tag}"),
+        so_pin=keep_secret(making, "so-pin", so_pin, f"token-{tag}-so"),
+    )
+    write_private(making / _SOURCES_FILE, sources.model_dump_json().encode())
+    making.rename(directory)
+
+
+def _sources(directory: Path) -> _Sources:
+    """Where the token's PINs lie; a file of one lies beside the token, wherever that was moved to."""
+    try:
+        sources = _Sources.model_validate_json(read_private(directory / _SOURCES_FILE, "reference to the PINs"))
+    except ValidationError as error:
+        raise TokenError(_damage(directory, f"{_SOURCES_FILE} is not whole")) from error
+    except TrialError as error:
+        raise TokenError(_damage(directory, str(error).rstrip("."))) from error
+    return _Sources(pin=sources.pin.beside(directory), so_pin=sources.so_pin.beside(directory))
+
+
+def _damage(directory: Path, what: str) -> str:
+    return (
+        f"The lab token is damaged ({what}): bring {directory} back from a backup, or move it away;"
+        " then a new token is made, and the keys in this one are lost."
+    )
+
+
+def _configuration(directory: Path, label: str, pin: SecretSource) -> TokenConfiguration:
+    library = softhsm.library()
+    if library is None:
+        raise TokenError("SoftHSM2 is not there: install it (Debian: softhsm2, Homebrew: softhsm).")
+    try:
+        return TokenConfiguration(
+            module=library,
+            label=label,
+            pin=pin,
+            environment=softhsm.environment(directory.absolute() / softhsm.CONFIGURATION_FILE),
+        )
+    except ValidationError as error:
+        raise TokenError(f"SoftHSM2 cannot make the token {label!r}: {error.errors()[0]['msg']}.") from error

@@ -1,0 +1,78 @@
+"""A process of its own for a PKCS#11 module, which may crash or hang: one question, one answer, as JSON lines.
+
+Questions hold PINs: they travel over standard input, never in arguments or the environment.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from labconsole.engine.containment import die_with_parent, group_options, kill_group
+from labconsole.security.token.errors import TokenError
+from labconsole.trial import TrialError
+
+
+def ask(program: str, question: Mapping[str, Any], timeout_s: float, what: str) -> dict[str, Any]:
+    """Run `python -m program`, which calls `answer`, and return its answer to `question`.
+
+    `what` names the module in messages.
+
+    Raises:
+        TokenError: the child refused (with its sentence), crashed, or gave no answer in `timeout_s`.
+    """
+    line = json.dumps({"parent_pid": os.getpid(), "question": question}).encode() + b"\n"
+    child = subprocess.Popen(
+        [sys.executable, "-m", program],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        **group_options(),
+    )
+    with child:
+        try:
+            told, complaints = child.communicate(line, timeout=timeout_s)
+        except subprocess.TimeoutExpired as error:
+            raise TokenError(
+                f"{what} did not answer within {timeout_s:g} s: check its device or network, or name another module."
+            ) from error
+        finally:
+            if child.poll() is None:
+                kill_group(child)
+    if child.returncode != 0 or not told:
+        raise TokenError(_end(what, child.returncode, complaints.decode(errors="replace")))
+    reply: dict[str, Any] = json.loads(told)
+    if "refusal" in reply:
+        raise TokenError(reply["refusal"])
+    answered: dict[str, Any] = reply["answer"]
+    return answered
+
+
+def answer(respond: Callable[[dict[str, Any]], dict[str, Any]]) -> int:
+    """The child's side: answer the question with `respond`, or with the sentence of the TrialError that it raises.
+
+    What the module prints goes to standard error. Returns the exit code.
+    """
+    out = os.dup(1)
+    os.dup2(2, 1)
+    task = json.loads(sys.stdin.readline())
+    die_with_parent(task["parent_pid"])
+    reply: dict[str, Any]
+    try:
+        reply = {"answer": respond(task["question"])}
+    except TrialError as refusal:
+        reply = {"refusal": str(refusal)}
+    with os.fdopen(out, "w", encoding="utf-8") as stream:
+        stream.write(json.dumps(reply))
+    return 0
+
+
+def _end(what: str, code: int, complaints: str) -> str:
+    lines = complaints.strip().splitlines()
+    how = f"signal {-code}" if code < 0 else f"exit code {code}"
+    last = f", saying: {lines[-1]}" if lines else ""
+    return f"{what} ended its process ({how}{last}): name another module, or ask its maker for a newer one."

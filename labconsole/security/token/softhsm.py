@@ -1,0 +1,62 @@
+"""SoftHSM2: where its library lies, and the configuration file that makes a token directory of our own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from labconsole.security.private_files import write_private
+from labconsole.security.token.errors import TokenError
+
+PLACES = (
+    "/usr/lib/softhsm",
+    "/usr/lib64/softhsm",
+    "/usr/lib64/pkcs11",
+    "/usr/local/lib/softhsm",
+    "/opt/homebrew/lib/softhsm",
+    "C:/SoftHSM2/lib",
+)
+NAMES = ("libsofthsm2.so", "softhsm2-x64.dll")
+CONFIGURATION_FILE = "softhsm2.conf"
+
+_OBJECTS = "objects"
+_NOT_IN_A_PATH = "#=\r\n"
+"""SoftHSM2 ends a line of its configuration at #, and its value at a second =."""
+
+
+def library() -> Path | None:
+    """The path of SoftHSM2's PKCS#11 library, or None."""
+    places = [*map(Path, PLACES), *Path("/usr/lib").glob("*/softhsm")]
+    candidates = (place / name for place in places for name in NAMES)
+    return next((path for path in candidates if path.is_file()), None)
+
+
+def write_configuration(directory: Path) -> Path:
+    """Let `directory` be a token directory, wherever it was moved to; returns its configuration file (0600).
+
+    Raises:
+        TokenError: SoftHSM2 could not read the path.
+        OSError: the file or the directory of the objects cannot be made.
+    """
+    objects = directory.absolute() / _OBJECTS
+    if set(_NOT_IN_A_PATH) & set(str(objects)):
+        raise TokenError(
+            f"SoftHSM2 cannot keep a token in {directory}: its configuration takes no '#', '=' or line break in a path;"
+            " choose another directory."
+        )
+    objects.mkdir(mode=0o700, exist_ok=True)
+    lines = (
+        f"directories.tokendir = {objects}",
+        "objectstore.backend = file",
+        "log.level = ERROR",
+        "slots.removable = false",
+    )
+    text = "".join(f"{line}\n" for line in lines).encode()
+    file = directory.absolute() / CONFIGURATION_FILE
+    if not file.is_file() or file.read_bytes() != text:
+        write_private(file, text)
+    return file
+
+
+def environment(configuration_file: Path) -> dict[str, str]:
+    """What SoftHSM2 reads while it starts."""
+    return {"SOFTHSM2_CONF": str(configuration_file)}

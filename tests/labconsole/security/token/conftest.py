@@ -1,0 +1,88 @@
+"""Real tokens for the tests: one on SoftHSM2, one in NSS softokn where it is installed; each is closed after its test.
+
+A process loads a module once at a time, hence `token` and `nss` are of one test, and their directories of one file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pkcs11
+import pytest
+
+from labconsole.security.secrets import Secret
+from labconsole.security.token.configuration import TokenConfiguration
+from labconsole.security.token.lab_token import make_softhsm_token
+from labconsole.security.token.module import load_module
+from labconsole.security.token.opening import Token, find_token, open_token
+
+PIN = Secret("1234-user")
+SO_PIN = Secret("5678-officer")
+LABEL = "test"
+NSS_LABEL = "NSS Certificate DB"
+NSS_PLACES = ("usr/lib/*/libsoftokn3.so", "usr/lib/*/nss/libsoftokn3.so", "opt/homebrew/opt/nss/lib/libsoftokn3.dylib")
+
+
+@pytest.fixture(scope="module")
+def configuration(tmp_path_factory: pytest.TempPathFactory) -> TokenConfiguration:
+    """The configuration of a SoftHSM2 token labelled `test`; it names no source of the PIN."""
+    return make_softhsm_token(tmp_path_factory.mktemp("softhsm"), LABEL, PIN, SO_PIN)
+
+
+@pytest.fixture(scope="module")
+def token_home(configuration: TokenConfiguration) -> Path:
+    """The token directory behind `configuration`."""
+    return Path(configuration.environment["SOFTHSM2_CONF"]).parent
+
+
+@pytest.fixture
+def pin() -> Secret:
+    """The user's PIN of every token here."""
+    return PIN
+
+
+@pytest.fixture
+def so_pin() -> Secret:
+    """The security officer's PIN of the SoftHSM2 token."""
+    return SO_PIN
+
+
+@pytest.fixture
+def token(configuration: TokenConfiguration) -> Iterator[Token]:
+    """The SoftHSM2 token, open."""
+    with open_token("test", configuration, PIN) as opened:
+        yield opened
+
+
+@pytest.fixture
+def session(token: Token) -> pkcs11.Session:
+    """A session with the SoftHSM2 token, logged in."""
+    return token.session()
+
+
+@pytest.fixture(scope="module")
+def nss_configuration(tmp_path_factory: pytest.TempPathFactory) -> TokenConfiguration:
+    """The configuration of a token of NSS softokn, whose PIN is set."""
+    library = next((path for place in NSS_PLACES for path in Path("/").glob(place)), None)
+    if library is None:
+        pytest.skip("needs NSS softokn (Debian: libnss3)")
+    parameters = (
+        f"configdir='sql:{tmp_path_factory.mktemp('nss')}' certPrefix='' keyPrefix='' secmod='secmod.db' flags= "
+        "updatedir='' updateCertPrefix='' updateKeyPrefix='' updateid='' updateTokenDescription=''"
+    )
+    made = TokenConfiguration(module=library, label=NSS_LABEL, parameters=parameters)
+    module = load_module(made)
+    try:
+        with find_token(module, "nss", made).open(rw=True, so_pin="") as officer:
+            officer.init_pin(PIN.reveal())
+    finally:
+        module.finalize()
+    return made
+
+
+@pytest.fixture
+def nss(nss_configuration: TokenConfiguration) -> Iterator[Token]:
+    """The token of NSS softokn, open; skips where there is none."""
+    with open_token("nss", nss_configuration, PIN) as opened:
+        yield opened
