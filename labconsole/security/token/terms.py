@@ -5,6 +5,7 @@ Free of python-pkcs11: a window knows these terms and never a module.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 
@@ -44,3 +45,32 @@ class TokenIdentity:
     module: str
     library_version: str
     cryptoki_version: str
+
+
+class WrapBehaviour(StrEnum):
+    """What a wrap mechanism makes of known values under a known key."""
+
+    RFC3394 = "RFC 3394"
+    RFC3394_ZERO_PADDED = "RFC 3394 after padding with zeros to 8 bytes"
+    RFC3394_PKCS7 = "RFC 3394 after PKCS #7 padding"
+    RFC5649 = "RFC 5649"
+    RFC5649_ZERO_PADDED = "RFC 5649 after padding with zeros to 8 bytes"
+    UNKNOWN = "none of the standards'"
+    ABSENT = "not offered"
+    NOT_TESTABLE = "not testable: the module takes no known key"
+
+
+@dataclass(frozen=True)
+class WrapProbe:
+    """What one wrap mechanism of a module does, as it was seen.
+
+    `keys` says of each kind that was tried whether a wrapped key signs again; the two `refuses_...` hold for all of
+    those, and are False where there is none. `detail` tells what failed, with the module's own return values.
+    """
+
+    mechanism: WrapMechanism
+    behaviour: WrapBehaviour
+    keys: Mapping[KeyKind, bool]
+    refuses_tampered: bool
+    refuses_second_wrap: bool
+    detail: str = ""

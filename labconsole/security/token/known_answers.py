@@ -1,0 +1,79 @@
+"""What a wrap mechanism makes of known values under a known key: modules differ, whatever its number says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import cast
+
+from cryptography.hazmat.primitives.keywrap import aes_key_wrap, aes_key_wrap_with_padding
+from pkcs11 import Attribute, KeyType, Mechanism, ObjectClass, SecretKey, Session
+from pkcs11.exceptions import PKCS11Error
+
+from labconsole.security.token.terms import WrapBehaviour, WrapMechanism
+from labconsole.security.token.wrapping import WrappingKey
+
+_KEY = bytes(range(32))
+_VALUES = (bytes.fromhex("00112233445566778899AABBCCDDEEFF000102030405060708090A0B0C0D0E0F"), bytes(range(20)))
+"""Key and value of RFC 3394, 4.6; the second value is no multiple of 8 bytes, which shows how a module pads."""
+
+
+def _zero_padded(value: bytes) -> bytes:
+    return value + bytes(-len(value) % 8)
+
+
+def _pkcs7_padded(value: bytes) -> bytes:
+    """PKCS #7 padding to blocks of 8 bytes (RFC 5652, 6.3): 1 to 8 bytes, each of them their number."""
+    number = 8 - len(value) % 8
+    return value + bytes([number]) * number
+
+
+_FORMS: Mapping[WrapBehaviour, Callable[[bytes], bytes]] = {
+    WrapBehaviour.RFC5649: lambda value: aes_key_wrap_with_padding(_KEY, value),
+    WrapBehaviour.RFC5649_ZERO_PADDED: lambda value: aes_key_wrap_with_padding(_KEY, _zero_padded(value)),
+    WrapBehaviour.RFC3394_ZERO_PADDED: lambda value: aes_key_wrap(_KEY, _zero_padded(value)),
+    WrapBehaviour.RFC3394_PKCS7: lambda value: aes_key_wrap(_KEY, _pkcs7_padded(value)),
+}
+"""What each behaviour makes of a value of any length; RFC 3394 itself takes multiples of 8 bytes alone."""
+
+
+@dataclass(frozen=True)
+class KnownObjects:
+    """The known key and the known values, as session objects of a token."""
+
+    key: WrappingKey
+    values: tuple[SecretKey, ...]
+
+    def behaviour(self, mechanism: WrapMechanism) -> WrapBehaviour:
+        """How `mechanism` wraps them (PKCS#11 v2.40, 5.13: C_WrapKey), told from the bytes."""
+        seen = tuple(self._wrapped(mechanism, value) for value in self.values)
+        if seen == (aes_key_wrap(_KEY, _VALUES[0]), None):
+            return WrapBehaviour.RFC3394
+        forms = (behaviour for behaviour, form in _FORMS.items() if seen == tuple(map(form, _VALUES)))
+        return next(forms, WrapBehaviour.UNKNOWN)
+
+    def _wrapped(self, mechanism: WrapMechanism, value: SecretKey) -> bytes | None:
+        try:
+            return self.key.wrap_key(value, mechanism=Mechanism(mechanism))
+        except PKCS11Error:
+            return None
+
+
+def import_known(session: Session, made: ExitStack) -> KnownObjects | None:
+    """Put key and values into the token as session objects; `made` destroys them. None if the module takes none."""
+    common = {Attribute.CLASS: ObjectClass.SECRET_KEY, Attribute.TOKEN: False, Attribute.PRIVATE: True}
+    uses = {Attribute.WRAP: True, Attribute.UNWRAP: True, Attribute.SENSITIVE: True, Attribute.EXTRACTABLE: False}
+    secret = {**common, Attribute.KEY_TYPE: KeyType.GENERIC_SECRET, Attribute.EXTRACTABLE: True}
+    objects = []
+    try:
+        for template in (
+            {**common, **uses, Attribute.KEY_TYPE: KeyType.AES, Attribute.VALUE: _KEY},
+            *({**secret, Attribute.VALUE: value} for value in _VALUES),
+        ):
+            objects.append(session.create_object(template))
+            made.callback(objects[-1].destroy)
+    except PKCS11Error:
+        return None
+    key, *values = objects
+    return KnownObjects(cast(WrappingKey, key), tuple(cast(SecretKey, value) for value in values))
