@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from labconsole.security.secrets import SecretRequest, SecretSource
 
@@ -33,6 +33,12 @@ def token_label(text: str) -> str:
     return text
 
 
+def _no_pin(given: object) -> object:
+    if isinstance(given, str | int):
+        raise ValueError("say where the PIN lies (keyring_entry or passphrase_file); the PIN itself never stands here")
+    return given
+
+
 def _free_of_secrets(variables: dict[str, str]) -> dict[str, str]:
     for name in variables:
         if name.upper().endswith(_SECRET_ENDINGS):
@@ -43,7 +49,7 @@ def _free_of_secrets(variables: dict[str, str]) -> dict[str, str]:
 class TokenConfiguration(BaseModel):
     """How to reach one token. Goes to roles as JSON: paths and names, no secret."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
     module: Annotated[Path, AfterValidator(_absolute)] = Field(
         title="Module", description="The PKCS#11 library of the token's maker."
@@ -51,7 +57,7 @@ class TokenConfiguration(BaseModel):
     label: Annotated[str, AfterValidator(token_label)] = Field(
         title="Label", description="Label of the token, as it was given when the token was initialised."
     )
-    pin: SecretSource = Field(
+    pin: Annotated[SecretSource, BeforeValidator(_no_pin)] = Field(
         default=SecretSource(), title="PIN", description="Where the user's PIN lies; the operator is asked otherwise."
     )
     serial: str = Field(
