@@ -1,0 +1,129 @@
+"""What each module's wrap mechanisms really do, by known answers; the choice between them follows from that."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pkcs11
+import pytest
+
+from labconsole.security.secrets import Secret
+from labconsole.security.token.configuration import TokenConfiguration
+from labconsole.security.token.errors import MechanismMissingError
+from labconsole.security.token.module import load_module
+from labconsole.security.token.opening import Token, find_token, open_token
+from labconsole.security.token.probes import choose_mechanism, probe_wrapping, threads_safe
+from labconsole.security.token.terms import KeyKind, WrapBehaviour, WrapMechanism, WrapProbe
+
+KEY_WRAP, KEY_WRAP_PAD, KEY_WRAP_KWP = WrapMechanism
+BOTH = {KeyKind.RSA_2048: True, KeyKind.P_256: True}
+
+
+def _probes(session: pkcs11.Session) -> dict[WrapMechanism, WrapProbe]:
+    probes = {probe.mechanism: probe for probe in probe_wrapping(session)}
+    assert list(probes) == list(WrapMechanism)
+    return probes
+
+
+def test_softhsm_pads_with_zeros_before_rfc_3394_and_5649(session: pkcs11.Session) -> None:
+    probes = _probes(session)
+    assert probes[KEY_WRAP] == WrapProbe(KEY_WRAP, WrapBehaviour.RFC3394_ZERO_PADDED, BOTH, True, True)
+    assert probes[KEY_WRAP_PAD] == WrapProbe(KEY_WRAP_PAD, WrapBehaviour.RFC5649_ZERO_PADDED, BOTH, True, True)
+    assert probes[KEY_WRAP_KWP] == WrapProbe(KEY_WRAP_KWP, WrapBehaviour.ABSENT, {}, False, False)
+
+
+def test_nothing_of_a_probe_stays_in_the_token(session: pkcs11.Session) -> None:
+    probe_wrapping(session)
+    assert list(session.get_objects()) == []
+
+
+def test_nss_pads_0x210a_as_pkcs7_and_wraps_rsa_keys_alone(nss: Token) -> None:
+    probes = _probes(nss.session())
+    assert probes[KEY_WRAP].behaviour is WrapBehaviour.RFC3394_ZERO_PADDED
+    assert probes[KEY_WRAP].detail == "rsa-2048: DataLenRange, p-256: DataLenRange"
+    padding = probes[KEY_WRAP_PAD]
+    assert padding.behaviour is WrapBehaviour.RFC3394_PKCS7
+    assert padding.keys == {KeyKind.RSA_2048: True, KeyKind.P_256: False}
+    assert padding.refuses_tampered
+    assert not padding.refuses_second_wrap, "NSS wraps private keys whatever CKA_EXTRACTABLE says"
+    assert padding.detail == "p-256: TemplateIncomplete"
+    assert choose_mechanism(probes.values(), KeyKind.RSA_3072) is KEY_WRAP_PAD
+    with pytest.raises(MechanismMissingError, match="KEY_WRAP_PAD carries rsa-2048 keys"):
+        choose_mechanism(probes.values(), KeyKind.P_256)
+
+
+def test_where_nobody_is_logged_in_nothing_is_testable(configuration: TokenConfiguration) -> None:
+    module = load_module(configuration)
+    try:
+        with find_token(module, "test", configuration).open(rw=True) as session:
+            probes = _probes(session)
+    finally:
+        module.finalize()
+    assert probes[KEY_WRAP_PAD].behaviour is WrapBehaviour.NOT_TESTABLE and probes[KEY_WRAP_PAD].keys == {}
+    with pytest.raises(MechanismMissingError):
+        choose_mechanism(probes.values(), KeyKind.RSA_2048)
+
+
+def test_a_mechanism_that_was_switched_off_is_absent(
+    configuration: TokenConfiguration, pin: Secret, tmp_path: Path
+) -> None:
+    less = tmp_path / "softhsm2.conf"
+    said = Path(configuration.environment["SOFTHSM2_CONF"]).read_text(encoding="utf-8")
+    # SoftHSM2 overlooks the first of the list.
+    less.write_text(f"{said}\nslots.mechanisms = -CKM_MD5,CKM_AES_KEY_WRAP\n", encoding="utf-8")
+    lesser = configuration.model_copy(update={"environment": {"SOFTHSM2_CONF": str(less)}})
+    with open_token("test", lesser, pin) as token:
+        probes = _probes(token.session())
+    assert probes[KEY_WRAP] == WrapProbe(KEY_WRAP, WrapBehaviour.ABSENT, {}, False, False)
+    assert probes[KEY_WRAP_PAD].keys == BOTH
+    with pytest.raises(MechanismMissingError, match=r"no mechanism that wraps rsa-2048 keys .*offers no AES key wrap"):
+        choose_mechanism([probes[KEY_WRAP], probes[KEY_WRAP_KWP]], KeyKind.RSA_2048)
+
+
+def _seen(mechanism: WrapMechanism, keys: Mapping[KeyKind, bool], *, refuses_tampered: bool = True) -> WrapProbe:
+    return WrapProbe(mechanism, WrapBehaviour.RFC5649, keys, refuses_tampered, True)
+
+
+def test_the_choice_follows_the_probe_and_not_the_number() -> None:
+    everything = [_seen(mechanism, BOTH) for mechanism in WrapMechanism]
+    assert choose_mechanism(everything, KeyKind.RSA_4096) is KEY_WRAP_KWP
+    careless = [replace(one, refuses_tampered=one.mechanism is KEY_WRAP) for one in everything]
+    assert choose_mechanism(careless, KeyKind.P_256) is KEY_WRAP
+    rsa_only = [_seen(KEY_WRAP_KWP, {KeyKind.RSA_2048: True, KeyKind.P_256: False}), _seen(KEY_WRAP, BOTH)]
+    assert choose_mechanism(rsa_only, KeyKind.P_256) is KEY_WRAP
+    with pytest.raises(MechanismMissingError, match="KEY_WRAP_PAD carries rsa-2048 and p-256 keys, but takes changed"):
+        choose_mechanism([_seen(KEY_WRAP_PAD, BOTH, refuses_tampered=False)], KeyKind.RSA_2048)
+
+
+def test_eight_threads_at_a_time(token: Token) -> None:
+    assert threads_safe(token) is True
+
+
+UNLOCKED = """
+import sys
+from labconsole.security.secrets import Secret
+from labconsole.security.token import module
+from labconsole.security.token.configuration import TokenConfiguration
+from labconsole.security.token.opening import open_token
+from labconsole.security.token.probes import threads_safe
+
+module._CKF_OS_LOCKING_OK = 0
+configuration = TokenConfiguration.model_validate_json(sys.argv[1])
+print(threads_safe(open_token("test", configuration, Secret(sys.stdin.read()))), flush=True)
+"""
+
+
+def test_a_module_that_does_not_bear_threads_is_found_out(configuration: TokenConfiguration, pin: Secret) -> None:
+    """SoftHSM2 that is not asked to lock fails with several threads, or ends its process: hence one of its own."""
+    done = subprocess.run(
+        [sys.executable, "-c", UNLOCKED, configuration.model_dump_json()],
+        input=pin.reveal(),
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.stdout == "False\n" or done.returncode < 0, done.stderr
