@@ -36,13 +36,13 @@ def token_home(configuration: TokenConfiguration) -> Path:
     return Path(configuration.environment["SOFTHSM2_CONF"]).parent
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def pin() -> Secret:
     """The user's PIN of every token here."""
     return PIN
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def so_pin() -> Secret:
     """The security officer's PIN of the SoftHSM2 token."""
     return SO_PIN
