@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
@@ -25,7 +25,6 @@ from labconsole.security.token.terms import KeyKind, WrapBehaviour, WrapMechanis
 from labconsole.security.token.wrapping import Wrapper, WrappingKey
 
 _KINDS = (KeyKind.RSA_2048, KeyKind.P_256)
-_PREFERRED = (WrapMechanism.KEY_WRAP_KWP, WrapMechanism.KEY_WRAP_PAD, WrapMechanism.KEY_WRAP)
 
 _THREADS = 8
 _KEYS_PER_THREAD = 10
@@ -53,27 +52,6 @@ def probe_wrapping(session: Session) -> tuple[WrapProbe, ...]:
             else WrapProbe(mechanism, WrapBehaviour.ABSENT, {}, False, False)
             for mechanism in WrapMechanism
         )
-
-
-def choose_mechanism(probes: Iterable[WrapProbe], kind: KeyKind) -> WrapMechanism:
-    """The first of 0x210B, 0x210A, 0x2109 that carries keys of `kind` and refuses a changed one.
-
-    RSA keys of every size are wrapped alike: those of 2048 bits were tried for all.
-
-    Raises:
-        MechanismMissingError: there is none; the sentence names what the module has.
-    """
-    by_mechanism = {probe.mechanism: probe for probe in probes}
-    tried = KeyKind.P_256 if kind is KeyKind.P_256 else KeyKind.RSA_2048
-    for mechanism in _PREFERRED:
-        probe = by_mechanism.get(mechanism)
-        if probe is not None and probe.keys.get(tried, False) and probe.refuses_tampered:
-            return mechanism
-    there = [_summary(probe) for probe in by_mechanism.values() if probe.behaviour is not WrapBehaviour.ABSENT]
-    raise MechanismMissingError(
-        f"The token has no mechanism that wraps {kind} keys and refuses changed ones "
-        f"({'; '.join(there) or 'it offers no AES key wrap'}): use another token, or keys of another kind."
-    )
 
 
 def threads_safe(token: Token) -> bool | None:
@@ -209,9 +187,3 @@ def _refused(action: Callable[[], object]) -> bool:
     except TokenError:
         return True
     return False
-
-
-def _summary(probe: WrapProbe) -> str:
-    carried = [kind.value for kind, signs in probe.keys.items() if signs]
-    faults = "" if probe.refuses_tampered or not carried else ", but takes changed ones"
-    return f"{probe.mechanism.name} carries {' and '.join(carried) or 'no'} keys{faults}"

@@ -12,11 +12,12 @@ import pkcs11
 import pytest
 
 from labconsole.security.secrets import Secret
+from labconsole.security.token.choice import choose_mechanism
 from labconsole.security.token.configuration import TokenConfiguration
 from labconsole.security.token.errors import MechanismMissingError
 from labconsole.security.token.module import load_module
 from labconsole.security.token.opening import Token, find_token, open_token
-from labconsole.security.token.probes import choose_mechanism, probe_wrapping, threads_safe
+from labconsole.security.token.probes import probe_wrapping, threads_safe
 from labconsole.security.token.terms import KeyKind, WrapBehaviour, WrapMechanism, WrapProbe
 
 KEY_WRAP, KEY_WRAP_PAD, KEY_WRAP_KWP = WrapMechanism
@@ -107,6 +108,7 @@ UNLOCKED = """
 import sys
 from labconsole.security.secrets import Secret
 from labconsole.security.token import module
+from labconsole.security.token.choice import choose_mechanism
 from labconsole.security.token.configuration import TokenConfiguration
 from labconsole.security.token.opening import open_token
 from labconsole.security.token.probes import threads_safe

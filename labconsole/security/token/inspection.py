@@ -1,0 +1,82 @@
+"""What a token is and can do, asked in a process of its own: a module that crashes does not take the console along."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from labconsole.security.secrets import Secret
+from labconsole.security.token import module_process
+from labconsole.security.token.configuration import TokenConfiguration
+from labconsole.security.token.errors import TokenError
+from labconsole.security.token.terms import TokenIdentity, WrapProbe
+
+_PROGRAM = "labconsole.security.token.inspecting"
+_TIMEOUT_S = 30.0
+
+
+@dataclass(frozen=True)
+class Overview:
+    """What a module and its token tell anybody, without a PIN.
+
+    `slots` are the labels of the tokens in all slots, empty where a token has none; `mechanisms` their names, numbers
+    in hex where they are the maker's own. `free_memory` is in bytes, None where the token does not tell;
+    `pin_warning` says that tries of the PIN were lost, and is None while all is well.
+    """
+
+    identity: TokenIdentity
+    slots: tuple[str, ...]
+    mechanisms: tuple[str, ...]
+    free_memory: int | None
+    pin_warning: str | None
+    start_s: float
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What was tried in the token, logged in; `threads_safe` is None where it could not be tried."""
+
+    wrapping: tuple[WrapProbe, ...]
+    threads_safe: bool | None
+    login_s: float
+    probes_s: float
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """A report on the token called `name`. What could not be seen is None, and `problem` says why; else it is empty."""
+
+    name: str
+    overview: Overview | None = None
+    findings: Findings | None = None
+    problem: str = ""
+
+
+def inspect_token(
+    name: str, configuration: TokenConfiguration, secret: Secret | None, timeout_s: float = _TIMEOUT_S
+) -> Inspection:
+    """Look at the token called `name`, then log in with `secret`, once, and probe it; without one it is only looked at.
+
+    Two processes do that one after the other, each with `timeout_s`: what the first has seen stays when the second
+    crashes or hangs. Takes a second on SoftHSM2. Nothing is raised for a module or token that fails.
+    """
+    overview = None
+    try:
+        overview = TypeAdapter(Overview).validate_python(_ask(name, configuration, None, timeout_s))
+        if secret is None:
+            return Inspection(name, overview, problem=f"Without its PIN nothing can be tried in the token {name}.")
+        findings = TypeAdapter(Findings).validate_python(_ask(name, configuration, secret, timeout_s))
+    except TokenError as error:
+        return Inspection(name, overview, problem=str(error))
+    return Inspection(name, overview, findings)
+
+
+def _ask(name: str, configuration: TokenConfiguration, secret: Secret | None, timeout_s: float) -> dict[str, Any]:
+    question = {
+        "name": name,
+        "configuration": configuration.model_dump(mode="json"),
+        "pin": None if secret is None else secret.reveal(),
+    }
+    return module_process.ask(_PROGRAM, question, timeout_s, f"The PKCS#11 module {configuration.module}")
