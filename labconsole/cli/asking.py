@@ -16,21 +16,33 @@ def ask_secrets(campaign: NewCampaign, plugins: Plugins) -> dict[str, Secret]:
 
     Raises TrialError as `needed_secrets`, and KeyboardInterrupt.
     """
-    if sys.stdin is None or not sys.stdin.isatty():
+    if not has_terminal():
         return {}
     asked = missing_secrets(needed_secrets(campaign.scenarios, plugins))
-    entered = {request.key: _enter(f"Passphrase for {request.purpose}: ") for request in asked}
+    entered = {request.key: enter(f"Passphrase for {request.purpose}: ") for request in asked}
     return {key: Secret(text) for key, text in entered.items() if text}
 
 
 def prompt(purpose: str) -> Secret | None:
     """`labconsole.security.secrets.Prompt` on the terminal; nothing without one. Raises KeyboardInterrupt."""
-    text = _enter(f"Passphrase for {purpose}: ") if sys.stdin is not None and sys.stdin.isatty() else ""
+    text = enter(f"Passphrase for {purpose}: ") if has_terminal() else ""
     return Secret(text) if text else None
 
 
-def _enter(question: str) -> str:
+def has_terminal() -> bool:
+    """Whether somebody can be asked."""
+    return sys.stdin is not None and sys.stdin.isatty()
+
+
+def enter(question: str) -> str:
+    """What the operator types, unseen; nothing at the end of input. Raises KeyboardInterrupt."""
     try:
         return getpass(question)
     except EOFError:
         return ""
+
+
+def enter_openly(question: str) -> str:
+    """What the operator types, shown as it is typed; nothing at the end of input. Raises KeyboardInterrupt."""
+    print(question, end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().rstrip("\n")

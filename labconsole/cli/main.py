@@ -122,6 +122,8 @@ def _parser() -> argparse.ArgumentParser:
     restore = commands.add_parser("restore", parents=[database], help="make a new database of the newest backup")
     restore.set_defaults(command="labconsole.cli.backups:restore")
 
+    _add_hsm(commands.add_parser("hsm", help="tokens (HSM): list, add and remove them, see what they can do"))
+
     doctor = commands.add_parser("doctor", help="check this machine, and say what is missing for what")
     doctor.set_defaults(command="labconsole.cli.lists:doctor")
     return parser
@@ -168,6 +170,36 @@ def _add_report(report: argparse.ArgumentParser) -> None:
     )
     report.add_argument("--passphrase-file", type=Path, metavar="FILE", help="file with the key's passphrase (0600)")
     report.add_argument("--keyring-entry", metavar="NAME", help="entry of the OS keyring with the key's passphrase")
+
+
+def _add_hsm(hsm: argparse.ArgumentParser) -> None:
+    """No PIN is ever an argument: others of this machine see those."""
+    commands = hsm.add_subparsers(required=True, metavar="COMMAND")
+    named = argparse.ArgumentParser(add_help=False)
+    named.add_argument("name", metavar="NAME", help="name of the token")
+
+    doctor = commands.add_parser("doctor", help="look at a token and try it")
+    doctor.add_argument("name", nargs="?", default="lab", metavar="NAME", help="name of the token (default: lab)")
+    doctor.set_defaults(command="labconsole.cli.hsm:doctor")
+
+    tokens = commands.add_parser("tokens", help="list the tokens")
+    tokens.set_defaults(command="labconsole.cli.hsm:tokens")
+
+    add = commands.add_parser("add", parents=[named], help="add a token, or replace what was said of it")
+    add.add_argument("--module", type=Path, required=True, metavar="FILE", help="the PKCS#11 library of its maker")
+    add.add_argument("--label", required=True, metavar="TEXT", help="label of the token")
+    add.add_argument("--serial", default="", metavar="TEXT", help="its serial number, if another has the same label")
+    add.add_argument("--parameters", default="", metavar="TEXT", help="for NSS: its configdir='sql:...' string")
+    pin = add.add_mutually_exclusive_group()
+    pin.add_argument("--keyring-entry", metavar="NAME", help="entry of the OS keyring with its PIN")
+    pin.add_argument("--passphrase-file", type=Path, metavar="FILE", help="file with its PIN (0600)")
+    add.set_defaults(command="labconsole.cli.hsm:add")
+
+    remove = commands.add_parser("remove", parents=[named], help="forget a token; nothing in it changes")
+    remove.set_defaults(command="labconsole.cli.hsm:remove")
+
+    init = commands.add_parser("init", parents=[named], help="make a token anew: every key in it is destroyed")
+    init.set_defaults(command="labconsole.cli.hsm:init")
 
 
 if __name__ == "__main__":
