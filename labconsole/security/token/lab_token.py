@@ -73,8 +73,8 @@ def initialise_token(
     """Make the token called `name` anew: all keys in it are gone. `pin` is its new user PIN.
 
     Raises:
-        WrongPinError: the security officer's PIN is wrong; it was tried once.
-        TokenError: `typed_label` is not the token's label, the token is missing, in use, or refuses.
+        TokenError: `typed_label` is not the token's label, the token is missing or in use, or it refuses: the security
+            officer's PIN is wrong (it is tried once), the new PIN too short.
     """
     if typed_label != configuration.label:
         raise TokenError(
@@ -96,21 +96,21 @@ def _initialise(name: str, configuration: TokenConfiguration, new: bool, so_pin:
 
 
 def _made(home: Path | None) -> Path:
-    """The lab token's directory, made if it is not there."""
-    parent = locations.tokens_dir(home)
-    directory = parent / LAB
+    """The lab token's directory, made if it is not there; its configuration file names where it is now."""
     try:
+        parent = locations.tokens_dir(home)
         with FileLock(parent / ".lock", timeout=_LOCK_TIMEOUT_S, mode=0o600):
+            directory = parent / LAB
             if not directory.is_dir():
                 _make(directory)
             softhsm.write_configuration(directory)
+            return directory
     except Timeout as error:
         raise TokenError(
             f"Another process has been making the lab token in {parent} for {_LOCK_TIMEOUT_S:.0f} s: end it."
         ) from error
     except OSError as error:
-        raise TokenError(f"The lab token cannot be made in {parent}: {error.strerror or error}.") from error
-    return directory
+        raise TokenError(f"The lab token cannot be made: {error}.") from error
 
 
 def _make(directory: Path) -> None:
