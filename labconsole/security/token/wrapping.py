@@ -22,7 +22,7 @@ from pkcs11.types import UnwrapMixin, WrapMixin
 
 from labconsole.security.token.errors import TamperedKeyError, TokenError
 from labconsole.security.token.explaining import explained
-from labconsole.security.token.key_pairs import KeyPair, SigningKey, key_type
+from labconsole.security.token.key_pairs import KeyPair, SigningKey, key_type, signing_key
 from labconsole.security.token.terms import KeyKind, WrapMechanism
 
 _NOT_THIS_KEY = (
@@ -84,7 +84,7 @@ class Wrapper:
             TokenError: the token is full or gone.
         """
         with explained("unwrap a private key", self._token), self._recognised(kind):
-            key = self.key.unwrap_key(
+            unwrapped = self.key.unwrap_key(
                 ObjectClass.PRIVATE_KEY,
                 key_type(kind),
                 wrapped,
@@ -92,7 +92,7 @@ class Wrapper:
                 capabilities=MechanismFlag.SIGN,
                 template=_UNWRAPPED,
             )
-        return cast(SigningKey, key)
+        return signing_key(unwrapped, kind)
 
     def in_session(self, session: Session) -> Wrapper:
         """The same key through another session, for another thread. Raises TokenError as `find_wrapper`."""

@@ -11,7 +11,7 @@ import pytest
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, padding
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
-from pkcs11 import Attribute, AttributeReadOnly, AttributeSensitive, Session
+from pkcs11 import Attribute, AttributeReadOnly, AttributeSensitive, KeyType, Session
 
 from labconsole.security.secrets import Secret
 from labconsole.security.token.configuration import TokenConfiguration
@@ -138,6 +138,14 @@ def test_an_unwrapped_key_only_signs_and_is_not_stored(pair_of: PairOf, wrapper:
     unwrapped = wrapper.unwrap(wrapper.wrap(pair_of(KeyKind.P_256)), KeyKind.P_256)
     uses = {Attribute.SIGN: True, Attribute.DECRYPT: False, Attribute.UNWRAP: False, Attribute.TOKEN: False}
     assert unwrapped.get_attributes(list(uses)) == uses
+
+
+def test_a_fresh_key_is_not_asked_for_its_type(session: Session, wrapper: Wrapper) -> None:
+    pair = generate(session, KeyKind.P_256, extractable=True)
+    unwrapped = wrapper.unwrap(wrapper.wrap(pair), KeyKind.P_256)
+    unwrapped.destroy()
+    pair.destroy()
+    assert unwrapped.key_type is pair.private_handle.key_type is KeyType.EC
 
 
 def test_a_key_that_is_not_extractable_is_not_wrapped(session: Session, wrapper: Wrapper) -> None:
