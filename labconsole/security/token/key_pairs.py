@@ -41,7 +41,7 @@ class KeyPair:
 
 
 def generate(session: Session, kind: KeyKind, *, extractable: bool, label: str = "", stored: bool = False) -> KeyPair:
-    """Make a key pair for signatures (PKCS#11 v2.40, 5.13: C_GenerateKeyPair).
+    """Make a key pair for signatures (PKCS#11 v2.40: C_GenerateKeyPair).
 
     Args:
         session: Read-write session of a token that somebody is logged in to.

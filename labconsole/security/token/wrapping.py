@@ -62,7 +62,7 @@ class Wrapper:
     mechanism: WrapMechanism
 
     def wrap(self, pair: KeyPair) -> bytes:
-        """The private key, encrypted (PKCS#11 v2.40, 5.13: C_WrapKey).
+        """The private key, encrypted (PKCS#11 v2.40: C_WrapKey).
 
         In it is a PKCS #8 PrivateKeyInfo, padded as the mechanism does: 80 bytes for P-256, 1232 for RSA-2048.
 
