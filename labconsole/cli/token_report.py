@@ -51,7 +51,8 @@ def _checks(inspection: Inspection) -> list[Check]:
     if findings is not None:
         return [*seen, *_tried(findings)]
     warning = overview.pin_warning if overview is not None else None
-    return [*seen, Check("PIN", False, warning or "nothing was tried with it", "all keys", "as said below")]
+    found = "not done" if warning is None else f"not done; before, the token said: {warning}"
+    return [*seen, Check("login, probes", False, found, "all keys", "as said below")]
 
 
 def _seen(overview: Overview) -> list[Check]:
@@ -59,7 +60,7 @@ def _seen(overview: Overview) -> list[Check]:
     module = f"{identity.module}, version {identity.library_version} (PKCS#11 {identity.cryptoki_version})"
     token = f"{identity.label}, serial number {identity.serial} ({identity.manufacturer}, {identity.model})"
     labels = [label or "(none)" for label in overview.slots]
-    free = "the token does not tell" if overview.free_memory is None else f"{overview.free_memory / 1000:.0f} kB"
+    free = "the token does not tell" if overview.free_memory is None else f"{overview.free_memory:,} B"
     room = overview.free_memory != 0
     return [
         Check("module", True, f"{module}, started in {1000 * overview.start_s:.0f} ms", "everything", ""),

@@ -7,7 +7,7 @@ import time
 from typing import Any
 
 import pkcs11
-from pkcs11 import Mechanism, TokenFlag
+from pkcs11 import Mechanism
 from pydantic import TypeAdapter
 
 from labconsole.security.secrets import Secret
@@ -53,10 +53,9 @@ def probe(name: str, configuration: TokenConfiguration, pin: Secret) -> Findings
 def _label(slot: pkcs11.Slot) -> str:
     """The label of the token in `slot`; empty where there is none, or one that was never initialised."""
     try:
-        token = slot.get_token()
+        return slot.get_token().label
     except pkcs11.TokenNotPresent:
         return ""
-    return token.label if TokenFlag.TOKEN_INITIALIZED in token.flags else ""
 
 
 def _name(mechanism: int) -> str:

@@ -55,7 +55,7 @@ class WrapBehaviour(StrEnum):
     RFC3394_PKCS7 = "RFC 3394 after PKCS #7 padding"
     RFC5649 = "RFC 5649"
     RFC5649_ZERO_PADDED = "RFC 5649 after padding with zeros to 8 bytes"
-    UNKNOWN = "none of the standards'"
+    UNKNOWN = "unknown"
     ABSENT = "not offered"
     NOT_TESTABLE = "not testable: the module takes no known key"
 

@@ -1,0 +1,206 @@
+"""`labconsole hsm`: as an operator uses it, with one sentence for each mistake and no PIN where others see it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+import pytest
+
+from labconsole.cli.main import main
+from labconsole.security.secrets import Secret
+from labconsole.security.token.configuration import TokenConfiguration
+from labconsole.security.token.key_pairs import generate
+from labconsole.security.token.lab_token import lab_token, make_softhsm_token
+from labconsole.security.token.named_tokens import load_configurations, save_configuration
+from labconsole.security.token.opening import open_token
+from labconsole.security.token.softhsm import library
+from labconsole.security.token.terms import KeyKind
+from tests.helpers.terminal import Terminal
+from tests.labconsole.cli.conftest import CommandLine
+
+PIN, NEW_PIN, SO_PIN = "1234-user", "4321-user", "5678-officer"
+
+terminal_only = pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo terminal")
+
+
+class Done(NamedTuple):
+    """How a command ended."""
+
+    code: int
+    out: str
+    err: str
+
+
+class Hsm(Protocol):
+    def __call__(self, *arguments: str) -> Done: ...
+
+
+@pytest.fixture
+def hsm(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Hsm:
+    """Runs `labconsole hsm ...` in this process, which loads no module; nobody is there to be asked."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments: str) -> Done:
+        return Done(main(["hsm", *arguments]), *capsys.readouterr())
+
+    return run
+
+
+@pytest.fixture
+def office(tmp_path: Path) -> TokenConfiguration:
+    """A token of SoftHSM2 called office, labelled `partition-1`; the operator alone knows its PIN."""
+    made = make_softhsm_token(tmp_path / "office", "partition-1", Secret(PIN), Secret(SO_PIN))
+    save_configuration("office", made)
+    return made
+
+
+def test_the_lab_token_is_made_and_has_all_that_is_needed(labconsole: CommandLine) -> None:
+    done = labconsole("hsm", "doctor")
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = done.stdout.splitlines()
+    assert lines[0].split() == ["What", "Found", "Needed", "for", "To", "do"]
+    assert [line.split()[0] for line in lines[1:10]] == ["ok"] * 9
+    assert "free space   the token does not tell" in done.stdout
+    assert "RSA keys     wrapped with AES_KEY_WRAP_PAD (0x210A), sign again" in done.stdout
+    assert "\nMechanisms (" in done.stdout
+    [padding] = [line for line in lines if line.startswith("AES_KEY_WRAP_PAD (0x210A)")]
+    assert "RFC 5649 after padding with zeros to 8 bytes" in padding and padding.split()[-2:] == ["refused"] * 2
+    assert lab_token().pin.resolve("the test").reveal() not in done.stdout
+
+
+def test_without_its_pin_a_token_is_looked_at_and_the_rest_is_said(hsm: Hsm, office: TokenConfiguration) -> None:
+    done = hsm("doctor", "office")
+    assert done.code == 1
+    assert "partition-1, serial number " in done.out and "missing  login, probes  not done" in done.out
+    assert "AES_KEY_WRAP_PAD (0x210A)" not in done.out
+    assert done.err == (
+        "labconsole: Without its PIN nothing can be tried in the token office. "
+        "There is no passphrase for token partition-1: name a passphrase file that only you can read.\n"
+    )
+
+
+@terminal_only
+@pytest.mark.parametrize(("pin", "code"), [("wrong-pin", 1), (PIN, 0)])
+def test_the_pin_is_asked_for_on_a_terminal(
+    labconsole: CommandLine, office: TokenConfiguration, pin: str, code: int
+) -> None:
+    terminal = Terminal(labconsole.command("hsm", "doctor", "office"), labconsole.environment)
+    terminal.answer("Passphrase for token partition-1: ", pin)
+    returned, out = terminal.finish()
+    shown = terminal.shown.decode() + out.decode()
+    assert returned == code and pin not in shown
+    assert ("refuses the PIN: it is wrong, and was tried once" in shown) == bool(code)
+
+
+@terminal_only
+@pytest.mark.parametrize(
+    ("typed", "code", "valid", "keys"), [("partition1", 1, PIN, 2), ("partition-1", 0, NEW_PIN, 0)]
+)
+def test_init_destroys_the_keys_once_the_label_was_typed(
+    labconsole: CommandLine, office: TokenConfiguration, typed: str, code: int, valid: str, keys: int
+) -> None:
+    with open_token("office", office, Secret(PIN)) as token:
+        generate(token.session(), KeyKind.P_256, extractable=False, label="ca", stored=True)
+    terminal = Terminal(labconsole.command("hsm", "init", "office"), labconsole.environment)
+    terminal.answer("PIN of the security officer of office: ", SO_PIN)
+    terminal.answer("New PIN of office: ", NEW_PIN)
+    terminal.answer("The new PIN once more: ", NEW_PIN)
+    terminal.answer("Label: ", typed)
+    returned, out = terminal.finish()
+    shown = terminal.shown.decode() + out.decode()
+    assert returned == code and SO_PIN not in shown and NEW_PIN not in shown
+    assert ("to destroy every key in it, type its label partition-1" in shown) == bool(code)
+    with open_token("office", office, Secret(valid)) as token:
+        assert len(list(token.session().get_objects())) == keys
+
+
+@terminal_only
+def test_a_new_pin_typed_in_two_ways_changes_nothing(labconsole: CommandLine, office: TokenConfiguration) -> None:
+    terminal = Terminal(labconsole.command("hsm", "init", "office"), labconsole.environment)
+    terminal.answer("PIN of the security officer of office: ", SO_PIN)
+    terminal.answer("New PIN of office: ", NEW_PIN)
+    terminal.answer("The new PIN once more: ", "4321-uesr")
+    assert terminal.finish()[0] == 1
+    assert b"was not initialised: the new PIN was typed in two ways." in terminal.shown
+    open_token("office", office, Secret(PIN)).close()
+
+
+@terminal_only
+def test_the_lab_token_keeps_its_pins_when_it_is_made_anew(labconsole: CommandLine) -> None:
+    with open_token("lab", lab_token()) as token:
+        generate(token.session(), KeyKind.P_256, extractable=False, label="ca", stored=True)
+    terminal = Terminal(labconsole.command("hsm", "init", "lab"), labconsole.environment)
+    terminal.answer("Label: ", "labconsole")
+    assert terminal.finish() == (0, b"The token lab is empty now.\n")
+    with open_token("lab", lab_token()) as token:
+        assert list(token.session().get_objects()) == []
+
+
+def test_a_token_is_added_listed_replaced_and_removed(hsm: Hsm, tmp_path: Path) -> None:
+    assert _names(hsm) == ["lab"]
+    added = ("add", "office", "--module", "lib.so", "--label", "partition-1")
+    assert hsm(*added, "--keyring-entry", "token office").code == 0
+    assert _names(hsm) == ["lab", "office"]
+    assert "in the OS keyring as labconsole/token office" in hsm("tokens").out
+    assert load_configurations()["office"].module == tmp_path / "lib.so", "a path counts from here, for good"
+    assert hsm(*added, "--passphrase-file", "pin", "--serial", "00f0").code == 0
+    now = load_configurations()["office"]
+    assert (now.pin.keyring_entry, now.pin.passphrase_file, now.serial) == (None, tmp_path / "pin", "00f0")
+    assert hsm("remove", "office").code == 0
+    assert _names(hsm) == ["lab"]
+
+
+def _names(hsm: Hsm) -> list[str]:
+    return [line.split()[0] for line in hsm("tokens").out.splitlines()[1:]]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["doctor", "offfice"], "labconsole: No token is called offfice; did you mean office?"),
+        (["remove", "offfice"], "labconsole: No token is called offfice; did you mean office?"),
+        (["remove", "lab"], "labconsole: The token lab is the console's own"),
+        (["add", "lab", "--module", "x", "--label", "x"], "labconsole: The token lab was not added: "),
+        (["add", "a", "--module", "x", "--label", "x" * 33], "labconsole: The token a was not added: label: "),
+        (["init", "office"], "labconsole: To initialise the token office, its label and PINs are asked for: do it on"),
+    ],
+)
+def test_a_mistake_is_one_sentence(hsm: Hsm, arguments: list[str], sentence: str) -> None:
+    hsm("add", "office", "--module", "lib.so", "--label", "partition-1")
+    done = hsm(*arguments)
+    assert (done.code, done.out) == (1, "")
+    assert done.err.startswith(sentence) and done.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("module", "sentence"),
+    [
+        ("nowhere.so", "There is no PKCS#11 module "),
+        ("text.so", " cannot be loaded "),
+        ("other.so", " is for another kind of machine: install the module for "),
+    ],
+)
+@pytest.mark.skipif(sys.platform != "linux", reason="makes an ELF file for another machine")
+def test_a_module_that_cannot_be_loaded_is_one_sentence(hsm: Hsm, tmp_path: Path, module: str, sentence: str) -> None:
+    (tmp_path / "text.so").write_text("This is no library, and long enough to be looked at." * 10, encoding="utf-8")
+    softhsm = library()
+    assert softhsm is not None
+    foreign = bytearray(softhsm.read_bytes())
+    foreign[18] = 0xB7 if foreign[18] != 0xB7 else 0x3E  # e_machine: AArch64, or else x86-64
+    (tmp_path / "other.so").write_bytes(foreign)
+    hsm("add", "office", "--module", module, "--label", "x", "--passphrase-file", "pin")
+    done = hsm("doctor", "office")
+    assert (done.code, done.out) == (1, "")
+    assert sentence in done.err and done.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("option", ["--pin", "--so-pin", "--user-pin"])
+@pytest.mark.parametrize("command", [["doctor", "lab"], ["init", "lab"], ["add", "a", "--module", "x", "--label", "x"]])
+def test_no_command_takes_a_pin_as_an_argument(
+    hsm: Hsm, capsys: pytest.CaptureFixture[str], command: list[str], option: str
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        hsm(*command, option, "1234")
+    assert ended.value.code == 2 and f"unrecognized arguments: {option} 1234" in capsys.readouterr().err
