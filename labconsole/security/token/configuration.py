@@ -12,7 +12,7 @@ from labconsole.security.secrets import SecretRequest, SecretSource
 LAB = "lab"
 """Name of the console's own token; needs no entry."""
 
-LONGEST_LABEL = 32
+_LONGEST_LABEL = 32
 """Bytes in UTF-8: CK_TOKEN_INFO pads a label with blanks to this length (PKCS#11 v2.40, section 3.2)."""
 
 _SECRET_ENDINGS = ("PIN", "PASSWORD", "PASSPHRASE", "SECRET")
@@ -24,12 +24,11 @@ def _absolute(path: Path) -> Path:
     return path
 
 
-def token_label(text: str) -> str:
-    """`text`, fit to be a token's label. Raises ValueError."""
+def _fit_for_a_token(text: str) -> str:
     if not text or text != text.strip():
         raise ValueError("a label has a character at least, and no blank at its ends")
-    if len(text.encode()) > LONGEST_LABEL:
-        raise ValueError(f"a label has {LONGEST_LABEL} bytes in UTF-8 at most (this one has {len(text.encode())})")
+    if len(text.encode()) > _LONGEST_LABEL:
+        raise ValueError(f"a label has {_LONGEST_LABEL} bytes in UTF-8 at most (this one has {len(text.encode())})")
     return text
 
 
@@ -54,7 +53,7 @@ class TokenConfiguration(BaseModel):
     module: Annotated[Path, AfterValidator(_absolute)] = Field(
         title="Module", description="The PKCS#11 library of the token's maker."
     )
-    label: Annotated[str, AfterValidator(token_label)] = Field(
+    label: Annotated[str, AfterValidator(_fit_for_a_token)] = Field(
         title="Label", description="Label of the token, as it was given when the token was initialised."
     )
     pin: Annotated[SecretSource, BeforeValidator(_no_pin)] = Field(

@@ -23,7 +23,7 @@ from labconsole.security.token.errors import TokenError
 from labconsole.trial import TrialError
 
 _LABEL = "labconsole"
-_PROGRAM = "labconsole.security.token.softhsm_token"
+_PROGRAM = "labconsole.security.token.initialising"
 _SOURCES_FILE = "secret-source.json"
 _LOCK_TIMEOUT_S = 60.0
 _INITIALISING_TIMEOUT_S = 30.0

@@ -3,6 +3,7 @@
 import json
 import os
 import pickle
+import stat
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from labconsole.security import os_keyring
-from labconsole.security.secrets import Secret, SecretSource
+from labconsole.security.secrets import Secret, SecretSource, keep_secret
 from labconsole.trial import TrialError
 
 UseKeyring = Callable[[str], Path]
@@ -64,6 +65,23 @@ def test_a_secret_does_not_show_itself() -> None:
     assert canary not in f"{secret} {secret!r} {[secret]} {vars(type(secret))}"
     with pytest.raises(TypeError, match="does not leave its process"):
         pickle.dumps(secret)
+
+
+def test_a_kept_secret_is_found_wherever_its_directory_was_moved_to(tmp_path: Path) -> None:
+    made, moved = tmp_path / "made", tmp_path / "moved"
+    made.mkdir()
+    source = keep_secret(made, "pin", Secret("größe 大"), "entry")
+    made.rename(moved)
+    assert source.beside(moved).resolve("state-a").reveal() == "größe 大"
+    assert os.name != "posix" or stat.S_IMODE((moved / "pin").stat().st_mode) == 0o600
+
+
+def test_a_secret_is_kept_in_the_keyring_if_there_is_one(tmp_path: Path, use_keyring: UseKeyring) -> None:
+    use_keyring("FileKeyring")
+    source = keep_secret(tmp_path, "pin", Secret("kept"), "entry")
+    assert source == source.beside(tmp_path) == SecretSource(keyring_entry="entry")
+    assert source.resolve("state-a").reveal() == "kept"
+    assert not (tmp_path / "pin").exists()
 
 
 def test_keyring_keeps_what_is_stored(use_keyring: UseKeyring) -> None:

@@ -30,12 +30,6 @@ def configuration(tmp_path_factory: pytest.TempPathFactory) -> TokenConfiguratio
     return make_softhsm_token(tmp_path_factory.mktemp("softhsm"), LABEL, PIN, SO_PIN)
 
 
-@pytest.fixture(scope="module")
-def token_home(configuration: TokenConfiguration) -> Path:
-    """The token directory behind `configuration`."""
-    return Path(configuration.environment["SOFTHSM2_CONF"]).parent
-
-
 @pytest.fixture(scope="session")
 def pin() -> Secret:
     """The user's PIN of every token here."""

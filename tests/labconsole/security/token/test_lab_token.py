@@ -31,7 +31,7 @@ MAKE = (
     "import sys, pathlib; from labconsole.security.token.lab_token import lab_token;"
     "print(lab_token(pathlib.Path(sys.argv[1])).model_dump_json())"
 )
-CHILD = "labconsole.security.token.softhsm_token"
+CHILD = "labconsole.security.token.initialising"
 
 UseKeyring = Callable[[str], Path]
 

@@ -1,0 +1,55 @@
+"""The process that initialises a token: named by `-m` only, since it loads the token's module; see `lab_token`."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import pkcs11
+from pkcs11 import TokenFlag
+
+from labconsole.security.secrets import Secret
+from labconsole.security.token.configuration import TokenConfiguration
+from labconsole.security.token.errors import TokenError
+from labconsole.security.token.explaining import explained
+from labconsole.security.token.module import Module, load_module
+from labconsole.security.token.module_process import answer
+from labconsole.security.token.opening import find_token
+
+
+def initialise(name: str, configuration: TokenConfiguration, new: bool, so_pin: Secret, pin: Secret) -> None:
+    """Give a token its label, SO PIN and user PIN: the first empty slot if it is to be `new`, else the one labelled so.
+
+    Raises:
+        TokenError: no such token, no empty slot, or the token refuses.
+    """
+    module = load_module(configuration)
+    try:
+        slot = _empty_slot(module, name) if new else find_token(module, name, configuration).slot
+        with explained("be initialised", name):
+            module.init_token(slot.slot_id, so_pin.reveal(), configuration.label)
+            # It may be found in another slot now, and its old object does not know its new state.
+            token = slot.get_token()
+            with token.open(rw=True, so_pin=so_pin.reveal()) as session:
+                session.init_pin(pin.reveal())
+    finally:
+        module.finalize()
+
+
+def _empty_slot(module: Module, name: str) -> pkcs11.Slot:
+    with explained("be made", name):
+        for token in module.get_tokens():
+            if TokenFlag.TOKEN_INITIALIZED not in token.flags:
+                return token.slot
+    raise TokenError(f"{module.so} has no empty slot for another token: initialise one that is there.")
+
+
+def _respond(question: dict[str, Any]) -> dict[str, Any]:
+    configuration = TokenConfiguration.model_validate(question["configuration"])
+    so_pin, pin = Secret(question["so_pin"]), Secret(question["pin"])
+    initialise(question["name"], configuration, question["new"], so_pin, pin)
+    return {}
+
+
+if __name__ == "__main__":
+    sys.exit(answer(_respond))
