@@ -58,8 +58,8 @@ def explained(doing: str, token: str) -> Iterator[None]:
     except (pkcs11.PKCS11Error, ReturnValueError) as error:
         known = _SENTENCES.get(_kind(error))
         if known is None:
-            what = str(error) if isinstance(error, ReturnValueError) else type(error).__name__
-            raise TokenError(f"The token {token} cannot {doing} ({what}): see `labconsole hsm doctor`.") from error
+            told = str(error) or type(error).__name__
+            raise TokenError(f"The token {token} cannot {doing} ({told}): ask its maker what that means.") from error
         raised, sentence = known
         raise raised(f"The token {token} cannot {doing}: it {sentence}.") from error
 

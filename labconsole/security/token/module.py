@@ -80,7 +80,7 @@ class ReturnValueError(Exception):
     """A function of the module that python-pkcs11 does not call has failed; `code` is its CK_RV."""
 
     def __init__(self, function: str, code: int) -> None:
-        super().__init__(f"{function}: 0x{code:X}")
+        super().__init__(f"{function} gave CK_RV 0x{code:X}")
         self.code = code
 
 

@@ -164,6 +164,8 @@ def pin_warning(token: pkcs11.Token) -> str | None:
 
 
 def _log_in(name: str, token: pkcs11.Token, pin: Secret) -> pkcs11.Session:
+    if TokenFlag.USER_PIN_INITIALIZED not in token.flags:
+        raise TokenError(f"The token {name} has no PIN yet: initialise it (labconsole hsm init {name}).")
     try:
         with explained("be opened", name):
             return token.open(rw=True, user_pin=pin.reveal())

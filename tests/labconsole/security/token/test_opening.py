@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -184,8 +185,16 @@ def test_a_token_whose_pin_was_never_set(pin: Secret, so_pin: Secret, tmp_path: 
     module = load_module(configuration)
     module.init_token(module.get_slots()[0].slot_id, so_pin.reveal(), "fresh")
     module.finalize()
-    with pytest.raises(TokenError, match=r"it has no PIN yet: initialise it \(labconsole hsm init\)\.$"):
+    with pytest.raises(
+        TokenError, match=r"The token fresh has no PIN yet: initialise it \(labconsole hsm init fresh\)\.$"
+    ):
         open_token("fresh", configuration, pin)
+
+
+def test_nss_without_a_pin_says_so(nss_configuration: TokenConfiguration, pin: Secret, tmp_path: Path) -> None:
+    parameters = re.sub("sql:[^']*", f"sql:{tmp_path}", nss_configuration.parameters)
+    with pytest.raises(TokenError, match="The token nss has no PIN yet: initialise it"):
+        open_token("nss", nss_configuration.model_copy(update={"parameters": parameters}), pin)
 
 
 def test_nss_is_opened_the_same_way(nss: Token) -> None:
