@@ -59,10 +59,10 @@ def test_a_fault_in_the_child_is_told_with_its_last_words() -> None:
 
 
 def test_a_module_that_hangs_is_ended_in_time() -> None:
-    began = time.monotonic()
+    began, before = time.monotonic(), psutil.Process().children()
     assert refusal("hang", 1.0).startswith("The module m.so did not answer within 1 s: ")
     assert time.monotonic() - began < 5.0
-    assert psutil.Process().children() == []
+    assert psutil.Process().children() == before
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a child with its parent")
