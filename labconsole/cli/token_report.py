@@ -22,7 +22,7 @@ _ANOTHER = "use another token"
 
 def all_needed_is_there(inspection: Inspection) -> bool:
     """Whether the token can serve as a key pool: it was tried, and nothing that is needed is missing."""
-    return inspection.problem == "" and all(check.ok for check in _checks(inspection) if check.name not in _OPTIONAL)
+    return all(check.ok for check in _checks(inspection) if check.name not in _OPTIONAL)
 
 
 def print_report(inspection: Inspection, console: Console) -> None:

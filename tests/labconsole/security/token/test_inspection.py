@@ -131,6 +131,6 @@ def _waiting_for(hanging: TokenConfiguration, parent: psutil.Process | None = No
     while time.monotonic() < deadline:
         time.sleep(0.02)
         found = _inspecting(parent)
-        if found and any(mapped.path == str(hanging.module) for mapped in found[0].memory_maps()):
+        if found and any(mapped.path == str(hanging.module.resolve()) for mapped in found[0].memory_maps()):
             return found[0]
     raise AssertionError("no child came to wait in the module")
