@@ -7,16 +7,25 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import cast
 
-from cryptography.hazmat.primitives.keywrap import aes_key_wrap, aes_key_wrap_with_padding
+from cryptography.hazmat.primitives.keywrap import (
+    InvalidUnwrap,
+    aes_key_unwrap,
+    aes_key_wrap,
+    aes_key_wrap_with_padding,
+)
 from pkcs11 import Attribute, KeyType, Mechanism, ObjectClass, SecretKey, Session
 from pkcs11.exceptions import PKCS11Error
 
+from labconsole.security.token.key_pairs import SigningKey
 from labconsole.security.token.terms import WrapBehaviour, WrapMechanism
 from labconsole.security.token.wrapping import WrappingKey
 
 _KEY = bytes(range(32))
 _VALUES = (bytes.fromhex("00112233445566778899AABBCCDDEEFF000102030405060708090A0B0C0D0E0F"), bytes(range(20)))
 """Key and value of RFC 3394, 4.6; the second value is no multiple of 8 bytes, which shows how a module pads."""
+
+_DER_HEAD = 4
+"""Bytes before the contents of a sequence of 256 to 65,535 bytes: tag, length of the length, length (X.690, 8.1.3)."""
 
 
 def _zero_padded(value: bytes) -> bytes:
@@ -52,6 +61,17 @@ class KnownObjects:
             return WrapBehaviour.RFC3394
         forms = (behaviour for behaviour, form in _FORMS.items() if seen == tuple(map(form, _VALUES)))
         return next(forms, WrapBehaviour.UNKNOWN)
+
+    def needs_padding(self, rsa_key: SigningKey) -> bool:
+        """Whether the key's PKCS #8 form is no multiple of 8 bytes: of RSA-2048 keys one in four is, by chance.
+
+        A module that does not pad wraps such a key with CKM_AES_KEY_WRAP, and refuses the next one.
+        """
+        try:
+            plain = aes_key_unwrap(_KEY, self.key.wrap_key(rsa_key, mechanism=Mechanism.AES_KEY_WRAP))
+        except (PKCS11Error, InvalidUnwrap):
+            return True
+        return (_DER_HEAD + int.from_bytes(plain[2:_DER_HEAD], "big")) % 8 != 0
 
     def _wrapped(self, mechanism: WrapMechanism, value: SecretKey) -> bytes | None:
         try:

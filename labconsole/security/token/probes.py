@@ -26,6 +26,7 @@ from labconsole.security.token.wrapping import Wrapper, WrappingKey
 
 _KINDS = (KeyKind.RSA_2048, KeyKind.P_256)
 
+_MORE_KEYS = 10
 _THREADS = 8
 _KEYS_PER_THREAD = 10
 _SIGNATURES_PER_KEY = 5
@@ -34,8 +35,8 @@ _SIGNATURES_PER_KEY = 5
 def probe_wrapping(session: Session) -> tuple[WrapProbe, ...]:
     """Try every wrap mechanism: known values under a known key, then real keys there and back, and changed ones.
 
-    What it makes are session objects, all destroyed afterwards. Takes the time of one RSA-2048 key generation and
-    some 50 ms. In a session that nobody is logged in to nothing is testable.
+    What it makes are session objects, all destroyed afterwards. Takes the time of one RSA-2048 key generation or two,
+    and some 50 ms. In a session that nobody is logged in to nothing is testable.
 
     Raises:
         TokenError: the token is gone, or cannot destroy what was made in it.
@@ -45,7 +46,7 @@ def probe_wrapping(session: Session) -> tuple[WrapProbe, ...]:
         offered = {int(mechanism) for mechanism in token.slot.get_mechanisms()}
         known = import_known(session, made)
         key = _wrapping_key(session, made)
-        pairs = () if key is None else _pairs(session, made)
+        pairs = () if key is None else _pairs(session, known, made)
         return tuple(
             _probe(mechanism, known, key, pairs)
             if mechanism in offered
@@ -99,14 +100,25 @@ def _wrapping_key(session: Session, made: ExitStack) -> WrappingKey | None:
     return cast(WrappingKey, key)
 
 
-def _pairs(session: Session, made: ExitStack) -> tuple[KeyPair, ...]:
-    """A key pair of each kind that the token makes."""
+def _pairs(session: Session, known: KnownObjects | None, made: ExitStack) -> tuple[KeyPair, ...]:
+    """A key pair of each kind that the token makes; the RSA key is one that shows whether a module pads."""
     pairs = []
     for kind in _KINDS:
         with suppress(TokenError):
-            pairs.append(generate(session, kind, extractable=True))
-            made.callback(pairs[-1].destroy)
+            pair = _pair(session, kind, known)
+            made.callback(pair.destroy)
+            pairs.append(pair)
     return tuple(pairs)
+
+
+def _pair(session: Session, kind: KeyKind, known: KnownObjects | None) -> KeyPair:
+    pair = generate(session, kind, extractable=True)
+    for _ in range(_MORE_KEYS):
+        if known is None or kind is KeyKind.P_256 or known.needs_padding(pair.private_handle):
+            break
+        pair.destroy()
+        pair = generate(session, kind, extractable=True)
+    return pair
 
 
 def _probe(
