@@ -174,26 +174,19 @@ def test_a_mistake_is_one_sentence(hsm: Hsm, arguments: list[str], sentence: str
     assert done.err.startswith(sentence) and done.err.count("\n") == 1
 
 
-@pytest.mark.parametrize(
-    ("module", "sentence"),
-    [
-        ("nowhere.so", "There is no PKCS#11 module "),
-        ("text.so", " cannot be loaded "),
-        ("other.so", " is for another kind of machine: install the module for "),
-    ],
-)
 @pytest.mark.skipif(sys.platform != "linux", reason="makes an ELF file for another machine")
-def test_a_module_that_cannot_be_loaded_is_one_sentence(hsm: Hsm, tmp_path: Path, module: str, sentence: str) -> None:
-    (tmp_path / "text.so").write_text("This is no library, and long enough to be looked at." * 10, encoding="utf-8")
+def test_a_module_that_cannot_be_loaded_is_one_sentence(hsm: Hsm, tmp_path: Path) -> None:
+    """The others are in test_module.py: what a module's process says arrives as it is."""
     softhsm = library()
     assert softhsm is not None
     foreign = bytearray(softhsm.read_bytes())
     foreign[18] = 0xB7 if foreign[18] != 0xB7 else 0x3E  # e_machine: AArch64, or else x86-64
     (tmp_path / "other.so").write_bytes(foreign)
-    hsm("add", "office", "--module", module, "--label", "x", "--passphrase-file", "pin")
+    hsm("add", "office", "--module", "other.so", "--label", "x", "--passphrase-file", "pin")
     done = hsm("doctor", "office")
     assert (done.code, done.out) == (1, "")
-    assert sentence in done.err and done.err.count("\n") == 1
+    assert done.err.startswith(f"labconsole: {tmp_path / 'other.so'} is for another kind of machine: ")
+    assert done.err.count("\n") == 1
 
 
 @pytest.mark.parametrize("option", ["--pin", "--so-pin", "--user-pin"])

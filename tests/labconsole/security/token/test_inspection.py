@@ -83,10 +83,10 @@ def hanging(configuration: TokenConfiguration, tmp_path: Path) -> TokenConfigura
 @posix_only
 def test_a_module_that_hangs_is_ended(hanging: TokenConfiguration, pin: Secret) -> None:
     started = time.monotonic()
-    seen = inspect_token("test", hanging, pin, timeout_s=1.0)
+    seen = inspect_token("test", hanging, pin, timeout_s=0.5)
     assert time.monotonic() - started < 10
     assert seen.overview is None
-    assert seen.problem.startswith(f"The PKCS#11 module {hanging.module} did not answer within 1 s:")
+    assert seen.problem.startswith(f"The PKCS#11 module {hanging.module} did not answer within 0.5 s:")
     assert _inspecting() == [], "its process is gone"
 
 
