@@ -155,7 +155,7 @@ def _carry(wrapper: Wrapper, pair: KeyPair) -> _Carried:
         wrapped = wrapper.wrap(pair)
         back = replace(pair, private_handle=wrapper.unwrap(wrapped, pair.kind))
     except TokenError as error:
-        return _Carried(False, fault=type(error.__cause__).__name__)
+        return _Carried(False, fault=str(error.__cause__) or type(error.__cause__).__name__)
     try:
         return _Carried(
             signs=_signs(pair, back.private_handle),
