@@ -21,12 +21,13 @@ def initialise(name: str, configuration: TokenConfiguration, new: bool, so_pin: 
     """Give a token its label, SO PIN and user PIN: the first empty slot if it is to be `new`, else the one labelled so.
 
     Raises:
-        TokenError: no such token, no empty slot, or the token refuses.
+        TokenError: no such token, no empty slot, a user PIN of a wrong length, or the token refuses.
     """
     module = load_module(configuration)
     try:
         slot = _empty_slot(module, name) if new else find_token(module, name, configuration).slot
         with explained("be initialised", name):
+            _check_length(module, slot, name, pin)
             module.init_token(slot.slot_id, so_pin.reveal(), configuration.label)
             # It may be found in another slot now, and its old object does not know its new state.
             token = slot.get_token()
@@ -42,6 +43,16 @@ def _empty_slot(module: Module, name: str) -> pkcs11.Slot:
             if TokenFlag.TOKEN_INITIALIZED not in token.flags:
                 return token.slot
     raise TokenError(f"{module.so} has no empty slot for another token: initialise one that is there.")
+
+
+def _check_length(module: Module, slot: pkcs11.Slot, name: str, pin: Secret) -> None:
+    """Before anything is destroyed: C_InitToken takes the keys, and only C_InitPIN after it looks at the user PIN."""
+    shortest, longest = module.pin_lengths(slot.slot_id)
+    if not max(1, shortest) <= len(pin.reveal().encode()) <= longest:
+        raise TokenError(
+            f"The token {name} was not initialised: its PIN must have {max(1, shortest)} to {longest} bytes;"
+            " choose another one."
+        )
 
 
 def _respond(question: dict[str, Any]) -> dict[str, Any]:

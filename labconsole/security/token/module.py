@@ -49,7 +49,10 @@ class _TokenInfo(_Structure):
 
     _fields_ = [
         ("label_to_serial", ctypes.c_char * 96),
-        ("flags_to_public_memory", ctypes.c_ulong * 9),
+        ("flags_and_sessions", ctypes.c_ulong * 5),
+        ("longest_pin", ctypes.c_ulong),
+        ("shortest_pin", ctypes.c_ulong),
+        ("public_memory", ctypes.c_ulong * 2),
         ("total_private_memory", ctypes.c_ulong),
         ("free_private_memory", ctypes.c_ulong),
         ("versions", ctypes.c_ubyte * 4),
@@ -131,10 +134,18 @@ class Module(_pkcs11.lib):
 
     def free_private_memory(self, slot_id: int) -> int | None:
         """Free bytes for private objects, None where the token does not tell. Raises ReturnValueError."""
+        free: int = self._token_info(slot_id).free_private_memory
+        return None if free == _UNAVAILABLE else free
+
+    def pin_lengths(self, slot_id: int) -> tuple[int, int]:
+        """Bytes of the shortest and the longest PIN that the token takes. Raises ReturnValueError."""
+        info = self._token_info(slot_id)
+        return info.shortest_pin, info.longest_pin
+
+    def _token_info(self, slot_id: int) -> _TokenInfo:
         info = _TokenInfo()
         _check("C_GetTokenInfo", self._functions.token_info(slot_id, ctypes.addressof(info)))
-        free: int = info.free_private_memory
-        return None if free == _UNAVAILABLE else free
+        return info
 
 
 def load_module(configuration: TokenConfiguration) -> Module:
