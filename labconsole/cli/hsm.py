@@ -101,9 +101,9 @@ def init(arguments: argparse.Namespace) -> int:
 
 
 def _pin(name: str, configuration: TokenConfiguration) -> tuple[Secret | None, str]:
-    """The PIN, asked for if it lies nowhere; None and a sentence where it cannot be had."""
+    """The PIN, asked for if it lies nowhere, but for the lab token's, which nobody knows; None and why it is not there."""
     try:
-        return configuration.pin_request(name).resolve(prompt), ""
+        return configuration.pin_request(name).resolve(None if name == LAB else prompt), ""
     except TrialError as error:
         return None, str(error)
 

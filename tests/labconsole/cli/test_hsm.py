@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from typing import NamedTuple, Protocol
@@ -9,6 +10,7 @@ from typing import NamedTuple, Protocol
 import pytest
 
 from labconsole.cli.main import main
+from labconsole.locations import tokens_dir
 from labconsole.security.secrets import Secret
 from labconsole.security.token.configuration import TokenConfiguration
 from labconsole.security.token.key_pairs import generate
@@ -136,6 +138,17 @@ def test_the_lab_token_keeps_its_pins_when_it_is_made_anew(labconsole: CommandLi
     assert terminal.finish() == (0, b"The token lab is empty now.\n")
     with open_token("lab", lab_token()) as token:
         assert list(token.session().get_objects()) == []
+
+
+@terminal_only
+def test_nobody_is_asked_for_the_pin_of_the_lab_token(labconsole: CommandLine) -> None:
+    """It is random: where the keyring has lost it, a question would only mislead."""
+    lab_token()
+    entries = {"pin": {"keyring_entry": "lost"}, "so_pin": {"keyring_entry": "lost too"}}
+    (tokens_dir() / "lab" / "secret-source.json").write_text(json.dumps(entries))
+    terminal = Terminal(labconsole.command("hsm", "doctor"), labconsole.environment)
+    assert terminal.finish()[0] == 1
+    assert b"Passphrase for" not in terminal.shown and b"There is no passphrase for token labconsole" in terminal.shown
 
 
 def test_a_token_is_added_listed_replaced_and_removed(hsm: Hsm, tmp_path: Path) -> None:
