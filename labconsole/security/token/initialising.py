@@ -48,11 +48,10 @@ def _empty_slot(module: Module, name: str) -> pkcs11.Slot:
 def _check_length(module: Module, slot: pkcs11.Slot, name: str, pin: Secret) -> None:
     """Before anything is destroyed: C_InitToken takes the keys, and only C_InitPIN after it looks at the user PIN."""
     shortest, longest = module.pin_lengths(slot.slot_id)
-    if not max(1, shortest) <= len(pin.reveal().encode()) <= longest:
-        raise TokenError(
-            f"The token {name} was not initialised: its PIN must have {max(1, shortest)} to {longest} bytes;"
-            " choose another one."
-        )
+    size = len(pin.reveal().encode())
+    if not shortest <= size <= longest:
+        limit = f"at least {shortest}" if size < shortest else f"at most {longest}"
+        raise TokenError(f"The token {name} was not initialised: its PIN must have {limit} bytes; choose another one.")
 
 
 def _respond(question: dict[str, Any]) -> dict[str, Any]:

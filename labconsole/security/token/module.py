@@ -138,9 +138,14 @@ class Module(_pkcs11.lib):
         return None if free == _UNAVAILABLE else free
 
     def pin_lengths(self, slot_id: int) -> tuple[int, int]:
-        """Bytes of the shortest and the longest PIN that the token takes. Raises ReturnValueError."""
+        """Bytes of the shortest and the longest PIN that the token takes; 1 and a huge number where it does not tell.
+
+        Raises:
+            ReturnValueError: there is no such slot, or no token in it.
+        """
         info = self._token_info(slot_id)
-        return info.shortest_pin, info.longest_pin
+        shortest, longest = info.shortest_pin, info.longest_pin
+        return (1 if shortest in (0, _UNAVAILABLE) else shortest), longest or _UNAVAILABLE
 
     def _token_info(self, slot_id: int) -> _TokenInfo:
         info = _TokenInfo()
