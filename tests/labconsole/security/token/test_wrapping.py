@@ -1,16 +1,21 @@
 """Wrapped keys: they sign again, stay in the token from then on, and unwrap only as they were wrapped."""
 
 import json
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
+from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, padding
-from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_public_key
 from pkcs11 import Attribute, AttributeReadOnly, AttributeSensitive, KeyType, Session
 
 from labconsole.security.secrets import Secret
@@ -49,6 +54,26 @@ with open_token("test", TokenConfiguration(**asked["configuration"]), Secret(ask
     handle = wrapper.unwrap(bytes.fromhex(asked["wrapped"]), KeyKind.P_256)
     key = private_key(handle, load_pem_public_key(asked["public_key"].encode()))
     print(key.sign(asked["message"].encode(), ec.ECDSA(hashes.SHA256())).hex())
+"""
+
+GENERATE_ELSEWHERE = """
+import json, sys
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from labconsole.security.secrets import Secret
+from labconsole.security.token.configuration import TokenConfiguration
+from labconsole.security.token.key_pairs import generate
+from labconsole.security.token.opening import open_token
+from labconsole.security.token.terms import KeyKind, WrapMechanism
+from labconsole.security.token.wrapping import find_wrapper
+
+asked = json.loads(sys.stdin.readline())
+session = open_token("test", TokenConfiguration(**asked["configuration"]), Secret(asked["pin"])).session()
+pair = generate(session, KeyKind.P_256, extractable=True)
+wrapped = find_wrapper(session, asked["serial"], WrapMechanism(asked["mechanism"])).wrap(pair)
+public_key = pair.public_key.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+print(json.dumps({"wrapped": wrapped.hex(), "public_key": public_key.decode()}), flush=True)
+while True:
+    generate(session, KeyKind.RSA_4096, extractable=True).destroy()
 """
 
 PairOf = Callable[[KeyKind], KeyPair]
@@ -207,15 +232,22 @@ def test_a_key_of_another_kind_is_refused(pair_of: PairOf, wrapper: Wrapper, is_
         wrapper.unwrap(wrapper.wrap(pair_of(is_one)), asked)
 
 
+def told_of(configuration: TokenConfiguration, pin: Secret, wrapper: Wrapper) -> dict[str, Any]:
+    """What another process needs to use the same wrapper key; it goes over standard input."""
+    return {
+        "configuration": configuration.model_dump(mode="json"),
+        "pin": pin.reveal(),
+        "serial": wrapper.serial,
+        "mechanism": wrapper.mechanism,
+    }
+
+
 def test_a_second_process_unwraps_with_the_key_in_the_token(
     configuration: TokenConfiguration, pin: Secret, pair_of: PairOf, wrapper: Wrapper
 ) -> None:
     pair = pair_of(KeyKind.P_256)
     asked = {
-        "configuration": configuration.model_dump(mode="json"),
-        "pin": pin.reveal(),
-        "serial": wrapper.serial,
-        "mechanism": wrapper.mechanism,
+        **told_of(configuration, pin, wrapper),
         "wrapped": wrapper.wrap(pair).hex(),
         "public_key": pair.public_key.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo).decode(),
         "message": MESSAGE.decode(),
@@ -224,6 +256,59 @@ def test_a_second_process_unwraps_with_the_key_in_the_token(
     answer = subprocess.run(command, input=json.dumps(asked), capture_output=True, text=True, timeout=60, check=False)
     assert answer.returncode == 0, answer.stderr
     pair.public_key.verify(bytes.fromhex(answer.stdout), MESSAGE, ec.ECDSA(hashes.SHA256()))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="stops a process by a signal")
+def test_signing_never_waits_for_a_process_that_makes_keys(
+    configuration: TokenConfiguration, pin: Secret, wrapper: Wrapper
+) -> None:
+    """It is stopped for good while it makes a key: whatever lock it held then, it would hold for ever."""
+    with (
+        ThreadPoolExecutor(1) as threads,
+        subprocess.Popen(
+            [sys.executable, "-c", GENERATE_ELSEWHERE], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        ) as generator,
+    ):
+        try:
+            assert generator.stdin is not None and generator.stdout is not None
+            generator.stdin.write(json.dumps(told_of(configuration, pin, wrapper)) + "\n")
+            generator.stdin.flush()
+            made = json.loads(generator.stdout.readline())
+            time.sleep(0.05)  # it makes an RSA key now, which takes seconds
+            generator.send_signal(signal.SIGSTOP)
+            key = threads.submit(wrapper.unwrap, bytes.fromhex(made["wrapped"]), KeyKind.P_256).result(30)
+            public_key = load_pem_public_key(made["public_key"].encode())
+            assert isinstance(public_key, ec.EllipticCurvePublicKey)
+            ecdsa = ec.ECDSA(hashes.SHA256())
+            signature = threads.submit(private_key(key, public_key).sign, MESSAGE, ecdsa).result(30)
+            public_key.verify(signature, MESSAGE, ecdsa)
+        finally:
+            generator.kill()
+
+
+def test_only_what_is_stored_costs_a_file(
+    configuration: TokenConfiguration, session: Session, wrapper: Wrapper
+) -> None:
+    """A token object is a file and an fsync in SoftHSM2: 8 to 110 ms, which no key of a pool is to cost."""
+    directory = Path(configuration.environment["SOFTHSM2_CONF"]).parent
+    before = set(directory.rglob("*.object"))
+    pair = generate(session, KeyKind.P_256, extractable=True)
+    wrapper.unwrap(wrapper.wrap(pair), KeyKind.P_256)
+    assert set(directory.rglob("*.object")) == before
+    kept = generate(session, KeyKind.P_256, extractable=False, stored=True)
+    assert len(set(directory.rglob("*.object")) - before) == 2
+    kept.destroy()
+
+
+def test_a_wrapper_key_is_used_by_its_handle_and_not_looked_for(session: Session, pair_of: PairOf) -> None:
+    """A search takes 67 ms among 12,000 objects: one for each key would cost more than the key."""
+    pair = pair_of(KeyKind.P_256)
+    wrapper = make_wrapper(session, "wrapper-0003", WrapMechanism.KEY_WRAP_PAD)
+    wrapper.key[Attribute.LABEL] = "under another name"
+    with pytest.raises(TokenError, match="has no wrapper key wrapper-0003"):
+        find_wrapper(session, wrapper.serial, wrapper.mechanism)
+    assert_signs(wrapper.unwrap(wrapper.wrap(pair), pair.kind), pair)
+    wrapper.key.destroy()
 
 
 def test_a_wrapper_key_wraps_and_unwraps_and_nothing_else(wrapper: Wrapper) -> None:
