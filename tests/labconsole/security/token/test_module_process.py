@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
@@ -20,7 +21,7 @@ PIN = "314159-user"
 @pytest.fixture(autouse=True)
 def odd_children(monkeypatch: pytest.MonkeyPatch) -> None:
     """Lets `python -m odd_children` be found."""
-    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent), prepend=":")
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent), prepend=os.pathsep)
 
 
 def asked(what: str, timeout_s: float = 20.0) -> dict[str, Any]:
@@ -50,6 +51,7 @@ def test_a_refusal_comes_as_the_child_said_it() -> None:
     assert refusal("refuse") == "The token says no: say yes."
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows knows no signals")
 def test_a_crash_is_told_with_its_signal() -> None:
     assert refusal("crash").startswith("The module m.so ended its process (signal 11): name another module")
 
@@ -61,7 +63,7 @@ def test_a_fault_in_the_child_is_told_with_its_last_words() -> None:
 def test_a_module_that_hangs_is_ended_in_time() -> None:
     began, before = time.monotonic(), psutil.Process().children()
     assert refusal("hang", 1.0).startswith("The module m.so did not answer within 1 s: ")
-    assert time.monotonic() - began < 5.0
+    assert time.monotonic() - began < 30.0, "it would have slept a minute"
     assert psutil.Process().children() == before
 
 
@@ -76,7 +78,7 @@ def test_the_child_ends_with_the_process_that_asked() -> None:
     time.sleep(0.3)  # the child has read what it is asked
     asking.kill()
     asking.wait()
-    deadline = time.monotonic() + 5.0
+    deadline = time.monotonic() + 30.0
     while is_running(child) and time.monotonic() < deadline:
         time.sleep(0.01)
     assert not is_running(child)
