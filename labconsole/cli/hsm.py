@@ -101,7 +101,7 @@ def init(arguments: argparse.Namespace) -> int:
 
 
 def _pin(name: str, configuration: TokenConfiguration) -> tuple[Secret | None, str]:
-    """The PIN, asked for if it lies nowhere, but for the lab token's, which nobody knows; None and why it is not there."""
+    """The PIN, or None and why it cannot be had. It is asked for if it lies nowhere; nobody knows the lab token's."""
     try:
         return configuration.pin_request(name).resolve(None if name == LAB else prompt), ""
     except TrialError as error:
