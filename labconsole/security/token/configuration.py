@@ -41,7 +41,9 @@ def _no_pin(given: object) -> object:
 def _free_of_secrets(variables: dict[str, str]) -> dict[str, str]:
     for name in variables:
         if name.upper().endswith(_SECRET_ENDINGS):
-            raise ValueError(f"{name} looks like a secret, and secrets stand in no configuration: name it under pin")
+            raise ValueError(
+                f"the variable {name} looks like a secret, and secrets stand in no configuration: name it under pin"
+            )
     return variables
 
 

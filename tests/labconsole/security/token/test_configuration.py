@@ -106,6 +106,7 @@ def test_a_pin_in_the_file_is_refused_and_shown_nowhere(fault: str) -> None:
     with pytest.raises(TokenError, match="PIN") as refusal:
         load_configurations()
     assert "271828" not in "".join(traceback.format_exception(refusal.value))
+    assert "VENDOR_PIN" not in fault or "environment: the variable VENDOR_PIN looks like a secret" in str(refusal.value)
 
 
 @pytest.mark.parametrize(
