@@ -103,6 +103,8 @@ def _made(home: Path | None) -> Path:
             directory = parent / LAB
             if not directory.is_dir():
                 _make(directory)
+            elif not softhsm.holds_a_token(directory):
+                raise TokenError(_damage(directory, "its objects are gone"))
             softhsm.write_configuration(directory)
             return directory
     except Timeout as error:
@@ -110,7 +112,8 @@ def _made(home: Path | None) -> Path:
             f"Another process has been making the lab token in {parent} for {_LOCK_TIMEOUT_S:.0f} s: end it."
         ) from error
     except OSError as error:
-        raise TokenError(f"The lab token cannot be made: {error}.") from error
+        reason = f"{error.strerror}: {error.filename}" if error.filename else error
+        raise TokenError(f"The lab token cannot be made ({reason}): check the data directory.") from error
 
 
 def _make(directory: Path) -> None:

@@ -57,6 +57,11 @@ def write_configuration(directory: Path) -> Path:
     return file
 
 
+def holds_a_token(directory: Path) -> bool:
+    """Whether a token lies in the token directory."""
+    return any((directory / _OBJECTS).glob("*/token.object"))
+
+
 def environment(configuration_file: Path) -> dict[str, str]:
     """What SoftHSM2 reads while it starts."""
     return {"SOFTHSM2_CONF": str(configuration_file)}

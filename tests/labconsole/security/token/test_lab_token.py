@@ -224,9 +224,19 @@ def test_a_damaged_token_is_told_and_never_replaced(home: Path, damage: str | No
     assert keys(lab_token(home)) == ["kept"]
 
 
+def test_a_token_whose_objects_are_gone_is_told_and_never_replaced(home: Path) -> None:
+    objects = home / "tokens" / "lab" / "objects"
+    moved = objects.rename(home / "elsewhere")
+    for _ in range(2):
+        with pytest.raises(TokenError, match=r"The lab token is damaged \(its objects are gone\): bring .* back from"):
+            lab_token(home)
+    moved.rename(objects)
+    assert keys(lab_token(home)) == []
+
+
 def test_a_home_that_cannot_be_made_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(TokenError, match=r"The lab token cannot be made: .*file"):
+    with pytest.raises(TokenError, match=r"The lab token cannot be made \([A-Za-z ]+: .*file.*\): check"):
         lab_token(tmp_path / "file" / "home")
 
 
