@@ -5,6 +5,7 @@ Questions hold PINs: they travel over standard input, never in arguments or the 
 
 from __future__ import annotations
 
+import faulthandler
 import json
 import os
 import subprocess
@@ -25,7 +26,7 @@ def ask(program: str, question: Mapping[str, Any], timeout_s: float, what: str) 
     Raises:
         TokenError: the child refused (with its sentence), crashed, or gave no answer in `timeout_s`.
     """
-    line = json.dumps({"parent_pid": os.getpid(), "question": question}).encode() + b"\n"
+    line = json.dumps({"parent_pid": os.getpid(), "last_s": 2 * timeout_s, "question": question}).encode() + b"\n"
     child = subprocess.Popen(
         [sys.executable, "-m", program],
         stdin=subprocess.PIPE,
@@ -55,12 +56,14 @@ def ask(program: str, question: Mapping[str, Any], timeout_s: float, what: str) 
 def answer(respond: Callable[[dict[str, Any]], dict[str, Any]]) -> int:
     """The child's side: answer the question with `respond`, or with the sentence of the TrialError that it raises.
 
-    What the module prints goes to standard error. Returns the exit code.
+    What the module prints goes to standard error. A process that hangs ends itself long after nobody waits for it any
+    more: only Linux ends it with its parent. Returns the exit code.
     """
     out = os.dup(1)
     os.dup2(2, 1)
     task = json.loads(sys.stdin.readline())
     die_with_parent(task["parent_pid"])
+    faulthandler.dump_traceback_later(task["last_s"], exit=True)
     reply: dict[str, Any]
     try:
         reply = {"answer": respond(task["question"])}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -82,3 +83,11 @@ def test_the_child_ends_with_the_process_that_asked() -> None:
     while is_running(child) and time.monotonic() < deadline:
         time.sleep(0.01)
     assert not is_running(child)
+
+
+def test_a_child_that_hangs_ends_itself_where_nobody_ends_it() -> None:
+    """As on macOS and Windows, when the process that asked was killed."""
+    task = {"parent_pid": os.getpid(), "last_s": 0.5, "question": {"do": "hang", "pin": PIN}}
+    command = [sys.executable, "-m", "odd_children"]
+    left = subprocess.run(command, input=json.dumps(task), capture_output=True, text=True, timeout=30, check=False)
+    assert left.returncode == 1 and "Timeout" in left.stderr and PIN not in left.stderr
