@@ -186,11 +186,9 @@ def _start_fault(configuration: TokenConfiguration, code: int) -> str:
             " close the token that uses it first."
         )
     named = ", ".join(f"{name}={value}" for name, value in configuration.environment.items())
-    hint = f"its parameters {configuration.parameters}" if configuration.parameters else named or "its configuration"
-    return (
-        f"The PKCS#11 module {configuration.module} does not start (CK_RV 0x{code:X}):"
-        f" check {hint} and what is named there."
-    )
+    given = f"its parameters {configuration.parameters}" if configuration.parameters else named
+    hint = f"check {given} and what is named there" if given else "it may need parameters, as NSS does, or variables"
+    return f"The PKCS#11 module {configuration.module} does not start (CK_RV 0x{code:X}): {hint}."
 
 
 def _check(function: str, code: int) -> None:

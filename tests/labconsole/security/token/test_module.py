@@ -138,6 +138,7 @@ def test_nss_starts_with_its_parameters(nss: Token) -> None:
 def test_nss_names_its_parameters_when_it_does_not_start(nss_configuration: TokenConfiguration, tmp_path: Path) -> None:
     parameters = nss_configuration.parameters.replace("sql:", f"sql:{tmp_path}/nowhere")
     assert f"check its parameters configdir='sql:{tmp_path}" in refusal(nss_configuration, parameters=parameters)
+    assert "(CK_RV 0x7): it may need parameters, as NSS does" in refusal(nss_configuration, parameters="")
 
 
 def test_softhsm_does_not_tell_its_free_memory(configuration: TokenConfiguration) -> None:
