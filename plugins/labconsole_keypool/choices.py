@@ -1,0 +1,33 @@
+"""What the key pool's parameters choose from."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class KeySource(StrEnum):
+    """Where the key pair of a request comes from: made ahead of time, or generated for it."""
+
+    POOL = "pool"
+    GENERATED = "generated"
+
+
+class ArrivalPattern(StrEnum):
+    """When signing requests arrive (`labconsole_keypool.arrivals` defines each)."""
+
+    TABLE_4_1 = "table-4-1"
+    CONSTANT = "constant"
+    POISSON = "poisson"
+    CSV = "csv"
+    BUSINESS_DAY = "business-day"
+
+
+class Refill(StrEnum):
+    """When wrapped keys are loaded into the token.
+
+    When empty: a batch when the last key was taken, usable as a whole (Fig. 4-3). Parallel: beside the signing, as soon
+    as fewer keys than the low-water mark are left, each usable once it is unwrapped (section 3.2).
+    """
+
+    WHEN_EMPTY = "when-empty"
+    PARALLEL = "parallel"

@@ -1,0 +1,65 @@
+"""The signing service as a simulation sees it: how long its steps take, and which keys it has."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+from labconsole_keypool.choices import KeySource, Refill
+
+
+class KeyOrigin(IntEnum):
+    """Where a request's key pair came from, by the letters of Appendix B; `NONE`: the request was dropped."""
+
+    NONE = 0
+    TOKEN_RAM = 1
+    """A: it lay in the token's RAM at T0."""
+    TOKEN_STORE = 2
+    """B: it lay in the token's store at T0."""
+    POOL = 3
+    """C: it was loaded from the pool outside and unwrapped."""
+    GENERATED = 4
+    """D: it was generated for this request."""
+
+
+@dataclass(frozen=True)
+class ServiceModel:
+    """Signing threads that take requests from one FIFO queue, and the keys that they take for them.
+
+    A request takes the keys in the order of Appendix B: those in RAM, those in the token's store, those loaded from the
+    pool; when no key is left anywhere, its thread generates one. Threads do not slow one another: `sign_ms` is what one
+    of `threads` takes. One loader unwraps.
+
+    Attributes:
+        sign_ms: Time to sign once the key is there (Si).
+        key_generation_ms: Time to generate a key pair (KG).
+        unwrap_ms: Time to load and unwrap one key pair (KP).
+        keys: With `GENERATED` every request generates its key pair, and nothing below but `threads` matters.
+        keys_at_start: Key pairs in the token's RAM at T0.
+        store_keys: Key pairs in the token's store at T0.
+        pool_keys: Wrapped key pairs outside at T0, to refill from.
+        batch: Key pairs that a refill loads, at least 1; the last one loads what is left.
+        low_water: With `PARALLEL`, a refill begins when fewer key pairs than this are in the token; at the latest when
+            there are none.
+        refill: When a refill begins, and when its keys can be used.
+        threads: Signing threads, at least 1.
+
+    Raises:
+        ValueError: `batch` or `threads` is below 1.
+    """
+
+    sign_ms: float
+    key_generation_ms: float
+    unwrap_ms: float
+    keys: KeySource
+    keys_at_start: int = 0
+    store_keys: int = 0
+    pool_keys: int = 0
+    batch: int = 1
+    low_water: int = 0
+    refill: Refill = Refill.WHEN_EMPTY
+    threads: int = 1
+
+    def __post_init__(self) -> None:
+        if self.batch < 1 or self.threads < 1:
+            raise ValueError(f"batch ({self.batch}) and threads ({self.threads}) must be at least 1")

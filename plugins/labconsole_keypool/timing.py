@@ -1,0 +1,129 @@
+"""Timing profiles: how long each operation of a device takes, for simulation and emulation.
+
+A profile is a TOML file of `profiles/timing/`. Every value says where it comes from. One that `extends` another takes
+over what it does not give itself, table by table.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from typing import Annotated
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from labconsole.locations import profiles_dir
+from labconsole.profile_file import fault_sentence, nearest
+from labconsole.trial import TrialError
+
+Milliseconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Count = Annotated[int, Field(ge=1)]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Duration(_Strict):
+    """A time, and the place of the source that gives it."""
+
+    ms: Milliseconds
+    reference: str
+
+
+class DurationRange(_Strict):
+    """The times that the source gives for one operation, from the shortest to the longest."""
+
+    shortest_ms: Milliseconds
+    longest_ms: Milliseconds
+    reference: str
+
+
+class Capacity(_Strict):
+    """A number of key pairs, and the place of the source that gives it."""
+
+    key_pairs: Count
+    reference: str
+
+
+class ThreadDuration(_Strict):
+    """Total time of many signatures divided by their number, with so many threads signing at once."""
+
+    threads: Count
+    ms: Milliseconds
+
+
+class ThreadDurations(_Strict):
+    """How signing gains from threads: rows by ascending number of threads, the first for one."""
+
+    rows: Annotated[tuple[ThreadDuration, ...], Field(min_length=1)]
+    reference: str
+
+
+class TimingProfile(_Strict):
+    """How long each operation of a device takes.
+
+    Attributes:
+        title: The device, and what sets this profile apart.
+        key_generation: Generate a key pair (KG, section 2.10.1).
+        wrap: Wrap a private key and save it outside (section 2.10.2).
+        unwrap: Load one wrapped key and unwrap it (KP, section 2.10.3).
+        sign: Sign with one thread (Si, section 2.10.4), by site.
+        sign_while_unwrapping: Sign with one thread while keys are unwrapped beside it (section 2.10.5).
+        sign_by_threads: Sign with several threads (section 2.10.4).
+        one_way: A packet's way between the two sites.
+        ram: What the device's RAM holds.
+        store: What the device's store holds.
+    """
+
+    title: str
+    key_generation: DurationRange
+    wrap: DurationRange
+    unwrap: Duration
+    sign: dict[str, Duration]
+    sign_while_unwrapping: Duration
+    sign_by_threads: ThreadDurations
+    one_way: Duration
+    ram: Capacity
+    store: Capacity
+
+    def thread_sign_ms(self, alone_ms: float, threads: int) -> float:
+        """What each of `threads` takes for a signature that one thread alone makes in `alone_ms`.
+
+        Scaled by `sign_by_threads`, between its rows by straight lines, beyond the last as in the last.
+        """
+        rows = self.sign_by_threads.rows
+        ms = float(np.interp(threads, [row.threads for row in rows], [row.ms for row in rows]))
+        return alone_ms * threads * ms / rows[0].ms
+
+
+def timing_names() -> tuple[str, ...]:
+    """Names of the timing profiles that come with the console, sorted."""
+    return tuple(sorted(path.stem for path in (profiles_dir() / "timing").glob("*.toml")))
+
+
+def load_timing(name: str) -> TimingProfile:
+    """Read the timing profile called `name`.
+
+    Raises:
+        TrialError: there is none of that name, or it is not valid.
+    """
+    tables = _tables(name)
+    try:
+        return TimingProfile.model_validate(tables)
+    except ValidationError as error:
+        raise TrialError(f"Timing profile {name}: {fault_sentence(error, TimingProfile)}") from error
+
+
+def _tables(name: str) -> dict[str, object]:
+    """The tables of a profile's file over those of the profile that it extends."""
+    names = timing_names()
+    if name not in names:
+        raise TrialError(f"No timing profile is called {name}{nearest(name, names)}")
+    path = profiles_dir() / "timing" / f"{name}.toml"
+    try:
+        tables = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise TrialError(f"The timing profile {path} cannot be read: {error}.") from error
+    base = tables.pop("extends", None)
+    return tables if base is None else {**_tables(str(base)), **tables}
