@@ -31,3 +31,19 @@ class Refill(StrEnum):
 
     WHEN_EMPTY = "when-empty"
     PARALLEL = "parallel"
+
+
+class SignTime(StrEnum):
+    """Which signing time of a timing profile: of a site (section 2.10.4), of section 4.6, or beside unwrapping."""
+
+    MALMO = "malmo"
+    STOCKHOLM = "stockholm"
+    STOCKHOLM_BASE_RATE = "stockholm-base-rate"
+    WHILE_UNWRAPPING = "while-unwrapping"
+
+
+class RangeEnd(StrEnum):
+    """Which end of the range that a timing profile gives."""
+
+    SHORTEST = "shortest"
+    LONGEST = "longest"

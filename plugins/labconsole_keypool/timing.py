@@ -10,11 +10,12 @@ import tomllib
 from typing import Annotated
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from labconsole.locations import profiles_dir
 from labconsole.profile_file import fault_sentence, nearest
 from labconsole.trial import TrialError
+from labconsole_keypool.choices import RangeEnd, SignTime
 
 Milliseconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=1)]
@@ -37,6 +38,10 @@ class DurationRange(_Strict):
     shortest_ms: Milliseconds
     longest_ms: Milliseconds
     reference: str
+
+    def at(self, end: RangeEnd) -> float:
+        """One end of the range, ms."""
+        return self.shortest_ms if end is RangeEnd.SHORTEST else self.longest_ms
 
 
 class Capacity(_Strict):
@@ -68,8 +73,7 @@ class TimingProfile(_Strict):
         key_generation: Generate a key pair (KG, section 2.10.1).
         wrap: Wrap a private key and save it outside (section 2.10.2).
         unwrap: Load one wrapped key and unwrap it (KP, section 2.10.3).
-        sign: Sign with one thread (Si, section 2.10.4), by site.
-        sign_while_unwrapping: Sign with one thread while keys are unwrapped beside it (section 2.10.5).
+        sign: Sign with one thread (Si), each of `SignTime`.
         sign_by_threads: Sign with several threads (section 2.10.4).
         one_way: A packet's way between the two sites.
         ram: What the device's RAM holds.
@@ -80,21 +84,28 @@ class TimingProfile(_Strict):
     key_generation: DurationRange
     wrap: DurationRange
     unwrap: Duration
-    sign: dict[str, Duration]
-    sign_while_unwrapping: Duration
+    sign: dict[SignTime, Duration]
     sign_by_threads: ThreadDurations
     one_way: Duration
     ram: Capacity
     store: Capacity
 
-    def thread_sign_ms(self, alone_ms: float, threads: int) -> float:
-        """What each of `threads` takes for a signature that one thread alone makes in `alone_ms`.
+    @field_validator("sign")
+    @classmethod
+    def _every_sign_time(cls, sign: dict[SignTime, Duration]) -> dict[SignTime, Duration]:
+        missing = [time.value for time in SignTime if time not in sign]
+        if missing:
+            raise ValueError(f"give {' and '.join(missing)} too")
+        return sign
+
+    def sign_ms(self, time: SignTime, threads: int) -> float:
+        """What each of `threads` takes for a signature, where one alone takes the `time` of this profile.
 
         Scaled by `sign_by_threads`, between its rows by straight lines, beyond the last as in the last.
         """
         rows = self.sign_by_threads.rows
         ms = float(np.interp(threads, [row.threads for row in rows], [row.ms for row in rows]))
-        return alone_ms * threads * ms / rows[0].ms
+        return self.sign[time].ms * threads * ms / rows[0].ms
 
 
 def timing_names() -> tuple[str, ...]:
