@@ -32,7 +32,10 @@ class ShapeRow:
 
 @dataclass(frozen=True)
 class ShapeColumn:
-    """A column: its title as the source has it, and the parameters by which a run belongs there."""
+    """A column: its title as the source has it, and the parameters by which a run belongs there.
+
+    They are those of the published column, and may be more: two columns may set different runs beside the same figures.
+    """
 
     title: str
     parameters: Mapping[str, Any]
@@ -172,7 +175,7 @@ def _fitting(shape: TableShape, column: ShapeColumn, groups: Sequence[RunGroup])
 def _printed(shape: TableShape, column: ShapeColumn, table: PublishedTable | None) -> PublishedColumn | None:
     wanted = {**shape.parameters, **column.parameters}
     columns = table.columns if table is not None else ()
-    return next((printed for printed in columns if dict(printed.parameters) == wanted), None)
+    return next((printed for printed in columns if same_scenario(printed.parameters, wanted)), None)
 
 
 def _missing(columns: Sequence[_Column]) -> Iterator[str]:

@@ -58,7 +58,7 @@ connect_time = ["-"]
 
 @pytest.fixture(scope="module")
 def swim() -> Mapping[str, PublishedTable]:
-    return {table.name: table for table in published_tables(Plugins.discover())}
+    return {table.name: table for table in published_tables(Plugins.discover()) if table.kind == "amqp.messaging"}
 
 
 @pytest.fixture
