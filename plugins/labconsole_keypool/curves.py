@@ -1,0 +1,81 @@
+"""Lines over virtual time that explain a run's figures: latency, queue, arrivals, keys in the token."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labconsole.trial import Curve, Samples
+from labconsole_keypool.choices import KeySource, Refill
+from labconsole_keypool.parameters import SimulationParameters
+from labconsole_keypool.recorded import Recorded, load
+from labconsole_keypool.service_model import KeyOrigin
+
+_INTERVALS = 200
+_BELOW = 0.05
+"""Dropped requests have no latency: as in the source's Figs 4-4 and 4-5 they stand beneath zero, so much (part of the
+peak) beneath it."""
+
+
+def curves(parameters: SimulationParameters, samples: Samples) -> tuple[Curve, ...]:
+    """Latency of each request at its arrival, with dropped ones beneath zero; queue length; arrival rate; keys."""
+    recorded = load(samples)
+    if not len(recorded.arrivals):
+        return ()
+    return (*_latency(recorded), *_queue(recorded), *_arrivals(recorded), *_keys(parameters, recorded))
+
+
+def _latency(recorded: Recorded) -> Iterator[Curve]:
+    latencies_ms = recorded.latencies / 1e6
+    yield Curve("Latency", "Latency", "ms", recorded.requests["received"] / 1e9, latencies_ms)
+    received_s = recorded.drops["received"] / 1e9
+    if len(received_s):
+        beneath = np.tile((-_BELOW * latencies_ms.max(initial=1.0), np.nan), len(received_s))
+        yield Curve("Dropped", "Latency", "ms", np.repeat(received_s, 2), beneath)
+
+
+def _queue(recorded: Recorded) -> Iterator[Curve]:
+    if len(recorded.queue["t"]):
+        t_s, lengths = _stairs(recorded.queue["t"] / 1e9, recorded.queue["length"].astype(np.float64), 0.0)
+        yield Curve("Waiting", "Queue length", "requests", t_s, lengths)
+
+
+def _arrivals(recorded: Recorded) -> Iterator[Curve]:
+    end_s = float(recorded.arrivals[-1]) / 1e9
+    if end_s > 0:
+        counts, edges = np.histogram(recorded.arrivals / 1e9, _INTERVALS, (0.0, end_s))
+        yield Curve("Arrivals", "Arrival rate", "requests/s", edges[:-1] + edges[1] / 2, counts / edges[1])
+
+
+def _keys(parameters: SimulationParameters, recorded: Recorded) -> Iterator[Curve]:
+    """Keys in RAM and store: what was there at T0, less those taken, and those unwrapped."""
+    if parameters.keys is not KeySource.POOL:
+        return
+    taken = recorded.requests["got_key"][recorded.requests["key_source"] != KeyOrigin.GENERATED]
+    unwrapped = _unwrapped(recorded, one_by_one=parameters.refill is Refill.PARALLEL)
+    times = np.concatenate((unwrapped, taken))
+    changes = np.concatenate((np.ones(len(unwrapped)), np.full(len(taken), -1.0)))
+    order = np.argsort(times, kind="stable")
+    begin = float(parameters.keys_at_start + parameters.store_keys)
+    t_s, keys = _stairs(times[order] / 1e9, begin + np.cumsum(changes[order]), begin)
+    yield Curve("Keys in the token", "Keys in the token", "keys", t_s, keys)
+
+
+def _unwrapped(recorded: Recorded, *, one_by_one: bool) -> NDArray[np.float64]:
+    """When each key of each refill could be used, ns: `one_by_one` as it was unwrapped, otherwise with its batch."""
+    table = recorded.refills
+    batches = zip(table["started"].tolist(), table["finished"].tolist(), table["keys"].tolist(), strict=True)
+    parts = [
+        np.linspace(started if one_by_one else finished, finished, keys + 1)[1:] for started, finished, keys in batches
+    ]
+    return np.concatenate(parts) if parts else np.empty(0)
+
+
+def _stairs(
+    t_s: NDArray[np.float64], values: NDArray[np.float64], before: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """A line that keeps `before` from 0 on, and each of `values` from its time until the next."""
+    levels = np.concatenate(([before], values))
+    return np.concatenate(([0.0], np.repeat(t_s, 2))), np.repeat(levels, 2)[:-1]

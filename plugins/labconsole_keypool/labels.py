@@ -1,0 +1,25 @@
+"""Choices as a form shows them, by the parameter's name; profiles and command line keep the values."""
+
+from __future__ import annotations
+
+LABELS: dict[str, dict[str, str]] = {
+    "keys": {"pool": "From the pool: made ahead of time", "generated": "Without a pool: generated for each request"},
+    "arrivals": {
+        "table-4-1": "Table 4-1: 3,000 requests, 1 to 100 per second",
+        "constant": "Constant rate",
+        "poisson": "Poisson: random around a rate",
+        "business-day": "Business day with a peak of two hours",
+        "csv": "CSV file of counts and delays",
+    },
+    "sign": {
+        "malmo": "Malmö (Table 2-9)",
+        "stockholm": "Stockholm (Table 2-8)",
+        "stockholm-base-rate": "Stockholm, base rate tests (section 4.6)",
+        "while-unwrapping": "While keys are unwrapped (Table 2-11)",
+    },
+    "key_generation": {"shortest": "Shortest of the profile", "longest": "Longest of the profile"},
+    "refill": {
+        "parallel": "Beside the signing, below the low-water mark",
+        "when-empty": "When the token is empty",
+    },
+}

@@ -1,0 +1,16 @@
+"""The manifest of the key pool plugin: the thesis' signing service, simulated."""
+
+from __future__ import annotations
+
+from labconsole.plugin import Plugin
+
+plugin = Plugin(
+    name="keypool",
+    title="HSM key pool",
+    description="Can a slow HSM carry a peak load if keys are made ahead of time?",
+    trials={"keypool.simulation": "labconsole_keypool.simulation_trial:SimulationTrial"},
+    panels={"keypool.simulation": "labconsole_keypool.panel:make_panel"},
+    profiles=("keypool-published",),
+    published=("keypool-thesis",),
+    table_shapes=("labconsole_keypool.source_tables:TABLES",),
+)

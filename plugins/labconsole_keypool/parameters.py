@@ -1,0 +1,262 @@
+"""The parameters of the simulated signing service: what the form shows and a profile sets."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import Field, ValidationInfo, field_validator
+
+from labconsole.trial import Parameters, TrialError
+from labconsole_keypool.choices import ArrivalPattern, KeySource, RangeEnd, Refill, SignTime
+from labconsole_keypool.labels import LABELS
+from labconsole_keypool.service_model import ServiceModel
+from labconsole_keypool.timing import TimingProfile, load_timing, timing_names
+
+MOST_REQUESTS = 2_000_000
+MOST_KEYS = 100_000_000
+
+_KEYS, _REQUESTS, _SERVICE = "Keys", "Requests", "Signing service"
+_POOL = {"keys": "pool"}
+
+
+def _extra(group: str, **extra: Any) -> dict[str, Any]:
+    return {"group": group, **extra}
+
+
+def _keys(title: str, description: str, least: int = 0, **shown_if: str) -> Any:
+    """The field of a number of key pairs, which only a scenario with a pool has."""
+    extra = _extra(_KEYS, unit="keys", shown_if={**_POOL, **shown_if})
+    return Field(title=title, description=description, ge=least, le=MOST_KEYS, json_schema_extra=extra)
+
+
+class SimulationParameters(Parameters):
+    """One scenario of the simulated signing service (`hsm-key-pool-thesis.txt`, chapters 2.10 and 4)."""
+
+    keys: Annotated[
+        KeySource,
+        Field(
+            title="Keys",
+            description="Every request is signed with a key pair of its own. From the pool: made in idle time, "
+            "wrapped, kept outside, loaded back. It pays for RSA, slow to generate; for P-256 a pool gains nothing",
+            json_schema_extra=_extra(_KEYS, labels=LABELS["keys"]),
+        ),
+    ] = KeySource.POOL
+
+    arrivals: Annotated[
+        ArrivalPattern,
+        Field(
+            title="Arrivals",
+            description="When signing requests arrive",
+            json_schema_extra=_extra(_REQUESTS, labels=LABELS["arrivals"]),
+        ),
+    ] = ArrivalPattern.TABLE_4_1
+    requests: Annotated[
+        int,
+        Field(
+            title="Requests",
+            description="Requests that arrive; a business day is shortened or stretched to hold so many",
+            ge=1,
+            le=MOST_REQUESTS,
+            json_schema_extra=_extra(_REQUESTS, shown_if={"arrivals": ["constant", "poisson", "business-day"]}),
+        ),
+    ] = 3000
+    rate: Annotated[
+        float,
+        Field(
+            title="Rate",
+            description="Requests per second; of a business day, at its peak",
+            gt=0,
+            le=100_000,
+            json_schema_extra=_extra(
+                _REQUESTS, unit="requests/s", shown_if={"arrivals": ["constant", "poisson", "business-day"]}
+            ),
+        ),
+    ] = 50.0
+    csv: Annotated[
+        str,
+        Field(
+            title="CSV file",
+            description="A line for each step: how many requests, and the delay after each of them in ms",
+            json_schema_extra=_extra(_REQUESTS, kind="file", shown_if={"arrivals": "csv"}),
+        ),
+    ] = ""
+    time_scale: Annotated[
+        float,
+        Field(
+            title="Time scale",
+            description="How many times faster requests arrive than the pattern says",
+            gt=0,
+            le=1000,
+            json_schema_extra=_extra(_REQUESTS),
+        ),
+    ] = 1.0
+    tail_requests: Annotated[
+        int,
+        Field(
+            title="Further requests",
+            description="Requests after those of the pattern: do latencies return to normal? (Fig. 4-2 has 2,000)",
+            ge=0,
+            le=MOST_REQUESTS,
+            json_schema_extra=_extra(_REQUESTS),
+        ),
+    ] = 0
+    tail_rate: Annotated[
+        float,
+        Field(
+            title="Their rate",
+            description="Further requests per second",
+            gt=0,
+            le=100_000,
+            json_schema_extra=_extra(_REQUESTS, unit="requests/s"),
+        ),
+    ] = 1.0
+
+    timing: Annotated[
+        str,
+        Field(
+            title="Timing profile",
+            description="How long each operation of the device takes, with RSA-2048",
+            json_schema_extra=_extra(_SERVICE, choices=list(timing_names())),
+        ),
+    ] = "luna-sa-1700"
+    sign: Annotated[
+        SignTime,
+        Field(
+            title="Signing time (Si)",
+            description="Which of the profile's times to sign a request, with one thread; the source measured several",
+            json_schema_extra=_extra(_SERVICE, labels=LABELS["sign"]),
+        ),
+    ] = SignTime.MALMO
+    key_generation: Annotated[
+        RangeEnd,
+        Field(
+            title="Key generation (KG)",
+            description="Which of the profile's times to generate a key pair; it matters where no key is left",
+            json_schema_extra=_extra(_SERVICE, labels=LABELS["key_generation"]),
+        ),
+    ] = RangeEnd.SHORTEST
+    threads: Annotated[
+        int,
+        Field(
+            title="Signing threads",
+            description="Requests signed at a time; each takes longer by the profile's table of threads",
+            ge=1,
+            le=50,
+            json_schema_extra=_extra(_SERVICE),
+        ),
+    ] = 1
+    queue_limit: Annotated[
+        int,
+        Field(
+            title="Queue limit",
+            description="Requests that may wait; one that finds so many is dropped. 0: no limit (the source: 50, 150)",
+            ge=0,
+            le=MOST_REQUESTS,
+            json_schema_extra=_extra(_SERVICE, unit="requests"),
+        ),
+    ] = 0
+    base_rate: Annotated[
+        float,
+        Field(
+            title="Normal hours up to",
+            description="Rate up to which a request must be signed within 300 ms; above it is peak, and 3,000 ms hold. "
+            "26.3 is the source's base rate",
+            gt=0,
+            le=100_000,
+            json_schema_extra=_extra(_SERVICE, unit="requests/s"),
+        ),
+    ] = 26.3
+
+    keys_at_start: Annotated[int, _keys("In the token's RAM", "Key pairs in the token's RAM at the start")] = 12_033
+    store_keys: Annotated[int, _keys("In the token's store", "Key pairs in the token's store at the start")] = 0
+    pool_keys: Annotated[
+        int, _keys("In the pool", "Wrapped key pairs outside at the start; once they are used up, keys are generated")
+    ] = 20_000
+    refill: Annotated[
+        Refill,
+        Field(
+            title="Refill",
+            description="When a batch is loaded from the pool; when the token is empty, all wait for the whole batch",
+            json_schema_extra=_extra(_KEYS, labels=LABELS["refill"], shown_if=_POOL),
+        ),
+    ] = Refill.PARALLEL
+    low_water: Annotated[
+        int, _keys("Low-water mark", "With fewer keys in the token than this, a refill begins", refill="parallel")
+    ] = 2000
+    batch: Annotated[int, _keys("Batch", "Key pairs that a refill loads", least=1)] = 2000
+
+    # What does not go together is a fault of the field that comes last, so that a form can say it there. A field that
+    # is wrong by itself is not in `info.data`.
+
+    @field_validator("csv")
+    @classmethod
+    def _file_for_csv(cls, csv: str, info: ValidationInfo) -> str:
+        if not csv and info.data.get("arrivals") is ArrivalPattern.CSV:
+            raise ValueError("arrivals from a CSV file need its path: set `csv`, or choose other `arrivals`")
+        return csv
+
+    @field_validator("timing")
+    @classmethod
+    def _is_there(cls, timing: str) -> str:
+        try:
+            load_timing(timing)
+        except TrialError as error:
+            raise ValueError(str(error).removesuffix(".")) from error
+        return timing
+
+    @field_validator("keys_at_start", "store_keys")
+    @classmethod
+    def _fit_at_the_start(cls, keys: int, info: ValidationInfo) -> int:
+        profile = _profile_of_pool(info)
+        if profile is not None:
+            place, capacity = ("RAM", profile.ram) if info.field_name == "keys_at_start" else ("store", profile.store)
+            if keys > capacity.key_pairs:
+                raise ValueError(f"the {place} of this device holds {capacity.key_pairs:,} key pairs: enter fewer")
+        return keys
+
+    @field_validator("batch")
+    @classmethod
+    def _fits_when_refilled(cls, batch: int, info: ValidationInfo) -> int:
+        profile = _profile_of_pool(info)
+        if profile is not None:
+            left = info.data.get("low_water", 0) if info.data.get("refill") is Refill.PARALLEL else 0
+            if left + batch > profile.ram.key_pairs:
+                raise ValueError(
+                    f"`low_water` and `batch` together are more than the {profile.ram.key_pairs:,} key pairs that the "
+                    "RAM of this device holds: lower one of them"
+                )
+        return batch
+
+    @property
+    def timing_profile(self) -> TimingProfile:
+        """The timing profile. Raises TrialError: it is no longer there."""
+        return load_timing(self.timing)
+
+    @property
+    def csv_path(self) -> Path | None:
+        """The CSV file, if one is set."""
+        return Path(self.csv).expanduser() if self.csv else None
+
+    def service_model(self) -> ServiceModel:
+        """The signing service that the simulator follows. Raises TrialError: the timing profile is no longer there."""
+        profile = self.timing_profile
+        return ServiceModel(
+            sign_ms=profile.sign_ms(self.sign, self.threads),
+            key_generation_ms=profile.key_generation.at(self.key_generation),
+            unwrap_ms=profile.unwrap.ms,
+            keys=self.keys,
+            keys_at_start=self.keys_at_start,
+            store_keys=self.store_keys,
+            pool_keys=self.pool_keys,
+            batch=self.batch,
+            low_water=self.low_water,
+            refill=self.refill,
+            threads=self.threads,
+        )
+
+
+def _profile_of_pool(info: ValidationInfo) -> TimingProfile | None:
+    """The timing profile of a scenario with a pool; None without a pool, or where the profile is wrong by itself."""
+    timing = info.data.get("timing")
+    return load_timing(timing) if timing is not None and info.data.get("keys") is KeySource.POOL else None

@@ -1,0 +1,48 @@
+"""The service level of the source (section 1.3) as verdicts: 300 ms in normal hours, 3000 ms at peak."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labconsole.analysis.figures import format_number
+from labconsole.trial import Verdict
+from labconsole_keypool.recorded import Recorded
+
+NORMAL_MS, PEAK_MS = 300, 3000
+_SECOND_NS = 1_000_000_000
+
+
+def service_level(recorded: Recorded, base_rate: float) -> Iterator[Verdict]:
+    """Both verdicts. A request arrives at peak if more than `base_rate` arrived within the second up to it, itself
+    among them; a dropped one is never within its time."""
+    peak = _at_peak(recorded.arrivals, base_rate)
+    times = np.concatenate((recorded.requests["received"], recorded.drops["received"]))
+    within_peak = peak[np.searchsorted(recorded.arrivals, times)]
+    latencies_ms = np.concatenate((recorded.latencies / 1e6, np.full(len(recorded.drops["received"]), np.inf)))
+    rate = format_number(base_rate)
+    for name, limit_ms, chosen, when in (
+        ("300 ms in normal hours", NORMAL_MS, ~within_peak, f"with at most {rate} in the second up to them"),
+        ("3000 ms at peak", PEAK_MS, within_peak, f"with more than {rate} in the second up to them"),
+    ):
+        yield _verdict(name, limit_ms, latencies_ms[chosen], when, base_rate)
+
+
+def _at_peak(arrivals: NDArray[np.int64], base_rate: float) -> NDArray[np.bool_]:
+    """Of each arrival whether more than `base_rate` requests arrived within the second up to it."""
+    before = np.searchsorted(arrivals, arrivals - _SECOND_NS, "right")
+    among_equals = np.searchsorted(arrivals, arrivals, "right")
+    return np.asarray(among_equals - before > base_rate)
+
+
+def _verdict(name: str, limit_ms: int, latencies_ms: NDArray[np.float64], when: str, base_rate: float) -> Verdict:
+    total = len(latencies_ms)
+    within = int(np.count_nonzero(latencies_ms <= limit_ms))
+    evidence = {"requests": total, "within": within, "limit_ms": limit_ms, "base_rate": base_rate}
+    if not total:
+        return Verdict(name, "unknown", f"No request arrived {when}.", evidence)
+    share = within / total * 100
+    reason = f"{within:,} of {total:,} requests that arrived {when} were signed within {limit_ms:,} ms ({share:.1f} %)."
+    return Verdict(name, "pass" if within == total else "fail", reason, evidence)
