@@ -1,0 +1,91 @@
+"""Timing profiles: the thesis' values, what one takes over from another, and how faults are told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from labconsole.locations import profiles_dir
+from labconsole.profile import list_profiles
+from labconsole.trial import TrialError
+from labconsole_keypool import timing
+from labconsole_keypool.choices import RangeEnd, SignTime
+from labconsole_keypool.timing import load_timing, timing_names
+
+LUNA = (profiles_dir() / "timing" / "luna-sa-1700.toml").read_text(encoding="utf-8")
+
+
+def test_the_profiles_are_found_and_are_no_profiles_of_trials() -> None:
+    assert timing_names() == ("luna-sa-1700", "luna-sa-1700-fig4-1")
+    assert not set(timing_names()) & {profile.name for profile in list_profiles()}
+
+
+def test_the_values_are_those_of_the_thesis() -> None:
+    luna = load_timing("luna-sa-1700")
+    assert [luna.key_generation.at(end) for end in RangeEnd] == [588, 673]
+    assert [luna.wrap.at(end) for end in RangeEnd] == [121.223, 140.87]
+    assert (luna.unwrap.ms, luna.one_way.ms) == (70, 10)
+    assert {time: luna.sign[time].ms for time in SignTime} == {
+        SignTime.MALMO: 20,
+        SignTime.STOCKHOLM: 43,
+        SignTime.STOCKHOLM_BASE_RATE: 38,
+        SignTime.WHILE_UNWRAPPING: 21.432,
+    }
+    assert (luna.ram.key_pairs, luna.store.key_pairs) == (12_033, 20_000)
+    references = [value.reference for value in (luna.key_generation, luna.wrap, luna.unwrap, luna.ram, luna.store)]
+    assert all(word in " ".join(references) for word in ("2.10.1", "Table 2-5", "Table 2-7", "2.9.6", "Table 2-2"))
+    assert "Table 2-11" in luna.sign[SignTime.WHILE_UNWRAPPING].reference
+
+
+def test_the_profile_of_fig_4_1_differs_in_its_key_generation_alone() -> None:
+    luna, slow = load_timing("luna-sa-1700"), load_timing("luna-sa-1700-fig4-1")
+    assert [slow.key_generation.at(end) for end in RangeEnd] == pytest.approx([1000 / 1.3] * 2, abs=0.5)
+    assert "Appendix C" in slow.key_generation.reference
+    alike = {"title": slow.title, "key_generation": slow.key_generation}
+    assert luna.model_copy(update=alike) == slow
+
+
+@pytest.mark.parametrize(("threads", "ms_a_signature"), [(1, 43), (2, 15), (4, 6.9), (7, 6.85), (50, 6.6), (100, 6.6)])
+def test_threads_together_sign_as_fast_as_in_table_2_10(threads: int, ms_a_signature: float) -> None:
+    luna = load_timing("luna-sa-1700")
+    assert luna.sign_ms(SignTime.STOCKHOLM, threads) / threads == pytest.approx(ms_a_signature)
+    assert luna.sign_ms(SignTime.MALMO, threads) / threads == pytest.approx(ms_a_signature * 20 / 43)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("luna-sa-1800", "No timing profile is called luna-sa-1800; did you mean luna-sa-1700?"),
+        ("zzz", "No timing profile is called zzz; there are: luna-sa-1700, luna-sa-1700-fig4-1."),
+        ("../demo", "No timing profile is called ../demo; "),
+    ],
+)
+def test_an_unknown_name_is_answered_with_the_nearest(name: str, said: str) -> None:
+    with pytest.raises(TrialError) as caught:
+        load_timing(name)
+    assert str(caught.value).startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right", "said"),
+    [
+        ("[unwrap]", "[unwarp]", r"the key unwrap is missing\.$"),
+        ("[unwrap]\nms = 70", "[unwrap]\nms = -1", r"unwrap\.ms: .*greater than or equal to 0 \(it is -1\)\.$"),
+        ("[unwrap]\nms = 70", "[unwrap]\nms = inf", r"unwrap\.ms: .*finite number \(it is inf\)\.$"),
+        ("[unwrap]\n", "[unwrap]\nseconds = 1\n", r"there is no key unwrap\.seconds"),
+        ("[sign.malmo]", "[sign.lund]", r"sign\.lund"),
+        ('[sign.malmo]\nms = 20\nreference = "', '[one_waj]\nms = 20\nreference = "', r"sign: give malmo too\.$"),
+        ("title = ", "title = = ", r"luna\.toml cannot be read: .*\.$"),
+    ],
+)
+def test_a_fault_in_a_profile_is_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wrong: str, right: str, said: str
+) -> None:
+    assert wrong in LUNA
+    (tmp_path / "timing").mkdir()
+    (tmp_path / "timing" / "luna.toml").write_text(LUNA.replace(wrong, right), encoding="utf-8")
+    monkeypatch.setattr(timing, "profiles_dir", lambda: tmp_path)
+    with pytest.raises(TrialError, match=said) as caught:
+        load_timing("luna")
+    assert "luna" in str(caught.value)
