@@ -93,12 +93,12 @@ class TestPublishedRows:
         peak = latencies_ms(outcome).max()
         assert peak == pytest.approx(12_000, rel=0.01)
         assert latencies_ms(outcome).argmax() == 2300
-        for change, moved_ms in (
-            ({"batch": 176}, 70),
-            ({"unwrap_ms": 71}, 175),
-            ({"keys_at_start": 2200}, 100),
+        for moved, moved_ms in (
+            (replace(model, batch=176), 70),
+            (replace(model, unwrap_ms=71), 175),
+            (replace(model, keys_at_start=2200), 100),
         ):
-            assert latencies_ms(simulate(arriving(), replace(model, **change), queue_limit=0)).max() == peak + moved_ms
+            assert latencies_ms(simulate(arriving(), moved, queue_limit=0)).max() == peak + moved_ms
 
     def test_fig_4_5_dropped_requests_with_pool(self) -> None:
         outcome = simulate(arriving(), pooled(LUNA.sign[SignTime.WHILE_UNWRAPPING].ms), queue_limit=50)
@@ -184,6 +184,11 @@ class TestRefill:
         outcome = simulate(np.zeros(7, np.int64), model, queue_limit=0)
         assert (outcome.refills.started / MS).tolist() == [0, 140, 280]
         assert (outcome.got_key / MS).tolist() == [70, 140, 210, 280, 350, 420, 430 + 588]
+
+    def test_names_the_request_that_took_its_first_key(self) -> None:
+        model = pooled(10, keys_at_start=2, pool_keys=100, batch=3)
+        firsts = [simulate(np.arange(n) * 500 * MS, model, queue_limit=0).refills.first.tolist() for n in (2, 3, 5, 6)]
+        assert firsts == [[-1], [2], [2, -1], [2, 5]]
 
     def test_in_parallel_spares_the_peak_of_fig_4_3(self) -> None:
         at_once = pooled(20, keys_at_start=2300, pool_keys=3000, batch=175)
