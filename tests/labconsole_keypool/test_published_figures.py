@@ -10,6 +10,7 @@ import pytest
 
 from labconsole.analysis.published import PublishedTable, published_columns, published_tables, same_scenario
 from labconsole.plugin import Plugins
+from labconsole_keypool.arrivals import TABLE_4_1_DELAYS_MS, TABLE_4_1_REQUESTS
 from labconsole_keypool.metrics import METRICS
 from labconsole_keypool.parameters import SimulationParameters
 
@@ -110,6 +111,15 @@ def test_the_rates_of_the_columns_are_those_of_the_source(thesis: Mapping[str, P
     assert [column.parameters["rate"] for column in thesis["keypool-base-rate"].columns] == list(map(float, captions))
 
 
+@pytest.mark.skipif(not SOURCE.exists(), reason="the source's text is not beside the checkout")
+def test_table_4_1_is_the_source_s() -> None:
+    """It is no result, but every figure of Figs 4-1 to 4-5 rests on it."""
+    lines = SOURCE.read_text(encoding="utf-8").split("\nTable 4-1: ")[-1].split("\n4.1 ")[0].splitlines()
+    steps = [line.split("\t") for line in lines if re.match(r"\d", line)]
+    assert [int(delay) for _, _, delay, _ in steps] == list(TABLE_4_1_DELAYS_MS)
+    assert {int(last) - int(first) + 1 for first, last, _, _ in steps} == {TABLE_4_1_REQUESTS}
+
+
 @pytest.mark.parametrize(
     ("place", "metric", "value", "unit"),
     [
@@ -175,3 +185,5 @@ def test_the_source_s_contradictions_stand_where_its_figures_do(thesis: Mapping[
     assert 38 * 2217 == 84_246 and 38 * 2211 == 84_018
     assert "no single service time gives all of the source's numbers" in figures
     assert "970,000 to 1,170,000 ms" in figures
+    assert "6.5 times as fast as one, not 10 times" in " ".join(thesis["keypool-queue-limit"].notes)
+    assert round(43 / 6.6, 1) == 6.5
