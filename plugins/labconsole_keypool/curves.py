@@ -13,7 +13,8 @@ from labconsole_keypool.parameters import SimulationParameters
 from labconsole_keypool.recorded import Recorded, load
 from labconsole_keypool.service_model import KeyOrigin
 
-_INTERVALS = 200
+_MOST_INTERVALS, _SHORTEST_S = 1000, 1.0
+"""Of the arrival rate: shorter ones would show single requests."""
 _BELOW = 0.05
 """Dropped requests have no latency: as in the source's Figs 4-4 and 4-5 they stand beneath zero, so much (part of the
 peak) beneath it."""
@@ -37,15 +38,17 @@ def _latency(recorded: Recorded) -> Iterator[Curve]:
 
 
 def _queue(recorded: Recorded) -> Iterator[Curve]:
-    if len(recorded.queue["t"]):
-        t_s, lengths = _stairs(recorded.queue["t"] / 1e9, recorded.queue["length"].astype(np.float64), 0.0)
-        yield Curve("Waiting", "Queue length", "requests", t_s, lengths)
+    lengths = recorded.queue["length"].astype(np.float64)
+    yield Curve(
+        "Waiting", "Queue length", "requests", *_stairs(recorded.queue["t"] / 1e9, lengths, 0.0, recorded.end_s)
+    )
 
 
 def _arrivals(recorded: Recorded) -> Iterator[Curve]:
     end_s = float(recorded.arrivals[-1]) / 1e9
     if end_s > 0:
-        counts, edges = np.histogram(recorded.arrivals / 1e9, _INTERVALS, (0.0, end_s))
+        intervals = min(_MOST_INTERVALS, max(1, int(end_s / _SHORTEST_S)))
+        counts, edges = np.histogram(recorded.arrivals / 1e9, intervals, (0.0, end_s))
         yield Curve("Arrivals", "Arrival rate", "requests/s", edges[:-1] + edges[1] / 2, counts / edges[1])
 
 
@@ -59,8 +62,8 @@ def _keys(parameters: SimulationParameters, recorded: Recorded) -> Iterator[Curv
     changes = np.concatenate((np.ones(len(unwrapped)), np.full(len(taken), -1.0)))
     order = np.argsort(times, kind="stable")
     begin = float(parameters.keys_at_start + parameters.store_keys)
-    t_s, keys = _stairs(times[order] / 1e9, begin + np.cumsum(changes[order]), begin)
-    yield Curve("Keys in the token", "Keys in the token", "keys", t_s, keys)
+    keys = begin + np.cumsum(changes[order])
+    yield Curve("Keys", "Keys in the token", "keys", *_stairs(times[order] / 1e9, keys, begin, recorded.end_s))
 
 
 def _unwrapped(recorded: Recorded, *, one_by_one: bool) -> NDArray[np.float64]:
@@ -74,8 +77,9 @@ def _unwrapped(recorded: Recorded, *, one_by_one: bool) -> NDArray[np.float64]:
 
 
 def _stairs(
-    t_s: NDArray[np.float64], values: NDArray[np.float64], before: float
+    t_s: NDArray[np.float64], values: NDArray[np.float64], before: float, end_s: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """A line that keeps `before` from 0 on, and each of `values` from its time until the next."""
+    """A line that keeps `before` from 0 on, and each of `values` from its time until the next, the last to the end."""
     levels = np.concatenate(([before], values))
-    return np.concatenate(([0.0], np.repeat(t_s, 2))), np.repeat(levels, 2)[:-1]
+    borders = np.concatenate((np.repeat(t_s, 2), [max(end_s, *t_s[-1:])]))
+    return np.concatenate(([0.0], borders)), np.repeat(levels, 2)

@@ -64,9 +64,9 @@ def _queue(recorded: Recorded) -> Iterator[Metric]:
     yield _metric("queue_length_peak", lengths.max(initial=0), len(arrivals))
     if len(lengths) and lengths.max() > 0:
         longest = int(np.flatnonzero(lengths == lengths.max())[-1])
-        empty = np.flatnonzero(lengths[longest:] == 0)
-        if len(empty):
-            yield _metric("recovery_time", (t[longest + empty[0]] - t[longest]) / 1e9, len(arrivals))
+        empty = t[longest:][lengths[longest:] == 0]
+        if len(empty) and empty[0] <= arrivals[-1]:
+            yield _metric("recovery_time", (empty[0] - t[longest]) / 1e9, len(arrivals))
 
 
 def _drops(recorded: Recorded) -> Iterator[Metric]:

@@ -18,8 +18,5 @@ LABELS: dict[str, dict[str, str]] = {
         "while-unwrapping": "While keys are unwrapped (Table 2-11)",
     },
     "key_generation": {"shortest": "Shortest of the profile", "longest": "Longest of the profile"},
-    "refill": {
-        "parallel": "Beside the signing, below the low-water mark",
-        "when-empty": "When the token is empty",
-    },
+    "refill": {"parallel": "Parallel to signing", "when-empty": "When the token is empty"},
 }

@@ -73,7 +73,7 @@ METRICS: tuple[MetricKind, ...] = (
         "s",
         _LOWER,
         "From the last moment at which the queue was at its longest until it is empty again; left out where nothing "
-        "ever waited.",
+        "ever waited, and where it is not empty again before the last request has arrived.",
     ),
     MetricKind(
         "wait_mean",
@@ -98,10 +98,10 @@ METRICS: tuple[MetricKind, ...] = (
     ),
     MetricKind(
         "got_key",
-        "Keys by source",
+        "Keys",
         "requests",
         _NEUTRAL,
-        "Requests whose key came from the token's RAM, from its store, from the pool outside, or was generated for "
+        "By source: requests whose key came from the token's RAM, from its store, from the pool outside, or was generated for "
         "them: Appendix B's A, B, C and D.",
     ),
     MetricKind("requests", "Requests", "requests", _NEUTRAL, "Requests that arrived, dropped ones too."),

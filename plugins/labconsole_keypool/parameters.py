@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, ValidationInfo, field_validator
 
-from labconsole.trial import Parameters, TrialError
+from labconsole.trial import Parameters
 from labconsole_keypool.choices import ArrivalPattern, KeySource, RangeEnd, Refill, SignTime
 from labconsole_keypool.labels import LABELS
 from labconsole_keypool.service_model import ServiceModel
@@ -199,10 +199,9 @@ class SimulationParameters(Parameters):
     @field_validator("timing")
     @classmethod
     def _is_there(cls, timing: str) -> str:
-        try:
-            load_timing(timing)
-        except TrialError as error:
-            raise ValueError(str(error).removesuffix(".")) from error
+        names = timing_names()
+        if timing not in names:
+            raise ValueError(f"no timing profile is called {timing}; there are: {', '.join(names)}")
         return timing
 
     @field_validator("keys_at_start", "store_keys")
@@ -229,18 +228,13 @@ class SimulationParameters(Parameters):
         return batch
 
     @property
-    def timing_profile(self) -> TimingProfile:
-        """The timing profile. Raises TrialError: it is no longer there."""
-        return load_timing(self.timing)
-
-    @property
     def csv_path(self) -> Path | None:
         """The CSV file, if one is set."""
         return Path(self.csv).expanduser() if self.csv else None
 
     def service_model(self) -> ServiceModel:
-        """The signing service that the simulator follows. Raises TrialError: the timing profile is no longer there."""
-        profile = self.timing_profile
+        """The signing service that the simulator follows. Raises TrialError: its timing profile is broken."""
+        profile = load_timing(self.timing)
         return ServiceModel(
             sign_ms=profile.sign_ms(self.sign, self.threads),
             key_generation_ms=profile.key_generation.at(self.key_generation),

@@ -30,6 +30,11 @@ class Recorded:
         return np.sort(np.concatenate((self.requests["received"], self.drops["received"])))
 
     @property
+    def end_s(self) -> float:
+        """When the last request had arrived and the last one was signed, s since T0."""
+        return max(int(times.max(initial=0)) for times in (self.arrivals, self.requests["finished"])) / 1e9
+
+    @property
     def latencies(self) -> NDArray[np.int64]:
         """From arrival until signed, ns, of each signed request in the order of `requests`."""
         return np.asarray(self.requests["finished"] - self.requests["received"])

@@ -52,7 +52,7 @@ REFILLS = Series(
     Origin.SIMULATED,
 )
 
-ANSWERED_CHANNEL = LiveChannel("answered", "Answered: signed or dropped", "requests")
-SIGNED_CHANNEL = LiveChannel("signed", "Signed", "requests")
+SIMULATED_CHANNEL = LiveChannel("simulated", "Simulated", "requests")
+"""Signed and dropped ones; its rate is the speed of the simulator, in real time."""
 DROPPED_CHANNEL = LiveChannel("dropped", "Dropped", "requests")
 LATENCY_CHANNEL = LiveChannel("latency", "Latency", "ns")

@@ -26,14 +26,13 @@ from labconsole_keypool.choices import KeySource
 from labconsole_keypool.metrics import METRICS
 from labconsole_keypool.parameters import SimulationParameters
 from labconsole_keypool.samples import (
-    ANSWERED_CHANNEL,
     DROPPED_CHANNEL,
     DROPS,
     LATENCY_CHANNEL,
     QUEUE,
     REFILLS,
     REQUESTS,
-    SIGNED_CHANNEL,
+    SIMULATED_CHANNEL,
 )
 
 _STALL_S = 120.0
@@ -52,7 +51,7 @@ class SimulationTrial(Trial[SimulationParameters]):
     parameters: ClassVar[type[Parameters]] = SimulationParameters
     series: ClassVar[tuple[Series, ...]] = (REQUESTS, DROPS, QUEUE, REFILLS)
     metrics: ClassVar[tuple[MetricKind, ...]] = METRICS
-    live: ClassVar[tuple[LiveChannel, ...]] = (ANSWERED_CHANNEL, SIGNED_CHANNEL, DROPPED_CHANNEL, LATENCY_CHANNEL)
+    live: ClassVar[tuple[LiveChannel, ...]] = (SIMULATED_CHANNEL, DROPPED_CHANNEL, LATENCY_CHANNEL)
 
     def roles(self, parameters: SimulationParameters) -> tuple[RoleSpec, ...]:
         settings = {"parameters": parameters.model_dump(mode="json")}
@@ -74,7 +73,7 @@ class SimulationTrial(Trial[SimulationParameters]):
         )
         begin_ns = now_ns()
         simulator.begin(begin_ns)
-        context.expect(requests, ANSWERED_CHANNEL.name, begin_ns)
+        context.expect(requests, SIMULATED_CHANNEL.name, begin_ns)
         context.event("T0", f"T0: {requests:,} requests, on a virtual clock.", begin_ns=begin_ns)
         context.wait([simulator], stall_s=_STALL_S, reason="The simulator does not come to its end: look at the log.")
 

@@ -11,14 +11,13 @@ from labconsole.role import Role, RoleContext
 from labconsole_keypool.arrivals import arrivals_ns
 from labconsole_keypool.parameters import SimulationParameters
 from labconsole_keypool.samples import (
-    ANSWERED_CHANNEL,
     DROPPED_CHANNEL,
     DROPS,
     LATENCY_CHANNEL,
     QUEUE,
     REFILLS,
     REQUESTS,
-    SIGNED_CHANNEL,
+    SIMULATED_CHANNEL,
 )
 from labconsole_keypool.service_model import ServiceModel
 from labconsole_keypool.simulation import Outcome, simulate
@@ -78,18 +77,10 @@ class SimulatorRole(Role):
             }
             requests.extend(request=numbers[rows][~dropped], **signed)
             drops.extend(request=numbers[rows][dropped], received=outcome.received[rows][dropped])
-            self._report(outcome.received[rows], signed["received"], signed["finished"])
-
-    def _report(self, received: NDArray[np.int64], signed: NDArray[np.int64], finished: NDArray[np.int64]) -> None:
-        """Show some requests live: all that were `received`, and when those that were `signed` came and were done."""
-        context, t0 = self.context, self.context.start_ns
-        context.count(ANSWERED_CHANNEL.name, len(received))
-        context.count(DROPPED_CHANNEL.name, len(received) - len(signed))
-        if len(signed):
-            span_ns = (t0 + int(received[0]), t0 + int(finished.max()))
-            context.count(SIGNED_CHANNEL.name, len(signed), span_ns)
-            context.observe(LATENCY_CHANNEL.name, finished - signed)
-        context.tick()
+            self.context.count(SIMULATED_CHANNEL.name, len(dropped))
+            self.context.count(DROPPED_CHANNEL.name, int(np.count_nonzero(dropped)))
+            self.context.observe(LATENCY_CHANNEL.name, signed["finished"] - signed["received"])
+            self.context.tick()
 
 
 def queue_lengths(outcome: Outcome) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

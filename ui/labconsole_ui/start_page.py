@@ -149,6 +149,7 @@ class StartPage(ScrollPage):
         text.setProperty("muted", True)
         texts.addWidget(title)
         texts.addWidget(text)
+        texts.addStretch(1)
         line.addLayout(texts, 1)
         for kind in list(plugin.trials)[:1]:
             button = QPushButton(self.tr("Open"))

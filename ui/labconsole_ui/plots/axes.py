@@ -176,7 +176,7 @@ class ValueScale(Scale):
     def axis(self) -> GridAxis:
         axis = ValueAxis("bottom")
         axis.enableAutoSIPrefix(self._unit.prefixed)
-        axis.setLabel(units=self._unit.unit)
+        axis.setLabel(units=self._unit.unit, siPrefixEnableRanges=self._unit.prefix_ranges)
         axis.showLabel(bool(self._unit.unit))
         return axis
 

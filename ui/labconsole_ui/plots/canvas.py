@@ -103,7 +103,7 @@ class Canvas(pg.PlotWidget):  # type: ignore[misc]
         left = self.getAxis("left")
         left.setStyle(autoExpandTextSpace=True)
         left.enableAutoSIPrefix(unit.prefixed)
-        left.setLabel(units=unit.unit)
+        left.setLabel(units=unit.unit, siPrefixEnableRanges=unit.prefix_ranges)
         left.showLabel(bool(unit.unit))
 
     def set_logarithmic(self, unit: AxisUnit) -> None:

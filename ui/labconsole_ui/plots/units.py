@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from labconsole.analysis.figures import format_figure, format_number
@@ -18,12 +19,18 @@ class AxisUnit:
     factor: float
     prefixed: bool
 
+    @property
+    def prefix_ranges(self) -> tuple[tuple[float, float], ...]:
+        """Where an axis has prefixes (pyqtgraph's `siPrefixEnableRanges`): seconds have none above 1."""
+        return ((0.0, 1.0 if self.unit == "s" else math.inf),)
+
     def text(self, drawn: float) -> str:
         """A drawn value as a person reads it: `1.235 ms`, `60,123 msg/s`."""
         if not self.prefixed:
             return format_figure(drawn, self.unit)
+        ((_, largest),) = self.prefix_ranges
         for size, prefix in _PREFIXES:
-            if abs(drawn) >= size:
+            if abs(drawn) >= size and size <= largest:
                 # Six digits: 0.0005 s are 500 µs, and not 499.99999999999994.
                 return f"{format_number(float(f'{drawn / size:.6g}'))} {prefix}{self.unit}"
         return f"{format_number(drawn)} {self.unit}"
