@@ -7,6 +7,7 @@ over what it does not give itself, table by table.
 from __future__ import annotations
 
 import tomllib
+from itertools import pairwise
 from typing import Annotated
 
 import numpy as np
@@ -17,7 +18,7 @@ from labconsole.profile_file import fault_sentence, nearest
 from labconsole.trial import TrialError
 from labconsole_keypool.choices import RangeEnd, SignTime
 
-Milliseconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Milliseconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=1)]
 
 
@@ -33,7 +34,7 @@ class Duration(_Strict):
 
 
 class DurationRange(_Strict):
-    """The times that the source gives for one operation, from the shortest to the longest."""
+    """The shortest and the longest time that the source states for one operation."""
 
     shortest_ms: Milliseconds
     longest_ms: Milliseconds
@@ -61,8 +62,16 @@ class ThreadDuration(_Strict):
 class ThreadDurations(_Strict):
     """How signing gains from threads: rows by ascending number of threads, the first for one."""
 
-    rows: Annotated[tuple[ThreadDuration, ...], Field(min_length=1)]
+    rows: tuple[ThreadDuration, ...]
     reference: str
+
+    @field_validator("rows")
+    @classmethod
+    def _from_one_thread_on(cls, rows: tuple[ThreadDuration, ...]) -> tuple[ThreadDuration, ...]:
+        threads = [row.threads for row in rows]
+        if threads[:1] != [1] or any(later <= earlier for earlier, later in pairwise(threads)):
+            raise ValueError("begin with one thread, and give more in each further row")
+        return rows
 
 
 class TimingProfile(_Strict):
@@ -71,22 +80,18 @@ class TimingProfile(_Strict):
     Attributes:
         title: The device, and what sets this profile apart.
         key_generation: Generate a key pair (KG, section 2.10.1).
-        wrap: Wrap a private key and save it outside (section 2.10.2).
-        unwrap: Load one wrapped key and unwrap it (KP, section 2.10.3).
+        unwrap: Load one wrapped key into the device and unwrap it (KP, section 2.10.3).
         sign: Sign with one thread (Si), each of `SignTime`.
         sign_by_threads: Sign with several threads (section 2.10.4).
-        one_way: A packet's way between the two sites.
         ram: What the device's RAM holds.
         store: What the device's store holds.
     """
 
     title: str
     key_generation: DurationRange
-    wrap: DurationRange
     unwrap: Duration
     sign: dict[SignTime, Duration]
     sign_by_threads: ThreadDurations
-    one_way: Duration
     ram: Capacity
     store: Capacity
 

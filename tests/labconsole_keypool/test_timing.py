@@ -11,7 +11,7 @@ from labconsole.profile import list_profiles
 from labconsole.trial import TrialError
 from labconsole_keypool import timing
 from labconsole_keypool.choices import RangeEnd, SignTime
-from labconsole_keypool.timing import load_timing, timing_names
+from labconsole_keypool.timing import ThreadDuration, ThreadDurations, load_timing, timing_names
 
 LUNA = (profiles_dir() / "timing" / "luna-sa-1700.toml").read_text(encoding="utf-8")
 
@@ -24,8 +24,7 @@ def test_the_profiles_are_found_and_are_no_profiles_of_trials() -> None:
 def test_the_values_are_those_of_the_thesis() -> None:
     luna = load_timing("luna-sa-1700")
     assert [luna.key_generation.at(end) for end in RangeEnd] == [588, 673]
-    assert [luna.wrap.at(end) for end in RangeEnd] == [121.223, 140.87]
-    assert (luna.unwrap.ms, luna.one_way.ms) == (70, 10)
+    assert luna.unwrap.ms == 70
     assert {time: luna.sign[time].ms for time in SignTime} == {
         SignTime.MALMO: 20,
         SignTime.STOCKHOLM: 43,
@@ -33,8 +32,8 @@ def test_the_values_are_those_of_the_thesis() -> None:
         SignTime.WHILE_UNWRAPPING: 21.432,
     }
     assert (luna.ram.key_pairs, luna.store.key_pairs) == (12_033, 20_000)
-    references = [value.reference for value in (luna.key_generation, luna.wrap, luna.unwrap, luna.ram, luna.store)]
-    assert all(word in " ".join(references) for word in ("2.10.1", "Table 2-5", "Table 2-7", "2.9.6", "Table 2-2"))
+    references = [value.reference for value in (luna.key_generation, luna.unwrap, luna.ram, luna.store)]
+    assert all(word in " ".join(references) for word in ("4.5.3", "2.10.1", "Table 2-7", "2.9.6", "Table 2-2"))
     assert "Table 2-11" in luna.sign[SignTime.WHILE_UNWRAPPING].reference
 
 
@@ -51,6 +50,13 @@ def test_threads_together_sign_as_fast_as_in_table_2_10(threads: int, ms_a_signa
     luna = load_timing("luna-sa-1700")
     assert luna.sign_ms(SignTime.STOCKHOLM, threads) / threads == pytest.approx(ms_a_signature)
     assert luna.sign_ms(SignTime.MALMO, threads) / threads == pytest.approx(ms_a_signature * 20 / 43)
+
+
+def test_threads_sign_as_the_profile_s_own_table_says() -> None:
+    luna = load_timing("luna-sa-1700")
+    rows = (ThreadDuration(threads=1, ms=10), ThreadDuration(threads=2, ms=8))
+    slower = luna.model_copy(update={"sign_by_threads": ThreadDurations(rows=rows, reference="none")})
+    assert [slower.sign_ms(SignTime.MALMO, threads) for threads in (1, 2, 4)] == pytest.approx([20, 32, 64])
 
 
 @pytest.mark.parametrize(
@@ -71,11 +77,18 @@ def test_an_unknown_name_is_answered_with_the_nearest(name: str, said: str) -> N
     ("wrong", "right", "said"),
     [
         ("[unwrap]", "[unwarp]", r"the key unwrap is missing\.$"),
-        ("[unwrap]\nms = 70", "[unwrap]\nms = -1", r"unwrap\.ms: .*greater than or equal to 0 \(it is -1\)\.$"),
+        ("[unwrap]\nms = 70", "[unwrap]\nms = -1", r"unwrap\.ms: .*greater than 0 \(it is -1\)\.$"),
+        ("[unwrap]\nms = 70", "[unwrap]\nms = 0", r"unwrap\.ms: .*greater than 0 \(it is 0\)\.$"),
         ("[unwrap]\nms = 70", "[unwrap]\nms = inf", r"unwrap\.ms: .*finite number \(it is inf\)\.$"),
         ("[unwrap]\n", "[unwrap]\nseconds = 1\n", r"there is no key unwrap\.seconds"),
         ("[sign.malmo]", "[sign.lund]", r"sign\.lund"),
-        ('[sign.malmo]\nms = 20\nreference = "', '[one_waj]\nms = 20\nreference = "', r"sign: give malmo too\.$"),
+        ('[sign.malmo]\nms = 20\nreference = "', '[malmo]\nms = 20\nreference = "', r"sign: give malmo too\.$"),
+        ("{ threads = 1, ms = 43 }", "{ threads = 3, ms = 43 }", r"sign_by_threads\.rows: begin with one thread, "),
+        (
+            "{ threads = 4, ms = 6.9 }",
+            "{ threads = 2, ms = 6.9 }",
+            r"sign_by_threads\.rows: .* more in each further row",
+        ),
         ("title = ", "title = = ", r"luna\.toml cannot be read: .*\.$"),
     ],
 )
