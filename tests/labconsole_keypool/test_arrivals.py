@@ -119,7 +119,7 @@ class TestFile:
             ("100\n", 1, "1 columns"),
             ("100;20\n", 1, "1 columns"),
             ("100,20,3\n", 1, "3 columns"),
-            ("9999999,1\n1,1\n1,1\n", 3, "more than 10,000,000 requests"),
+            ("1999999,1\n1,1\n1,1\n", 3, "more than 2,000,000 requests"),
             (f"{'9' * 5000},1\n", 1, "count must be"),
             ("1,1\n" + '"' + "x" * 200_000 + '",1\n', 1, "no CSV text"),
         ],
