@@ -50,7 +50,8 @@ def simulate(arrivals_ns: NDArray[np.int64], model: ServiceModel, *, queue_limit
     """Let requests arrive at `arrivals_ns` (ns since T0, ascending, shape (requests,)) and follow each to its end.
 
     The queue holds requests that no thread has begun. One that finds `queue_limit` of them waiting is dropped (section
-    2.9.9); 0 means no limit. Equal input gives equal output: nothing here is random.
+    2.9.9); 0 means no limit. A thread that comes free at the moment of an arrival takes from the queue first. A thread
+    that waits for a key keeps its request, and begins no other. Equal input gives equal output: nothing is random.
     """
     sign_ns, generate_ns = round(model.sign_ms * 1e6), round(model.key_generation_ms * 1e6)
     supply = KeySupply(model)

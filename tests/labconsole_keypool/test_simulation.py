@@ -179,6 +179,12 @@ class TestRefill:
         hasty = simulate(np.arange(4) * 10 * MS, replace(model, keys_at_start=1), queue_limit=0)
         assert (hasty.got_key / MS).tolist() == [0, 70, 140, 210]
 
+    @pytest.mark.parametrize("low_water", [0, 1])
+    def test_in_parallel_begins_at_the_latest_when_there_are_none(self, low_water: int) -> None:
+        model = pooled(10, keys_at_start=1, pool_keys=2, batch=1, low_water=low_water, refill=Refill.PARALLEL)
+        outcome = simulate(np.zeros(3, np.int64), model, queue_limit=0)
+        assert (outcome.got_key / MS).tolist() == [0, 70, 140]
+
     def test_goes_on_while_the_loader_stays_behind(self) -> None:
         model = pooled(10, keys_at_start=0, pool_keys=6, batch=2, low_water=3, refill=Refill.PARALLEL)
         outcome = simulate(np.zeros(7, np.int64), model, queue_limit=0)
@@ -333,10 +339,10 @@ def ready_ns(outcome: Outcome, model: ServiceModel) -> NDArray[np.int64]:
 
 
 def test_3000_requests_take_a_tenth_of_a_second_at_most() -> None:
+    """Of the processor's time, whatever else it has to do: ten runs, as some clocks tick every 16 ms."""
     model = pooled(20, keys_at_start=2000, pool_keys=3000, batch=175, low_water=500, refill=Refill.PARALLEL, threads=4)
-    arrivals, durations = arriving(), []
-    for _ in range(3):
-        began = time.perf_counter()
+    arrivals = arriving()
+    began = time.process_time()
+    for _ in range(10):
         simulate(arrivals, model, queue_limit=50)
-        durations.append(time.perf_counter() - began)
-    assert min(durations) < 0.1
+    assert (time.process_time() - began) / 10 < 0.1
