@@ -81,5 +81,5 @@ def _stairs(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """A line that keeps `before` from 0 on, and each of `values` from its time until the next, the last to the end."""
     levels = np.concatenate(([before], values))
-    borders = np.concatenate((np.repeat(t_s, 2), [max(end_s, *t_s[-1:])]))
+    borders = np.concatenate((np.repeat(t_s, 2), [max([end_s, *t_s[-1:]])]))
     return np.concatenate(([0.0], borders)), np.repeat(levels, 2)

@@ -101,8 +101,8 @@ METRICS: tuple[MetricKind, ...] = (
         "Keys",
         "requests",
         _NEUTRAL,
-        "By source: requests whose key came from the token's RAM, from its store, from the pool outside, or was generated for "
-        "them: Appendix B's A, B, C and D.",
+        "By source: requests whose key came from the token's RAM, from its store, from the pool outside, or was "
+        "generated for them: Appendix B's A, B, C and D.",
     ),
     MetricKind("requests", "Requests", "requests", _NEUTRAL, "Requests that arrived, dropped ones too."),
     MetricKind("processed", "Signed", "requests", _NEUTRAL, "Requests that were signed."),

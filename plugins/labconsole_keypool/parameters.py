@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import Field, ValidationInfo, field_validator
@@ -18,6 +17,7 @@ MOST_KEYS = 100_000_000
 
 _KEYS, _REQUESTS, _SERVICE = "Keys", "Requests", "Signing service"
 _POOL = {"keys": "pool"}
+_RATED = {"arrivals": ["constant", "poisson", "business-day"]}
 
 
 def _extra(group: str, **extra: Any) -> dict[str, Any]:
@@ -58,7 +58,7 @@ class SimulationParameters(Parameters):
             description="Requests that arrive; a business day is shortened or stretched to hold so many",
             ge=1,
             le=MOST_REQUESTS,
-            json_schema_extra=_extra(_REQUESTS, shown_if={"arrivals": ["constant", "poisson", "business-day"]}),
+            json_schema_extra=_extra(_REQUESTS, shown_if=_RATED),
         ),
     ] = 3000
     rate: Annotated[
@@ -68,9 +68,7 @@ class SimulationParameters(Parameters):
             description="Requests per second; of a business day, at its peak",
             gt=0,
             le=100_000,
-            json_schema_extra=_extra(
-                _REQUESTS, unit="requests/s", shown_if={"arrivals": ["constant", "poisson", "business-day"]}
-            ),
+            json_schema_extra=_extra(_REQUESTS, unit="requests/s", shown_if=_RATED),
         ),
     ] = 50.0
     csv: Annotated[
@@ -226,11 +224,6 @@ class SimulationParameters(Parameters):
                     "RAM of this device holds: lower one of them"
                 )
         return batch
-
-    @property
-    def csv_path(self) -> Path | None:
-        """The CSV file, if one is set."""
-        return Path(self.csv).expanduser() if self.csv else None
 
     def service_model(self) -> ServiceModel:
         """The signing service that the simulator follows. Raises TrialError: its timing profile is broken."""

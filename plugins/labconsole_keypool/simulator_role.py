@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -44,7 +45,7 @@ class SimulatorRole(Role):
             rate=parameters.rate,
             time_scale=parameters.time_scale,
             seed=self.context.settings["seed"],
-            csv=parameters.csv_path,
+            csv=Path(parameters.csv).expanduser() if parameters.csv else None,
             tail_requests=parameters.tail_requests,
             tail_rate=parameters.tail_rate,
         )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +16,10 @@ from labconsole.engine.protocol import LiveFrame
 from labconsole.engine.role import RoleProcess, _conduct
 from labconsole.engine.roles import RoleChild
 from labconsole.engine.run_context import WorkerContext
-from labconsole.engine.spool import SampleBlock, SpoolReader
 from labconsole.trial import Evaluation, Event, Metric, RoleHandle, RoleSpec, TrialError
 from labconsole_amqp.parameters import AmqpParameters
 from labconsole_amqp.trial import AmqpTrial
+from tests.helpers.spool_samples import SpoolSamples
 
 LIVE_HZ = 20.0
 
@@ -32,42 +32,6 @@ class Sink:
 
     def send(self, message: Mapping[str, Any]) -> None:
         self.messages.append(message)
-
-
-@dataclass
-class SpoolSamples:
-    """`Samples` read from the spool files of a run; `events` come with them."""
-
-    tables: dict[tuple[str, str], list[dict[str, NDArray[Any]]]] = field(default_factory=dict)
-    events: list[Event] = field(default_factory=list)
-
-    @classmethod
-    def read(cls, folder: Path) -> SpoolSamples:
-        samples = cls()
-        for path in sorted(folder.glob("*.spool")):
-            reader = SpoolReader(path)
-            while blocks := reader.read_new():
-                for block in blocks:
-                    if isinstance(block, SampleBlock):
-                        samples.tables.setdefault((block.series.name, block.role), []).append(block.columns)
-                    else:
-                        samples.events.append(block.event)
-            assert reader.damage is None
-        samples.events.sort(key=lambda event: event.t_ns)
-        return samples
-
-    def roles(self, series: str) -> list[str]:
-        return sorted(role for name, role in self.tables if name == series)
-
-    def table(self, series: str, role: str) -> dict[str, NDArray[Any]]:
-        blocks = self.tables[series, role]
-        return {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
-
-    def parts(
-        self, series: str, role: str, numbers: Collection[int] | None = None
-    ) -> Iterator[dict[str, NDArray[Any]]]:
-        blocks = self.tables[series, role]
-        yield from (blocks if numbers is None else (blocks[number] for number in sorted(numbers)))
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,9 @@ from labconsole_amqp.joining import load
 from labconsole_amqp.messages import MESSAGES
 from labconsole_amqp.parameters import AmqpParameters
 from labconsole_amqp.trial import AmqpTrial
+from tests.helpers.spool_samples import SpoolSamples
 from tests.labconsole_amqp.embedded import serving
-from tests.labconsole_amqp.lab import Outcome, SpoolSamples, run
+from tests.labconsole_amqp.lab import Outcome, run
 
 
 def table(outcome: Outcome) -> dict[str, NDArray[Any]]:

@@ -1,0 +1,77 @@
+"""Simulated runs in tests: the real role on a real spool, without processes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from labconsole.engine.protocol import ChannelFrame
+from labconsole.engine.role import RoleProcess
+from labconsole.trial import Evaluation, TrialError
+from labconsole_keypool.parameters import SimulationParameters
+from labconsole_keypool.simulation_trial import SimulationTrial
+from labconsole_keypool.simulator_role import SimulatorRole
+from tests.helpers.spool_samples import SpoolSamples
+
+
+class Told:
+    """Stands for the channel to the worker, and keeps what the role says."""
+
+    def __init__(self) -> None:
+        self.messages: list[Mapping[str, Any]] = []
+
+    def send(self, message: Mapping[str, Any]) -> None:
+        self.messages.append(message)
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """A run: what the role stored and last showed, and what the trial makes of it."""
+
+    parameters: SimulationParameters
+    samples: SpoolSamples
+    live: Mapping[str, ChannelFrame]
+
+    @property
+    def evaluation(self) -> Evaluation:
+        return SimulationTrial().evaluate(self.parameters, self.samples, ())
+
+    @property
+    def figures(self) -> dict[str, float]:
+        """Metrics without labels by name."""
+        return {metric.name: metric.value for metric in self.evaluation.metrics if not metric.labels}
+
+    @property
+    def sources(self) -> dict[str, float]:
+        """Number of requests by where their key came from."""
+        return {m.labels["source"]: m.value for m in self.evaluation.metrics if m.name == "got_key"}
+
+    @property
+    def verdicts(self) -> dict[str, str]:
+        """Results by name."""
+        return {verdict.name: verdict.result for verdict in self.evaluation.verdicts}
+
+
+def simulated(folder: Path, *, seed: int = 1, stopped: bool = False, **settings: Any) -> Simulated:
+    """Run a scenario; `folder` is made. Raises TrialError as the run would. `stopped`: the operator cancelled at T0."""
+    parameters = SimulationParameters(**settings)
+    (spec,) = SimulationTrial().roles(parameters)
+    told, spool = Told(), folder / "simulator.spool"
+    folder.mkdir(parents=True)
+    task = {"name": spec.name, "settings": {**spec.settings, "seed": seed}, "secrets": {}, "spool": str(spool)}
+    context = RoleProcess(told, {**task, "live_hz": 20.0})  # type: ignore[arg-type]
+    try:
+        role = SimulatorRole(context)
+        requests = role.prepare()["requests"]
+        if stopped:
+            context.on_message({"t": "stop"})
+        role.run()
+        context.send_live()
+    finally:
+        context.close()
+    live = {name: ChannelFrame.from_json(frame) for name, frame in told.messages[-1]["channels"].items()}
+    if not stopped and live["simulated"].count != requests:
+        raise TrialError("The role said another number of requests than it simulated.")
+    return Simulated(parameters, SpoolSamples.read(folder), live)

@@ -1,0 +1,91 @@
+"""The parameters of the simulation: one sentence for each mistake, and the service that they describe."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from labconsole.profile_file import fault_sentence
+from labconsole_keypool.labels import LABELS
+from labconsole_keypool.parameters import SimulationParameters
+from labconsole_keypool.timing import load_timing
+
+LUNA = load_timing("luna-sa-1700")
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        (
+            {"timing": "luna"},
+            "timing: no timing profile is called luna; there are: luna-sa-1700, luna-sa-1700-fig4-1.",
+        ),
+        ({"threads": 0}, "threads: input should be greater than or equal to 1 (it is 0)."),
+        ({"threads": 51}, "threads: input should be less than or equal to 50 (it is 51)."),
+        ({"rate": 0}, "rate: input should be greater than 0 (it is 0)."),
+        ({"time_scale": -1}, "time_scale: input should be greater than 0 (it is -1)."),
+        (
+            {"sign": "oslo"},
+            "sign: input should be 'malmo', 'stockholm', 'stockholm-base-rate' or 'while-unwrapping' (it is 'oslo').",
+        ),
+        (
+            {"arrivals": "csv"},
+            "csv: arrivals from a CSV file need its path: set `csv`, or choose other `arrivals`.",
+        ),
+        (
+            {"keys_at_start": 12_034},
+            "keys_at_start: the RAM of this device holds 12,033 key pairs: enter fewer.",
+        ),
+        ({"store_keys": 20_001}, "store_keys: the store of this device holds 20,000 key pairs: enter fewer."),
+        (
+            {"low_water": 12_033, "batch": 1},
+            "batch: `low_water` and `batch` together are more than the 12,033 key pairs that the RAM of this device "
+            "holds: lower one of them.",
+        ),
+        ({"thread": 2}, "there is no key thread; did you mean threads?"),
+    ],
+)
+def test_each_mistake_is_one_sentence(settings: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(ValidationError) as caught:
+        SimulationParameters.model_validate(settings)
+    assert fault_sentence(caught.value, SimulationParameters) == sentence
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"keys_at_start": 12_033, "store_keys": 20_000},
+        {"low_water": 12_032, "batch": 1},
+        {"refill": "when-empty", "low_water": 12_033, "batch": 12_033},
+        {"keys": "generated", "keys_at_start": 99_999, "batch": 99_999},
+    ],
+)
+def test_what_just_fits_or_has_no_effect_is_no_mistake(settings: dict[str, Any]) -> None:
+    SimulationParameters.model_validate(settings)
+
+
+def test_a_form_can_be_made_of_every_parameter() -> None:
+    for name, field in SimulationParameters.model_fields.items():
+        extra = field.json_schema_extra
+        assert isinstance(extra, dict)
+        assert field.title and field.description and extra["group"], name
+    for name, labels in LABELS.items():
+        annotation = SimulationParameters.model_fields[name].annotation
+        assert annotation is not None and set(labels) == {entry.value for entry in annotation}
+
+
+@pytest.mark.parametrize(("sign", "ms"), [("malmo", 20), ("stockholm", 43), ("while-unwrapping", 21.432)])
+def test_the_service_has_the_profile_s_times(sign: str, ms: float) -> None:
+    assert SimulationParameters(sign=sign).service_model().sign_ms == ms
+
+
+def test_more_threads_and_another_profile_make_another_service() -> None:
+    alone = SimulationParameters().service_model()
+    four = SimulationParameters(threads=4).service_model()
+    assert four.threads == 4
+    assert four.sign_ms / 4 == pytest.approx(alone.sign_ms * 6.9 / 43), "Table 2-10"
+    longest = SimulationParameters(key_generation="longest").service_model()
+    assert (alone.key_generation_ms, longest.key_generation_ms) == (588, 673)
+    assert SimulationParameters(timing="luna-sa-1700-fig4-1").service_model().key_generation_ms == 769
