@@ -34,11 +34,11 @@ def arrivals_ns(
     *,
     requests: int,
     rate: float,
-    time_scale: float,
     seed: int,
-    csv: Path | None,
-    tail_requests: int,
-    tail_rate: float,
+    time_scale: float = 1.0,
+    csv: Path | None = None,
+    tail_requests: int = 0,
+    tail_rate: float = 1.0,
 ) -> NDArray[np.int64]:
     """When each request arrives: ns since T0, ascending, the first at 0; shape (requests + tail_requests,).
 
@@ -46,8 +46,8 @@ def arrivals_ns(
         pattern: `TABLE_4_1` has its own number of requests, `CSV` that of its file.
         requests: Requests of the other patterns, at least 1.
         rate: Requests per second; of a business day, that of its peak.
-        time_scale: Divides all delays, those of the tail too.
         seed: Of the Poisson process, the only one that is random.
+        time_scale: Divides all delays, those of the tail too.
         csv: The file of `CSV` (`labconsole_keypool.arrival_file`).
         tail_requests: Requests at `tail_rate` per second after those of the pattern, as in Fig. 4-2.
         tail_rate: Requests per second of the tail.

@@ -23,9 +23,7 @@ from labconsole_keypool.timing import load_timing
 
 def arriving(pattern: ArrivalPattern, requests: int) -> NDArray[np.int64]:
     """Arrivals at the peak rate of section 1.3."""
-    return arrivals_ns(
-        pattern, requests=requests, rate=50, time_scale=1, seed=1, csv=None, tail_requests=0, tail_rate=1
-    )
+    return arrivals_ns(pattern, requests=requests, rate=50, seed=1)
 
 
 def best_s(arrivals: NDArray[np.int64], model: ServiceModel, queue_limit: int, rounds: int) -> float:

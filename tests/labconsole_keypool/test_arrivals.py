@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from labconsole.trial import TrialError
-from labconsole_keypool.arrivals import TABLE_4_1_DELAYS_MS, arrivals_ns
+from labconsole_keypool.arrivals import TABLE_4_1_DELAYS_MS
 from labconsole_keypool.choices import ArrivalPattern
+from tests.helpers.arriving import arriving
 
 MS = 1_000_000
 HOUR_NS = 3_600_000 * MS
-
-
-def arriving(pattern: ArrivalPattern, **changes: Any) -> NDArray[np.int64]:
-    """Arrivals with a form's usual values and some changes."""
-    usual = {"requests": 3000, "rate": 50.0, "time_scale": 1.0, "seed": 1, "csv": None}
-    return arrivals_ns(pattern, **{**usual, "tail_requests": 0, "tail_rate": 1.0, **changes})
 
 
 @pytest.fixture
