@@ -34,7 +34,7 @@ class Refill(StrEnum):
 
 
 class SignTime(StrEnum):
-    """Which signing time of a timing profile: of a site (section 2.10.4), of section 4.6, or beside unwrapping."""
+    """Which signing time of a timing profile: of a site (2.10.4), of section 4.6, or beside unwrapping (2.10.5)."""
 
     MALMO = "malmo"
     STOCKHOLM = "stockholm"

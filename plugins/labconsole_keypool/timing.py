@@ -34,7 +34,7 @@ class Duration(_Strict):
 
 
 class DurationRange(_Strict):
-    """The shortest and the longest time that the source states for one operation."""
+    """A time of which the source gives several values: the ends of the range that is used."""
 
     shortest_ms: Milliseconds
     longest_ms: Milliseconds
