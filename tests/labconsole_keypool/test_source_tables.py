@@ -98,6 +98,7 @@ def test_runs_with_several_timings_stand_beside_the_one_printed_figure(plugins: 
         run(1, {**FIG_4_1, "timing": "luna-sa-1700", "key_generation": "longest"}),
         run(2, {**FIG_4_1, "timing": "luna-sa-1700", "key_generation": "shortest"}),
         run(3, {**FIG_4_1, "timing": "luna-sa-1700-fig4-1"}),
+        run(4, {**FIG_4_1, "timing": "luna-sa-1700", "queue_limit": 50}),
     ]
     peak, *_ = filled(plugins, runs, FIGURES).cells
     assert [cell.value for cell in peak] == [3, 2, 1, None, None, None]
