@@ -47,14 +47,14 @@ def test_nothing_of_them_is_left_out(site: Path, name: str) -> None:
 
 
 def test_all_three_floors_and_the_plugins_come_from_the_wheel(site: Path) -> None:
-    names = ("labconsole", "labconsole_ui", "labconsole_amqp")
+    names = ("labconsole", "labconsole_ui", "labconsole_amqp", "labconsole_keypool")
     code = (
         "from importlib.util import find_spec; from labconsole.plugin import Plugins\n"
         f"print(Plugins.discover().broken, *[find_spec(name).origin for name in {names}], sep='\\n')"
     )
     broken, *origins = in_the_wheel(site, code).splitlines()
     assert broken == "()"
-    assert [Path(origin).is_relative_to(site) for origin in origins] == [True] * 3
+    assert [Path(origin).is_relative_to(site) for origin in origins] == [True] * len(names)
 
 
 def test_the_licence_comes_with_it(site: Path) -> None:

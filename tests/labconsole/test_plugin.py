@@ -22,10 +22,11 @@ def third_party(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     sys.modules.pop("practice_trial", None)
 
 
-def test_the_built_in_plugin_comes_by_the_entry_point() -> None:
+@pytest.mark.parametrize(("name", "kind"), [("amqp", "amqp.messaging"), ("keypool", "keypool.simulation")])
+def test_a_built_in_plugin_comes_by_the_entry_point(name: str, kind: str) -> None:
     plugins = Plugins.discover()
-    assert plugins.of_kind("amqp.messaging").name == "amqp"
-    assert plugins.trial("amqp.messaging").kind == "amqp.messaging"
+    assert plugins.of_kind(kind).name == name
+    assert plugins.trial(kind).kind == kind
     with pytest.raises(KeyError):
         plugins.trial("practice.counting")
 
