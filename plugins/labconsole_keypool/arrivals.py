@@ -90,7 +90,7 @@ def business_day_delays_s(requests: int, peak_rate: float) -> NDArray[np.float64
     hours before a deadline); the day begins at midnight.
 
     All parts of the day are shortened or stretched alike, so that they hold `requests` at these rates: 1,665,000 with
-    a peak of 50 per second make 24 hours. Seven such days are 11.7 million; the section says "over 6 million" of a week.
+    a peak of 50 per second make 24 hours. Seven such days are 11.7 million; the section says "over 6 million".
     """
     hours, shares = np.array(BUSINESS_DAY).T
     ends = np.concatenate([[0.0], np.cumsum(hours * shares)])
