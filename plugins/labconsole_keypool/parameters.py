@@ -68,7 +68,7 @@ class SimulationParameters(Parameters):
             description="Requests per second; of a business day, at its peak",
             gt=0,
             le=100_000,
-            json_schema_extra=_extra(_REQUESTS, unit="requests/s", shown_if=_RATED),
+            json_schema_extra=_extra(_REQUESTS, unit="1/s", shown_if=_RATED),
         ),
     ] = 50.0
     csv: Annotated[
@@ -106,7 +106,7 @@ class SimulationParameters(Parameters):
             description="Further requests per second",
             gt=0,
             le=100_000,
-            json_schema_extra=_extra(_REQUESTS, unit="requests/s"),
+            json_schema_extra=_extra(_REQUESTS, unit="1/s"),
         ),
     ] = 1.0
 
@@ -151,7 +151,7 @@ class SimulationParameters(Parameters):
             description="Requests that may wait; one that finds so many is dropped. 0: no limit (the source: 50, 150)",
             ge=0,
             le=MOST_REQUESTS,
-            json_schema_extra=_extra(_SERVICE, unit="requests"),
+            json_schema_extra=_extra(_SERVICE),
         ),
     ] = 0
     base_rate: Annotated[
@@ -162,7 +162,7 @@ class SimulationParameters(Parameters):
             "26.3 is the source's base rate",
             gt=0,
             le=100_000,
-            json_schema_extra=_extra(_SERVICE, unit="requests/s"),
+            json_schema_extra=_extra(_SERVICE, unit="1/s"),
         ),
     ] = 26.3
 
