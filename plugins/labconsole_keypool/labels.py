@@ -5,7 +5,7 @@ from __future__ import annotations
 LABELS: dict[str, dict[str, str]] = {
     "keys": {"pool": "From the pool: made ahead of time", "generated": "Without a pool: generated for each request"},
     "arrivals": {
-        "table-4-1": "Table 4-1: 3,000 requests, 1 to 100 per second",
+        "table-4-1": "Table 4-1: 1 to 100 per second",
         "constant": "Constant rate",
         "poisson": "Poisson: random around a rate",
         "business-day": "Business day with a peak of two hours",

@@ -42,7 +42,7 @@ METRICS: tuple[MetricKind, ...] = (
     MetricKind(
         "first_dropped",
         "First dropped request",
-        "request no.",
+        "",
         _HIGHER,
         "Number of the first request that was dropped, counted from 1; left out where none was.",
     ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from PySide6.QtCore import QCoreApplication
+from PySide6.QtCore import QCoreApplication, Qt
 
 from labconsole.analysis.figures import NO_FIGURE, format_duration, format_number
 from labconsole.trial import Parameters, TrialError
@@ -31,7 +31,7 @@ def make_panel(context: PanelContext) -> KeypoolPanel:
 
 
 class KeypoolPanel(TrialPanel):
-    """The usual panel; where keys come from is chosen between two cards, timing profiles go by their title."""
+    """The usual panel; where keys come from is chosen between two cards."""
 
     def __init__(self, context: PanelContext) -> None:
         def keys(spec: FieldSpec) -> Editor:
@@ -80,9 +80,8 @@ def _arrivals(parameters: SimulationParameters) -> Iterator[Fact]:
             pattern,
             requests=parameters.requests,
             rate=parameters.rate,
-            time_scale=parameters.time_scale,
             seed=1,
-            csv=None,
+            time_scale=parameters.time_scale,
             tail_requests=parameters.tail_requests,
             tail_rate=parameters.tail_rate,
         )
@@ -127,6 +126,9 @@ def _segments() -> list[Segment]:
 
 
 def _timing_editor(spec: FieldSpec) -> Editor:
-    """The profiles that come with the console, by their titles."""
+    """A list of the profiles that come with the console; the device stands in the tooltip of each."""
     names = [value for value, _label in spec.choices]
-    return ChoiceEditor(replace(spec, choices=tuple((name, load_timing(name).title) for name in names)))
+    editor = ChoiceEditor(replace(spec, choices=tuple((name, name) for name in names)))
+    for place, name in enumerate(names):
+        editor.combo.setItemData(place, load_timing(name).title, Qt.ItemDataRole.ToolTipRole)
+    return editor

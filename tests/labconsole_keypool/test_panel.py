@@ -53,7 +53,8 @@ def test_presets_pool_and_mistakes_by_clicks(qtbot: QtBot, panel: TrialPanel) ->
     told = {"Signing": "50/s", "Without keys": "1.640/s", "Keys at the start": "22,300", "Unwrapping a batch": "12.2 s"}
     qtbot.waitUntil(lambda: facts(panel) == {**told, "Arrivals": "3,000 in 17 min 52 s"})
     timing = panel.form.row("timing").editor.findChild(QComboBox)
-    assert timing.currentText() == load_timing("luna-sa-1700").title
+    assert timing.currentText() == "luna-sa-1700"
+    assert timing.currentData(Qt.ItemDataRole.ToolTipRole) == load_timing("luna-sa-1700").title
     keys = panel.form.row("keys").editor
     assert isinstance(keys, SegmentedEditor)
     qtbot.mouseClick(keys.buttons[1], Qt.MouseButton.LeftButton)
