@@ -34,6 +34,7 @@ from labconsole_keypool.samples import (
     REQUESTS,
     SIMULATED_CHANNEL,
 )
+from labconsole_keypool.timing import load_timing
 
 _STALL_S = 120.0
 """Nothing is counted while it computes: two million requests take some seconds."""
@@ -61,7 +62,7 @@ class SimulationTrial(Trial[SimulationParameters]):
         (spec,) = self.roles(parameters)
         simulator = context.start(replace(spec, settings={**spec.settings, "seed": context.seed}))
         requests = simulator.ready()["requests"]
-        model = parameters.service_model()
+        model, profile = parameters.service_model(), load_timing(parameters.timing)
         context.event(
             "timing",
             f"Timing profile {parameters.timing}: {model.sign_ms:g} ms to sign, {model.key_generation_ms:g} ms to "
@@ -70,6 +71,12 @@ class SimulationTrial(Trial[SimulationParameters]):
             sign_ms=model.sign_ms,
             key_generation_ms=model.key_generation_ms,
             unwrap_ms=model.unwrap_ms,
+            references={
+                "sign": profile.sign[parameters.sign].reference,
+                "sign_by_threads": profile.sign_by_threads.reference,
+                "key_generation": profile.key_generation.reference,
+                "unwrap": profile.unwrap.reference,
+            },
         )
         begin_ns = now_ns()
         simulator.begin(begin_ns)

@@ -19,6 +19,8 @@ from tests.labconsole_keypool.simulated import simulated
 
 LARGEST_LATENCY, DROPPED, FIRST = "latency_peak", "dropped", "first_dropped"
 
+SECTIONS = ("Section", "Table", "Appendix")
+
 # (scenario, metric): what the source prints, and how far (part of it) the issue lets the simulation be away.
 PUBLISHED = {
     ("Table 4-2: 40 per second", "queue_length"): (1028, 0.015),
@@ -81,6 +83,7 @@ def test_every_row_finished_and_is_marked_as_simulated(runs: Mapping[str, RunDet
         assert {series.origin for series in run.series if series.name != "resources"} == {Origin.SIMULATED}
         timing = next(event for event in run.events if event.name == "timing")
         assert timing.data["timing"] == run.row.parameters["timing"]
+        assert all(any(word in text for word in SECTIONS) for text in timing.data["references"].values())
         assert {verdict.name for verdict in run.verdicts} == {"300 ms in normal hours", "3000 ms at peak"}
 
 
@@ -96,6 +99,15 @@ def test_fig_4_4_is_shown_as_it_comes_out_since_no_service_time_gives_both_its_f
     run = runs["Fig. 4-4: queue of 50, without pool"]
     assert figure(run, DROPPED) == pytest.approx(1686, abs=10), "the source: 2073"
     assert figure(run, FIRST) == pytest.approx(424, abs=5), "the source: 376"
+
+
+def test_in_fig_4_5_keys_are_unwrapped_while_requests_are_dropped(bench: Bench, runs: Mapping[str, RunDetail]) -> None:
+    """Its signing time is that of signing beside unwrapping."""
+    with Reader(bench.database) as reader:
+        samples = reader.samples(runs["Fig. 4-5: queue of 50, with pool"].row.id)
+        dropped, refills = (samples.table(series, "simulator") for series in ("drops", "refills"))
+    for moment in dropped["received"]:
+        assert ((refills["started"] <= moment) & (moment <= refills["finished"])).any()
 
 
 def test_chapter_2_s_key_generation_gives_less_than_fig_4_1(profile: Profile, tmp_path: Path) -> None:
