@@ -7,12 +7,12 @@ from typing import Annotated, Any
 from pydantic import Field, ValidationInfo, field_validator
 
 from labconsole.trial import Parameters
+from labconsole_keypool.arrival_file import MOST_REQUESTS
 from labconsole_keypool.choices import ArrivalPattern, KeySource, RangeEnd, Refill, SignTime
 from labconsole_keypool.labels import LABELS
 from labconsole_keypool.service_model import ServiceModel
 from labconsole_keypool.timing import TimingProfile, load_timing, timing_names
 
-MOST_REQUESTS = 2_000_000
 MOST_KEYS = 100_000_000
 
 _KEYS, _REQUESTS, _SERVICE = "Keys", "Requests", "Signing service"
@@ -138,7 +138,7 @@ class SimulationParameters(Parameters):
         int,
         Field(
             title="Signing threads",
-            description="Requests signed at a time; each takes longer by the profile's table of threads",
+            description="Requests signed at a time; how long each takes then, the profile's table of threads says",
             ge=1,
             le=50,
             json_schema_extra=_extra(_SERVICE),
