@@ -131,11 +131,14 @@ def test_a_cancelled_run_stores_no_more_requests(tmp_path: Path) -> None:
     assert run.evaluation.metrics == ()
 
 
-def test_a_pool_against_no_pool_is_a_fair_pair_if_nothing_else_that_matters_differs() -> None:
+def test_two_scenarios_are_a_fair_pair_if_one_thing_that_matters_differs() -> None:
     pool, without = SimulationParameters(keys_at_start=100), SimulationParameters(keys="generated")
     assert TRIAL.contrast(without, pool) == "Key pool against keys generated on the fly"
     assert TRIAL.contrast(pool, without) == ""
     assert TRIAL.contrast(without, SimulationParameters(queue_limit=50)) == ""
+    slow, fast = (SimulationParameters(arrivals="constant", rate=rate) for rate in (40.0, 50.0))
+    assert TRIAL.contrast(slow, fast) == "Rate 50 against 40"
+    assert TRIAL.contrast(slow, slow) == TRIAL.contrast(pool, SimulationParameters(keys_at_start=100, rate=9.0)) == ""
 
 
 def test_a_reader_is_told_that_it_was_simulated_and_with_which_times() -> None:
