@@ -15,6 +15,7 @@ from labconsole.store.records import RunDetail, RunStatus
 from labconsole.trial import Origin
 from labconsole_keypool.simulation_trial import SimulationTrial
 from tests.helpers.practice import Bench
+from tests.labconsole.cli.conftest import CommandLine
 from tests.labconsole_keypool.simulated import simulated
 
 LARGEST_LATENCY, DROPPED, FIRST = "latency_peak", "dropped", "first_dropped"
@@ -138,3 +139,23 @@ def test_stored_samples_alone_give_the_same_figures_again(bench: Bench, runs: Ma
             parameters = trial.parameters.model_validate(dict(run.row.parameters))
             again = trial.evaluate(parameters, reader.samples(run.row.id), ())
             assert (again.metrics, again.verdicts) == (run.metrics, run.verdicts)
+
+
+def test_the_terminal_sets_printed_figures_beside_the_runs(
+    bench: Bench, runs: Mapping[str, RunDetail], tmp_path: Path
+) -> None:
+    numbers = [str(runs[name].row.id) for name in ("Fig. 4-1: without pool, 769 ms a key", "Fig. 4-3: with pool")]
+    published = ("--published", "keypool-figures-4-1-to-4-5/figure-4-1")
+    done = CommandLine(tmp_path)("compare", *numbers, *published, "--db", bench.database)
+    assert done.returncode == 0, done.stderr
+    (line,) = (line for line in done.stdout.splitlines() if line.startswith("Latency, largest"))
+    assert all(text in line for text in ("1,410,212", "11,970", "1,400,000", "different origins: published, simulated"))
+
+
+def test_a_mistake_at_the_terminal_is_one_sentence_before_anything_runs(tmp_path: Path) -> None:
+    done = CommandLine(tmp_path)("run", "keypool-published", "--set", "timing=luna")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(
+        "labconsole: Profile keypool-published.toml: timing: no timing profile is called luna"
+    )
+    assert len(done.stderr.splitlines()) == 1
