@@ -11,6 +11,9 @@ from labconsole_ui.plots.flow import FlowLayout
 from labconsole_ui.sidebyside.published_menu import PublishedMenu
 from labconsole_ui.theme import Theme
 
+LEAST_TITLE, MOST_TITLE = 14, 24
+"""Wide letters that the box of the baseline has room for, by the titles that it offers."""
+
 
 class ComparisonControls(QWidget):
     """`baseline_chosen` carries a column's index, `grouping_changed` whether repeats are one column."""
@@ -29,7 +32,6 @@ class ComparisonControls(QWidget):
         self.baseline_box = QComboBox(self)
         self.baseline_box.setAccessibleName(self.tr("Baseline"))
         self.baseline_box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
-        self.baseline_box.setMinimumContentsLength(14)
         self.baseline_box.currentIndexChanged.connect(self.baseline_chosen)
         label = QLabel(self.tr("&Baseline"), self)
         label.setBuddy(self.baseline_box)
@@ -66,6 +68,8 @@ class ComparisonControls(QWidget):
         self.baseline_box.blockSignals(True)
         self.baseline_box.clear()
         self.baseline_box.addItems(list(titles))
+        longest = max(map(len, titles), default=0)
+        self.baseline_box.setMinimumContentsLength(min(max(longest, LEAST_TITLE), MOST_TITLE))
         self.baseline_box.setCurrentIndex(baseline if titles else -1)
         self.baseline_box.blockSignals(False)
         for widget in (self.baseline_box, self.group_box, self.export_button, self.report_button):

@@ -67,7 +67,7 @@ class ShapesPane(QWidget):
         headings = [
             Heading(
                 column.title,
-                self.tr("{0} runs").format(max((row[place].runs for row in filled.cells), default=0)),
+                self.tr("runs: {0}").format(max((row[place].runs for row in filled.cells), default=0)),
                 help=filled.shape.reference,
             )
             for place, column in enumerate(filled.shape.columns)
