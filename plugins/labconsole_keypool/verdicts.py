@@ -43,6 +43,6 @@ def _verdict(name: str, limit_ms: int, latencies_ms: NDArray[np.float64], when: 
     evidence = {"requests": total, "within": within, "limit_ms": limit_ms, "base_rate": base_rate}
     if not total:
         return Verdict(name, "unknown", f"No request arrived {when}.", evidence)
-    share = within / total * 100
+    share = within * 1000 // total / 10  # Rounded down: 100 % are all of them.
     reason = f"{within:,} of {total:,} requests that arrived {when} were signed within {limit_ms:,} ms ({share:.1f} %)."
     return Verdict(name, "pass" if within == total else "fail", reason, evidence)
