@@ -59,13 +59,15 @@ def _queue(recorded: Recorded) -> Iterator[Metric]:
     t, lengths, arrivals = recorded.queue["t"], recorded.queue["length"], recorded.arrivals
     if not len(arrivals):
         return
+    # Afterwards it only gets shorter. A cancelled run may have fewer requests than queue: the rest is not theirs.
     changes = int(np.searchsorted(t, arrivals[-1], "right"))
-    yield _metric("queue_length", lengths[changes - 1] if changes else 0, len(arrivals))
+    t, lengths = t[:changes], lengths[:changes]
+    yield _metric("queue_length", lengths[-1] if changes else 0, len(arrivals))
     yield _metric("queue_length_peak", lengths.max(initial=0), len(arrivals))
-    if len(lengths) and lengths.max() > 0:
+    if lengths.max(initial=0) > 0:
         longest = int(np.flatnonzero(lengths == lengths.max())[-1])
         empty = t[longest:][lengths[longest:] == 0]
-        if len(empty) and empty[0] <= arrivals[-1]:
+        if len(empty):
             yield _metric("recovery_time", (empty[0] - t[longest]) / 1e9, len(arrivals))
 
 

@@ -115,6 +115,13 @@ def test_without_drops_there_is_no_first_one_and_an_empty_queue_is_recovered() -
     assert found["recovery_time"] == pytest.approx(0.04)
 
 
+def test_the_queue_of_a_cancelled_run_is_that_of_the_requests_it_has() -> None:
+    requests = [(1, 0, 0, 0, 50), (2, 10, 50, 50, 100)]
+    found = figures(evaluate(SimulationParameters(), recorded(requests, queue=[(10, 1), (20, 2), (30, 9), (99, 0)])))
+    assert (found["queue_length"], found["queue_length_peak"]) == (1, 1)
+    assert "recovery_time" not in found
+
+
 def test_keys_are_counted_by_source() -> None:
     for source, name in ((1, "token RAM"), (2, "token store"), (3, "pool"), (4, "generated")):
         samples = recorded(requests=[(1, 0, 0, 0, 100)], source=source)
