@@ -44,7 +44,9 @@ def catalogue(plugins: Plugins) -> Catalogue:
             titles[kind] = kind
             continue
         titles[kind] = trial.title
-        chosen.update((metric.name, metric) for metric in key_metrics(trial.metrics))
+        for metric in key_metrics(trial.metrics):
+            # Trials share a figure by its name; the shortest title says least of one of them.
+            chosen[metric.name] = min(chosen.get(metric.name, metric), metric, key=lambda one: len(one.title))
     return Catalogue(titles, tuple(chosen.values()))
 
 

@@ -24,8 +24,8 @@ pytestmark = pytest.mark.qt_log_ignore("This plugin does not support")
 def test_all_runs_are_shown_newest_first_with_their_key_figures(view: HistoryView, filled: StoredRuns) -> None:
     assert shown(view) == [3, 2, 1]
     throughput = stored_run(filled, 1).metrics["throughput"]
-    assert cell(view, 1, "Message throughput") == format_figure(throughput.value, throughput.unit)
-    assert (cell(view, 3, "Status"), cell(view, 3, "Message throughput")) == ("Failed", "")
+    assert cell(view, 1, "Throughput") == format_figure(throughput.value, throughput.unit)
+    assert (cell(view, 3, "Status"), cell(view, 3, "Throughput")) == ("Failed", "")
     assert cell(view, 1, "Trial") == "AMQP messaging, Tests 1-4"
     started = view.model.index(2, column_of(view.model.fields, "Started"))
     assert started.data(Qt.ItemDataRole.ToolTipRole) == "2025-05-20 06:00:40 UTC"
@@ -117,7 +117,7 @@ def test_lines_are_dragged_as_runs(view: HistoryView) -> None:
 
 def test_a_click_on_a_title_sorts_by_value_and_runs_without_one_come_last(view: HistoryView, qtbot: QtBot) -> None:
     header = view.table.horizontalHeader()
-    place = header.sectionViewportPosition(column_of(view.model.fields, "Message throughput")) + 10
+    place = header.sectionViewportPosition(column_of(view.model.fields, "Throughput")) + 10
     for expected in ([2, 1, 3], [1, 2, 3]):
         qtbot.mouseClick(header.viewport(), Qt.MouseButton.LeftButton, pos=QPoint(place, 10))
         assert shown(view) == expected
