@@ -63,7 +63,7 @@ class TableShape:
 
 @dataclass(frozen=True)
 class ShapeCell:
-    """Measured over `runs` runs (None: no run fits) with its interval, beside what is published (None: not printed)."""
+    """The mean over `runs` runs (None: no run fits) with its interval, beside what is published (None: not printed)."""
 
     value: float | None
     unit: str

@@ -89,14 +89,14 @@ def published_tables(comparison: Comparison) -> tuple[Table, ...]:
 
 
 def shape_table(filled: FilledTable) -> Table:
-    """A source's own table, filled: measured with its interval, the published figure under it."""
+    """A source's own table, filled: the mean of runs with its interval, the published figure under it."""
     shape = filled.shape
     heads = (Head("", "", Align.LEFT, 1.3), *(Head(column.title) for column in shape.columns))
     rows = tuple(
         (TextCell(row.title, Tone.STRONG, _details(cells[0].unit)), *map(_shape_cell, cells))
         for row, cells in zip(shape.rows, filled.cells, strict=True)
     )
-    notes = ("Measured over the number of runs in brackets, with its 95 % interval; p: as published.", *filled.notes)
+    notes = ("Means over the number of runs in brackets, with its 95 % interval; p: as published.", *filled.notes)
     return Table(f"{shape.title} ({shape.reference})", heads, rows, notes)
 
 
