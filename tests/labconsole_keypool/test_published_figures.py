@@ -11,7 +11,6 @@ import pytest
 from labconsole.analysis.published import PublishedTable, published_columns, published_tables, same_scenario
 from labconsole.plugin import Plugins
 from labconsole_keypool.arrivals import TABLE_4_1_DELAYS_MS, TABLE_4_1_REQUESTS
-from labconsole_keypool.metrics import METRICS
 from labconsole_keypool.parameters import SimulationParameters
 
 SOURCE = Path(__file__).resolve().parents[3] / "shared" / "sources" / "hsm-key-pool-thesis.txt"
@@ -144,15 +143,6 @@ def test_spot_values(plugins: Plugins, place: str, metric: str, value: float, un
     figure = column.figures[metric]
     assert figure.value == pytest.approx(value)
     assert figure.unit == unit
-
-
-def test_figures_are_in_the_units_of_the_trial_s_metrics(thesis: Mapping[str, PublishedTable]) -> None:
-    units = {kind.name: kind.unit for kind in METRICS}
-    for table in thesis.values():
-        for column in table.columns:
-            assert {name: figure.unit for name, figure in column.figures.items()} == {
-                name: units[name] for name in column.figures
-            }
 
 
 def test_no_curve_is_entered(thesis: Mapping[str, PublishedTable]) -> None:
