@@ -150,7 +150,7 @@ def column_of(fields: Sequence[Field[RunRow]], title: str) -> int:
     return [field.title for field in fields].index(title)
 
 
-def column_widths(fields: Sequence[Field[RunRow]], metrics: QFontMetrics) -> list[int]:
+def column_widths(fields: Sequence[Field[RunRow]], known: Catalogue, metrics: QFontMetrics) -> list[int]:
     """Width of each column (px) for what usually stands in it: a run that waits has no time and no figures yet."""
     translate = QCoreApplication.translate
     usual = {
@@ -165,6 +165,7 @@ def column_widths(fields: Sequence[Field[RunRow]], metrics: QFontMetrics) -> lis
         translate("History", "Profile"): "swim-within-malaysia",
         translate("History", "Trial"): "AMQP messaging, Tests 1-4",
     }
+    usual |= {kind.title: f"123,456 {kind.unit}" for kind in known.metrics if kind.unit.endswith("/s")}
     texts = [max(field.title + TITLE_ROOM, usual.get(field.title, USUAL_FIGURE), key=len) for field in fields]
     return [metrics.horizontalAdvance(text) + CELL_PADDING for text in texts]
 

@@ -149,7 +149,7 @@ class HistoryView(QWidget):
         fields = run_fields(known, self.changes)
         self.model.set_columns(fields, head_fields(fields))
         self.table.sortByColumn(-1, Qt.SortOrder.AscendingOrder)
-        for column, width in enumerate(column_widths(self.model.fields, self.table.fontMetrics())):
+        for column, width in enumerate(column_widths(self.model.fields, known, self.table.fontMetrics())):
             self.table.setColumnWidth(column, width)
         for title in hidden_at_first():
             self.table.setColumnHidden(column_of(fields, title), True)

@@ -31,6 +31,11 @@ def test_all_runs_are_shown_newest_first_with_their_key_figures(view: HistoryVie
     assert started.data(Qt.ItemDataRole.ToolTipRole) == "2025-05-20 06:00:40 UTC"
 
 
+def test_a_rate_of_six_digits_is_not_cut_off(view: HistoryView, filled: StoredRuns) -> None:
+    width = view.table.columnWidth(column_of(view.model.fields, "Throughput"))
+    assert width > view.table.fontMetrics().horizontalAdvance("228,671 msg/s") + 12
+
+
 @pytest.mark.parametrize(
     ("typed", "runs"),
     [
