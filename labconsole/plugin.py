@@ -9,6 +9,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from labconsole.action import Action
 from labconsole.trial import Trial
 
 GROUP = "labconsole.plugins"
@@ -23,6 +24,7 @@ class Plugin(BaseModel):
     title: str = Field(description="What the navigation shows")
     description: str = Field(description="One sentence for the first-start page and `labconsole trials`")
     trials: dict[str, str] = Field(default={}, description="Trial kind -> Trial class")
+    actions: dict[str, str] = Field(default={}, description="Name of an action -> Action class")
     panels: dict[str, str] = Field(
         default={}, description="Trial kind -> QWidget factory taking the shell's PanelContext"
     )
@@ -88,3 +90,15 @@ class Plugins:
     def installed(self, kind: str) -> Trial[Any] | None:
         """The trial `kind`, or None where no plugin brings it: its stored runs can be shown all the same."""
         return self.trial(kind) if kind in self.kinds() else None
+
+    def actions(self) -> list[str]:
+        """The names of all actions, sorted."""
+        return sorted(name for plugin in self.found for name in plugin.actions)
+
+    def action(self, name: str) -> Action[Any]:
+        """An instance of the action `name`. Raises KeyError, or what its import raises."""
+        for plugin in self.found:
+            if name in plugin.actions:
+                action: Action[Any] = load_dotted(plugin.actions[name])()
+                return action
+        raise KeyError(name)
