@@ -11,7 +11,7 @@ from labconsole.analysis.figures import NO_FIGURE, format_duration, format_numbe
 from labconsole.trial import Parameters, TrialError
 from labconsole_keypool.arrivals import arrivals_ns
 from labconsole_keypool.choices import ArrivalPattern, KeySource
-from labconsole_keypool.parameters import SimulationParameters
+from labconsole_keypool.simulation_parameters import SimulationParameters
 from labconsole_keypool.timing import load_timing
 from labconsole_ui.form.editors import ChoiceEditor, Editor
 from labconsole_ui.form.spec import FieldSpec
