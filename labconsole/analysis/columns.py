@@ -33,6 +33,11 @@ class RunGroup:
         return self.runs[0].kind
 
     @property
+    def kinds(self) -> tuple[str, ...]:
+        """The one kind of its runs; a published column may be of several trials."""
+        return (self.kind,)
+
+    @property
     def parameters(self) -> Mapping[str, Any]:
         """The scenario's parameters, as stored."""
         return self.runs[0].parameters
@@ -48,6 +53,12 @@ def group_repeats(runs: Sequence[RunRow]) -> tuple[RunGroup, ...]:
         key = (run.campaign_id, run.scenario, run.kind, repr(sorted(run.parameters.items())))
         groups.setdefault(key, []).append(run)
     return _titled(list(groups.values()))
+
+
+def of_one_trial(columns: Sequence[Column]) -> bool:
+    """Whether there is a trial that describes all of the columns; so it is without columns."""
+    kinds = [set(column.kinds) for column in columns]
+    return not kinds or bool(set.intersection(*kinds))
 
 
 def single_runs(runs: Sequence[RunRow]) -> tuple[RunGroup, ...]:

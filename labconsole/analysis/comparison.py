@@ -12,7 +12,14 @@ from typing import Any
 
 from labconsole.analysis.caveats import link_bound, thin
 from labconsole.analysis.change import ENOUGH_REPEATS, FEW_REPEATS, Change, Judgement, Side, change, corrected
-from labconsole.analysis.columns import Column, RunGroup, column_of_run, group_repeats, single_runs
+from labconsole.analysis.columns import (
+    Column,
+    RunGroup,
+    column_of_run,
+    group_repeats,
+    of_one_trial,
+    single_runs,
+)
 from labconsole.analysis.comparison_notes import named, notes
 from labconsole.analysis.figures import NO_FIGURE
 from labconsole.analysis.intervals import Interval, centre, interval_of
@@ -128,7 +135,7 @@ def counterpart(columns: Sequence[Column], published: PublishedColumn) -> RunGro
         column
         for column in columns
         if isinstance(column, RunGroup)
-        and column.kind == published.kind
+        and column.kind in published.kinds
         and same_scenario(published.parameters, column.parameters)
     ]
     return max(fitting, key=lambda column: column.repeats, default=None)
@@ -157,8 +164,17 @@ def _names(columns: Sequence[Column], trial: Trial[Any] | None) -> list[str]:
         set().union(*(run.metrics for run in column.used)) if isinstance(column, RunGroup) else set(column.figures)
         for column in columns
     ]
-    mixed = len({column.kind for column in columns}) > 1
-    names = set.intersection(*present) if mixed else set.union(*present)
+    names = set.union(*present)
+    if not of_one_trial(columns):
+        # A publication of all these trials leaves out what it does not print, and narrows nothing.
+        measured = {column.kind for column in columns if isinstance(column, RunGroup)}
+        names = set.intersection(
+            *(
+                there
+                for column, there in zip(columns, present, strict=True)
+                if isinstance(column, RunGroup) or not measured <= set(column.kinds) or not measured
+            )
+        )
     order = {kind.name: index for index, kind in enumerate(trial.metrics)} if trial is not None else {}
     return sorted(names, key=lambda name: (order.get(_parts(name)[0], len(order)), name))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from labconsole.analysis.caveats import beyond_link, link_bound, link_share
-from labconsole.analysis.columns import Column, RunGroup
+from labconsole.analysis.columns import Column, RunGroup, of_one_trial
 from labconsole.store.records import RunStatus
 
 
@@ -13,7 +13,7 @@ def notes(columns: Sequence[Column], judged: int) -> tuple[str, ...]:
     """One sentence each; `judged` is the number of cells over which Holm's correction goes."""
     groups = [column for column in columns if isinstance(column, RunGroup)]
     told = []
-    if len({column.kind for column in columns}) > 1:
+    if not of_one_trial(columns):
         told.append("Runs of different trials: only the metrics they share are shown.")
     for group in groups:
         told += [

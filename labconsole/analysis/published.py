@@ -5,7 +5,8 @@ source prints it; what the source does not print is `"-"`, and nothing is read o
 
     format = 1
     title = "Key pool thesis"               # the source: what references begin with
-    kind = "keypool.load"                   # the trial whose metrics and parameters are meant
+    kinds = ["keypool.load"]                # the trials whose metrics and parameters are meant: a live one and its
+                                            # simulation, say, whose runs stand beside the same figures
 
     [units]                                 # units as printed -> the metric's unit, and what one of them is in it
     "msg / sec" = { unit = "msg/s" }
@@ -28,6 +29,7 @@ source prints it; what the source does not print is `"-"`, and nothing is read o
     [tables.figures]                        # metric -> one text for each column
     throughput = ["12.5 msg / sec"]
     latency_mean = ["1.2 seconds"]
+    "cpu{role=sender}" = ["0.5 seconds"]    # labels as `Reader.comparable` writes them
 """
 
 from __future__ import annotations
@@ -38,7 +40,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from labconsole.locations import resource
 from labconsole.plugin import Plugins
@@ -69,11 +71,16 @@ class PublishedColumn:
     name: str
     """`swim-within-malaysia-small/test-3`"""
     title: str
-    kind: str
+    kinds: tuple[str, ...]
     parameters: Mapping[str, Any]
     figures: Mapping[str, PublishedFigure]
     reference: str
     known: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def kind(self) -> str:
+        """The trial that describes its metrics; the others of `kinds` have them too."""
+        return self.kinds[0]
 
 
 @dataclass(frozen=True)
@@ -82,7 +89,7 @@ class PublishedTable:
 
     name: str
     title: str
-    kind: str
+    kinds: tuple[str, ...]
     reference: str
     columns: tuple[PublishedColumn, ...]
     notes: tuple[str, ...] = ()
@@ -160,7 +167,7 @@ class _Table(_Strict):
 class _File(_Strict):
     format: int
     title: str
-    kind: str
+    kinds: list[str] = Field(min_length=1)
     units: dict[str, _Unit]
     columns: dict[str, _Column]
     tables: list[_Table]
@@ -170,12 +177,16 @@ def _tables(file: str, plugins: Plugins) -> Iterator[PublishedTable]:
     """The tables of `resources/published/<file>.toml`."""
     place = f"Published figures {file}.toml"
     content = _read(file, place)
-    try:
-        trial = plugins.trial(content.kind)
-    except KeyError as error:
-        raise TrialError(f"{place}: kind is {content.kind}{nearest(content.kind, plugins.kinds())}") from error
+    trials = tuple(_trial(kind, plugins, place) for kind in content.kinds)
     for table in content.tables:
-        yield _Reading(f"{place}, table {table.name}", content, trial).table(table)
+        yield _Reading(f"{place}, table {table.name}", content, trials).table(table)
+
+
+def _trial(kind: str, plugins: Plugins, place: str) -> Trial[Any]:
+    try:
+        return plugins.trial(kind)
+    except KeyError as error:
+        raise TrialError(f"{place}: there is no trial {kind}{nearest(kind, plugins.kinds())}") from error
 
 
 def _read(file: str, place: str) -> _File:
@@ -199,14 +210,12 @@ class _Reading:
 
     place: str
     file: _File
-    trial: Trial[Any]
+    trials: tuple[Trial[Any], ...]
 
     def table(self, table: _Table) -> PublishedTable:
-        units = {kind.name: kind.unit for kind in self.trial.metrics}
+        units = {metric: self._unit(metric) for metric in table.figures}
         reference = f"{self.file.title}, {table.reference}"
         for metric, texts in table.figures.items():
-            if metric not in units:
-                raise TrialError(f"{self.place}: there is no metric {metric}{nearest(metric, units)}")
             if len(texts) != len(table.columns):
                 raise TrialError(
                     f"{self.place}: {metric} has {len(texts)} figures for {len(table.columns)} columns; write "
@@ -223,22 +232,41 @@ class _Reading:
             }
             if figures:
                 columns.append(self._column(table, name, figures, reference))
-        return PublishedTable(table.name, table.title, self.file.kind, reference, tuple(columns), tuple(table.notes))
+        kinds = tuple(self.file.kinds)
+        return PublishedTable(table.name, table.title, kinds, reference, tuple(columns), tuple(table.notes))
+
+    def _unit(self, metric: str) -> str:
+        """The unit in which every trial reports `metric`; labels behind its name do not matter."""
+        name = metric.partition("{")[0]
+        found = []
+        for trial in self.trials:
+            units = {kind.name: kind.unit for kind in trial.metrics}
+            if name not in units:
+                raise TrialError(f"{self.place}: {trial.kind} has no metric {name}{nearest(name, units)}")
+            found.append(units[name])
+        if len(set(found)) > 1:
+            raise TrialError(f"{self.place}: {name} is in {' and '.join(found)}; give each trial a file of its own.")
+        return found[0]
 
     def _column(
         self, table: _Table, name: str, figures: Mapping[str, PublishedFigure], reference: str
     ) -> PublishedColumn:
         column = self.file.columns[name]
         deciding = {**table.parameters, **column.parameters}
-        model = self.trial.parameters
-        try:
-            values = model.model_validate({**table.known, **deciding}).model_dump(mode="json")
-        except ValidationError as error:
-            raise TrialError(f"{self.place}, column {name}: {fault_sentence(error, model)}") from error
+        values: dict[str, Any] = {}
+        for trial in self.trials:
+            model = trial.parameters
+            # What the source used besides need not be a parameter of each trial: one of them is enough.
+            elsewhere = {key for other in self.trials for key in other.parameters.model_fields} - {*model.model_fields}
+            given = {**{key: value for key, value in table.known.items() if key not in elsewhere}, **deciding}
+            try:
+                values |= model.model_validate(given).model_dump(mode="json")
+            except ValidationError as error:
+                raise TrialError(f"{self.place}, column {name}: {fault_sentence(error, model)}") from error
         return PublishedColumn(
             f"{table.name}/{name}",
             f"{column.title} · {table.title}",
-            self.file.kind,
+            tuple(self.file.kinds),
             {key: values[key] for key in deciding},
             figures,
             reference,

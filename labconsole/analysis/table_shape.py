@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from labconsole.analysis.change import ENOUGH_REPEATS
@@ -35,10 +35,12 @@ class ShapeColumn:
     """A column: its title as the source has it, and the parameters by which a run belongs there.
 
     They are those of the published column, and may be more: two columns may set different runs beside the same figures.
+    `published` names the published column ("java-2xha") where one run stands beside several.
     """
 
     title: str
     parameters: Mapping[str, Any]
+    published: str = ""
 
     @property
     def short_title(self) -> str:
@@ -48,12 +50,12 @@ class ShapeColumn:
 
 @dataclass(frozen=True)
 class TableShape:
-    """A table of a source. `parameters` are those that every run of the table has; `published` names the
-    `PublishedTable` with the source's own numbers ("" without)."""
+    """A table of a source. `parameters` are those that every run of the table has, of whichever of the trials `kinds`;
+    `published` names the `PublishedTable` with the source's own numbers ("" without)."""
 
     name: str
     title: str
-    kind: str
+    kinds: tuple[str, ...]
     reference: str
     parameters: Mapping[str, Any]
     columns: tuple[ShapeColumn, ...]
@@ -81,8 +83,11 @@ class ShapeCell:
 
 @dataclass(frozen=True)
 class FilledTable:
-    """`cells[row][column]`; `notes` say what is missing, what differs from the source's own parameters, and what is
-    known of the source's figures, one sentence each; `groups` are the runs in each column."""
+    """`cells[row][column]`; a column of the source stands once for each trial that has runs of it.
+
+    `notes` say what is missing, what differs from the source's own parameters, and what is known of the source's
+    figures, one sentence each; `groups` are the runs in each column.
+    """
 
     shape: TableShape
     cells: tuple[tuple[ShapeCell, ...], ...]
@@ -100,7 +105,7 @@ def table_shapes(plugins: Plugins, kind: str) -> tuple[TableShape, ...]:
     if kind not in plugins.kinds():
         return ()
     brought = (load_dotted(dotted) for dotted in plugins.of_kind(kind).table_shapes)
-    return tuple(shape for shapes in brought for shape in shapes if shape.kind == kind)
+    return tuple(shape for shapes in brought for shape in shapes if kind in shape.kinds)
 
 
 def fill(shape: TableShape, groups: Sequence[RunGroup], plugins: Plugins) -> FilledTable:
@@ -108,22 +113,29 @@ def fill(shape: TableShape, groups: Sequence[RunGroup], plugins: Plugins) -> Fil
 
     Raises TrialError for published figures that cannot be read.
     """
-    trial = plugins.trial(shape.kind)
-    units = {kind.name: kind.unit for kind in trial.metrics}
+    trials = {kind: plugins.trial(kind) for kind in shape.kinds}
+    units = {kind.name: kind.unit for trial in trials.values() for kind in trial.metrics}
     table = next((table for table in published_tables(plugins) if table.name == shape.published), None)
     columns = [
-        _Column(column, _fitting(shape, column, groups), _printed(shape, column, table)) for column in shape.columns
+        _Column(column, fitting, _printed(shape, column, table))
+        for column in shape.columns
+        for fitting in _by_kind(shape, column, groups)
     ]
-    cells = tuple(tuple(column.cell(row.metric, units[row.metric]) for column in columns) for row in shape.rows)
+    if len({column.group.kind for column in columns if column.group is not None}) > 1:
+        columns = [column.told_apart() for column in columns]
+    cells = tuple(
+        tuple(column.cell(row.metric, units[row.metric.partition("{")[0]]) for column in columns) for row in shape.rows
+    )
     told = [
         *_missing(columns),
         *_choices(columns),
-        *_differences(columns, trial.parameters),
+        *_differences(columns, {kind: trial.parameters for kind, trial in trials.items()}),
         *_few(columns),
         *notes([column.group for column in columns if column.group is not None], judged=0),
         *(table.notes if table is not None else ()),
     ]
-    return FilledTable(shape, cells, tuple(told), tuple(column.group for column in columns))
+    filled = replace(shape, columns=tuple(column.shape for column in columns))
+    return FilledTable(filled, cells, tuple(told), tuple(column.group for column in columns))
 
 
 @dataclass(frozen=True)
@@ -149,14 +161,29 @@ class _Column:
             self.printed.figures.get(metric) if self.printed is not None else None,
         )
 
-    def differences(self, model: type[Parameters]) -> Iterator[str]:
+    def told_apart(self) -> _Column:
+        """With how its figures came about in the title: "Test 3, simulated"."""
+        if self.group is None:
+            return self
+        origins = {metric.origin for run in self.group.used for metric in run.metrics.values()}
+        short, rest = self.shape.short_title, self.shape.title.removeprefix(self.shape.short_title)
+        return replace(self, shape=replace(self.shape, title=f"{', '.join([short, *sorted(origins)])}{rest}"))
+
+    def differences(self, models: Mapping[str, type[Parameters]]) -> Iterator[str]:
         """ "Messages: 4,000 here, 10,000 in the source", for each parameter that differs."""
         if self.group is None or self.printed is None:
             return
+        model = models[self.group.kind]
         for name, theirs in self.printed.known.items():
             ours = self.group.parameters.get(name)
-            if ours != theirs and in_effect(name, self.group.parameters, model):
+            if name in model.model_fields and ours != theirs and in_effect(name, self.group.parameters, model):
                 yield _difference(name, ours, theirs, model)
+
+
+def _by_kind(shape: TableShape, column: ShapeColumn, groups: Sequence[RunGroup]) -> list[list[RunGroup]]:
+    """For each trial that has runs of this column, its groups; one empty list where none has."""
+    fitting = (_fitting(shape, column, [group for group in groups if group.kind == kind]) for kind in shape.kinds)
+    return [groups for groups in fitting if groups] or [[]]
 
 
 def _fitting(shape: TableShape, column: ShapeColumn, groups: Sequence[RunGroup]) -> list[RunGroup]:
@@ -165,9 +192,7 @@ def _fitting(shape: TableShape, column: ShapeColumn, groups: Sequence[RunGroup])
     fitting = [
         group
         for group in groups
-        if group.kind == shape.kind
-        and same_scenario(wanted, group.parameters)
-        and all(run.status.final for run in group.used)
+        if same_scenario(wanted, group.parameters) and all(run.status.final for run in group.used)
     ]
     return sorted(fitting, key=lambda group: (group.repeats, max(run.id for run in group.runs)), reverse=True)
 
@@ -175,6 +200,8 @@ def _fitting(shape: TableShape, column: ShapeColumn, groups: Sequence[RunGroup])
 def _printed(shape: TableShape, column: ShapeColumn, table: PublishedTable | None) -> PublishedColumn | None:
     wanted = {**shape.parameters, **column.parameters}
     columns = table.columns if table is not None else ()
+    if table is not None and column.published:
+        return next(printed for printed in columns if printed.name == f"{table.name}/{column.published}")
     return next((printed for printed in columns if same_scenario(printed.parameters, wanted)), None)
 
 
@@ -196,11 +223,11 @@ def _choices(columns: Sequence[_Column]) -> Iterator[str]:
         yield "The columns are from several campaigns: their runs were not interleaved."
 
 
-def _differences(columns: Sequence[_Column], model: type[Parameters]) -> Iterator[str]:
+def _differences(columns: Sequence[_Column], models: Mapping[str, type[Parameters]]) -> Iterator[str]:
     """Where runs have other values than the source used, as far as those are known and matter."""
     found: dict[str, list[str]] = {}
     for column in columns:
-        for difference in column.differences(model):
+        for difference in column.differences(models):
             found.setdefault(difference, []).append(column.shape.short_title)
     compared = [column for column in columns if column.group is not None and column.printed is not None]
     for difference, titles in found.items():

@@ -34,7 +34,7 @@ TABLES = tuple(
     TableShape(
         name=f"{name}-{size.lower()}",
         title=f"{part}: {size} Payload",
-        kind="amqp.messaging",
+        kinds=("amqp.messaging",),
         reference=f'ICAO APAC WP/16, table "{part}: {size} Payload"',
         parameters={"payload": payload},
         columns=_COLUMNS,

@@ -95,7 +95,7 @@ def published(figures: Mapping[str, float], parameters: Mapping[str, Any], **cha
     column = PublishedColumn(
         name="gazette/sealed",
         title="Gazette, sealed",
-        kind=PostTrial.kind,
+        kinds=(PostTrial.kind,),
         parameters=parameters,
         figures={
             name: PublishedFigure(

@@ -33,7 +33,7 @@ def plugins() -> Plugins:
 
 @pytest.fixture(scope="module")
 def published(plugins: Plugins) -> Sequence[PublishedTable]:
-    return [table for table in published_tables(plugins) if table.kind == KIND]
+    return [table for table in published_tables(plugins) if KIND in table.kinds]
 
 
 def shape(name: str) -> TableShape:

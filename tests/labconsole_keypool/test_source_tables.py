@@ -15,7 +15,7 @@ from labconsole.profile import campaign_of, load_profile
 from labconsole.store.records import RunRow
 from labconsole.trial import Metric, Origin
 from labconsole_keypool.metrics import METRICS
-from labconsole_keypool.parameters import SimulationParameters
+from labconsole_keypool.simulation_parameters import SimulationParameters
 from labconsole_keypool.source_tables import TABLES
 from tests.helpers.run_row import finished_run
 
@@ -32,7 +32,7 @@ def plugins() -> Plugins:
 
 @pytest.fixture(scope="module")
 def thesis(plugins: Plugins) -> Mapping[str, PublishedTable]:
-    return {table.name: table for table in published_tables(plugins) if table.kind == KIND}
+    return {table.name: table for table in published_tables(plugins) if KIND in table.kinds}
 
 
 def run(number: int, parameters: Mapping[str, object], **changes: object) -> RunRow:

@@ -53,7 +53,7 @@ def test_a_sources_own_table_shows_measured_and_printed_figures() -> None:
     shape = TableShape(
         "gazette",
         "Gazette",
-        PostTrial.kind,
+        (PostTrial.kind,),
         "Table 1",
         {},
         (ShapeColumn("Open", {}), ShapeColumn("Sealed", {})),

@@ -103,7 +103,7 @@ class ReportWindow(QDialog):
             kind = kind_for(reader, run_ids)
         pinned = next((run.id for run in runs if run.pinned), None)
         kinds = {run.kind for run in runs}
-        tables = tuple(table for table in published_tables(services.plugins) if table.kind in kinds)
+        tables = tuple(table for table in published_tables(services.plugins) if not kinds.isdisjoint(table.kinds))
         baseline = self._asked.baseline or pinned
         names = (*self._asked.published, *((baseline,) if isinstance(baseline, str) else ()))
         beside = {column.name: column for name in names for column in published_columns(services.plugins, name)}

@@ -80,8 +80,8 @@ class Composer:
             return Beside((), ())
         groups = [column for column in page.columns if isinstance(column, RunGroup)]
         kinds = sorted({group.kind for group in groups})
-        shapes = [shape for kind in kinds for shape in table_shapes(self._plugins, kind)]
-        filled = (fill(shape, groups, self._plugins) for shape in shapes)
+        shapes = {shape.name: shape for kind in kinds for shape in table_shapes(self._plugins, kind)}
+        filled = (fill(shape, groups, self._plugins) for shape in shapes.values())
         return Beside(
             findings(page.comparison, self._trial(page.columns[0].kind)),
             tuple(table for table in filled if table.filled),

@@ -28,8 +28,8 @@ class PublishedMenu(QMenu):
         for menu in self._below:
             menu.deleteLater()
         self._below = []
-        kinds = {column.kind for column in columns}
-        fitting = [table for table in tables if not kinds or table.kind in kinds]
+        kinds = {kind for column in columns for kind in column.kinds}
+        fitting = [table for table in tables if not kinds or not kinds.isdisjoint(table.kinds)]
         matching = {
             table.name: [column for column in table.columns if counterpart(columns, column) is not None]
             for table in fitting
