@@ -47,3 +47,32 @@ class RangeEnd(StrEnum):
 
     SHORTEST = "shortest"
     LONGEST = "longest"
+
+
+class GenerateWhen(StrEnum):
+    """When the live service's generators make keys (section 3.2: in idle time, while no request waits)."""
+
+    IDLE = "idle"
+    BEFORE = "before"
+    NEVER = "never"
+
+
+class RequestContent(StrEnum):
+    """What a live request asks to be signed: a random digest, or the tasks of a SignRequest (Appendix A)."""
+
+    DIGESTS = "digests"
+    SIGN_REQUESTS = "sign-requests"
+
+
+class CaKey(StrEnum):
+    """Where the key of the certification authority lies: in the signer's memory, as in the source, or in its token."""
+
+    LAB = "lab"
+    TOKEN = "token"
+
+
+class TokenUse(StrEnum):
+    """What several tokens do (section 3.4): each of them everything, or the first generates and the others sign."""
+
+    BOTH = "both"
+    SPLIT = "split"

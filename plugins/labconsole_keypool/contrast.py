@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from labconsole.analysis.parameters import describe_parameters, in_effect
 from labconsole_keypool.choices import KeySource
-from labconsole_keypool.parameters import SimulationParameters
+from labconsole_keypool.simulation_parameters import SimulationParameters
 
 
 def words(reference: SimulationParameters, other: SimulationParameters) -> str:

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from labconsole.trial import Curve, Samples
 from labconsole_keypool.choices import KeySource, Refill
-from labconsole_keypool.parameters import SimulationParameters
 from labconsole_keypool.recorded import Recorded, load
 from labconsole_keypool.service_model import KeyOrigin
+from labconsole_keypool.simulation_parameters import SimulationParameters
 
 _MOST_INTERVALS, _SHORTEST_S = 1000, 1.0
 """Of the arrival rate: shorter ones would show single requests."""

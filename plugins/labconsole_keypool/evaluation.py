@@ -8,9 +8,9 @@ import numpy as np
 
 from labconsole.trial import Distribution, Evaluation, Metric, Origin, Samples
 from labconsole_keypool.metrics import METRICS
-from labconsole_keypool.parameters import SimulationParameters
 from labconsole_keypool.recorded import Recorded, load
 from labconsole_keypool.service_model import KeyOrigin
+from labconsole_keypool.simulation_parameters import SimulationParameters
 from labconsole_keypool.verdicts import NORMAL_MS, PEAK_MS, service_level
 
 _KINDS = {kind.name: kind for kind in METRICS}

@@ -19,4 +19,18 @@ LABELS: dict[str, dict[str, str]] = {
     },
     "key_generation": {"shortest": "Shortest of the profile", "longest": "Longest of the profile"},
     "refill": {"parallel": "Parallel to signing", "when-empty": "When the token is empty"},
+    "key_kind": {
+        "rsa-2048": "RSA-2048",
+        "rsa-3072": "RSA-3072",
+        "rsa-4096": "RSA-4096",
+        "p-256": "P-256: a pool gains nothing",
+    },
+    "generate": {
+        "idle": "Before the run, and while no request waits",
+        "before": "Before the run only",
+        "never": "Never: what is in the pool must do",
+    },
+    "token_use": {"both": "Every token does both", "split": "The first generates, the others sign"},
+    "content": {"digests": "Random digests", "sign-requests": "SignRequests (OASIS DSS, Appendix A)"},
+    "ca": {"lab": "In the signer's memory, as in the source", "token": "In the token"},
 }

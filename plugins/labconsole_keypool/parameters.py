@@ -1,4 +1,4 @@
-"""The parameters of the simulated signing service: what the form shows and a profile sets."""
+"""What the live signing service and its simulation have in common: the parameters of keys, requests and service."""
 
 from __future__ import annotations
 
@@ -10,28 +10,69 @@ from labconsole.trial import Parameters
 from labconsole_keypool.arrival_file import MOST_REQUESTS
 from labconsole_keypool.choices import ArrivalPattern, KeySource, RangeEnd, Refill, SignTime
 from labconsole_keypool.labels import LABELS
-from labconsole_keypool.service_model import ServiceModel
 from labconsole_keypool.timing import TimingProfile, load_timing, timing_names
 
 MOST_KEYS = 100_000_000
 
-_KEYS, _REQUESTS, _SERVICE = "Keys", "Requests", "Signing service"
-_POOL = {"keys": "pool"}
+KEYS, REQUESTS, SERVICE = "Keys", "Requests", "Signing service"
+"""Groups of the form."""
+
+POOL = {"keys": "pool"}
+"""What only a scenario with a pool shows."""
+
 _RATED = {"arrivals": ["constant", "poisson", "business-day"]}
 
 
-def _extra(group: str, **extra: Any) -> dict[str, Any]:
-    return {"group": group, **extra}
+def extra(group: str, **more: Any) -> dict[str, Any]:
+    """What a form needs of a field beside its type."""
+    return {"group": group, **more}
 
 
-def _keys(title: str, description: str, least: int = 0, **shown_if: str) -> Any:
+def key_count(title: str, description: str, least: int = 0, **shown_if: str) -> Any:
     """The field of a number of key pairs, which only a scenario with a pool has."""
-    extra = _extra(_KEYS, unit="keys", shown_if={**_POOL, **shown_if})
-    return Field(title=title, description=description, ge=least, le=MOST_KEYS, json_schema_extra=extra)
+    more = extra(KEYS, unit="keys", shown_if={**POOL, **shown_if})
+    return Field(title=title, description=description, ge=least, le=MOST_KEYS, json_schema_extra=more)
 
 
-class SimulationParameters(Parameters):
-    """One scenario of the simulated signing service (`hsm-key-pool-thesis.txt`, chapters 2.10 and 4)."""
+# Those whose usual value differs between the two trials; each trial names its own.
+
+Arrivals = Annotated[
+    ArrivalPattern,
+    Field(
+        title="Arrivals",
+        description="When signing requests arrive",
+        json_schema_extra=extra(REQUESTS, labels=LABELS["arrivals"]),
+    ),
+]
+Requests = Annotated[
+    int,
+    Field(
+        title="Requests",
+        description="Requests that arrive; a business day is shortened or stretched to hold so many",
+        ge=1,
+        le=MOST_REQUESTS,
+        json_schema_extra=extra(REQUESTS, shown_if=_RATED),
+    ),
+]
+Rate = Annotated[
+    float,
+    Field(
+        title="Rate",
+        description="Requests per second; of a business day, at its peak",
+        gt=0,
+        le=100_000,
+        json_schema_extra=extra(REQUESTS, unit="1/s", shown_if=_RATED),
+    ),
+]
+KeysAtStart = Annotated[int, key_count("In the token's RAM", "Key pairs in the token's RAM at the start")]
+LowWater = Annotated[
+    int, key_count("Low-water mark", "With fewer keys in the token than this, a refill begins", refill="parallel")
+]
+Batch = Annotated[int, key_count("Batch", "Key pairs that a refill loads", least=1)]
+
+
+class KeypoolParameters(Parameters):
+    """One scenario of the signing service (`hsm-key-pool-thesis.txt`, chapters 2.10 and 4), live or simulated."""
 
     keys: Annotated[
         KeySource,
@@ -39,44 +80,19 @@ class SimulationParameters(Parameters):
             title="Keys",
             description="Every request is signed with a key pair of its own. From the pool: made in idle time, "
             "wrapped, kept outside, loaded back. It pays for RSA, slow to generate; for P-256 a pool gains nothing",
-            json_schema_extra=_extra(_KEYS, labels=LABELS["keys"]),
+            json_schema_extra=extra(KEYS, labels=LABELS["keys"]),
         ),
     ] = KeySource.POOL
 
-    arrivals: Annotated[
-        ArrivalPattern,
-        Field(
-            title="Arrivals",
-            description="When signing requests arrive",
-            json_schema_extra=_extra(_REQUESTS, labels=LABELS["arrivals"]),
-        ),
-    ] = ArrivalPattern.TABLE_4_1
-    requests: Annotated[
-        int,
-        Field(
-            title="Requests",
-            description="Requests that arrive; a business day is shortened or stretched to hold so many",
-            ge=1,
-            le=MOST_REQUESTS,
-            json_schema_extra=_extra(_REQUESTS, shown_if=_RATED),
-        ),
-    ] = 3000
-    rate: Annotated[
-        float,
-        Field(
-            title="Rate",
-            description="Requests per second; of a business day, at its peak",
-            gt=0,
-            le=100_000,
-            json_schema_extra=_extra(_REQUESTS, unit="1/s", shown_if=_RATED),
-        ),
-    ] = 50.0
+    arrivals: Arrivals = ArrivalPattern.TABLE_4_1
+    requests: Requests = 3000
+    rate: Rate = 50.0
     csv: Annotated[
         str,
         Field(
             title="CSV file",
             description="A line for each step: how many requests, and the delay after each of them in ms",
-            json_schema_extra=_extra(_REQUESTS, kind="file", shown_if={"arrivals": "csv"}),
+            json_schema_extra=extra(REQUESTS, kind="file", shown_if={"arrivals": "csv"}),
         ),
     ] = ""
     time_scale: Annotated[
@@ -86,7 +102,7 @@ class SimulationParameters(Parameters):
             description="How many times faster requests arrive than the pattern says",
             gt=0,
             le=1000,
-            json_schema_extra=_extra(_REQUESTS),
+            json_schema_extra=extra(REQUESTS),
         ),
     ] = 1.0
     tail_requests: Annotated[
@@ -96,7 +112,7 @@ class SimulationParameters(Parameters):
             description="Requests after those of the pattern: do latencies return to normal? (Fig. 4-2 has 2,000)",
             ge=0,
             le=MOST_REQUESTS,
-            json_schema_extra=_extra(_REQUESTS),
+            json_schema_extra=extra(REQUESTS),
         ),
     ] = 0
     tail_rate: Annotated[
@@ -106,7 +122,7 @@ class SimulationParameters(Parameters):
             description="Further requests per second",
             gt=0,
             le=100_000,
-            json_schema_extra=_extra(_REQUESTS, unit="1/s"),
+            json_schema_extra=extra(REQUESTS, unit="1/s"),
         ),
     ] = 1.0
 
@@ -115,15 +131,15 @@ class SimulationParameters(Parameters):
         Field(
             title="Timing profile",
             description="How long each operation of the device takes, with RSA-2048",
-            json_schema_extra=_extra(_SERVICE, choices=list(timing_names())),
+            json_schema_extra=extra(SERVICE, choices=list(timing_names())),
         ),
-    ] = "luna-sa-1700"
+    ] = ""
     sign: Annotated[
         SignTime,
         Field(
             title="Signing time (Si)",
             description="Which of the profile's times to sign a request, with one thread; the source measured several",
-            json_schema_extra=_extra(_SERVICE, labels=LABELS["sign"]),
+            json_schema_extra=extra(SERVICE, labels=LABELS["sign"], shown_if={"timing": list(timing_names())}),
         ),
     ] = SignTime.MALMO
     key_generation: Annotated[
@@ -131,7 +147,9 @@ class SimulationParameters(Parameters):
         Field(
             title="Key generation (KG)",
             description="Which of the profile's times to generate a key pair; it matters where no key is left",
-            json_schema_extra=_extra(_SERVICE, labels=LABELS["key_generation"]),
+            json_schema_extra=extra(
+                SERVICE, labels=LABELS["key_generation"], shown_if={"timing": list(timing_names())}
+            ),
         ),
     ] = RangeEnd.SHORTEST
     threads: Annotated[
@@ -141,7 +159,7 @@ class SimulationParameters(Parameters):
             description="Requests signed at a time; how long each takes then, the profile's table of threads says",
             ge=1,
             le=50,
-            json_schema_extra=_extra(_SERVICE),
+            json_schema_extra=extra(SERVICE),
         ),
     ] = 1
     queue_limit: Annotated[
@@ -151,7 +169,7 @@ class SimulationParameters(Parameters):
             description="Requests that may wait; one that finds so many is dropped. 0: no limit (the source: 50, 150)",
             ge=0,
             le=MOST_REQUESTS,
-            json_schema_extra=_extra(_SERVICE),
+            json_schema_extra=extra(SERVICE),
         ),
     ] = 0
     base_rate: Annotated[
@@ -162,27 +180,21 @@ class SimulationParameters(Parameters):
             "26.3 is the source's base rate",
             gt=0,
             le=100_000,
-            json_schema_extra=_extra(_SERVICE, unit="1/s"),
+            json_schema_extra=extra(SERVICE, unit="1/s"),
         ),
     ] = 26.3
 
-    keys_at_start: Annotated[int, _keys("In the token's RAM", "Key pairs in the token's RAM at the start")] = 12_033
-    store_keys: Annotated[int, _keys("In the token's store", "Key pairs in the token's store at the start")] = 0
-    pool_keys: Annotated[
-        int, _keys("In the pool", "Wrapped key pairs outside at the start; once they are used up, keys are generated")
-    ] = 20_000
+    keys_at_start: KeysAtStart = 0
     refill: Annotated[
         Refill,
         Field(
             title="Refill",
             description="When a batch is loaded from the pool; when the token is empty, all wait for the whole batch",
-            json_schema_extra=_extra(_KEYS, labels=LABELS["refill"], shown_if=_POOL),
+            json_schema_extra=extra(KEYS, labels=LABELS["refill"], shown_if=POOL),
         ),
     ] = Refill.PARALLEL
-    low_water: Annotated[
-        int, _keys("Low-water mark", "With fewer keys in the token than this, a refill begins", refill="parallel")
-    ] = 2000
-    batch: Annotated[int, _keys("Batch", "Key pairs that a refill loads", least=1)] = 2000
+    low_water: LowWater = 0
+    batch: Batch = 175
 
     # What does not go together is a fault of the field that comes last, so that a form can say it there. A field that
     # is wrong by itself is not in `info.data`.
@@ -198,52 +210,36 @@ class SimulationParameters(Parameters):
     @classmethod
     def _is_there(cls, timing: str) -> str:
         names = timing_names()
-        if timing not in names:
+        if timing and timing not in names:
             raise ValueError(f"no timing profile is called {timing}; there are: {', '.join(names)}")
         return timing
 
-    @field_validator("keys_at_start", "store_keys")
+    @field_validator("keys_at_start")
     @classmethod
-    def _fit_at_the_start(cls, keys: int, info: ValidationInfo) -> int:
-        profile = _profile_of_pool(info)
-        if profile is not None:
-            place, capacity = ("RAM", profile.ram) if info.field_name == "keys_at_start" else ("store", profile.store)
-            if keys > capacity.key_pairs:
-                raise ValueError(f"the {place} of this device holds {capacity.key_pairs:,} key pairs: enter fewer")
+    def _fit_into_ram(cls, keys: int, info: ValidationInfo) -> int:
+        profile = profile_of_pool(info)
+        if profile is not None and keys > profile.ram.key_pairs:
+            raise ValueError(f"the RAM of this device holds {profile.ram.key_pairs:,} key pairs: enter fewer")
         return keys
 
     @field_validator("batch")
     @classmethod
     def _fits_when_refilled(cls, batch: int, info: ValidationInfo) -> int:
-        profile = _profile_of_pool(info)
-        if profile is not None:
-            left = info.data.get("low_water", 0) if info.data.get("refill") is Refill.PARALLEL else 0
-            if left + batch > profile.ram.key_pairs:
-                raise ValueError(
-                    f"`low_water` and `batch` together are more than the {profile.ram.key_pairs:,} key pairs that the "
-                    "RAM of this device holds: lower one of them"
-                )
+        profile = profile_of_pool(info)
+        if profile is not None and left_at_refill(info) + batch > profile.ram.key_pairs:
+            raise ValueError(
+                f"`low_water` and `batch` together are more than the {profile.ram.key_pairs:,} key pairs that the "
+                "RAM of this device holds: lower one of them"
+            )
         return batch
 
-    def service_model(self) -> ServiceModel:
-        """The signing service that the simulator follows. Raises TrialError: its timing profile is broken."""
-        profile = load_timing(self.timing)
-        return ServiceModel(
-            sign_ms=profile.sign_ms(self.sign, self.threads),
-            key_generation_ms=profile.key_generation.at(self.key_generation),
-            unwrap_ms=profile.unwrap.ms,
-            keys=self.keys,
-            keys_at_start=self.keys_at_start,
-            store_keys=self.store_keys,
-            pool_keys=self.pool_keys,
-            batch=self.batch,
-            low_water=self.low_water,
-            refill=self.refill,
-            threads=self.threads,
-        )
 
-
-def _profile_of_pool(info: ValidationInfo) -> TimingProfile | None:
-    """The timing profile of a scenario with a pool; None without a pool, or where the profile is wrong by itself."""
+def profile_of_pool(info: ValidationInfo) -> TimingProfile | None:
+    """The timing profile of a scenario with a pool; None without a pool or profile, or where it is wrong by itself."""
     timing = info.data.get("timing")
-    return load_timing(timing) if timing is not None and info.data.get("keys") is KeySource.POOL else None
+    return load_timing(timing) if timing and info.data.get("keys") is KeySource.POOL else None
+
+
+def left_at_refill(info: ValidationInfo) -> int:
+    """Keys that are in the token when a batch is loaded, at most."""
+    return int(info.data.get("low_water", 0)) if info.data.get("refill") is Refill.PARALLEL else 0

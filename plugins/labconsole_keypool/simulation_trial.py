@@ -24,7 +24,6 @@ from labconsole.trial import (
 from labconsole_keypool import contrast, curves, evaluation
 from labconsole_keypool.choices import KeySource
 from labconsole_keypool.metrics import METRICS
-from labconsole_keypool.parameters import SimulationParameters
 from labconsole_keypool.samples import (
     DROPPED_CHANNEL,
     DROPS,
@@ -34,6 +33,7 @@ from labconsole_keypool.samples import (
     REQUESTS,
     SIMULATED_CHANNEL,
 )
+from labconsole_keypool.simulation_parameters import SimulationParameters
 from labconsole_keypool.timing import load_timing
 
 _STALL_S = 120.0

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from labconsole.role import Role, RoleContext
 from labconsole_keypool.arrivals import arrivals_ns
-from labconsole_keypool.parameters import SimulationParameters
 from labconsole_keypool.samples import (
     DROPPED_CHANNEL,
     DROPS,
@@ -22,6 +21,7 @@ from labconsole_keypool.samples import (
 )
 from labconsole_keypool.service_model import ServiceModel
 from labconsole_keypool.simulation import Outcome, simulate
+from labconsole_keypool.simulation_parameters import SimulationParameters
 
 _ROWS = 20_000
 """Requests recorded at a time: between two of these it hears the operator and reports."""

@@ -10,7 +10,7 @@ from typing import Any
 from labconsole.engine.protocol import ChannelFrame
 from labconsole.engine.role import RoleProcess
 from labconsole.trial import Evaluation, TrialError
-from labconsole_keypool.parameters import SimulationParameters
+from labconsole_keypool.simulation_parameters import SimulationParameters
 from labconsole_keypool.simulation_trial import SimulationTrial
 from labconsole_keypool.simulator_role import SimulatorRole
 from tests.helpers.spool_samples import SpoolSamples

@@ -9,7 +9,9 @@ from pydantic import ValidationError
 
 from labconsole.profile_file import fault_sentence
 from labconsole_keypool.labels import LABELS
-from labconsole_keypool.parameters import SimulationParameters
+from labconsole_keypool.parameters import KeypoolParameters
+from labconsole_keypool.service_parameters import ServiceParameters
+from labconsole_keypool.simulation_parameters import SimulationParameters
 from labconsole_keypool.timing import load_timing
 
 LUNA = load_timing("luna-sa-1700")
@@ -21,6 +23,10 @@ LUNA = load_timing("luna-sa-1700")
         (
             {"timing": "luna"},
             "timing: no timing profile is called luna; there are: luna-sa-1700, luna-sa-1700-fig4-1.",
+        ),
+        (
+            {"timing": ""},
+            "timing: a simulation needs a timing profile; there are: luna-sa-1700, luna-sa-1700-fig4-1.",
         ),
         ({"threads": 0}, "threads: input should be greater than or equal to 1 (it is 0)."),
         ({"threads": 51}, "threads: input should be less than or equal to 50 (it is 51)."),
@@ -54,6 +60,50 @@ def test_each_mistake_is_one_sentence(settings: dict[str, Any], sentence: str) -
 
 
 @pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        (
+            {"token_use": "split"},
+            "token_use: one token to generate and another one to sign are two: name one in `further_tokens`.",
+        ),
+        (
+            {"further_tokens": "lab-2, lab"},
+            "further_tokens: each token is named once, the first one under `token`.",
+        ),
+        (
+            {"further_tokens": "lab 2"},
+            "further_tokens: 'lab 2' is no name of a token: write names with commas between them.",
+        ),
+        ({"signers": 2}, "signers: each signer needs a thread at least: raise `threads`, or have fewer signers."),
+        (
+            {"key_store": "../elsewhere"},
+            "key_store: the name of a key store has letters, digits, - and _, and begins with a letter or digit.",
+        ),
+        (
+            {"token_capacity": 29},
+            "token_capacity: `low_water` and `batch` together are 30 key pairs, more than this token holds: enter "
+            "fewer.",
+        ),
+        (
+            {"keys_at_start": 12_034},
+            "token_capacity: `keys_at_start` is 12,034 key pairs, more than this token holds: enter fewer.",
+        ),
+    ],
+)
+def test_each_mistake_of_a_live_scenario_is_one_sentence(settings: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(ValidationError) as caught:
+        ServiceParameters.model_validate(settings)
+    assert fault_sentence(caught.value, ServiceParameters) == sentence
+
+
+def test_a_live_scenario_says_which_token_does_what() -> None:
+    two = {"token": "office", "further_tokens": "lab, lab-2"}
+    both, split = ServiceParameters(**two), ServiceParameters(**two, token_use="split")
+    assert both.generating_tokens == both.signing_tokens == ("office", "lab", "lab-2")
+    assert (split.generating_tokens, split.signing_tokens) == (("office",), ("lab", "lab-2"))
+
+
+@pytest.mark.parametrize(
     "settings",
     [
         {"keys_at_start": 12_033, "store_keys": 20_000},
@@ -66,13 +116,17 @@ def test_what_just_fits_or_has_no_effect_is_no_mistake(settings: dict[str, Any])
     SimulationParameters.model_validate(settings)
 
 
-def test_a_form_can_be_made_of_every_parameter() -> None:
-    for name, field in SimulationParameters.model_fields.items():
+@pytest.mark.parametrize("model", [SimulationParameters, ServiceParameters])
+def test_a_form_can_be_made_of_every_parameter(model: type[KeypoolParameters]) -> None:
+    for name, field in model.model_fields.items():
         extra = field.json_schema_extra
         assert isinstance(extra, dict)
         assert field.title and field.description and extra["group"], name
+
+
+def test_every_choice_has_a_label() -> None:
     for name, labels in LABELS.items():
-        annotation = SimulationParameters.model_fields[name].annotation
+        annotation = {**SimulationParameters.model_fields, **ServiceParameters.model_fields}[name].annotation
         assert annotation is not None and set(labels) == {entry.value for entry in annotation}
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from labconsole.trial import Curve, TrialError
-from labconsole_keypool.parameters import SimulationParameters
+from labconsole_keypool.simulation_parameters import SimulationParameters
 from labconsole_keypool.simulation_trial import SimulationTrial
 from tests.labconsole_keypool.simulated import Simulated, simulated
 
