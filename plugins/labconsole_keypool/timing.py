@@ -45,6 +45,12 @@ class DurationRange(_Strict):
         return self.shortest_ms if end is RangeEnd.SHORTEST else self.longest_ms
 
 
+class KeyGeneration(DurationRange):
+    """The time to generate a key pair, and how many the device generates at a time: further ones wait."""
+
+    at_a_time: Count = 1
+
+
 class Capacity(_Strict):
     """A number of key pairs, and the place of the source that gives it."""
 
@@ -88,7 +94,7 @@ class TimingProfile(_Strict):
     """
 
     title: str
-    key_generation: DurationRange
+    key_generation: KeyGeneration
     unwrap: Duration
     sign: dict[SignTime, Duration]
     sign_by_threads: ThreadDurations
