@@ -1,0 +1,46 @@
+"""What the processes of the live signing service are told: their settings as JSON, without any secret."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict
+
+from labconsole.role import RoleContext
+from labconsole.security.secrets import Secret
+from labconsole.security.token.configuration import TokenConfiguration
+from labconsole.trial import RoleSpec
+from labconsole_keypool.service_parameters import ServiceParameters
+
+
+class RoleSettings(BaseModel):
+    """Settings of a signer or a generator.
+
+    Attributes:
+        name: The role's name, such as `signer-1`.
+        parameters: The scenario.
+        token: Name of its token.
+        configuration: How to reach that token.
+        store: File of the key store.
+        run: What the key store knows the run by.
+        threads: Signing threads of this process (its lanes); of no meaning to a generator.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str
+    parameters: ServiceParameters
+    token: str
+    configuration: TokenConfiguration
+    store: Path
+    run: str
+    threads: int = 1
+
+    def spec(self, target: str) -> RoleSpec:
+        """The role to start; it may ask its context for the token's PIN."""
+        pin = self.configuration.pin_request(self.token).key
+        return RoleSpec(self.name, target, self.model_dump(mode="json"), (pin,))
+
+    def pin(self, context: RoleContext) -> Secret | None:
+        """The PIN that the operator was asked for; None where the configuration's source has it."""
+        return context.secret(self.configuration.pin_request(self.token).key)
