@@ -113,11 +113,11 @@ class Wrapper:
             ) from error
 
 
-def make_wrapper(session: Session, serial: str, mechanism: WrapMechanism) -> Wrapper:
+def make_wrapper(session: Session, serial: str, mechanism: WrapMechanism, *, stored: bool = True) -> Wrapper:
     """Make an AES-256 key in the token that wraps and unwraps and does nothing else.
 
     It is a token object, found by every process of the token, sensitive, and extractable so that a transport key can
-    carry it to another token.
+    carry it to another token. One that is not `stored` is found by this process only, and dies with its session.
 
     Raises:
         TokenError: there is one of that serial already; the token is full, write-protected or gone.
@@ -131,7 +131,7 @@ def make_wrapper(session: Session, serial: str, mechanism: WrapMechanism) -> Wra
             KeyType.AES,
             256,
             label=serial,
-            store=True,
+            store=stored,
             capabilities=MechanismFlag.WRAP | MechanismFlag.UNWRAP,
             template={Attribute.PRIVATE: True, Attribute.SENSITIVE: True, Attribute.EXTRACTABLE: True},
         )
