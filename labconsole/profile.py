@@ -59,7 +59,7 @@ from labconsole.profile_file import (
     with_overrides,
 )
 from labconsole.store.records import NewCampaign, NewScenario
-from labconsole.trial import Trial
+from labconsole.trial import Parameters, Trial
 
 __all__ = [
     "Profile",
@@ -72,6 +72,7 @@ __all__ = [
     "list_profiles",
     "load_profile",
     "new_scenario",
+    "override",
     "profile_text",
     "save_profile",
     "user_profiles_dir",
@@ -187,7 +188,9 @@ def _validated(
         raise ProfileError(f"{where}: no trial is called {file.kind}{nearest(file.kind, known)}") from None
     except Exception as error:
         raise ProfileError(f"{where}: the trial {file.kind} cannot be loaded: {error}") from error
-    file = with_overrides(file, {key: _override(text, key, trial) for key, text in overrides.items()}, repeats)
+    file = with_overrides(
+        file, {key: override(text, key, trial.parameters) for key, text in overrides.items()}, repeats
+    )
     scenarios = tuple(_scenarios(file, where, trial))
     return Profile(
         name=file.name,
@@ -243,13 +246,13 @@ def _short(value: Any) -> str:
     return value if isinstance(value, str) else tomli_w.dumps({"v": value}).removeprefix("v = ").strip()
 
 
-def _override(text: str, key: str, trial: Trial[Any]) -> Any:
+def override(text: str, key: str, model: type[Parameters]) -> Any:
     """The value of `--set key=value`: TOML where the parameter takes it, otherwise the words themselves."""
     try:
         value = tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
         return text
-    field = trial.parameters.model_fields.get(key)
+    field = model.model_fields.get(key)
     if field is None or field.annotation is None:
         return value
     try:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from getpass import getpass
 
 from labconsole.needed_secrets import needed_secrets
 from labconsole.plugin import Plugins
-from labconsole.security.secrets import Secret, missing_secrets
+from labconsole.security.secrets import Secret, SecretRequest, missing_secrets
 from labconsole.store.records import NewCampaign
 
 
@@ -16,9 +17,15 @@ def ask_secrets(campaign: NewCampaign, plugins: Plugins) -> dict[str, Secret]:
 
     Raises TrialError as `needed_secrets`, and KeyboardInterrupt.
     """
-    if not has_terminal():
-        return {}
-    asked = missing_secrets(needed_secrets(campaign.scenarios, plugins))
+    return ask(needed_secrets(campaign.scenarios, plugins)) if has_terminal() else {}
+
+
+def ask(requests: Iterable[SecretRequest]) -> dict[str, Secret]:
+    """What the operator entered, by key, of secrets that lie nowhere; nobody is asked without a terminal.
+
+    Raises KeyboardInterrupt.
+    """
+    asked = missing_secrets(requests) if has_terminal() else ()
     entered = {request.key: enter(f"Passphrase for {request.purpose}: ") for request in asked}
     return {key: Secret(text) for key, text in entered.items() if text}
 

@@ -47,6 +47,10 @@ def _parser() -> argparse.ArgumentParser:
     database.add_argument("--db", type=Path, metavar="FILE", help="run database (default: in your data directory)")
     campaign = argparse.ArgumentParser(add_help=False)
     campaign.add_argument("--campaign", action="store_true", help="the whole campaign that the runs belong to")
+    settings = argparse.ArgumentParser(add_help=False)
+    settings.add_argument(
+        "--set", action="append", default=[], metavar="KEY=VALUE", dest="settings", help="set a parameter"
+    )
     columns = _columns()
 
     window = commands.add_parser("gui", parents=[database], help="open the window")
@@ -59,11 +63,10 @@ def _parser() -> argparse.ArgumentParser:
     trials.add_argument("kind", nargs="?", help="show one kind in full")
     trials.set_defaults(command="labconsole.cli.lists:trials")
 
-    start = commands.add_parser("run", parents=[database], help="run a profile: one scenario or a whole campaign")
-    start.add_argument("profile", metavar="PROFILE", help="name of a profile, or path of a TOML file")
-    start.add_argument(
-        "--set", action="append", default=[], metavar="KEY=VALUE", dest="settings", help="set a parameter"
+    start = commands.add_parser(
+        "run", parents=[database, settings], help="run a profile: one scenario or a whole campaign"
     )
+    start.add_argument("profile", metavar="PROFILE", help="name of a profile, or path of a TOML file")
     start.add_argument("--repeat", type=int, metavar="N", help="number of repeats of each scenario")
     output = start.add_mutually_exclusive_group()
     output.add_argument("--json", action="store_true", help="one JSON object per run and line on standard output")
@@ -123,6 +126,12 @@ def _parser() -> argparse.ArgumentParser:
     restore.set_defaults(command="labconsole.cli.backups:restore")
 
     _add_hsm(commands.add_parser("hsm", help="tokens (HSM): list, add and remove them, see what they can do"))
+
+    work = commands.add_parser(
+        "action", parents=[settings], help="list the actions (long work that is no run), or do one"
+    )
+    work.add_argument("name", nargs="?", metavar="NAME", help="name of an action")
+    work.set_defaults(command="labconsole.cli.action:action")
 
     doctor = commands.add_parser("doctor", help="check this machine, and say what is missing for what")
     doctor.set_defaults(command="labconsole.cli.lists:doctor")

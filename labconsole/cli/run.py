@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import argparse
 import json
-import signal
 import sys
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import Literal
@@ -19,6 +16,8 @@ from labconsole.analysis.comparison import compare, group_repeats
 from labconsole.cli.asking import ask_secrets
 from labconsole.cli.comparison import print_comparison
 from labconsole.cli.exit_codes import BAD_USAGE, CANCELLED, FAILED, FINISHED, THRESHOLD_MISSED
+from labconsole.cli.interrupts import interrupts
+from labconsole.cli.settings import parse_settings
 from labconsole.cli.terminal import output
 from labconsole.engine.protocol import LiveFrame
 from labconsole.engine.queue import QueueState, RunQueue
@@ -39,13 +38,9 @@ _LIVE_HZ = 4.0
 
 def run(arguments: argparse.Namespace) -> int:
     """Run a whole profile; the exit code says how it ended."""
-    overrides = {}
-    for setting in arguments.settings:
-        key, equals, value = setting.partition("=")
-        if not equals or not key:
-            print(f"labconsole: --set {setting} is not of the form KEY=VALUE.", file=sys.stderr)
-            return BAD_USAGE
-        overrides[key.strip()] = value.strip()
+    overrides = parse_settings(arguments.settings)
+    if overrides is None:
+        return BAD_USAGE
     plugins = Plugins.discover()
     campaign = campaign_of(load_profile(arguments.profile, plugins, overrides, arguments.repeat))
     try:
@@ -58,7 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
     reader = Reader(database)
     try:
         queue.recover()
-        with _Progress(queue, quiet=arguments.json) as progress, _interrupts(wakeup) as cancelled:
+        with _Progress(queue, quiet=arguments.json) as progress, interrupts(wakeup) as cancelled:
             run_ids = queue.submit(campaign, secrets)
             reported = 0
             while queue.busy:
@@ -172,23 +167,6 @@ class _Progress:
 
     def finished(self, run_id: int, status: RunStatus) -> None:
         return
-
-
-@contextmanager
-def _interrupts(wakeup: threading.Event) -> Iterator[list[int]]:
-    """Catches Ctrl-C and SIGTERM and wakes the main loop; yields a list that is not empty once one came."""
-    received: list[int] = []
-
-    def note(number: int, frame: object) -> None:
-        received.append(number)
-        wakeup.set()
-
-    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield received
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def _summary(

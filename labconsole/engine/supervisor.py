@@ -1,4 +1,5 @@
-"""The console's side of a worker process: start it, hear it, and end it by a ladder: message, terminate, kill."""
+"""The console's side of the process of a run or an action: start it, hear it, and end it by a ladder: message,
+terminate, kill."""
 
 from __future__ import annotations
 
@@ -25,20 +26,25 @@ LOG_LINES_WAITING = 2000
 class WorkerProcess:
     """A worker process and what it says. `wake` is called from reader threads whenever there is something to take.
 
-    `secrets` go to the worker over its standard input, and are not kept here.
+    `secrets` go to the worker over its standard input, and are not kept here. `program` is the module that it runs.
     """
 
     def __init__(
-        self, task: Mapping[str, Any], wake: Callable[[], None], secrets: Mapping[str, Secret] | None = None
+        self,
+        task: Mapping[str, Any],
+        wake: Callable[[], None],
+        secrets: Mapping[str, Secret] | None = None,
+        program: str = "labconsole.engine.worker",
     ) -> None:
         self._wake = wake
+        self._what = program.rpartition(".")[2]
         self._messages: SimpleQueue[dict[str, Any]] = SimpleQueue()
         self._frame: LiveFrame | None = None
         self._cancelled = False
         self._ladder_since: float | None = None
         self._swept = False
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "labconsole.engine.worker"],
+            [sys.executable, "-m", program],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -82,8 +88,8 @@ class WorkerProcess:
         """One sentence on the end of a process that said nothing about it."""
         code = self._process.returncode
         if code < 0:
-            return f"The worker process was killed by signal {-code}."
-        return f"The worker process ended with exit code {code}; the log tells more."
+            return f"The {self._what} process was killed by signal {-code}."
+        return f"The {self._what} process ended with exit code {code}; the log tells more."
 
     def send(self, message: Mapping[str, Any]) -> None:
         """Send a message; one that comes too late is dropped."""

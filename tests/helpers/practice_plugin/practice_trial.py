@@ -40,6 +40,7 @@ plugin = Plugin(
     title="Practice",
     description="Counts, and misbehaves when asked to.",
     trials={"practice.counting": "practice_trial:CountingTrial", "practice.lost": "practice_lost_trial:LostTrial"},
+    actions={"practice.tally": "practice_action:Tally"},
 )
 
 COUNTED = Series(

@@ -1,0 +1,108 @@
+"""The process of one action: `python -m labconsole.engine.action`, told over standard input what to do."""
+
+from __future__ import annotations
+
+import threading
+import time
+import traceback
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import ValidationError
+
+from labconsole.engine.channel import ChildChannel
+from labconsole.engine.containment import die_with_parent, hold_children
+from labconsole.plugin import Plugins
+from labconsole.profile_file import fault_sentence, nearest
+from labconsole.security.secrets import Secret
+from labconsole.trial import TrialError
+
+TOLD_EVERY_S = 0.1
+
+
+class _Context:
+    """`ActionContext` inside the action's process."""
+
+    def __init__(self, channel: ChildChannel, secrets: Mapping[str, Secret]) -> None:
+        self._channel = channel
+        self._secrets = secrets
+        self._stop = threading.Event()
+        self._told = 0.0
+        self._newest: tuple[int, int] | None = None
+
+    @property
+    def stop_requested(self) -> bool:
+        return self._stop.is_set()
+
+    def on_message(self, message: Mapping[str, Any]) -> None:
+        """Called on the channel's reader thread."""
+        if message["t"] == "cancel":
+            self._stop.set()
+
+    def progress(self, done: int, total: int) -> None:
+        now = time.monotonic()
+        self._newest = (done, total)
+        if now - self._told >= TOLD_EVERY_S:
+            self._told = now
+            self.flush()
+
+    def flush(self) -> None:
+        """Tell what was kept back of the progress."""
+        if self._newest is not None:
+            done, total = self._newest
+            self._newest = None
+            self._channel.send({"t": "progress", "done": done, "total": total})
+
+    def say(self, sentence: str) -> None:
+        self._channel.send({"t": "say", "sentence": sentence})
+
+    def secret(self, key: str) -> Secret | None:
+        return self._secrets.get(key)
+
+    def hand_over(self, title: str, secret: Secret) -> None:
+        self._channel.send({"t": "secret", "title": title, "text": secret.reveal()})
+
+
+def _do(task: Mapping[str, Any], context: _Context) -> str:
+    """Do the action, and return its sentence. Raises TrialError."""
+    name, plugins = task["name"], Plugins.discover()
+    try:
+        action = plugins.action(name)
+    except KeyError:
+        raise TrialError(f"No action is called {name}{nearest(name, plugins.actions())}") from None
+    try:
+        parameters = action.parameters.model_validate(task["parameters"])
+    except ValidationError as error:
+        raise TrialError(f"{action.title}: {fault_sentence(error, action.parameters)}") from error
+    confirmation = action.confirmation(parameters)
+    if confirmation is not None and task["typed"] != confirmation.text:
+        raise TrialError(f"Nothing was done: to confirm, type {confirmation.text} exactly as it is written.")
+    return action.run(parameters, context)
+
+
+def main() -> int:
+    """Entry of the action's process: 0 when the action ended as it should, also when it was cancelled, else 1."""
+    channel = ChildChannel()
+    task = channel.first()
+    die_with_parent(task["parent_pid"])
+    job = hold_children()
+    context = _Context(channel, {key: Secret(value) for key, value in task["secrets"].items()})
+    channel.listen(context.on_message)
+    fault = ""
+    sentence = ""
+    try:
+        sentence = _do(task, context)
+    except TrialError as error:
+        fault = str(error)
+    except Exception as error:  # noqa: BLE001 - an action is foreign code; whatever it is, the operator is told
+        traceback.print_exc()
+        fault = f"A fault in the action: {type(error).__name__}: {error}"
+    context.flush()
+    channel.send({"t": "end", "sentence": fault or sentence, "failed": bool(fault), "stopped": context.stop_requested})
+    channel.close()
+    del job
+    return 1 if fault else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

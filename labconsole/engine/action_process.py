@@ -1,0 +1,146 @@
+"""The console's side of an action: starts its process, follows how far it is, cancels it, and knows how it ended."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from labconsole.engine.supervisor import WorkerProcess
+from labconsole.security.secrets import Secret
+
+PROGRAM = "labconsole.engine.action"
+LOG_LINES_KEPT = 200
+_MESSAGES_AT_A_TIME = 200
+
+
+class Outcome(StrEnum):
+    """How an action ended."""
+
+    DONE = "done"
+    CANCELLED = "cancelled"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True)
+class ActionEnd:
+    """How an action ended, and the sentence for the operator."""
+
+    outcome: Outcome
+    sentence: str
+
+
+@dataclass(frozen=True)
+class ActionProgress:
+    """How far an action is: `done` of `total`, and `eta_s` from the mean so far; None before anything is done."""
+
+    done: int
+    total: int
+    eta_s: float | None
+
+
+class ActionProcess:
+    """An action in its own process. Call `pump` on every wake and about four times a second, until `end` is there.
+
+    `wake` is called from reader threads. `typed` is what the operator typed as confirmation: the process refuses a
+    destructive action without it. Secrets go over standard input. To be made on a thread that lives on: Linux ends the
+    process with the thread that made it.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        parameters: Mapping[str, Any],
+        wake: Callable[[], None],
+        secrets: Mapping[str, Secret] | None = None,
+        typed: str = "",
+    ) -> None:
+        self.progress: ActionProgress | None = None
+        self.said = ""
+        """What the action said last of what it is doing."""
+        self.end: ActionEnd | None = None
+        self._begun: tuple[float, int] | None = None
+        self._told: dict[str, Any] | None = None
+        self._handed_over: list[tuple[str, Secret]] = []
+        self._log: deque[str] = deque(maxlen=LOG_LINES_KEPT)
+        task = {"t": "action", "name": name, "parameters": dict(parameters), "typed": typed}
+        self._process = WorkerProcess(task, wake, secrets, PROGRAM)
+
+    @property
+    def pid(self) -> int:
+        """Process id of the action."""
+        return self._process.pid
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether `cancel` was called."""
+        return self._process.cancelled
+
+    def cancel(self) -> None:
+        """Ask the action to end; one that does not is terminated, then killed, by later calls of `pump`."""
+        self._process.cancel()
+
+    def pump(self) -> None:
+        """Take what the process said, and the next step of the cancel ladder if it is due."""
+        if self.end is not None:
+            return
+        gone = self._process.climb()
+        while messages := self._process.take_messages(_MESSAGES_AT_A_TIME):
+            for message in messages:
+                self._take(message)
+        if gone:
+            self._process.close()
+            self.end = self._ended()
+
+    def take_handed_over(self) -> list[tuple[str, Secret]]:
+        """Secrets for the operator alone, once: title and text of each."""
+        taken, self._handed_over = self._handed_over, []
+        return taken
+
+    def take_log(self) -> list[str]:
+        """Stray output, once; of very much only the last lines."""
+        lines = list(self._log)
+        self._log.clear()
+        return lines
+
+    def close(self) -> None:
+        """End the process at once where it still runs: the console closes."""
+        if self.end is None:
+            self._process.kill()
+            while self.end is None:
+                self.pump()
+                time.sleep(0.005)
+
+    def _take(self, message: dict[str, Any]) -> None:
+        match message["t"]:
+            case "progress":
+                self._follow(message["done"], message["total"])
+            case "say":
+                self.said = message["sentence"]
+            case "secret":
+                self._handed_over.append((message["title"], Secret(message["text"])))
+            case "log":
+                self._log.append(message["line"])
+            case "end":
+                self._told = message
+
+    def _follow(self, done: int, total: int) -> None:
+        now = time.monotonic()
+        if self._begun is None:
+            self._begun = (now, done)
+        since, at_first = self._begun
+        each_s = (now - since) / (done - at_first) if done > at_first else None
+        self.progress = ActionProgress(done, total, None if each_s is None else each_s * max(0, total - done))
+
+    def _ended(self) -> ActionEnd:
+        if self._told is None:
+            if self.cancelled:
+                return ActionEnd(Outcome.CANCELLED, "Cancelled: it did not stop by itself, and its process was ended.")
+            return ActionEnd(Outcome.FAILED, self._process.how_it_ended())
+        sentence: str = self._told["sentence"]
+        if self._told["stopped"]:
+            return ActionEnd(Outcome.CANCELLED, sentence)
+        return ActionEnd(Outcome.FAILED if self._told["failed"] else Outcome.DONE, sentence)

@@ -1,0 +1,72 @@
+"""An action of the practice plugin: counts, and misbehaves in every way we know."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from labconsole.action import Action, ActionContext, Confirmation
+from labconsole.security.secrets import Secret, SecretRequest, SecretSource
+from labconsole.trial import Parameters, TrialError
+
+FAULTS = ("none", "refuse", "fault", "exit", "deaf", "child")
+
+
+class TallyParameters(Parameters):
+    """How far to count, and how to go wrong."""
+
+    count: int = Field(default=10, title="Count", description="How far to count", ge=1, le=1_000_000)
+    pause: float = Field(
+        default=0.0, title="Pause", description="Between numbers", ge=0, json_schema_extra={"unit": "s"}
+    )
+    destroy: bool = Field(default=False, title="Destroy", description="Whether a label must be typed")
+    ask: bool = Field(default=False, title="Ask", description="Whether a passphrase is asked for")
+    fault: Literal[FAULTS] = Field(default="none", title="Fault", description="What goes wrong")  # type: ignore[valid-type]
+
+
+class Tally(Action[TallyParameters]):
+    """Counts."""
+
+    name: ClassVar[str] = "practice.tally"
+    title: ClassVar[str] = "Count to a number"
+    description: ClassVar[str] = "Counts slowly, for practice."
+    parameters: ClassVar[type[Parameters]] = TallyParameters
+
+    def confirmation(self, parameters: TallyParameters) -> Confirmation | None:
+        return Confirmation("my-label", "All numbers in my-label will be lost.") if parameters.destroy else None
+
+    def secrets(self, parameters: TallyParameters) -> tuple[SecretRequest, ...]:
+        return (SecretRequest("word", "counting", SecretSource()),) if parameters.ask else ()
+
+    def run(self, parameters: TallyParameters, context: ActionContext) -> str:
+        print("a stray print")
+        match parameters.fault:
+            case "refuse":
+                raise TrialError("The numbers are out: order new ones.")
+            case "fault":
+                raise RuntimeError("seven")
+            case "exit":
+                os._exit(7)
+            case "deaf":
+                context.say("I hear nothing.")
+                time.sleep(60)
+            case "child":
+                child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+                context.say(str(child.pid))
+                time.sleep(60)
+        word = context.secret("word")
+        if word is not None:
+            context.hand_over("What was given", Secret(word.reveal()[::-1]))
+        done = 0
+        while done < parameters.count and not context.stop_requested:
+            context.progress(done, parameters.count)
+            context.say(f"At {done}.")
+            time.sleep(parameters.pause)
+            done += 1
+        context.progress(done, parameters.count)
+        return f"Counted to {done:,}."

@@ -1,0 +1,70 @@
+"""`labconsole action`: the list, an action with its progress, Ctrl-C, and what must be typed."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import time
+
+import pytest
+
+from tests.helpers.terminal import Terminal
+from tests.labconsole.cli.conftest import CommandLine
+
+terminal_only = pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo terminal")
+
+
+def test_the_list_and_an_action(labconsole: CommandLine) -> None:
+    listed = labconsole("action")
+    assert listed.returncode == 0 and "practice.tally" in listed.stdout and "Count to a number" in listed.stdout
+    done = labconsole("action", "practice.tally", "--set", "count=3")
+    assert (done.returncode, done.stdout) == (0, "Counted to 3.\n")
+    assert "At 2." in done.stderr
+
+
+def test_mistakes_are_said_in_one_sentence(labconsole: CommandLine) -> None:
+    cases = {
+        ("practice.tallly",): (2, "labconsole: no action is called practice.tallly; did you mean practice.tally?\n"),
+        ("practice.tally", "--set", "count"): (2, "labconsole: --set count is not of the form KEY=VALUE.\n"),
+        ("practice.tally", "--set", "cuont=3"): (2, "labconsole: there is no key cuont; did you mean count?\n"),
+        ("practice.tally", "--set", "destroy=true"): (
+            1,
+            "labconsole: Count to a number must be confirmed by typing a label: do it on a terminal.\n",
+        ),
+    }
+    for arguments, expected in cases.items():
+        done = labconsole("action", *arguments)
+        assert (done.returncode, done.stderr) == expected
+    refused = labconsole("action", "practice.tally", "--set", "fault=refuse")
+    assert refused.returncode == 1 and refused.stderr.endswith("labconsole: The numbers are out: order new ones.\n")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows sends no SIGINT to one process")
+def test_ctrl_c_ends_it_and_says_what_was_done(labconsole: CommandLine) -> None:
+    process = labconsole.start("action", "practice.tally", "--set", "count=100000", "--set", "pause=0.01")
+    assert process.stderr is not None
+    while "At " not in process.stderr.readline():
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    assert process.returncode == 130 and out == "" and "labconsole: Counted to " in err
+
+
+@terminal_only
+def test_label_and_passphrase_are_asked_for_on_a_terminal(labconsole: CommandLine) -> None:
+    arguments = ("action", "practice.tally", "--set", "destroy=true", "--set", "ask=true")
+    terminal = Terminal(labconsole.command(*arguments), labconsole.environment)
+    terminal.answer("All numbers in my-label will be lost. To go on, type my-label.", "my-label")
+    terminal.answer("Passphrase for counting: ", "hunter2")
+    code, out = terminal.finish()
+    assert code == 0 and out == b"What was given\n2retnuh\n\nCounted to 10.\n"
+    assert b"hunter2" not in terminal.shown
+
+
+@terminal_only
+def test_another_label_destroys_nothing(labconsole: CommandLine) -> None:
+    terminal = Terminal(labconsole.command("action", "practice.tally", "--set", "destroy=true"), labconsole.environment)
+    terminal.answer("type my-label.", "my label")
+    code, out = terminal.finish()
+    assert (code, out) == (1, b"")
+    assert b"Nothing was done: to confirm, type my-label exactly as it is written." in terminal.shown

@@ -1,0 +1,163 @@
+"""Actions in their process: progress and ETA, cancel and its ladder, secrets, confirmation, and every bad end."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from labconsole.engine import supervisor
+from labconsole.engine.action_process import ActionEnd, ActionProcess, Outcome
+from labconsole.security.secrets import Secret
+from tests.helpers.practice import alive, wait_until
+
+NAME = "practice.tally"
+PATIENCE_S = 30.0
+
+
+class Actions:
+    """Starts actions and pumps them as a console does; ends those that a test leaves."""
+
+    def __init__(self) -> None:
+        self._wakeup = threading.Event()
+        self._started: list[ActionProcess] = []
+
+    def start(
+        self, name: str = NAME, *, secrets: dict[str, Secret] | None = None, typed: str = "", **parameters: Any
+    ) -> ActionProcess:
+        process = ActionProcess(name, parameters, self._wakeup.set, secrets, typed)
+        self._started.append(process)
+        return process
+
+    def pump_until(self, process: ActionProcess, condition: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + PATIENCE_S
+        while not condition():
+            assert time.monotonic() < deadline and process.end is None, process.end
+            process.pump()
+            self._wakeup.wait(0.05)
+            self._wakeup.clear()
+
+    def end(self, process: ActionProcess) -> ActionEnd:
+        deadline = time.monotonic() + PATIENCE_S
+        while process.end is None:
+            assert time.monotonic() < deadline
+            process.pump()
+            self._wakeup.wait(0.05)
+            self._wakeup.clear()
+        return process.end
+
+    def close(self) -> None:
+        for process in self._started:
+            process.close()
+
+
+@pytest.fixture
+def actions() -> Iterator[Actions]:
+    opened = Actions()
+    yield opened
+    opened.close()
+
+
+def test_an_action_says_how_far_it_is_and_how_it_ended(actions: Actions) -> None:
+    process = actions.start(count=30, pause=0.02)
+    etas: list[float] = []
+    actions.pump_until(process, lambda: process.progress is not None and process.progress.eta_s is not None)
+    assert process.progress is not None and process.progress.eta_s is not None
+    etas.append(process.progress.eta_s / max(1, 30 - process.progress.done))
+    assert actions.end(process) == ActionEnd(Outcome.DONE, "Counted to 30.")
+    assert (process.progress.done, process.progress.total, process.progress.eta_s) == (30, 30, 0.0)
+    assert process.said == "At 29." and process.take_log() == ["a stray print"] and process.take_log() == []
+    assert 0.01 < etas[0] < 0.2, "what is left of a number of 20 ms each"
+
+
+def test_cancel_keeps_what_was_done(actions: Actions) -> None:
+    process = actions.start(count=1000, pause=0.01)
+    actions.pump_until(process, lambda: process.progress is not None and process.progress.done > 0)
+    process.cancel()
+    process.cancel()
+    end = actions.end(process)
+    assert end.outcome is Outcome.CANCELLED and end.sentence.startswith("Counted to ")
+
+
+def test_what_does_not_hear_is_ended_by_the_ladder_with_its_children(
+    actions: Actions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(supervisor, "TERMINATE_AFTER_S", 0.1)
+    monkeypatch.setattr(supervisor, "KILL_AFTER_S", 0.2)
+    process = actions.start(fault="child")
+    actions.pump_until(process, lambda: bool(process.said))
+    child = int(process.said)
+    process.cancel()
+    end = actions.end(process)
+    assert end == ActionEnd(Outcome.CANCELLED, "Cancelled: it did not stop by itself, and its process was ended.")
+    wait_until(lambda: not alive(child))
+
+
+def test_every_bad_end_is_one_sentence(actions: Actions) -> None:
+    cases: dict[str, Callable[[], ActionProcess]] = {
+        "The numbers are out: order new ones.": lambda: actions.start(fault="refuse"),
+        "A fault in the action: RuntimeError: seven": lambda: actions.start(fault="fault"),
+        "The action process ended with exit code 7; the log tells more.": lambda: actions.start(fault="exit"),
+        "Count to a number: count: input should be greater than or equal to 1 (it is 0).": lambda: actions.start(
+            count=0
+        ),
+        "No action is called practice.tale; did you mean practice.tally?": lambda: actions.start("practice.tale"),
+        "Nothing was done: to confirm, type my-label exactly as it is written.": lambda: actions.start(
+            destroy=True, typed="my-Label"
+        ),
+    }
+    started = {sentence: start() for sentence, start in cases.items()}
+    for sentence, process in started.items():
+        assert actions.end(process) == ActionEnd(Outcome.FAILED, sentence)
+    fault = started["A fault in the action: RuntimeError: seven"].take_log()
+    assert fault[-1] == "RuntimeError: seven", "the traceback is for the log"
+
+
+def test_a_destructive_action_runs_once_its_label_was_typed(actions: Actions) -> None:
+    assert actions.end(actions.start(destroy=True, typed="my-label")).outcome is Outcome.DONE
+
+
+def test_a_secret_comes_and_goes_where_nobody_else_sees_it(actions: Actions) -> None:
+    process = actions.start(count=100, pause=0.01, secrets={"word": Secret("hunter2")})
+    actions.pump_until(process, lambda: process.progress is not None)
+    seen = psutil.Process(process.pid)
+    assert "hunter2" not in " ".join(seen.cmdline()) + str(seen.environ())
+    [(title, secret)] = process.take_handed_over()
+    assert (title, secret.reveal()) == ("What was given", "2retnuh") and "retnuh" not in repr(secret)
+    assert process.take_handed_over() == []
+    actions.end(process)
+    assert "retnuh" not in " ".join(process.take_log())
+
+
+def test_a_console_that_closes_takes_its_action_along(actions: Actions) -> None:
+    process = actions.start(count=1000, pause=0.1)
+    actions.pump_until(process, lambda: process.progress is not None)
+    process.close()
+    assert not alive(process.pid)
+    assert process.end is not None and process.end.outcome is Outcome.CANCELLED
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the end of standard input does it, as here for the deaf")
+def test_an_action_dies_with_a_console_that_is_killed(practice_plugin: Path) -> None:
+    program = (
+        "import time\n"
+        "from labconsole.engine.action_process import ActionProcess\n"
+        f"process = ActionProcess({NAME!r}, {{'fault': 'deaf'}}, lambda: None)\n"
+        "while not process.said:\n    process.pump(); time.sleep(0.02)\n"
+        "print(process.pid, flush=True)\ntime.sleep(60)\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as console:
+        assert console.stdout is not None
+        action = int(console.stdout.readline())
+        assert alive(action)
+        os.kill(console.pid, signal.SIGKILL)
+    wait_until(lambda: not alive(action))
