@@ -1,16 +1,31 @@
-"""Reads OASIS DSS / Swedish csig sign requests, which come from strangers, and makes those that loads are made of."""
+"""Reads OASIS DSS / Swedish csig sign requests, which come from strangers.
+
+Who has sent one is not checked: no signature of the requester's is verified, no identity provider asked. The signer is
+whom the request names.
+"""
 
 from __future__ import annotations
 
+import base64
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from enum import StrEnum
+from functools import cache
 
+from labconsole import locations
 from labconsole.security.token.terms import KeyKind
+from labconsole_keypool import safe_xml, signature_algorithms
+from labconsole_keypool.safe_xml import Element
+from labconsole_keypool.sign_request_error import SignRequestError
 from labconsole_keypool.signature_algorithms import ECDSA_SHA256, SignatureAlgorithm
+from labconsole_keypool.signer_attributes import SignerAttribute, mapped, requested
 
-LARGEST_BYTES = 1_000_000
-"""A request over this length is refused before it is looked at."""
+MOST_TASKS = 100
+"""A request with more is refused: each task costs a signature."""
+
+_WHAT = "sign request"
 
 
 class Form(StrEnum):
@@ -33,33 +48,22 @@ class CertificateType(StrEnum):
     """Qualified, its key in a secure signature creation device."""
 
 
-class Place(StrEnum):
-    """Where in a certificate an attribute of the signer goes (csig 1.0; RFC 7773, 3.1.3)."""
+class SignatureType(StrEnum):
+    """What document a signature goes into (csig 1.0, SigType)."""
 
-    RDN = "rdn"
-    """A part of the subject; named by its object identifier."""
-    SAN = "san"
-    """An alternative name; named by its GeneralName's tag number, or the object identifier of an otherName."""
-    SDA = "sda"
-    """A subject directory attribute; named by its object identifier."""
-
-
-@dataclass(frozen=True, slots=True)
-class Attribute:
-    """One attribute of the signer, and where in the certificate it goes."""
-
-    place: Place
-    reference: str
-    value: str
-    friendly_name: str = ""
+    XML = "XML"
+    PDF = "PDF"
+    CMS = "CMS"
+    ASIC = "ASiC"
 
 
 @dataclass(frozen=True, slots=True)
 class SignTask:
     """One thing to be signed: `to_be_signed` is hashed and signed as it is."""
 
-    id: str
-    signature_type: str
+    id: str | None
+    """None where the only task has none."""
+    signature_type: SignatureType
     to_be_signed: bytes
 
 
@@ -73,7 +77,7 @@ class SignRequest:
     requester: str
     algorithm: SignatureAlgorithm
     certificate_type: CertificateType
-    attributes: tuple[Attribute, ...]
+    attributes: tuple[SignerAttribute, ...]
     context: str | None
     """The received SAMLAuthContext element as XML, self-contained; None where the request has none."""
     tasks: tuple[SignTask, ...]
@@ -88,9 +92,30 @@ def parse(data: bytes) -> SignRequest:
     """Read a sign request. Fetches nothing, expands no entity; 0.1 ms for one of 2 kB.
 
     Raises:
-        SignRequestError: too long, has a DOCTYPE, is no XML, lacks an element, asks for what there is not.
+        SignRequestError: too long, has a DOCTYPE, is no XML, lacks an element, has run out, asks for what there is not.
     """
-    raise NotImplementedError
+    root = safe_xml.parse(data, _WHAT)
+    if not root.is_a("dss:SignRequest"):
+        raise SignRequestError("This is no sign request: its root must be a SignRequest of OASIS DSS 1.0.")
+    inputs = root.need("dss:OptionalInputs")
+    extension = inputs.find("csig:SignRequestExtension")
+    form = Form.SOURCE if extension is None else Form.CSIG
+    asked = inputs if extension is None else _current(extension)
+    properties = asked.find("csig:CertRequestProperties") if extension else asked.need("csig:CertRequestProperties")
+    context = asked.need("saci:SAMLAuthContext") if extension is None else asked.find(".//saci:SAMLAuthContext")
+    return SignRequest(
+        request_id=root.attribute("RequestID"),
+        profile=root.attribute("Profile", ""),
+        form=form,
+        requester=asked.need("csig:SignRequester").text(),
+        algorithm=signature_algorithms.of(asked.need("csig:RequestedSignatureAlgorithm").text()),
+        certificate_type=properties.choice("CertType", CertificateType, CertificateType.PKC)
+        if properties
+        else CertificateType.PKC,
+        attributes=tuple(mapped(context) if context else requested(asked)),
+        context=context.source() if context else None,
+        tasks=_tasks(root.need("dss:InputDocuments/dss:Other/csig:SignTasks")),
+    )
 
 
 def sample(
@@ -101,8 +126,69 @@ def sample(
     form: Form = Form.SOURCE,
     certificate_type: CertificateType = CertificateType.QC_SSCD,
 ) -> bytes:
-    """A valid sign request, the same for the same arguments, of an invented signer; another `number`, another one.
+    """A valid sign request of an invented signer, the same for the same arguments; another `number`, another one.
 
-    `tasks` is how many there are, or what each has to be signed. Takes 0.02 ms.
+    `tasks` is how many there are, or what each has to be signed.
     """
-    raise NotImplementedError
+    digest = hashlib.sha256(number.to_bytes(8, "big")).digest()
+    contents = [digest + bytes([at]) for at in range(tasks)] if isinstance(tasks, int) else tasks
+    return (
+        _template(form)
+        .format(
+            request_id=digest.hex()[:32],
+            algorithm=algorithm.uri,
+            certificate_type=certificate_type,
+            personal_number=f"1912121{number % 100_000:05}",
+            tasks="".join(
+                f'<eid2:SignTaskData SignTaskId="SignTask{at}" SigType="XML" AdESType="None"><eid2:ToBeSignedBytes>'
+                f"{base64.b64encode(content).decode()}</eid2:ToBeSignedBytes></eid2:SignTaskData>"
+                for at, content in enumerate(contents, start=1)
+            ),
+        )
+        .encode()
+    )
+
+
+@cache
+def _template(form: Form) -> str:
+    return locations.resource("sign-requests", f"{form}.xml").read_text(encoding="utf-8")
+
+
+def _current(extension: Element) -> Element:
+    """The extension, whose Conditions (SAML 2.0 core, 2.5) must hold now."""
+    conditions = extension.need("saml:Conditions")
+    if not _instant(conditions, "NotBefore") <= datetime.now(UTC) < _instant(conditions, "NotOnOrAfter"):
+        raise SignRequestError("The sign request is out of its time (Conditions): make a new one.")
+    return extension
+
+
+def _instant(element: Element, name: str) -> datetime:
+    given = element.attribute(name)
+    try:
+        instant = datetime.fromisoformat(given)
+    except ValueError as error:
+        raise SignRequestError(f"The sign request's {name} is no time: write it as 2026-01-31T12:00:00Z.") from error
+    return instant if instant.tzinfo else instant.replace(tzinfo=UTC)
+
+
+def _tasks(given: Element) -> tuple[SignTask, ...]:
+    tasks = tuple(map(_task, given.every("csig:SignTaskData")))
+    if not 1 <= len(tasks) <= MOST_TASKS:
+        raise SignRequestError(
+            f"The sign request has {len(tasks)} sign tasks, where 1 to {MOST_TASKS} are taken: split it."
+        )
+    if len(tasks) > 1 and (None in (ids := {task.id for task in tasks}) or len(ids) < len(tasks)):
+        raise SignRequestError("The sign request's tasks are not told apart: give each a SignTaskId of its own.")
+    return tasks
+
+
+def _task(given: Element) -> SignTask:
+    # What is signed in an AdES holds the certificate, which is made only now; rules would change it otherwise.
+    if given.attribute("AdESType", "None") != "None" or given.attribute("ProcessingRules", ""):
+        raise SignRequestError(
+            "The sign request asks for an AdES signature or for processing rules, and this service signs the bytes as"
+            " they are: ask for AdESType None."
+        )
+    task_id = given.attribute("SignTaskId", "") or None
+    signature_type = given.choice("SigType", SignatureType)
+    return SignTask(task_id, signature_type, given.need("csig:ToBeSignedBytes").decoded())
