@@ -185,6 +185,7 @@ class KeypoolParameters(Parameters):
     ] = 26.3
 
     keys_at_start: KeysAtStart = 0
+    store_keys: Annotated[int, key_count("In the token's store", "Key pairs in the token's store at the start")] = 0
     refill: Annotated[
         Refill,
         Field(
@@ -214,18 +215,20 @@ class KeypoolParameters(Parameters):
             raise ValueError(f"no timing profile is called {timing}; there are: {', '.join(names)}")
         return timing
 
-    @field_validator("keys_at_start")
+    @field_validator("keys_at_start", "store_keys")
     @classmethod
-    def _fit_into_ram(cls, keys: int, info: ValidationInfo) -> int:
-        profile = profile_of_pool(info)
-        if profile is not None and keys > profile.ram.key_pairs:
-            raise ValueError(f"the RAM of this device holds {profile.ram.key_pairs:,} key pairs: enter fewer")
+    def _fit_at_the_start(cls, keys: int, info: ValidationInfo) -> int:
+        profile = _profile_of_pool(info)
+        if profile is not None:
+            place, capacity = ("RAM", profile.ram) if info.field_name == "keys_at_start" else ("store", profile.store)
+            if keys > capacity.key_pairs:
+                raise ValueError(f"the {place} of this device holds {capacity.key_pairs:,} key pairs: enter fewer")
         return keys
 
     @field_validator("batch")
     @classmethod
     def _fits_when_refilled(cls, batch: int, info: ValidationInfo) -> int:
-        profile = profile_of_pool(info)
+        profile = _profile_of_pool(info)
         if profile is not None and left_at_refill(info) + batch > profile.ram.key_pairs:
             raise ValueError(
                 f"`low_water` and `batch` together are more than the {profile.ram.key_pairs:,} key pairs that the "
@@ -234,7 +237,7 @@ class KeypoolParameters(Parameters):
         return batch
 
 
-def profile_of_pool(info: ValidationInfo) -> TimingProfile | None:
+def _profile_of_pool(info: ValidationInfo) -> TimingProfile | None:
     """The timing profile of a scenario with a pool; None without a pool or profile, or where it is wrong by itself."""
     timing = info.data.get("timing")
     return load_timing(timing) if timing and info.data.get("keys") is KeySource.POOL else None

@@ -10,7 +10,9 @@ from labconsole.role import RoleContext
 from labconsole.security.secrets import Secret
 from labconsole.security.token.configuration import TokenConfiguration
 from labconsole.trial import RoleSpec
+from labconsole_keypool.emulation import Device, Timing
 from labconsole_keypool.service_parameters import ServiceParameters
+from labconsole_keypool.timing import load_timing
 
 
 class RoleSettings(BaseModel):
@@ -40,6 +42,16 @@ class RoleSettings(BaseModel):
         """The role to start; it may ask its context for the token's PIN."""
         pin = self.configuration.pin_request(self.token).key
         return RoleSpec(self.name, target, self.model_dump(mode="json"), (pin,))
+
+    def device(self) -> Device:
+        """How fast the token is, and what it holds. Raises TrialError: its timing profile is broken."""
+        parameters = self.parameters
+        if not parameters.timing:
+            return Device(ram=parameters.token_capacity)
+        profile = load_timing(parameters.timing)
+        timing = Timing(profile, parameters.sign, parameters.key_generation, parameters.speed)
+        ram = min(parameters.token_capacity, profile.ram.key_pairs)
+        return Device(timing, ram=ram, store=profile.store.key_pairs)
 
     def pin(self, context: RoleContext) -> Secret | None:
         """The PIN that the operator was asked for; None where the configuration's source has it."""

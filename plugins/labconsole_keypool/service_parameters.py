@@ -57,6 +57,16 @@ class ServiceParameters(KeypoolParameters):
             json_schema_extra=extra(SERVICE, choices=["", *timing_names()]),
         ),
     ] = ""
+    emulation_speed: Annotated[
+        float,
+        Field(
+            title="Speed of the emulation",
+            description="How many times faster than the device all goes, requests too; figures are in the device's time",
+            ge=1,
+            le=100,
+            json_schema_extra=extra(SERVICE, shown_if={"timing": list(timing_names())}),
+        ),
+    ] = 1.0
     keys_at_start: KeysAtStart = 10
     low_water: LowWater = 20
     batch: Batch = 10
@@ -188,6 +198,11 @@ class ServiceParameters(KeypoolParameters):
         if signers > info.data.get("threads", signers):
             raise ValueError("each signer needs a thread at least: raise `threads`, or have fewer signers")
         return signers
+
+    @property
+    def speed(self) -> float:
+        """The device's time over the time that passes: 1 but for an emulated device."""
+        return self.emulation_speed if self.timing else 1.0
 
     @property
     def tokens(self) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import Field, ValidationInfo, field_validator
+from pydantic import Field, field_validator
 
 from labconsole_keypool.parameters import (
     SERVICE,
@@ -14,7 +14,6 @@ from labconsole_keypool.parameters import (
     LowWater,
     extra,
     key_count,
-    profile_of_pool,
 )
 from labconsole_keypool.service_model import ServiceModel
 from labconsole_keypool.timing import load_timing, timing_names
@@ -35,7 +34,6 @@ class SimulationParameters(KeypoolParameters):
     keys_at_start: KeysAtStart = 12_033
     low_water: LowWater = 2000
     batch: Batch = 2000
-    store_keys: Annotated[int, key_count("In the token's store", "Key pairs in the token's store at the start")] = 0
     pool_keys: Annotated[
         int,
         key_count("In the pool", "Wrapped key pairs outside at the start; once they are used up, keys are generated"),
@@ -47,14 +45,6 @@ class SimulationParameters(KeypoolParameters):
         if not timing:
             raise ValueError(f"a simulation needs a timing profile; there are: {', '.join(timing_names())}")
         return timing
-
-    @field_validator("store_keys")
-    @classmethod
-    def _fit_into_store(cls, keys: int, info: ValidationInfo) -> int:
-        profile = profile_of_pool(info)
-        if profile is not None and keys > profile.store.key_pairs:
-            raise ValueError(f"the store of this device holds {profile.store.key_pairs:,} key pairs: enter fewer")
-        return keys
 
     def service_model(self) -> ServiceModel:
         """The signing service that the simulator follows. Raises TrialError: its timing profile is broken."""

@@ -193,8 +193,11 @@ def _frame(kind: int, body: bytes) -> Frame:
                 request, received_ns, job, key_kind = _JOB.unpack_from(body)
                 return Job(request, received_ns, JobKind(job), _KINDS[key_kind], body[_JOB.size :])
             case 4:
-                *numbers, source, status, key = _DONE.unpack_from(body)
-                return Done(*numbers, KeyOrigin(source), JobStatus(status), body[_DONE.size :], key)
+                request, started, got_key, signed, finished, source, status, key = _DONE.unpack_from(body)
+                answer = body[_DONE.size :]
+                return Done(
+                    request, started, got_key, signed, finished, KeyOrigin(source), JobStatus(status), answer, key
+                )
     except (struct.error, ValueError, IndexError) as error:
         raise WireError(f"A frame of type {kind} is damaged: {error}.") from error
     raise WireError(f"A frame of the unknown type {kind} came.")
