@@ -86,20 +86,28 @@ class TimingProfile(_Strict):
     Attributes:
         title: The device, and what sets this profile apart.
         key_generation: Generate a key pair (KG, section 2.10.1).
+        wrap: Wrap a private key and save it (section 2.10.2); None: as fast as the token is.
         unwrap: Load one wrapped key into the device and unwrap it (KP, section 2.10.3).
         sign: Sign with one thread (Si), each of `SignTime`.
         sign_by_threads: Sign with several threads (section 2.10.4).
         ram: What the device's RAM holds.
         store: What the device's store holds.
+        one_way: Between the service and a device that stands elsewhere: a signature goes there and back.
+        connection_set_up: Until the device takes its first order.
+        warm_up: How much longer the first signature takes.
     """
 
     title: str
     key_generation: KeyGeneration
+    wrap: DurationRange | None = None
     unwrap: Duration
     sign: dict[SignTime, Duration]
     sign_by_threads: ThreadDurations
     ram: Capacity
     store: Capacity
+    one_way: Duration | None = None
+    connection_set_up: Duration | None = None
+    warm_up: Duration | None = None
 
     @field_validator("sign")
     @classmethod
@@ -112,11 +120,13 @@ class TimingProfile(_Strict):
     def sign_ms(self, time: SignTime, threads: int) -> float:
         """What each of `threads` takes for a signature, where one alone takes the `time` of this profile.
 
-        Scaled by `sign_by_threads`, between its rows by straight lines, beyond the last as in the last.
+        Scaled by `sign_by_threads`, between its rows by straight lines, beyond the last as in the last; and the way to
+        the device and back.
         """
         rows = self.sign_by_threads.rows
         ms = float(np.interp(threads, [row.threads for row in rows], [row.ms for row in rows]))
-        return self.sign[time].ms * threads * ms / rows[0].ms
+        round_trip_ms = 0.0 if self.one_way is None else 2 * self.one_way.ms
+        return self.sign[time].ms * threads * ms / rows[0].ms + round_trip_ms
 
 
 def timing_names() -> tuple[str, ...]:

@@ -22,11 +22,11 @@ LUNA = load_timing("luna-sa-1700")
     [
         (
             {"timing": "luna"},
-            "timing: no timing profile is called luna; there are: luna-sa-1700, luna-sa-1700-fig4-1.",
+            "timing: no timing profile is called luna; there are: luna-sa-1700, luna-sa-1700-fig4-1, luna-sa-1700-remote.",
         ),
         (
             {"timing": ""},
-            "timing: a simulation needs a timing profile; there are: luna-sa-1700, luna-sa-1700-fig4-1.",
+            "timing: a simulation needs a timing profile; there are: luna-sa-1700, luna-sa-1700-fig4-1, luna-sa-1700-remote.",
         ),
         ({"threads": 0}, "threads: input should be greater than or equal to 1 (it is 0)."),
         ({"threads": 51}, "threads: input should be less than or equal to 50 (it is 51)."),

@@ -17,7 +17,7 @@ LUNA = (profiles_dir() / "timing" / "luna-sa-1700.toml").read_text(encoding="utf
 
 
 def test_the_profiles_are_found_and_are_no_profiles_of_trials() -> None:
-    assert timing_names() == ("luna-sa-1700", "luna-sa-1700-fig4-1")
+    assert timing_names() == ("luna-sa-1700", "luna-sa-1700-fig4-1", "luna-sa-1700-remote")
     assert not set(timing_names()) & {profile.name for profile in list_profiles()}
 
 
@@ -52,6 +52,13 @@ def test_threads_together_sign_as_fast_as_in_table_2_10(threads: int, ms_a_signa
     assert luna.sign_ms(SignTime.MALMO, threads) / threads == pytest.approx(ms_a_signature * 20 / 43)
 
 
+def test_a_device_at_the_other_site_answers_a_round_trip_later() -> None:
+    luna, remote = load_timing("luna-sa-1700"), load_timing("luna-sa-1700-remote")
+    for threads in (1, 4):
+        there, here = (profile.sign_ms(SignTime.MALMO, threads) for profile in (remote, luna))
+        assert there - here == pytest.approx(20)
+
+
 def test_threads_sign_as_the_profile_s_own_table_says() -> None:
     luna = load_timing("luna-sa-1700")
     rows = (ThreadDuration(threads=1, ms=10), ThreadDuration(threads=2, ms=8))
@@ -63,7 +70,7 @@ def test_threads_sign_as_the_profile_s_own_table_says() -> None:
     ("name", "said"),
     [
         ("luna-sa-1800", "No timing profile is called luna-sa-1800; did you mean luna-sa-1700?"),
-        ("zzz", "No timing profile is called zzz; there are: luna-sa-1700, luna-sa-1700-fig4-1."),
+        ("zzz", "No timing profile is called zzz; there are: luna-sa-1700, luna-sa-1700-fig4-1, luna-sa-1700-remote."),
         ("../demo", "No timing profile is called ../demo; "),
     ],
 )

@@ -21,5 +21,9 @@ class MechanismMissingError(TokenError):
     """The module does not offer the mechanism that is needed."""
 
 
+class KeyMissingError(TokenError):
+    """The token has no such key."""
+
+
 class TokenFullError(TokenError):
     """The token has no room for another object."""

@@ -29,7 +29,14 @@ _PSS = {
 
 
 class _StaysInToken:
-    """What every key in a token refuses: it cannot be read."""
+    """What all keys in a token have in common: they are destroyed there, and cannot be read."""
+
+    handle: SigningKey
+
+    def destroy(self) -> None:
+        """Remove the private key from the token. Raises TokenError."""
+        with explained("destroy a private key", self.handle.session.token.label):
+            self.handle.destroy()
 
     def private_numbers(self) -> NoReturn:
         """Raises UnsupportedAlgorithm."""

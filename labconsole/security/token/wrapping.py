@@ -20,7 +20,7 @@ from pkcs11.exceptions import (
 )
 from pkcs11.types import UnwrapMixin, WrapMixin
 
-from labconsole.security.token.errors import TamperedKeyError, TokenError
+from labconsole.security.token.errors import KeyMissingError, TamperedKeyError, TokenError
 from labconsole.security.token.explaining import explained
 from labconsole.security.token.key_pairs import KeyPair, SigningKey, key_type, signing_key
 from labconsole.security.token.terms import KeyKind, WrapMechanism
@@ -73,10 +73,10 @@ class Wrapper:
         with explained("wrap a private key", self._token):
             return self.key.wrap_key(pair.private_handle, mechanism=Mechanism(self.mechanism))
 
-    def unwrap(self, wrapped: bytes, kind: KeyKind) -> SigningKey:
-        """The private key as a session object that signs, is sensitive and never extractable again (C_UnwrapKey).
+    def unwrap(self, wrapped: bytes, kind: KeyKind, *, stored: bool = False) -> SigningKey:
+        """The private key, in the token again: it signs, is sensitive and never extractable (C_UnwrapKey).
 
-        Nothing shows here which key it is: another key wrapped by this wrapper unwraps as well. Only a signature
+        `stored` makes a token object, which outlives the session and costs an fsync; else a session object. Nothing shows here which key it is: another key wrapped by this wrapper unwraps as well. Only a signature
         verified with the public key does.
 
         Raises:
@@ -89,6 +89,7 @@ class Wrapper:
                 key_type(kind),
                 wrapped,
                 mechanism=Mechanism(self.mechanism),
+                store=stored,
                 capabilities=MechanismFlag.SIGN,
                 template=_UNWRAPPED,
             )
@@ -142,12 +143,13 @@ def find_wrapper(session: Session, serial: str, mechanism: WrapMechanism) -> Wra
     """The wrapper key of that serial. Takes 0.1 s in a token with 20,000 objects: keep it.
 
     Raises:
-        TokenError: it is not in this token, or two have that serial.
+        KeyMissingError: it is not in this token.
+        TokenError: two have that serial.
     """
     with explained(f"find the wrapper key {serial}", session.token.label):
         found = _keys(session, serial)
     if not found:
-        raise TokenError(
+        raise KeyMissingError(
             f"The token {session.token.label} has no wrapper key {serial}: "
             "load it from its shares, or take the token that it was made in."
         )
