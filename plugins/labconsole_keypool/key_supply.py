@@ -12,12 +12,12 @@ from labconsole_keypool.service_model import ServiceModel
 class KeySupply:
     """Keys in the order in which they are taken, each with the time from which it can be used. Times are ns since T0.
 
-    `refills` lists the batches loaded so far as (place of the first key among all keys, count, started, finished).
+    `refills` lists the batches begun so far as (count, started, finished).
     """
 
     def __init__(self, model: ServiceModel) -> None:
         pooled = model.keys is KeySource.POOL
-        self.refills: list[tuple[int, int, int, int]] = []
+        self.refills: list[tuple[int, int, int]] = []
         self._in_ram, self._in_store = (model.keys_at_start, model.store_keys) if pooled else (0, 0)
         self._ready = deque(repeat(0, self._in_ram + self._in_store))
         self._outside = model.pool_keys if pooled else 0
@@ -60,7 +60,7 @@ class KeySupply:
         end_ns = now_ns + count * self._unwrap_ns
         times = (now_ns + place * self._unwrap_ns for place in range(1, count + 1))
         self._ready.extend(times if self._one_by_one else repeat(end_ns, count))
-        self.refills.append((sum(self.counts), count, now_ns, end_ns))
+        self.refills.append((count, now_ns, end_ns))
         self._loaded += count
         self._outside -= count
         self._loader_free_ns = end_ns

@@ -27,14 +27,16 @@ class ServiceModel:
     """Signing threads that take requests from one FIFO queue, and the keys that they take for them.
 
     A request takes the keys in the order of Appendix B: those in RAM, those in the token's store, those loaded from the
-    pool; when no key is left anywhere, its thread generates one. Threads do not slow one another: `sign_ms` is what one
-    of `threads` takes. One loader unwraps.
+    pool; when no key is left anywhere, one is generated for it. Threads that sign do not slow one another: `sign_ms` is
+    what one of `threads` takes. Threads that generate do: the device generates `generators` key pairs at a time, and
+    further threads wait for their turn. One loader unwraps.
 
     Attributes:
         sign_ms: Time to sign once the key is there (Si).
         key_generation_ms: Time to generate a key pair (KG).
         unwrap_ms: Time to load and unwrap one key pair (KP).
-        keys: With `GENERATED` every request generates its key pair, and nothing below but `threads` matters.
+        keys: With `GENERATED` every request generates its key pair, and nothing below but `threads` and `generators`
+            matters.
         keys_at_start: Key pairs in the token's RAM at T0.
         store_keys: Key pairs in the token's store at T0.
         pool_keys: Wrapped key pairs outside at T0, to refill from.
@@ -43,9 +45,10 @@ class ServiceModel:
             there are none.
         refill: When a refill begins, and when its keys can be used.
         threads: Signing threads, at least 1.
+        generators: Key pairs that the device generates at a time, at least 1.
 
     Raises:
-        ValueError: `batch` or `threads` is below 1.
+        ValueError: `batch`, `threads` or `generators` is below 1.
     """
 
     sign_ms: float
@@ -59,7 +62,9 @@ class ServiceModel:
     low_water: int = 0
     refill: Refill = Refill.WHEN_EMPTY
     threads: int = 1
+    generators: int = 1
 
     def __post_init__(self) -> None:
-        if self.batch < 1 or self.threads < 1:
-            raise ValueError(f"batch ({self.batch}) and threads ({self.threads}) must be at least 1")
+        for name in ("batch", "threads", "generators"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} ({getattr(self, name)}) must be at least 1")

@@ -61,4 +61,5 @@ class SimulationParameters(KeypoolParameters):
             low_water=self.low_water,
             refill=self.refill,
             threads=self.threads,
+            generators=profile.key_generation.at_a_time,
         )

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from labconsole.role import Role, RoleContext
 from labconsole_keypool.arrivals import arrivals_ns
+from labconsole_keypool.queue_lengths import Changes, QueueLengths
 from labconsole_keypool.samples import (
     DROPPED_CHANNEL,
     DROPS,
@@ -20,11 +20,11 @@ from labconsole_keypool.samples import (
     SIMULATED_CHANNEL,
 )
 from labconsole_keypool.service_model import ServiceModel
-from labconsole_keypool.simulation import Outcome, simulate
+from labconsole_keypool.simulation import Outcome, Simulation
 from labconsole_keypool.simulation_parameters import SimulationParameters
 
-_ROWS = 20_000
-"""Requests recorded at a time: between two of these it hears the operator and reports."""
+_PART = 10_000
+"""Requests simulated and recorded at a time, some hundredths of a second: in between it hears the operator."""
 
 
 class SimulatorRole(Role):
@@ -35,6 +35,8 @@ class SimulatorRole(Role):
         self._parameters = SimulationParameters.model_validate(context.settings["parameters"])
         self._model: ServiceModel = self._parameters.service_model()
         self._arrivals_ns = np.empty(0, np.int64)
+        self._requests, self._drops = context.series(REQUESTS), context.series(DROPS)
+        self._queue, self._refills = context.series(QUEUE), context.series(REFILLS)
 
     def prepare(self) -> dict[str, Any]:
         """Work out when requests arrive, and say how many. Raises TrialError: a CSV file that cannot be read."""
@@ -52,49 +54,34 @@ class SimulatorRole(Role):
         return {"requests": len(self._arrivals_ns)}
 
     def run(self) -> dict[str, Any]:
-        """Simulate, then record all series."""
-        outcome = simulate(self._arrivals_ns, self._model, queue_limit=self._parameters.queue_limit)
-        self._record_queue(outcome)
-        refills = outcome.refills
-        self.context.series(REFILLS).extend(started=refills.started, finished=refills.finished, keys=refills.count)
-        self._record_requests(outcome)
-        return {"dropped": int(np.count_nonzero(outcome.dropped))}
-
-    def _record_queue(self, outcome: Outcome) -> None:
-        t, length = queue_lengths(outcome)
-        self.context.series(QUEUE).extend(t=t, length=length)
-
-    def _record_requests(self, outcome: Outcome) -> None:
-        requests, drops = self.context.series(REQUESTS), self.context.series(DROPS)
-        numbers = np.arange(1, len(outcome.received) + 1)
-        for begin in range(0, len(numbers), _ROWS):
-            if self.context.stop_requested:
-                return
-            rows = slice(begin, begin + _ROWS)
-            dropped = outcome.dropped[rows]
-            signed = {
-                name: getattr(outcome, name)[rows][~dropped]
-                for name in ("received", "started", "got_key", "finished", "key_source")
-            }
-            requests.extend(request=numbers[rows][~dropped], **signed)
-            drops.extend(request=numbers[rows][dropped], received=outcome.received[rows][dropped])
-            self.context.count(SIMULATED_CHANNEL.name, len(dropped))
-            self.context.count(DROPPED_CHANNEL.name, int(np.count_nonzero(dropped)))
-            self.context.observe(LATENCY_CHANNEL.name, signed["finished"] - signed["received"])
+        """Simulate and record, part by part: when stopped, what is stored is whole up to the last request of it."""
+        simulation, queue = Simulation(self._model, queue_limit=self._parameters.queue_limit), QueueLengths()
+        done = dropped = 0
+        while done < len(self._arrivals_ns) and not self.context.stop_requested:
+            part = simulation.follow(self._arrivals_ns[done : done + _PART])
+            self._record(part, done + 1)
+            self._record_queue(queue.after(part))
+            done += len(part.received)
+            dropped += int(np.count_nonzero(part.dropped))
             self.context.tick()
+        self._record_queue(queue.rest())
+        return {"dropped": dropped}
 
+    def _record(self, part: Outcome, first: int) -> None:
+        """Store and show what became of the requests from number `first` on."""
+        numbers = np.arange(first, first + len(part.received))
+        signed = {
+            name: getattr(part, name)[~part.dropped]
+            for name in ("received", "started", "got_key", "finished", "key_source")
+        }
+        self._requests.extend(request=numbers[~part.dropped], **signed)
+        self._drops.extend(request=numbers[part.dropped], received=part.received[part.dropped])
+        refills = part.refills
+        self._refills.extend(started=refills.started, finished=refills.finished, keys=refills.count)
+        self.context.count(SIMULATED_CHANNEL.name, len(numbers))
+        self.context.count(DROPPED_CHANNEL.name, int(np.count_nonzero(part.dropped)))
+        self.context.observe(LATENCY_CHANNEL.name, signed["finished"] - signed["received"])
 
-def queue_lengths(outcome: Outcome) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Each change of the number of requests that wait: (ns since T0, their number from then on), equal lengths.
-
-    A request waits from its arrival until a thread takes it. Of several changes at one moment the last one is given,
-    and who leaves does so before who comes: never are there more than the queue holds.
-    """
-    waits = ~outcome.dropped & (outcome.started > outcome.received)
-    count = int(np.count_nonzero(waits))
-    t = np.concatenate((outcome.started[waits], outcome.received[waits]))
-    steps = np.repeat((-1, 1), count)
-    order = np.argsort(t, kind="stable")
-    t, lengths = t[order], np.cumsum(steps[order])
-    last = np.append(t[1:] != t[:-1], True)[: len(t)]
-    return t[last], lengths[last]
+    def _record_queue(self, changes: Changes) -> None:
+        t, length = changes
+        self._queue.extend(t=t, length=length)

@@ -54,24 +54,41 @@ class Simulated:
         return {verdict.name: verdict.result for verdict in self.evaluation.verdicts}
 
 
-def simulated(folder: Path, *, seed: int = 1, stopped: bool = False, **settings: Any) -> Simulated:
-    """Run a scenario; `folder` is made. Raises TrialError as the run would. `stopped`: the operator cancelled at T0."""
+class StoppedProcess(RoleProcess):
+    """A role that is told to stop when it has ticked so many times."""
+
+    def __init__(self, told: Told, task: Mapping[str, Any], ticks: int) -> None:
+        super().__init__(told, task)  # type: ignore[arg-type]
+        self._ticks_left = ticks
+        self._count_down()
+
+    def tick(self) -> None:
+        super().tick()
+        self._ticks_left -= 1
+        self._count_down()
+
+    def _count_down(self) -> None:
+        if self._ticks_left == 0:
+            self.on_message({"t": "stop"})
+
+
+def simulated(folder: Path, *, seed: int = 1, stopped_after: int | None = None, **settings: Any) -> Simulated:
+    """Run a scenario; `folder` is made. Raises TrialError as the run would. `stopped_after`: the operator cancelled
+    when so many parts were recorded."""
     parameters = SimulationParameters(**settings)
     (spec,) = SimulationTrial().roles(parameters)
     told, spool = Told(), folder / "simulator.spool"
     folder.mkdir(parents=True)
     task = {"name": spec.name, "settings": {**spec.settings, "seed": seed}, "secrets": {}, "spool": str(spool)}
-    context = RoleProcess(told, {**task, "live_hz": 20.0})  # type: ignore[arg-type]
+    context = StoppedProcess(told, {**task, "live_hz": 20.0}, -1 if stopped_after is None else stopped_after)
     try:
         role = SimulatorRole(context)
         requests = role.prepare()["requests"]
-        if stopped:
-            context.on_message({"t": "stop"})
         role.run()
         context.send_live()
     finally:
         context.close()
     live = {name: ChannelFrame.from_json(frame) for name, frame in told.messages[-1]["channels"].items()}
-    if not stopped and live["simulated"].count != requests:
+    if stopped_after is None and live["simulated"].count != requests:
         raise TrialError("The role said another number of requests than it simulated.")
     return Simulated(parameters, SpoolSamples.read(folder), live)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from labconsole_keypool import key_supply, service_model, simulation
 from labconsole_keypool.choices import ArrivalPattern, KeySource, RangeEnd, Refill, SignTime
 from labconsole_keypool.service_model import KeyOrigin, ServiceModel
-from labconsole_keypool.simulation import NEVER_NS, Outcome, simulate
+from labconsole_keypool.simulation import NEVER_NS, Outcome, Simulation, simulate
 from labconsole_keypool.timing import load_timing
 from tests.helpers.arriving import arriving
 
@@ -134,7 +134,6 @@ class TestPublishedRows:
         origins = [KeyOrigin.TOKEN_RAM, KeyOrigin.TOKEN_STORE, KeyOrigin.POOL, KeyOrigin.GENERATED]
         assert outcome.key_source.tolist() == np.repeat(origins, [1000, 1000, 1000, 100]).tolist()
         assert outcome.refills.count.tolist() == [300, 300, 300, 100]
-        assert outcome.refills.first.tolist() == [2000, 2300, 2600, 2900]
         preparation_ms = (outcome.got_key - outcome.started) / MS
         assert preparation_ms[:2000].max() == 0
         assert preparation_ms[3000:].min() == preparation_ms[3000:].max() == 588
@@ -166,6 +165,34 @@ class TestClosedForms:
         assert wait_ms == pytest.approx(0.8 * 20 / (2 * (1 - 0.8)), rel=0.04)
 
 
+class TestGeneration:
+    def test_several_threads_wait_for_one_device_that_generates(self) -> None:
+        model = replace(generating(10, 500), threads=4)
+        outcome = simulate(np.zeros(6, np.int64), model, queue_limit=0)
+        assert (outcome.got_key / MS).tolist() == [500, 1000, 1500, 2000, 2500, 3000]
+        two = simulate(np.zeros(6, np.int64), replace(model, generators=2), queue_limit=0)
+        assert (two.got_key / MS).tolist() == [500, 500, 1000, 1000, 1500, 1500]
+
+    def test_the_profile_s_devices_generate_one_key_pair_at_a_time(self) -> None:
+        assert LUNA.key_generation.at_a_time == FIG_4_1.key_generation.at_a_time == 1
+
+
+@pytest.mark.parametrize("part", [1, 64, 299])
+def test_part_by_part_the_same_comes_out(part: int) -> None:
+    arrivals = np.cumsum(np.random.default_rng(3).choice([0, 1, 40], 300)) * MS
+    keys = {"keys_at_start": 20, "store_keys": 20, "pool_keys": 60, "batch": 30, "low_water": 10}
+    model = pooled(20, **keys, refill=Refill.PARALLEL, threads=2, key_generation_ms=90)
+    whole, simulation = simulate(arrivals, model, queue_limit=30), Simulation(model, queue_limit=30)
+    parts = [simulation.follow(arrivals[begin : begin + part]) for begin in range(0, 300, part)]
+    for name in ("received", "started", "got_key", "finished", "key_source", "dropped"):
+        assert np.concatenate([getattr(one, name) for one in parts]).tolist() == getattr(whole, name).tolist()
+    for name in ("count", "started", "finished"):
+        assert np.concatenate([getattr(one.refills, name) for one in parts]).tolist() == (
+            getattr(whole.refills, name).tolist()
+        )
+    assert set(whole.key_source) == set(KeyOrigin)
+
+
 class TestRefill:
     def test_in_parallel_begins_below_low_water_and_gives_keys_one_by_one(self) -> None:
         model = pooled(10, keys_at_start=3, pool_keys=100, batch=3, low_water=2, refill=Refill.PARALLEL)
@@ -173,7 +200,6 @@ class TestRefill:
         # The second request leaves one key, fewer than two: from 100 ms on keys come at 170, 240 and 310 ms.
         assert (outcome.refills.started[:2] / MS).tolist() == [100, 400]
         assert (outcome.refills.finished[:2] / MS).tolist() == [310, 610]
-        assert outcome.refills.first[:2].tolist() == [3, 6]
         assert latencies_ms(outcome) == pytest.approx(10)
         hasty = simulate(np.arange(4) * 10 * MS, replace(model, keys_at_start=1), queue_limit=0)
         assert (hasty.got_key / MS).tolist() == [0, 70, 140, 210]
@@ -190,18 +216,13 @@ class TestRefill:
         assert (outcome.refills.started / MS).tolist() == [0, 140, 280]
         assert (outcome.got_key / MS).tolist() == [70, 140, 210, 280, 350, 420, 430 + 588]
 
-    def test_names_the_request_that_took_its_first_key(self) -> None:
-        model = pooled(10, keys_at_start=2, pool_keys=100, batch=3)
-        firsts = [simulate(np.arange(n) * 500 * MS, model, queue_limit=0).refills.first.tolist() for n in (2, 3, 5, 6)]
-        assert firsts == [[-1], [2], [2, -1], [2, 5]]
-
     def test_in_parallel_spares_the_peak_of_fig_4_3(self) -> None:
         at_once = pooled(20, keys_at_start=2300, pool_keys=3000, batch=175)
         beside = replace(at_once, refill=Refill.PARALLEL, low_water=175)
         peaks = [latencies_ms(simulate(arriving(), model, queue_limit=0)).max() for model in (at_once, beside)]
         assert peaks[0] > 10 * peaks[1]
 
-    @pytest.mark.parametrize("change", [{"batch": 0}, {"threads": 0}])
+    @pytest.mark.parametrize("change", [{"batch": 0}, {"threads": 0}, {"generators": 0}])
     def test_without_end_or_without_threads_is_refused(self, change: dict[str, int]) -> None:
         with pytest.raises(ValueError, match="at least 1"):
             pooled(20, **change)
@@ -229,6 +250,7 @@ class TestEveryRun:
             low_water=int(draw.integers(0, 60)),
             refill=list(Refill)[seed % 2],
             threads=int(draw.integers(1, 6)),
+            generators=1 + seed % 3,
         )
         limit = int(draw.choice([0, 1, 5, 20]))
         return simulate(np.cumsum(gaps_ms) * MS, model, queue_limit=limit), model, limit
@@ -285,8 +307,12 @@ class TestEveryRun:
         waited = taken_at > outcome.started[done][used[KeyOrigin.POOL]]
         assert (taken_at[waited] == loaded_at[: len(taken_at)][waited]).all()
         generated = used[KeyOrigin.GENERATED]
-        preparation_ns = (outcome.got_key - outcome.started)[done][generated]
-        assert (preparation_ns == model.key_generation_ms * MS).all()
+        asked, got = outcome.started[done][generated], outcome.got_key[done][generated]
+        began = got - model.key_generation_ms * MS
+        for place in range(len(began)):
+            busy_until = np.sort(got[:place])[-model.generators :]
+            free = busy_until[0] if len(busy_until) == model.generators else 0
+            assert began[place] == max(asked[place], free)
         if generated.any() and model.keys is KeySource.POOL:
             assert outcome.refills.count.sum() == model.pool_keys == len(taken_at)
 
@@ -300,13 +326,12 @@ class TestEveryRun:
         taken_at = outcome.got_key[processed]
         least = max(1, model.low_water) if model.refill is Refill.PARALLEL else 1
         made, free_at, outside = model.keys_at_start + model.store_keys, 0, model.pool_keys
-        for first, count, started, finished in zip(*vars(outcome.refills).values(), strict=True):
+        for count, started, finished in zip(*vars(outcome.refills).values(), strict=True):
             too_few_after = made - least + 1
             due = taken_at[too_few_after - 1] if too_few_after > 0 else 0
             assert started == max(due, free_at)
             assert count == min(model.batch, outside)
             assert finished == started + count * model.unwrap_ms * MS
-            assert first == (processed[made] if made < len(processed) else -1)
             made, free_at, outside = made + count, finished, outside - count
         keys_taken = min(len(processed), made)
         assert outside == 0 or made - keys_taken >= least or free_at > taken_at[-1]
