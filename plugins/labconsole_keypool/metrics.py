@@ -98,7 +98,7 @@ METRICS: tuple[MetricKind, ...] = (
     ),
     MetricKind(
         "got_key",
-        "Keys",
+        "Signed with keys",
         "requests",
         _NEUTRAL,
         "By source: requests whose key came from the token's RAM, from its store, from the pool outside, or was "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import numpy as np
@@ -12,29 +13,36 @@ from labconsole.trial import Verdict
 from labconsole_keypool.recorded import Recorded
 
 NORMAL_MS, PEAK_MS = 300, 3000
-_SECOND_NS = 1_000_000_000
+_TOLERANCE = 0.01
+"""A rate is above the base rate from this part of it on: times are rounded, and those of a live run tremble."""
 
 
 def service_level(recorded: Recorded, base_rate: float) -> Iterator[Verdict]:
-    """Both verdicts. A request arrives at peak if more than `base_rate` arrived within the second up to it, itself
-    among them; a dropped one is never within its time."""
+    """Both verdicts. A request arrives at peak if it and as many before it as the base rate has in a second came faster
+    than at the base rate, by the time between the first and the last of them; a dropped one is never within its time.
+    """
     peak = _at_peak(recorded.arrivals, base_rate)
     times = np.concatenate((recorded.requests["received"], recorded.drops["received"]))
     within_peak = peak[np.searchsorted(recorded.arrivals, times)]
     latencies_ms = np.concatenate((recorded.latencies / 1e6, np.full(len(recorded.drops["received"]), np.inf)))
     rate = format_number(base_rate)
     for name, limit_ms, chosen, when in (
-        ("300 ms in normal hours", NORMAL_MS, ~within_peak, f"with at most {rate} in the second up to them"),
-        ("3000 ms at peak", PEAK_MS, within_peak, f"with more than {rate} in the second up to them"),
+        ("300 ms in normal hours", NORMAL_MS, ~within_peak, f"at up to {rate} per second"),
+        ("3000 ms at peak", PEAK_MS, within_peak, f"at more than {rate} per second"),
     ):
         yield _verdict(name, limit_ms, latencies_ms[chosen], when, base_rate)
 
 
 def _at_peak(arrivals: NDArray[np.int64], base_rate: float) -> NDArray[np.bool_]:
-    """Of each arrival whether more than `base_rate` requests arrived within the second up to it."""
-    before = np.searchsorted(arrivals, arrivals - _SECOND_NS, "right")
-    among_equals = np.searchsorted(arrivals, arrivals, "right")
-    return np.asarray(among_equals - before > base_rate)
+    """Of each arrival whether the last second's worth of them took less time than at `base_rate`.
+
+    Those of one moment arrive together. The first ones, with too few before them to tell a rate, are none of a peak.
+    """
+    distances = math.ceil(base_rate)
+    last = np.searchsorted(arrivals, arrivals, "right") - 1
+    first = last - distances
+    span_ns = arrivals - arrivals[np.maximum(first, 0)]
+    return np.asarray((first >= 0) & (span_ns < distances / base_rate * 1e9 / (1 + _TOLERANCE)))
 
 
 def _verdict(name: str, limit_ms: int, latencies_ms: NDArray[np.float64], when: str, base_rate: float) -> Verdict:

@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from labconsole.trial import Evaluation, Origin
 from labconsole_keypool.evaluation import distributions, evaluate
 from labconsole_keypool.metrics import METRICS
+from labconsole_keypool.queue_lengths import QueueLengths
 from labconsole_keypool.recorded import load
 from labconsole_keypool.samples import DROPS, QUEUE, REQUESTS
 from labconsole_keypool.service_model import KeyOrigin, ServiceModel
-from labconsole_keypool.simulation import Outcome, simulate
+from labconsole_keypool.simulation import Outcome, Simulation, simulate
 from labconsole_keypool.simulation_parameters import SimulationParameters
-from labconsole_keypool.simulator_role import queue_lengths
 from labconsole_keypool.verdicts import service_level
 
 MS = 1_000_000
@@ -43,14 +43,16 @@ def recorded(
     drops: Sequence[tuple[int, int]] = (),
     queue: Sequence[tuple[int, int]] = (),
     source: int = KeyOrigin.TOKEN_RAM,
+    unit_ns: int = MS,
 ) -> Tables:
-    """Samples with these rows, times in ms: (request, received, started, got key, finished), (request, received),
-    (time, length)."""
+    """Samples with these rows, times in `unit_ns` (ms): (request, received, started, got key, finished), (request,
+    received), (time, length)."""
     tables = {}
     for series, rows in ((REQUESTS, [(*row, source) for row in requests]), (DROPS, drops), (QUEUE, queue)):
         columns = zip(series.columns, zip(*rows, strict=True), strict=True) if rows else ()
         tables[series.name] = {
-            column.name: np.array(values, np.int64) * (MS if column.unit == "ns" else 1) for column, values in columns
+            column.name: np.array(values, np.int64) * (unit_ns if column.unit == "ns" else 1)
+            for column, values in columns
         }
     return Tables({name: table for name, table in tables.items() if table})
 
@@ -142,26 +144,43 @@ def test_requests_that_were_all_dropped_have_no_latency() -> None:
     assert (found["dropped"], found["processed"], found["share_within_3000"]) == (2, 0, 0)
 
 
-def test_normal_hours_and_peak_are_told_apart_by_the_last_second() -> None:
-    """Eleven requests within a second are one more than the base rate; a second later it is normal again."""
+def test_normal_hours_and_peak_are_told_apart_by_the_time_of_the_last_second_s_worth() -> None:
+    """Ten distances at the base rate take a second: ten in 950 ms are faster; two seconds later it is normal again."""
     rows = [(n, n * 100, n * 100, n * 100, n * 100 + 301) for n in range(10)]
     burst = [(10, 950, 950, 950, 3950), (11, 3000, 3000, 3000, 3300)]
     found = verdicts(recorded(requests=rows + burst))
     assert found["300 ms in normal hours"] == (
         "fail",
-        "1 of 11 requests that arrived with at most 10 in the second up to them were signed within 300 ms (9.0 %).",
+        "1 of 11 requests that arrived at up to 10 per second were signed within 300 ms (9.0 %).",
     )
     assert found["3000 ms at peak"] == (
         "pass",
-        "1 of 1 requests that arrived with more than 10 in the second up to them were signed within 3,000 ms "
-        "(100.0 %).",
+        "1 of 1 requests that arrived at more than 10 per second were signed within 3,000 ms (100.0 %).",
     )
+
+
+@pytest.mark.parametrize(("rate", "at_peak"), [(26.3, False), (25.0, False), (27.0, True), (26.0, False), (50.0, True)])
+@pytest.mark.parametrize("jitter_ms", [0, 2])
+def test_a_constant_rate_is_at_peak_only_above_the_base_rate(rate: float, at_peak: bool, jitter_ms: int) -> None:
+    """Every second at 26.3/s 26 or 27 whole requests arrive, and none of them is more than the base rate."""
+    random = np.random.default_rng(1)
+    received = np.arange(300) * 1000 / rate + random.uniform(0, jitter_ms, 300)
+    rows = [(n, *(int(t * 1000) for t in (at, at, at, at + 20))) for n, at in enumerate(received.tolist())]
+    found = service_level(load(recorded(requests=rows, unit_ns=MS // 1000)), 26.3)
+    of_peak = {verdict.name: verdict.evidence["requests"] for verdict in found}["3000 ms at peak"]
+    assert of_peak == (300 - 27 if at_peak else 0), "the first ones have too few before them"
+
+
+def test_a_base_rate_below_one_a_second_has_normal_hours_too() -> None:
+    rows = [(n, n * 4000, n * 4000, n * 4000, n * 4000 + 20) for n in range(5)]
+    assert verdicts(recorded(requests=rows), base_rate=0.3)["3000 ms at peak"][0] == "unknown"
+    assert verdicts(recorded(requests=rows), base_rate=0.2)["3000 ms at peak"][0] == "pass"
 
 
 def test_a_dropped_request_is_never_within_its_time() -> None:
     found = verdicts(recorded(requests=[(1, 0, 0, 0, 20)], drops=[(2, 2000)]))
     assert found["300 ms in normal hours"][0] == "fail"
-    assert found["3000 ms at peak"] == ("unknown", "No request arrived with more than 10 in the second up to them.")
+    assert found["3000 ms at peak"] == ("unknown", "No request arrived at more than 10 per second.")
 
 
 def test_a_share_that_is_not_all_is_not_called_all() -> None:
@@ -169,19 +188,21 @@ def test_a_share_that_is_not_all_is_not_called_all() -> None:
     rows = [(n, (n - 1) * 1000, (n - 1) * 1000, (n - 1) * 1000, n * 1000 - 980) for n in range(1, 2000)]
     assert verdicts(recorded(requests=[*rows, late]))["300 ms in normal hours"] == (
         "fail",
-        "1,999 of 2,000 requests that arrived with at most 10 in the second up to them were signed within 300 ms "
-        "(99.9 %).",
+        "1,999 of 2,000 requests that arrived at up to 10 per second were signed within 300 ms (99.9 %).",
     )
 
 
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("queue_limit", [0, 5])
-def test_queue_lengths_are_those_of_a_recount(threads: int, queue_limit: int) -> None:
+@pytest.mark.parametrize("part", [1, 7, 400])
+def test_queue_lengths_are_those_of_a_recount(threads: int, queue_limit: int, part: int) -> None:
     random = np.random.default_rng(threads + queue_limit)
     arrivals = np.cumsum(random.integers(0, 30, 400)).astype(np.int64) * MS
     model = ServiceModel(14.0 * threads, 0.0, 0.0, SimulationParameters().keys, keys_at_start=1000, threads=threads)
     outcome = simulate(arrivals, model, queue_limit=queue_limit)
-    t, lengths = queue_lengths(outcome)
+    simulation, queue = Simulation(model, queue_limit=queue_limit), QueueLengths()
+    parts = [simulation.follow(arrivals[begin : begin + part]) for begin in range(0, 400, part)]
+    t, lengths = map(np.concatenate, zip(*(queue.after(one) for one in parts), queue.rest(), strict=True))
     assert (np.diff(t) > 0).all()
     assert lengths.tolist() == [_waiting(outcome, at) for at in t.tolist()]
     assert not queue_limit or lengths.max() <= queue_limit

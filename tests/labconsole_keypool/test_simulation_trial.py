@@ -126,9 +126,30 @@ def test_arrivals_with_text_in_them_end_the_run_with_a_sentence(tmp_path: Path) 
 
 
 def test_a_cancelled_run_stores_no_more_requests(tmp_path: Path) -> None:
-    run = simulated(tmp_path / "run", stopped=True)
+    run = simulated(tmp_path / "run", stopped_after=0)
     assert run.samples.roles("requests") == []
     assert run.evaluation.metrics == ()
+
+
+def test_what_a_run_cancelled_halfway_stored_ends_with_its_last_request(tmp_path: Path) -> None:
+    """Queue and refills reach no further than the requests that are there, as if no other had come."""
+    settings = {"arrivals": "constant", "rate": 60.0, "keys_at_start": 2000}
+    halfway = simulated(tmp_path / "halfway", requests=45_000, stopped_after=2, **settings)
+    count = int(halfway.figures["requests"])
+    assert 0 < count < 45_000
+    alone = simulated(tmp_path / "alone", requests=count, **settings)
+    assert halfway.evaluation == alone.evaluation
+    for series in ("requests", "queue", "refills"):
+        one, other = (run.samples.table(series, "simulator") for run in (halfway, alone))
+        assert {name: values.tolist() for name, values in one.items()} == {k: v.tolist() for k, v in other.items()}
+    drawn = zip(TRIAL.curves(halfway.parameters, halfway.samples, ()), curves(alone).values(), strict=True)
+    assert all(np.array_equal(one.t_s, other.t_s) for one, other in drawn)
+
+
+def test_a_stop_is_heard_while_it_computes(tmp_path: Path) -> None:
+    """Half a million requests would take a second and more; a part of them takes a hundredth of that."""
+    run = simulated(tmp_path / "run", arrivals="poisson", requests=500_000, rate=50.0, stopped_after=1)
+    assert run.figures["requests"] <= 10_000
 
 
 def test_two_scenarios_are_a_fair_pair_if_one_thing_that_matters_differs() -> None:
@@ -136,9 +157,21 @@ def test_two_scenarios_are_a_fair_pair_if_one_thing_that_matters_differs() -> No
     assert TRIAL.contrast(without, pool) == "Key pool against keys generated on the fly"
     assert TRIAL.contrast(pool, without) == ""
     assert TRIAL.contrast(without, SimulationParameters(queue_limit=50)) == ""
-    slow, fast = (SimulationParameters(arrivals="constant", rate=rate) for rate in (40.0, 50.0))
-    assert TRIAL.contrast(slow, fast) == "Rate 50 against 40"
-    assert TRIAL.contrast(slow, slow) == TRIAL.contrast(pool, SimulationParameters(keys_at_start=100, rate=9.0)) == ""
+    short = SimulationParameters(queue_limit=50)
+    assert TRIAL.contrast(short, SimulationParameters(queue_limit=150)) == "Queue limit: 150 against 50"
+    assert TRIAL.contrast(short, short) == TRIAL.contrast(short, SimulationParameters(threads=2)) == ""
+
+
+def test_values_are_named_as_the_form_names_them() -> None:
+    waiting, beside = SimulationParameters(refill="when-empty"), SimulationParameters(refill="parallel")
+    assert TRIAL.contrast(waiting, beside) == "Refill: Parallel to signing against When the token is empty"
+
+
+@pytest.mark.parametrize("change", [{"rate": 40.0}, {"requests": 2000}, {"time_scale": 2.0}, {"tail_requests": 9}])
+def test_runs_of_other_arrivals_are_no_fair_pair(change: dict[str, float]) -> None:
+    load = {"arrivals": "constant", "rate": 50.0}
+    assert TRIAL.contrast(SimulationParameters(**load), SimulationParameters(**{**load, **change})) == ""
+    assert TRIAL.contrast(SimulationParameters(**load), SimulationParameters(arrivals="poisson", rate=50.0)) == ""
 
 
 def test_a_reader_is_told_that_it_was_simulated_and_with_which_times() -> None:
