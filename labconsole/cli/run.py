@@ -178,7 +178,7 @@ def _summary(
     if rows:
         trial = plugins.trial(rows[0].kind)
         print_comparison(console, compare(group_repeats(rows), trial), trial)
-    console.print(f"Runs {_span([detail.row.id for detail in details])} are in {database}", soft_wrap=True)
+    console.print(f"{_runs([detail.row.id for detail in details])} in {database}", soft_wrap=True)
     if csv is not None:
         directory = (
             data_dir() / "exports" / f"{details[0].row.profile}-{datetime.now():%Y%m%d-%H%M%S}" if csv is True else csv
@@ -187,5 +187,5 @@ def _summary(
         console.print(f"CSV files are in {directory}", soft_wrap=True)
 
 
-def _span(run_ids: list[int]) -> str:
-    return str(run_ids[0]) if len(run_ids) == 1 else f"{run_ids[0]}-{run_ids[-1]}"
+def _runs(run_ids: list[int]) -> str:
+    return f"Run {run_ids[0]} is" if len(run_ids) == 1 else f"Runs {run_ids[0]}-{run_ids[-1]} are"
