@@ -61,7 +61,7 @@ class ServiceParameters(KeypoolParameters):
         float,
         Field(
             title="Speed of the emulation",
-            description="How many times faster than the device all goes, requests too; figures are in the device's time",
+            description="How many times faster than the device all goes, arrivals too; figures are in its time",
             ge=1,
             le=100,
             json_schema_extra=extra(SERVICE, shown_if={"timing": list(timing_names())}),
