@@ -14,6 +14,7 @@ from labconsole.plugin import load_dotted
 from labconsole.profile import list_profiles
 from labconsole.report.request import ReportKind, ReportRequest
 from labconsole_ui import layout
+from labconsole_ui.action_dialog import ActionDialog
 from labconsole_ui.backup_keeper import BackupKeeper
 from labconsole_ui.broken_page import BrokenPage
 from labconsole_ui.campaign_watch import CampaignWatch
@@ -203,6 +204,12 @@ class MainWindow(QMainWindow):
             event.ignore()
             self.wanted_database = None
             text = self.tr("Files are still being read or written: wait, or cancel that in its dialog.")
+            self.messages.show_message(Message(Tone.WARNING, text))
+            return
+        if any(dialog.running for dialog in self.findChildren(ActionDialog)):
+            event.ignore()
+            self.wanted_database = None
+            text = self.tr("What a dialog shows still goes on: wait, or cancel it there.")
             self.messages.show_message(Message(Tone.WARNING, text))
             return
         self.remember()

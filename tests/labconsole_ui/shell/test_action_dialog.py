@@ -1,0 +1,169 @@
+"""The dialog of actions by clicks: form, typed label, progress with ETA, cancel, secrets, and every end."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import shiboken6
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QLineEdit, QPlainTextEdit, QWidget
+from pytestqt.qtbot import QtBot
+
+from labconsole.action import Action
+from labconsole.engine.action_process import ActionEnd, Outcome
+from labconsole_ui.action_dialog import ActionDialog
+from labconsole_ui.main_window import MainWindow
+from labconsole_ui.message_bar import MessageBar
+from labconsole_ui.secret_dialog import SecretDialog
+from labconsole_ui.theme import Theme
+from tests.helpers.practice import PLUGIN
+
+LEFT = Qt.MouseButton.LeftButton
+PATIENCE_MS = 20_000
+
+
+@pytest.fixture(scope="module")
+def tally() -> Iterator[Action[Any]]:
+    """The practice plugin's action, found by its process as well."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(PLUGIN))
+        patch.setenv("PYTHONPATH", str(PLUGIN), prepend=os.pathsep)
+        importlib.invalidate_caches()
+        yield importlib.import_module("practice_action").Tally()
+
+
+Open = Callable[..., ActionDialog]
+
+
+@pytest.fixture
+def open_dialog(qtbot: QtBot, theme: Theme, tally: Action[Any]) -> Iterator[Open]:
+    """Opens the action's dialog over a window, which goes with it at the end."""
+    window = QWidget()
+    window.resize(800, 600)
+    window.show()
+
+    def open_one(parent: QWidget = window, **values: Any) -> ActionDialog:
+        dialog = ActionDialog(parent, tally, theme, values)
+        dialog.show()
+        return dialog
+
+    yield open_one
+    shiboken6.delete(window)
+
+
+def ends(dialog: ActionDialog) -> list[ActionEnd]:
+    told: list[ActionEnd] = []
+    dialog.ended.connect(told.append)
+    return told
+
+
+def press_start(qtbot: QtBot, dialog: ActionDialog) -> None:
+    qtbot.waitUntil(dialog.start_button.isEnabled, timeout=PATIENCE_MS)
+    qtbot.mouseClick(dialog.start_button, LEFT)
+
+
+def test_an_action_shows_progress_eta_and_its_sentence(qtbot: QtBot, open_dialog: Open) -> None:
+    dialog = open_dialog(count=60, pause=0.02)
+    told = ends(dialog)
+    press_start(qtbot, dialog)
+    assert dialog.form.isHidden() and not dialog.start_button.isVisible()
+    qtbot.waitUntil(lambda: "about" in dialog.work.count.text(), timeout=PATIENCE_MS)
+    assert dialog.running and dialog.work.bar.value() > 0 and dialog.work.count.text().split(" of ")[1][:2] == "60"
+    qtbot.waitUntil(lambda: bool(told), timeout=PATIENCE_MS)
+    assert told == [ActionEnd(Outcome.DONE, "Counted to 60.")]
+    assert dialog.work.sentence.text() == "Counted to 60." and dialog.work.bar.isHidden()
+    assert dialog.close_button.isVisible() and not dialog.again_button.isVisible()
+    qtbot.mouseClick(dialog.close_button, LEFT)
+    qtbot.waitUntil(lambda: not shiboken6.isValid(dialog))
+
+
+def test_cancel_ends_it_and_escape_does_not(qtbot: QtBot, open_dialog: Open) -> None:
+    dialog = open_dialog(count=10_000, pause=0.01)
+    told = ends(dialog)
+    press_start(qtbot, dialog)
+    qtbot.waitUntil(lambda: bool(dialog.work.count.text()), timeout=PATIENCE_MS)
+    qtbot.keyClick(dialog, Qt.Key.Key_Escape)
+    assert dialog.isVisible() and dialog.running
+    qtbot.mouseClick(dialog.cancel_button, LEFT)
+    qtbot.waitUntil(lambda: bool(told), timeout=PATIENCE_MS)
+    assert told[0].outcome is Outcome.CANCELLED and told[0].sentence.startswith("Counted to ")
+    qtbot.mouseClick(dialog.again_button, LEFT)
+    assert dialog.form.isVisible() and dialog.form.values()["count"] == 10_000
+
+
+def test_what_is_destroyed_needs_its_label_typed_exactly(qtbot: QtBot, open_dialog: Open) -> None:
+    dialog = open_dialog(destroy=True)
+    told = ends(dialog)
+    qtbot.waitUntil(dialog.confirmation.isVisible, timeout=PATIENCE_MS)
+    assert dialog.confirmation.loss.text() == "All numbers in my-label will be lost."
+    qtbot.keyClicks(dialog.confirmation.edit, "my-labe")
+    assert not dialog.start_button.isEnabled()
+    qtbot.keyClicks(dialog.confirmation.edit, "l")
+    press_start(qtbot, dialog)
+    qtbot.waitUntil(lambda: bool(told), timeout=PATIENCE_MS)
+    assert told[0].outcome is Outcome.DONE
+    assert dialog.confirmation.typed == "", "another time it is typed again"
+
+
+def test_a_mistake_in_the_form_cannot_be_started(qtbot: QtBot, open_dialog: Open) -> None:
+    dialog = open_dialog()
+    qtbot.waitUntil(dialog.start_button.isEnabled, timeout=PATIENCE_MS)
+    edit = dialog.form.row("count").editor.findChild(QLineEdit)
+    edit.selectAll()
+    qtbot.keyClicks(edit, "0")
+    qtbot.waitUntil(lambda: not dialog.start_button.isEnabled() and bool(dialog.form.problems))
+
+
+def test_a_secret_is_asked_for_and_what_comes_back_is_shown_once(qtbot: QtBot, open_dialog: Open) -> None:
+    dialog = open_dialog(ask=True)
+    told = ends(dialog)
+    press_start(qtbot, dialog)
+    qtbot.waitUntil(lambda: bool(dialog.findChildren(SecretDialog)), timeout=PATIENCE_MS)
+    asking = dialog.findChildren(SecretDialog)[0]
+    qtbot.keyClicks(asking.edits["word"], "hunter2")
+    qtbot.mouseClick(asking.go_on_button, LEFT)
+    qtbot.waitUntil(lambda: bool(told), timeout=PATIENCE_MS)
+    [shown] = [edit for edit in dialog.findChildren(QPlainTextEdit) if edit.isVisible()]
+    assert shown.toPlainText() == "What was given\n2retnuh"
+
+
+def test_without_the_secret_nothing_is_done(qtbot: QtBot, open_dialog: Open) -> None:
+    dialog = open_dialog(ask=True)
+    press_start(qtbot, dialog)
+    qtbot.waitUntil(lambda: bool(dialog.findChildren(SecretDialog)), timeout=PATIENCE_MS)
+    qtbot.mouseClick(dialog.findChildren(SecretDialog)[0].cancel_button, LEFT)
+    qtbot.waitUntil(dialog.form.isVisible)
+    assert not dialog.running and dialog.start_button.isEnabled()
+
+
+@pytest.mark.parametrize(
+    ("fault", "sentence"),
+    [
+        ("refuse", "The numbers are out: order new ones."),
+        ("exit", "The action process ended with exit code 7; the log tells more."),
+    ],
+)
+def test_a_failure_is_one_sentence_and_leads_back(qtbot: QtBot, open_dialog: Open, fault: str, sentence: str) -> None:
+    dialog = open_dialog(fault=fault)
+    told = ends(dialog)
+    press_start(qtbot, dialog)
+    qtbot.waitUntil(lambda: bool(told), timeout=PATIENCE_MS)
+    assert told == [ActionEnd(Outcome.FAILED, sentence)] and dialog.work.sentence.text() == sentence
+    assert dialog.again_button.isVisible()
+
+
+def test_the_window_stays_while_an_action_goes_on(qtbot: QtBot, open_dialog: Open, window: MainWindow) -> None:
+    dialog = open_dialog(window, count=10_000, pause=0.01)
+    told = ends(dialog)
+    press_start(qtbot, dialog)
+    qtbot.waitUntil(lambda: dialog.running, timeout=PATIENCE_MS)
+    window.close()
+    assert window.isVisible()
+    [entry] = window.findChild(MessageBar).entries()
+    assert "wait, or cancel it there" in entry.message.sentence
+    qtbot.mouseClick(dialog.cancel_button, LEFT)
+    qtbot.waitUntil(lambda: bool(told), timeout=PATIENCE_MS)

@@ -1,0 +1,231 @@
+"""The dialog of an action: its parameters, what must be typed before something is destroyed, progress, and the end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtWidgets import QDialog, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+
+from labconsole.action import Action, Confirmation
+from labconsole.engine.action_process import ActionEnd, ActionProcess, Outcome
+from labconsole.security.secrets import Secret, SecretRequest, missing_secrets
+from labconsole.trial import Parameters
+from labconsole_ui.action_work import ActionWork
+from labconsole_ui.background import Background
+from labconsole_ui.confirmation import ConfirmationBox
+from labconsole_ui.form.form import ParameterForm
+from labconsole_ui.form.row import EditorFactory
+from labconsole_ui.plain_text import plain_label
+from labconsole_ui.secret_dialog import SecretDialog
+from labconsole_ui.theme import Theme
+
+PUMP_MS = 100
+_WIDTH = 580
+
+
+class ActionDialog(QDialog):
+    """Asks for the parameters of `action`, does it in its process, and shows how it goes on; the window goes on too.
+
+    `ended` carries the `ActionEnd`. While the action goes on the dialog stays: its Cancel ends the action first.
+    """
+
+    ended = Signal(object)
+
+    def __init__(
+        self,
+        parent: QWidget,
+        action: Action[Any],
+        theme: Theme,
+        values: Mapping[str, Any] | None = None,
+        editors: Mapping[str, EditorFactory] | None = None,
+    ) -> None:
+        """`values` are shown in the form at first; `editors` replaces its usual ones."""
+        super().__init__(parent)
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.setWindowTitle(action.title)
+        self.setMinimumWidth(_WIDTH)
+        self._action = action
+        self._background = Background(self)
+        self._confirmation: Confirmation | None = None
+        self._judged: Parameters | None = None
+        self._held: list[ActionProcess] = []
+        self._timer = QTimer(self)
+        self._timer.setInterval(PUMP_MS)
+        self._timer.timeout.connect(self._pump)
+        self.destroyed.connect(partial(_end, self._held))
+        self.form = ParameterForm(action.parameters, theme, editors, self)
+        self.confirmation = ConfirmationBox(theme, self)
+        self.work = ActionWork(theme, self)
+        self._build(action)
+        self.form.set_values(values or {})
+        self.form.judged.connect(self._look_again)
+        self.confirmation.changed.connect(self._allow)
+        self._look_again()
+
+    @property
+    def running(self) -> bool:
+        """Whether the action goes on."""
+        return any(process.end is None for process in self._held)
+
+    def start(self, parameters: Parameters, given: Mapping[str, Secret] | None = None) -> None:
+        """Do the action with these parameters; secrets that are not `given` and lie nowhere are asked for first."""
+        given = dict(given or {})
+        self._show_work()
+        self.work.say(self.tr("Getting ready ..."))
+
+        def look() -> Sequence[SecretRequest]:
+            requests = self._action.secrets(parameters)
+            return missing_secrets(request for request in requests if request.key not in given)
+
+        self._background.submit(look, partial(self._ask, parameters, given), self._refused)
+
+    def reject(self) -> None:
+        """Close, unless the action goes on."""
+        if self.running:
+            self.work.say(self.tr("This goes on still: cancel it, or wait for its end, before you close the dialog."))
+        else:
+            super().reject()
+
+    def _build(self, action: Action[Any]) -> None:
+        column = QVBoxLayout(self)
+        column.setContentsMargins(20, 18, 20, 16)
+        column.setSpacing(12)
+        description = plain_label(action.description, self)
+        description.setWordWrap(True)
+        description.setProperty("muted", True)
+        self.start_button = QPushButton(action.title, self)
+        self.start_button.setProperty("primary", True)
+        self.start_button.setDefault(True)
+        self.start_button.clicked.connect(self._start_clicked)
+        self.again_button = QPushButton(self.tr("Back"), self)
+        self.again_button.clicked.connect(self._show_form)
+        self.cancel_button = QPushButton(self.tr("Cancel"), self)
+        self.cancel_button.clicked.connect(self._cancel)
+        self.close_button = QPushButton(self.tr("Close"), self)
+        self.close_button.clicked.connect(self.reject)
+        buttons = QHBoxLayout()
+        buttons.addStretch(1)
+        for button in (self.again_button, self.start_button, self.cancel_button, self.close_button):
+            button.setAutoDefault(button is self.start_button)
+            buttons.addWidget(button)
+        for widget in (description, self.form, self.confirmation, self.work):
+            column.addWidget(widget)
+        column.addStretch(1)
+        column.addLayout(buttons)
+        self._show_form()
+
+    # The form, and what must be typed
+
+    def _show_form(self) -> None:
+        self._show(form=True)
+        self._allow()
+
+    def _show_work(self) -> None:
+        self._show(form=False)
+        self.work.begin()
+
+    def _show(self, *, form: bool) -> None:
+        self.form.setVisible(form)
+        self.confirmation.setVisible(form and self._confirmation is not None)
+        self.work.setVisible(not form)
+        self.start_button.setVisible(form)
+        self.again_button.setVisible(False)
+        self.cancel_button.setVisible(True)
+        self.cancel_button.setEnabled(True)
+        self.close_button.setVisible(False)
+
+    def _look_again(self) -> None:
+        """Ask the action what must be typed for what the form holds now; until it has answered nothing can start."""
+        self._judged = None
+        parameters = self.form.parameters
+        if parameters is not None:
+            self._background.submit(
+                partial(self._action.confirmation, parameters),
+                partial(self._confirmation_known, parameters),
+                self._confirmation_unknown,
+            )
+        self._allow()
+
+    def _confirmation_known(self, parameters: Parameters, confirmation: Confirmation | None) -> None:
+        if parameters is not self.form.parameters:
+            return  # something else was entered meanwhile
+        self._judged, self._confirmation = parameters, confirmation
+        self.confirmation.ask(confirmation)
+        self.confirmation.setVisible(confirmation is not None and not self.form.isHidden())
+        self._allow()
+
+    def _confirmation_unknown(self, sentence: str) -> None:
+        self.confirmation.refuse(sentence)
+        self.confirmation.setVisible(not self.form.isHidden())
+
+    def _allow(self) -> None:
+        self.start_button.setEnabled(self._judged is not None and self.confirmation.given)
+
+    def _start_clicked(self) -> None:
+        if self._judged is not None:
+            self.start(self._judged)
+
+    # The work
+
+    def _ask(self, parameters: Parameters, given: dict[str, Secret], missing: Sequence[SecretRequest]) -> None:
+        if not self.isVisible():
+            return  # closed while the keyring was asked
+        if not missing:
+            self._begin(parameters, given)
+            return
+        dialog = SecretDialog(
+            self, missing, self.tr("Neither the keyring nor a file has it. It is kept for this only.")
+        )
+        dialog.finished.connect(partial(self._answered, dialog, parameters, given))
+        dialog.open()
+
+    def _answered(self, dialog: SecretDialog, parameters: Parameters, given: dict[str, Secret], result: int) -> None:
+        entered = dialog.take()
+        if result == QDialog.DialogCode.Accepted:
+            self._begin(parameters, {**given, **entered})
+        else:
+            self._show_form()
+
+    def _begin(self, parameters: Parameters, secrets: Mapping[str, Secret]) -> None:
+        values = parameters.model_dump(mode="json")
+        process = ActionProcess(self._action.name, values, lambda: None, secrets, self.confirmation.typed)
+        self._held[:] = [process]
+        self._timer.start()
+
+    def _cancel(self) -> None:
+        if not self.running:
+            self.reject()
+            return
+        self.cancel_button.setEnabled(False)
+        self.work.say(self.tr("Cancelling: what was made until now is kept ..."))
+        for process in self._held:
+            process.cancel()
+
+    def _pump(self) -> None:
+        for process in self._held:
+            process.pump()
+            self.work.follow(process)
+            if process.end is not None:
+                self._finished(process.end)
+
+    def _refused(self, sentence: str) -> None:
+        self._finished(ActionEnd(Outcome.FAILED, sentence))
+
+    def _finished(self, end: ActionEnd) -> None:
+        self._timer.stop()
+        self.work.finish(end)
+        self.confirmation.clear()
+        self.cancel_button.hide()
+        self.close_button.show()
+        self.close_button.setFocus()
+        self.again_button.setVisible(end.outcome is not Outcome.DONE)
+        self.ended.emit(end)
+
+
+def _end(held: list[ActionProcess]) -> None:
+    """The dialog is gone, with its window: so is the action."""
+    for process in held:
+        process.close()

@@ -1,0 +1,73 @@
+"""What the operator types before something is destroyed, with what will be lost."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLineEdit, QVBoxLayout, QWidget
+
+from labconsole.action import Confirmation
+from labconsole_ui.icon_label import IconLabel
+from labconsole_ui.plain_text import plain_label
+from labconsole_ui.theme import Theme
+
+
+class ConfirmationBox(QFrame):
+    """Asks for a text to be typed exactly; `changed` is emitted while it is typed."""
+
+    changed = Signal()
+
+    def __init__(self, theme: Theme, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setProperty("message", "bad")
+        self._wanted: str | None = ""
+        line = QHBoxLayout(self)
+        line.setContentsMargins(14, 12, 14, 12)
+        line.setSpacing(12)
+        line.addWidget(IconLabel(theme, "warning", 20, "bad"), 0, Qt.AlignmentFlag.AlignTop)
+        column = QVBoxLayout()
+        column.setSpacing(8)
+        line.addLayout(column, 1)
+        self.loss = plain_label("", self)
+        self.loss.setWordWrap(True)
+        self._question = plain_label("", self)
+        self._question.setWordWrap(True)
+        self.edit = QLineEdit(self)
+        self.edit.textChanged.connect(lambda _text: self.changed.emit())
+        self._question.setBuddy(self.edit)
+        for widget in (self.loss, self._question, self.edit):
+            column.addWidget(widget)
+
+    @property
+    def typed(self) -> str:
+        """What was typed."""
+        return self.edit.text()
+
+    @property
+    def given(self) -> bool:
+        """Whether nothing must be typed, or it was typed exactly."""
+        return self._wanted is not None and self.typed == self._wanted
+
+    def ask(self, confirmation: Confirmation | None) -> None:
+        """Ask for this from now on, or for nothing."""
+        wanted = "" if confirmation is None else confirmation.text
+        if wanted != self._wanted:
+            self.edit.clear()
+        self._wanted = wanted
+        self.loss.setText("" if confirmation is None else confirmation.loss)
+        question = self.tr("To go on, type {text}").format(text=wanted)
+        self._question.setText(question)
+        self.edit.setAccessibleName(question)
+        self._question.show()
+        self.edit.show()
+
+    def refuse(self, sentence: str) -> None:
+        """Say why it cannot even be asked."""
+        self._wanted = None
+        self.loss.setText(sentence)
+        self._question.hide()
+        self.edit.hide()
+        self.changed.emit()
+
+    def clear(self) -> None:
+        """Forget what was typed: another time it is typed again."""
+        self.edit.clear()
