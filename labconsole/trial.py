@@ -244,6 +244,10 @@ class RoleHandle(Protocol):
     def running(self) -> bool:
         """Whether the role's process is alive and has not reported its result."""
 
+    @property
+    def lost(self) -> bool:
+        """Whether the role's process ended without a word: it crashed or was killed. Its trial may start another."""
+
     def ready(self, timeout_s: float = 30.0) -> dict[str, Any]:
         """Wait until the role is prepared and return what it reported (ports, say). Raises TrialError."""
 

@@ -41,6 +41,7 @@ class RoleChild:
         self._info: dict[str, Any] | None = None
         self._result: dict[str, Any] | None = None
         self._sentence: str | None = None
+        self._lost = False
         self.channels: dict[str, ChannelFrame] = {}
         self._changed = threading.Condition()
         self._process = subprocess.Popen(
@@ -73,6 +74,10 @@ class RoleChild:
     @property
     def running(self) -> bool:
         return self._result is None and self._sentence is None
+
+    @property
+    def lost(self) -> bool:
+        return self._lost
 
     @property
     def failure(self) -> str | None:
@@ -158,6 +163,7 @@ class RoleChild:
         if self.running:
             how = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
             kept = "what was measured until then is kept"
+            self._lost = True
             self._change(sentence=f"Role {self.name} {how} in mid-run; {kept}. Run it again.")
 
     def _take(self, message: dict[str, Any]) -> None:

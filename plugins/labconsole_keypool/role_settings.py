@@ -25,7 +25,11 @@ class RoleSettings(BaseModel):
         configuration: How to reach that token.
         store: File of the key store.
         run: What the key store knows the run by.
-        threads: Signing threads of this process (its lanes); of no meaning to a generator.
+        threads: Signing threads of this process (its lanes).
+        keys_at_start: Keys that this process loads into the token's RAM before T0.
+        store_keys: Keys that it loads into the token's store before T0.
+
+    The last three are of signers alone.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -37,6 +41,8 @@ class RoleSettings(BaseModel):
     store: Path
     run: str
     threads: int = 1
+    keys_at_start: int = 0
+    store_keys: int = 0
 
     def spec(self, target: str) -> RoleSpec:
         """The role to start; it may ask its context for the token's PIN."""
