@@ -10,6 +10,11 @@ plugin = Plugin(
     description="Can a slow HSM carry a peak load if keys are made ahead of time?",
     trials={"keypool.simulation": "labconsole_keypool.simulation_trial:SimulationTrial"},
     panels={"keypool.simulation": "labconsole_keypool.panel.simulation:make_panel"},
+    actions={
+        "keypool.fill": "labconsole_keypool.actions:FillPool",
+        "keypool.purge": "labconsole_keypool.actions:PurgePool",
+        "keypool.initialise-token": "labconsole_keypool.actions:InitialiseToken",
+    },
     profiles=("keypool-published",),
     published=("keypool-thesis",),
     table_shapes=("labconsole_keypool.source_tables:TABLES",),
