@@ -43,6 +43,11 @@ def tokens_dir(home: Path | None = None) -> Path:
     return _private_directory(data_dir(home) / "tokens")
 
 
+def key_stores_dir(home: Path | None = None) -> Path:
+    """Return the directory of wrapped private keys, made if it is not there."""
+    return _private_directory(data_dir(home) / "key-stores")
+
+
 def profiles_dir() -> Path:
     """Return the directory of the profiles that come with the console.
 

@@ -38,7 +38,7 @@ from labconsole.report.bundle_format import (
     run_member,
     series_member,
 )
-from labconsole.store.opening import scratch_database
+from labconsole.store.run_database import scratch_database
 from labconsole.store.samples import StoredChunk
 from labconsole.store.sealing import digest
 from labconsole.store.store import ARTEFACT_LIMIT, Store

@@ -16,6 +16,7 @@ from labconsole.store.copying import copy_database
 from labconsole.store.errors import StoreError, explained
 from labconsole.store.opening import checked_version, connect
 from labconsole.store.records import Owner
+from labconsole.store.run_database import RUN_DATABASE
 
 
 def back_up(path: Path) -> Path | None:
@@ -35,7 +36,7 @@ def back_up(path: Path) -> Path | None:
                 FileLock(backup.with_name(f"{backup.name}.lock"), timeout=0),
                 closing(connect(path, "ro")) as source,
             ):
-                if not checked_version(source, path) or _run_goes_on(source):
+                if not checked_version(source, path, RUN_DATABASE) or _run_goes_on(source):
                     return None
                 copy_database(source, path, backup)
                 os.utime(backup, ns=(changed_ns, changed_ns))

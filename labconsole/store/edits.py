@@ -85,7 +85,7 @@ def purge_trash(store: Store) -> int:
         connection.execute(delete(scenario).where(scenario.c.id.not_in(select(run.c.scenario_id))))
         connection.execute(delete(campaign).where(campaign.c.id.not_in(select(scenario.c.campaign_id))))
     try:
-        store.writer.reclaim()
+        store.writer.reclaim(unless="SELECT 1 FROM run WHERE status IN ('queued', 'running')")
     except StoreError as error:
         raise StoreError(f"The trash was emptied, but its space was not given back to the disk: {error}") from error
     return purged

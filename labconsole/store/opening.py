@@ -6,22 +6,17 @@ A database is never opened with `open()`: closing any descriptor of a file drops
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 from typing import Any, Literal
 
 from sqlalchemy import Connection, StaticPool, create_engine, event
 
 from labconsole.clock import wall_now
-from labconsole.engine.containment import is_alive
 from labconsole.store.backup_files import backups_of, migration_backup
 from labconsole.store.copying import copy_database
+from labconsole.store.database_kind import DatabaseKind
 from labconsole.store.errors import DamagedDatabaseError, StoreError
-from labconsole.store.migrations import MIGRATIONS
-from labconsole.store.records import Owner
-from labconsole.store.schema import APPLICATION_ID, VERSION, metadata
-from labconsole.store.sealing import seal_unsealed
 
 BUSY_TIMEOUT_S = 30.0
 """How long to wait for a program that locks the database."""
@@ -52,85 +47,89 @@ def core_connection(raw: sqlite3.Connection, begin: str) -> Connection:
     return engine.connect()
 
 
-@contextmanager
-def scratch_database() -> Iterator[Connection]:
-    """An empty run database in memory, for as long as the block takes."""
-    raw = sqlite3.connect(":memory:", isolation_level=None)
-    with closing(raw), closing(core_connection(raw, "BEGIN")) as connection, connection.begin():
-        metadata.create_all(connection, checkfirst=False)
-        yield connection
+def connect_for_reading(path: Path, kind: DatabaseKind) -> sqlite3.Connection:
+    """A plain read-only connection to a file of this kind and of this version.
+
+    Raises StoreError (there is none, it is another file, an older or a newer one) and sqlite3.Error.
+    """
+    nothing = StoreError(f"There is no {kind.noun} {path}: {kind.first}, or name another file.")
+    if not path.exists():
+        raise nothing
+    raw = connect(path, "ro")
+    try:
+        version = checked_version(raw, path, kind)
+        if not version:
+            raise nothing
+        if version != kind.version:
+            raise StoreError(f"{path} is of an older version ({version}): open it in the lab console to update it.")
+    except BaseException:
+        raw.close()
+        raise
+    return raw
 
 
-def checked_version(raw: sqlite3.Connection, path: Path) -> int:
-    """The schema version of a database of this console, 0 for an empty file. Raises StoreError for any other file."""
+def checked_version(raw: sqlite3.Connection, path: Path, kind: DatabaseKind) -> int:
+    """The version of a file of this kind, 0 for an empty one. Raises StoreError for any other file."""
     application = _value(raw, "PRAGMA application_id")
     version = _value(raw, "PRAGMA user_version")
     empty = not application and not version and not _value(raw, "SELECT count(*) FROM sqlite_master")
-    if application != APPLICATION_ID and backups_of(path):
+    if application != kind.application_id and backups_of(path):
         raise DamagedDatabaseError(path, "it is empty" if empty else "it does not say that it is one of this console's")
     if empty:
         return 0
-    if application != APPLICATION_ID:
-        raise StoreError(f"{path} is a database of another program: choose another file. It was not changed.")
-    if version > VERSION:
+    if application != kind.application_id:
         raise StoreError(
-            f"{path} was written by a newer lab console (database version {version}, this one reads up to {VERSION}): "
-            "update the console or choose another file. It was not changed."
+            f"{path} is no {kind.noun} but that of another program, or another file of this one: choose another file. "
+            "It was not changed."
+        )
+    if version > kind.version:
+        raise StoreError(
+            f"{path} was written by a newer lab console ({kind.noun} version {version}, this one reads up to "
+            f"{kind.version}): update the console or choose another file. It was not changed."
         )
     return int(version)
 
 
-def bring_up_to_date(path: Path) -> None:
-    """Create the database or migrate it, the old one kept beside it. Call with the exclusive lock held.
+def bring_up_to_date(path: Path, kind: DatabaseKind) -> None:
+    """Create the file or migrate it, the old one kept beside it. Call with the exclusive lock held.
 
     Raises StoreError: another program's or a newer file (left untouched), a damaged one, one that is gone while its
-    backup is there, live runs in an old one.
+    backup is there, an old one that is in use.
     """
     version = 0
     if path.exists():
         with closing(connect(path, "ro")) as raw:
-            version = checked_version(raw, path)
+            version = checked_version(raw, path, kind)
     elif backups_of(path):  # a new database would soon be the backup
         raise DamagedDatabaseError(path, "it is missing")
-    if version == VERSION:
+    if version == kind.version:
         return
     if version:
-        _back_up(path, version)
+        _back_up(path, version, kind)
     with closing(connect(path, "rwc")) as raw:
+        raw.execute(f"PRAGMA page_size = {kind.page_size}")
         if raw.execute("PRAGMA journal_mode = WAL").fetchone()[0] != "wal":
             raise StoreError(f"{path} cannot be shared by two programs on this disk: choose one on a local disk.")
         raw.execute("PRAGMA foreign_keys = OFF")  # so that a migration can rebuild a table
         raw.execute("PRAGMA synchronous = FULL")
         with closing(core_connection(raw, "BEGIN IMMEDIATE")) as connection, connection.begin():
             if not version:
-                metadata.create_all(connection, checkfirst=False)
-                connection.exec_driver_sql(f"PRAGMA application_id = {APPLICATION_ID}")
+                kind.metadata.create_all(connection, checkfirst=False)
+                connection.exec_driver_sql(f"PRAGMA application_id = {kind.application_id}")
             else:
-                for step in range(version + 1, VERSION + 1):
-                    MIGRATIONS[step](connection)
-                seal_unsealed(connection)
-            connection.exec_driver_sql(f"PRAGMA user_version = {VERSION}")
+                for step in range(version + 1, kind.version + 1):
+                    kind.migrations[step](connection)
+                kind.after_migration(connection)
+            connection.exec_driver_sql(f"PRAGMA user_version = {kind.version}")
             if connection.exec_driver_sql("PRAGMA foreign_key_check").first():
                 raise DamagedDatabaseError(path, "rows without their run")
 
 
-def _back_up(path: Path, version: int) -> None:
+def _back_up(path: Path, version: int, kind: DatabaseKind) -> None:
     """Copy an old database to `<name>.v<version>-backup-<time>`; a copy under that name is always complete."""
     with closing(connect(path, "ro")) as source:
-        _refuse_live_runs(source, path)
+        kind.may_migrate(source, path)
         copy_database(source, path, migration_backup(path, version, wall_now()))
-
-
-def _refuse_live_runs(raw: sqlite3.Connection, path: Path) -> None:
-    rows = raw.execute(
-        "SELECT id, owner_pid, owner_started, owner_boot FROM run "
-        "WHERE status IN ('queued', 'running') AND owner_pid IS NOT NULL"
-    )
-    for run_id, pid, started, boot in rows:
-        if is_alive(Owner(pid, started, boot)):
-            raise StoreError(
-                f"Run {run_id} in {path} is still going on in an older console: wait for its end, then retry."
-            )
 
 
 def _value(raw: sqlite3.Connection, statement: str) -> Any:

@@ -20,7 +20,7 @@ from sqlalchemy import Connection, Row, Select, Table, bindparam, func, select
 from labconsole.store import schema
 from labconsole.store.encoding import time_from_text
 from labconsole.store.errors import DamagedDatabaseError, StoreError, explained
-from labconsole.store.opening import checked_version, connect, core_connection
+from labconsole.store.opening import connect_for_reading, core_connection
 from labconsole.store.records import (
     LIVE,
     Evidence,
@@ -32,6 +32,7 @@ from labconsole.store.records import (
     StoredArtefact,
     StoredSeries,
 )
+from labconsole.store.run_database import RUN_DATABASE
 from labconsole.store.samples import StoredSamples, series_columns
 from labconsole.trial import Direction, Event, Level, Metric, Origin, Verdict
 
@@ -74,21 +75,7 @@ class Reader:
         """Open `path`, which must be a database of this version. Raises StoreError."""
         self.path = path
         with explained(path):
-            nothing = StoreError(f"There is no database {path}: run a trial first, or name another file.")
-            if not path.exists():
-                raise nothing
-            self._raw = connect(path, "ro")
-            try:
-                version = checked_version(self._raw, path)
-                if not version:
-                    raise nothing
-                if version != schema.VERSION:
-                    raise StoreError(
-                        f"{path} is of an older version ({version}): open it in the lab console to update it."
-                    )
-            except BaseException:
-                self._raw.close()
-                raise
+            self._raw = connect_for_reading(path, RUN_DATABASE)
             self._connection = core_connection(self._raw, "BEGIN")
 
     def close(self) -> None:

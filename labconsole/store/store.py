@@ -23,6 +23,7 @@ from labconsole.store.encoding import sha256_hex, time_to_text, to_json, to_show
 from labconsole.store.errors import StoreError
 from labconsole.store.reader import Reader
 from labconsole.store.records import LIVE, LiveRun, NewCampaign, Owner, RunStatus
+from labconsole.store.run_database import RUN_DATABASE
 from labconsole.store.sealing import seal
 from labconsole.store.writing import Writer, inserted
 from labconsole.trial import Evaluation, Event, Series
@@ -62,7 +63,7 @@ class Store:
     @classmethod
     def open(cls, path: Path, *, lock_timeout_s: float = 30.0) -> Store:
         """Open the database, made or migrated (with a backup beside it) where needed. Raises StoreError."""
-        return cls(Writer(path, lock_timeout_s))
+        return cls(Writer(path, RUN_DATABASE, lock_timeout_s))
 
     @property
     def path(self) -> Path:

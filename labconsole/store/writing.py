@@ -16,6 +16,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 from sqlalchemy import Connection, Table, insert
 
+from labconsole.store.database_kind import DatabaseKind
 from labconsole.store.errors import StoreError, explained
 from labconsole.store.opening import bring_up_to_date, connect, core_connection
 
@@ -29,20 +30,23 @@ _MOST_KEPT = 2 * 1024**3
 class Writer:
     """A writing connection. Threads take turns; processes take turns by the lock file."""
 
-    def __init__(self, path: Path, lock_timeout_s: float) -> None:
+    def __init__(self, path: Path, kind: DatabaseKind, lock_timeout_s: float) -> None:
         if not path.absolute().parent.is_dir():
             raise StoreError(
                 f"There is no directory {path.absolute().parent} for {path.name}: make it or name another."
             )
         self.path = path
+        self._kind = kind
         self._turn = threading.Lock()
         self._lock = FileLock(
             path.with_name(path.name + ".lock"), timeout=lock_timeout_s, thread_local=False, poll_interval=_LOCK_POLL_S
         )
-        with self._exclusive(), explained(path):
-            bring_up_to_date(path)
+        with self._exclusive():
+            bring_up_to_date(path, kind)
             self._raw = connect(path, "rw", lock_timeout_s)
             self._raw.execute(f"PRAGMA journal_size_limit = {_WAL_LIMIT}")
+            if kind.secure_delete:
+                self._raw.execute("PRAGMA secure_delete = ON").fetchall()
             self._connection = core_connection(self._raw, "BEGIN IMMEDIATE")
         self._open = True
 
@@ -53,19 +57,19 @@ class Writer:
         What was committed survives a kill of this process; with `durable` it also survives a power cut. The
         checkpoint comes before it, so that an error always means: nothing was written. Raises StoreError.
         """
-        with self._exclusive(), explained(self.path):
+        with self._exclusive():
             self._checkpoint_when_long()
             self._raw.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
             with self._connection.begin():
                 yield self._connection
 
-    def reclaim(self) -> None:
+    def reclaim(self, unless: str) -> None:
         """Give back to the disk what deleted rows took, where it is much of the file. Raises StoreError.
 
-        Nothing is done while a run is queued or goes on, without room for the copy that this needs, or where so much
-        stays that other consoles would wait too long. What is not given back is used again by later runs.
+        Nothing is done while the query `unless` finds a row, without room for the copy that this needs, or where so
+        much stays that other consoles would wait too long. What is not given back is used again by later rows.
         """
-        with self._exclusive(), explained(self.path):
+        with self._exclusive():
             free, pages, page_size = (
                 self._raw.execute(f"PRAGMA {name}").fetchone()[0]
                 for name in ("freelist_count", "page_count", "page_size")
@@ -73,14 +77,13 @@ class Writer:
             kept = (pages - free) * page_size
             much = free * page_size > _WORTH_RECLAIMING and free * 4 > pages and kept < _MOST_KEPT
             room = shutil.disk_usage(self.path.absolute().parent).free > 2 * kept
-            live = self._raw.execute("SELECT 1 FROM run WHERE status IN ('queued', 'running')").fetchone()
-            if much and room and live is None:
+            if much and room and self._raw.execute(unless).fetchone() is None:
                 self._raw.execute("VACUUM")
-                self._checkpoint_when_long()
+                self._checkpoint()
 
     def close(self) -> None:
         """Close the connection; the last one to close empties the write-ahead log. A second call does nothing."""
-        with self._exclusive(), explained(self.path):
+        with self._exclusive():
             if self._open:
                 self._open = False
                 self._connection.close()
@@ -88,15 +91,14 @@ class Writer:
 
     @contextmanager
     def _exclusive(self) -> Iterator[None]:
-        with self._turn:
-            with explained(self.path):
-                try:
-                    self._lock.acquire()
-                except Timeout as error:
-                    raise StoreError(
-                        f"{self.path} has been locked by another lab console for over {self._lock.timeout:.0f} s: "
-                        "close that console or choose another database."
-                    ) from error
+        with self._turn, explained(self.path, self._kind.noun):
+            try:
+                self._lock.acquire()
+            except Timeout as error:
+                raise StoreError(
+                    f"{self.path} has been locked by another lab console for over {self._lock.timeout:.0f} s: "
+                    f"close that console or choose another {self._kind.noun}."
+                ) from error
             try:
                 yield
             finally:
@@ -105,12 +107,15 @@ class Writer:
     def _checkpoint_when_long(self) -> None:
         log = self.path.with_name(self.path.name + "-wal")
         if log.exists() and log.stat().st_size > _WAL_LIMIT:
-            patience = self._raw.execute("PRAGMA busy_timeout").fetchone()[0]
-            self._raw.execute(f"PRAGMA busy_timeout = {_CHECKPOINT_WAIT_MS}")  # a reader's turn: next time, then
-            try:
-                self._raw.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-            finally:
-                self._raw.execute(f"PRAGMA busy_timeout = {patience}")
+            self._checkpoint()
+
+    def _checkpoint(self) -> None:
+        patience = self._raw.execute("PRAGMA busy_timeout").fetchone()[0]
+        self._raw.execute(f"PRAGMA busy_timeout = {_CHECKPOINT_WAIT_MS}")  # a reader's turn: next time, then
+        try:
+            self._raw.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        finally:
+            self._raw.execute(f"PRAGMA busy_timeout = {patience}")
 
 
 def inserted(connection: Connection, table: Table, values: Mapping[str, Any]) -> int:
