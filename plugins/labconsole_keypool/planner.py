@@ -1,0 +1,232 @@
+"""The planner's formulas (section 4.5 of the source): each gives a figure, and in readable lines how it came about."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labconsole.analysis.figures import format_duration, format_number
+from labconsole_keypool.arrivals import BUSINESS_DAY
+
+HOUR_S = 3600
+
+
+@dataclass(frozen=True)
+class Derivation:
+    """A figure in `unit`, and the lines that lead to it, the last one with the figure itself.
+
+    `value` is infinite where something never happens.
+    """
+
+    value: float
+    unit: str
+    steps: tuple[str, ...]
+
+
+def base_rate(sign_ms: float, threads: int = 1) -> Derivation:
+    """BR: requests that are signed in a second where keys are there (section 4.5.1)."""
+    value = threads * 1000 / sign_ms
+    return Derivation(
+        value,
+        "requests/s",
+        (
+            "BR = threads / Si",
+            f"BR = {threads} / {_n(sign_ms)} ms = {_n(value)} requests/s",
+        ),
+    )
+
+
+def rate_without_keys(sign_ms: float, generation_ms: float, threads: int = 1, at_a_time: int = 1) -> Derivation:
+    """Requests that are signed in a second where each generates its key pair; the device generates `at_a_time`."""
+    each = threads * 1000 / (generation_ms + sign_ms)
+    device = at_a_time * 1000 / generation_ms
+    value = min(each, device)
+    steps = [
+        "BR without keys = threads / (KG + Si), at most what the device generates",
+        f"{threads} / ({_n(generation_ms)} ms + {_n(sign_ms)} ms) = {_n(each)} requests/s",
+    ]
+    if device < each:
+        steps.append(f"it generates {at_a_time} at a time: {at_a_time} / {_n(generation_ms)} ms = {_n(device)} keys/s")
+    return Derivation(value, "requests/s", (*steps, f"BR without keys = {_n(value)} requests/s"))
+
+
+def queue_length(rate: float, base: float, duration_s: float) -> Derivation:
+    """Q: requests that wait after `duration_s` at a constant `rate` (section 4.5.2)."""
+    steps = ["Q = (HR - BR) * T"]
+    if rate <= base:
+        return Derivation(0.0, "requests", (*steps, f"HR {_n(rate)} is not above BR {_n(base)}: nobody waits, Q = 0"))
+    value = (rate - base) * duration_s
+    steps.append(f"Q = ({_n(rate)} - {_n(base)}) * {_n(duration_s)} s = {_n(value)} requests")
+    return Derivation(value, "requests", tuple(steps))
+
+
+def latency(preparation_ms: float, sign_ms: float, queue: float, threads: int = 1) -> Derivation:
+    """L: latency of a request that finds `queue` requests waiting (section 4.5.4); `preparation_ms` (KP) is nothing
+    where its key is there. Threads share the queue. It is one service time where nobody waits."""
+    service_ms = preparation_ms + sign_ms
+    value = max(service_ms * queue / threads, service_ms)
+    formula = "L = (KP + Si) * Q" if threads == 1 else "L = (KP + Si) * Q / threads"
+    shared = "" if threads == 1 else f" / {threads}"
+    line = f"L = ({_n(preparation_ms)} ms + {_n(sign_ms)} ms) * {_n(queue)}{shared} = {_n(value)} ms"
+    if queue * service_ms / threads < service_ms:
+        line = f"nobody waits: L = KP + Si = {_n(value)} ms"
+    return Derivation(value, "ms", (formula, line))
+
+
+def time_to_first_drop(rate: float, base: float, queue_limit: int) -> Derivation:
+    """How long a constant `rate` goes on until the first request finds `queue_limit` of them waiting."""
+    formula = "time to first drop = queue limit / (HR - BR)"
+    if not queue_limit:
+        return Derivation(math.inf, "s", (formula, "the queue has no limit: none is dropped"))
+    if rate <= base:
+        return Derivation(math.inf, "s", (formula, f"HR {_n(rate)} is not above BR {_n(base)}: none is dropped"))
+    value = queue_limit / (rate - base)
+    return Derivation(value, "s", (formula, f"{queue_limit:,} / ({_n(rate)} - {_n(base)}) = {_n(value)} s"))
+
+
+def time_to_empty(keys: int, rate: float, unwrap_ms: float) -> Derivation:
+    """How long the keys in a token last at a constant `rate` while keys are unwrapped beside the signing."""
+    loaded = 1000 / unwrap_ms
+    steps = (
+        "keys are there for = keys in the token / (HR - 1 / KP)",
+        f"unwrapping gives 1 / {_n(unwrap_ms)} ms = {_n(loaded)} keys/s",
+    )
+    if rate <= loaded:
+        return Derivation(math.inf, "s", (*steps, f"HR {_n(rate)} is not above it: they do not run out"))
+    value = keys / (rate - loaded)
+    line = f"{keys:,} / ({_n(rate)} - {_n(loaded)}) = {_n(value)} s ({format_duration(value)})"
+    return Derivation(value, "s", (*steps, line))
+
+
+def business_day(peak_rate: float) -> NDArray[np.float64]:
+    """Requests in each hour of the source's business day (section 1.3), from midnight on; shape (24,)."""
+    hours, shares = zip(*BUSINESS_DAY, strict=True)
+    return np.repeat(np.array(shares, np.float64), hours) * peak_rate * HOUR_S
+
+
+def made_when_idle(requests: NDArray[np.float64], base: float, generation_ms: float) -> NDArray[np.float64]:
+    """Key pairs that a device can generate in each hour in the time in which it does not sign; as `requests`."""
+    idle = np.maximum(0.0, 1 - requests / (base * HOUR_S))
+    return np.asarray(idle * HOUR_S * 1000 / generation_ms)
+
+
+def keys_needed(requests: NDArray[np.float64], made: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Keys that must lie in the pool at the beginning of each hour, so that none is missing until the last one."""
+    needed = np.zeros(len(requests))
+    ahead = 0.0
+    for hour in range(len(requests) - 1, -1, -1):
+        ahead = max(0.0, ahead + float(requests[hour]) - float(made[hour]))
+        needed[hour] = ahead
+    return needed
+
+
+def pool_for_day(requests: NDArray[np.float64], base: float, generation_ms: float) -> Derivation:
+    """Wrapped keys that must lie in the pool so that no request of a day waits for its key, with generation in idle
+    time: the most that any stretch of hours takes above what is made meanwhile.
+
+    Args:
+        requests: Requests in each hour of the day, shape (hours,).
+        base: Requests that the device signs in a second (BR).
+        generation_ms: Time to generate a key pair (KG).
+    """
+    made = made_when_idle(requests, base, generation_ms)
+    needed = keys_needed(requests, made)
+    begin = int(needed.argmax())
+    value = math.ceil(float(needed[begin]) - 1e-9)
+    steps = [
+        "pool = most that any stretch of hours takes above what is generated in its idle time",
+        f"idle part of an hour = 1 - requests / (BR * 3,600 s), with BR = {_n(base)}; KG = {_n(generation_ms)} ms",
+    ]
+    if value:
+        end = begin + int(np.flatnonzero(np.append(needed[begin + 1 :], 0.0) == 0)[0]) + 1
+        taken, got = float(requests[begin:end].sum()), float(made[begin:end].sum())
+        steps.append(
+            f"from {begin:02d}:00 to {end:02d}:00: {round(taken):,} requests - {round(got):,} generated = {value:,} keys"
+        )
+    else:
+        steps.append("in every hour more is generated than is taken: 0 keys")
+    day, all_made = float(requests.sum()), float(made.sum())
+    if all_made < day:
+        steps.append(
+            f"generation does not keep up: the day takes {round(day):,} keys and its idle time makes {round(all_made):,}"
+        )
+    return Derivation(float(value), "keys", tuple(steps))
+
+
+def hsms_with_pool(rate: float, base: float) -> Derivation:
+    """HSMs that sign the peak `rate` where every key is in the token: the source's count."""
+    value = math.ceil(rate / base - 1e-9)
+    steps = ("HSMs = HR / BR, rounded up", f"{_n(rate)} / {_n(base)} = {_n(rate / base)}, rounded up {value}")
+    return Derivation(float(value), "HSMs", steps)
+
+
+def hsms_with_loading(rate: float, base: float, duration_s: float, keys_in_token: int, unwrap_ms: float) -> Derivation:
+    """HSMs for a peak of `duration_s` where the keys that do not fit into the tokens are unwrapped meanwhile."""
+    wanted, loaded = rate * duration_s, duration_s * 1000 / unwrap_ms
+    each = min(keys_in_token + loaded, base * duration_s)
+    value = math.ceil(wanted / each - 1e-9)
+    return Derivation(
+        float(value),
+        "HSMs",
+        (
+            "HSMs = HR * T / min(keys in a token + T / KP, BR * T), rounded up",
+            f"keys in a token and unwrapped meanwhile: {keys_in_token:,} + {_n(duration_s)} s / {_n(unwrap_ms)} ms = "
+            f"{round(keys_in_token + loaded):,}; signed at most {_n(base)} * {_n(duration_s)} s = "
+            f"{round(base * duration_s):,}",
+            f"{_n(wanted)} / {round(each):,} = {_n(wanted / each)}, rounded up {value}",
+        ),
+    )
+
+
+def hsms_without_pool(rate: float, duration_s: float, keys_in_token: int, generation_ms: float) -> Derivation:
+    """HSMs for a peak of `duration_s` that have only the keys in their own RAM and store, and those they generate:
+    the source's reckoning of section 1.9, as far as its numbers tell."""
+    made = 1000 / generation_ms
+    wanted, each = rate * duration_s, keys_in_token + made * duration_s
+    value = math.ceil(wanted / each - 1e-9)
+    return Derivation(
+        float(value),
+        "HSMs",
+        (
+            "HSMs = HR * T / (keys in RAM and store + T / KG), rounded up",
+            f"{_n(rate)} * {_n(duration_s)} s = {_n(wanted)} requests",
+            f"each HSM: {keys_in_token:,} + {_n(made)}/s * {_n(duration_s)} s = {round(each):,} keys",
+            f"{_n(wanted)} / {round(each):,} = {_n(wanted / each)}, rounded up {value}",
+        ),
+    )
+
+
+def hsms_without_storage(rate: float, generation_ms: float) -> Derivation:
+    """HSMs that generate every key when it is asked for, and keep none."""
+    made = 1000 / generation_ms
+    value = math.ceil(rate / made - 1e-9)
+    return Derivation(
+        float(value),
+        "HSMs",
+        (
+            "HSMs = HR / (1 / KG), rounded up",
+            f"{_n(rate)} / {_n(made)} = {_n(rate / made)}, rounded up {value} ({value - 1} carry "
+            f"{_n((value - 1) * made)} requests/s)",
+        ),
+    )
+
+
+def cost_ratio(without: Derivation, with_pool: Derivation) -> Derivation:
+    """How many times as much HSMs cost without a pool as with one: the devices alone are counted."""
+    value = without.value / with_pool.value
+    return Derivation(
+        value,
+        "",
+        (
+            "cost ratio = HSMs without pool / HSMs with pool (devices alone)",
+            f"{_n(without.value)} / {_n(with_pool.value)} = {_n(value)}",
+        ),
+    )
+
+
+def _n(value: float) -> str:
+    """Four digits, and whole numbers in full."""
+    return f"{round(value):,}" if abs(value) >= 10_000 else format_number(round(value, 6))
