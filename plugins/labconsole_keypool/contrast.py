@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from labconsole.analysis.parameters import describe_parameters, in_effect
+from labconsole.trial import Parameters
 from labconsole_keypool.choices import KeySource
-from labconsole_keypool.labels import LABELS
 from labconsole_keypool.parameters import KeypoolParameters
 
 _LOAD = frozenset({"arrivals", "requests", "rate", "csv", "time_scale", "tail_requests", "tail_rate"})
@@ -17,21 +17,36 @@ _LOAD = frozenset({"arrivals", "requests", "rate", "csv", "time_scale", "tail_re
 def words(reference: KeypoolParameters, other: KeypoolParameters) -> str:
     """ "Key pool against keys generated on the fly", "Queue limit: 50 against 0" where one parameter that matters in
     both sets two services apart, and requests arrive alike; nothing otherwise. Both are of one trial."""
-    model = type(reference)
-    one, two = reference.model_dump(mode="json"), other.model_dump(mode="json")
-    unlike = [
-        name for name in one if one[name] != two[name] and all(in_effect(name, values, model) for values in (one, two))
-    ]
-    if unlike == ["keys"]:
+    if _unlike(reference, other) == ["keys"]:
         return "Key pool against keys generated on the fly" if other.keys is KeySource.POOL else ""
-    if len(unlike) != 1 or unlike[0] in _LOAD:
+    return difference(reference, other, _LOAD)
+
+
+def difference(reference: Parameters, other: Parameters, of_load: Collection[str]) -> str:
+    """ "Queue limit: 50 against 0" where one parameter that matters in both sets two scenarios of a trial apart.
+
+    Nothing where that is one `of_load`: figures under different loads are no finding.
+    """
+    unlike = _unlike(reference, other)
+    if len(unlike) != 1 or unlike[0] in of_load:
         return ""
-    (name,) = unlike
-    title = model.model_fields[name].title
-    return f"{title}: {_shown(name, two, model)} against {_shown(name, one, model)}"
+    (name,), model = unlike, type(reference)
+    one, two = (_shown(name, values.model_dump(mode="json"), model) for values in (reference, other))
+    return f"{model.model_fields[name].title}: {two} against {one}"
 
 
-def _shown(name: str, values: Mapping[str, Any], model: type[KeypoolParameters]) -> str:
+def _unlike(reference: Parameters, other: Parameters) -> list[str]:
+    """Names of parameters that differ and do something in both."""
+    one, two = reference.model_dump(mode="json"), other.model_dump(mode="json")
+    return [
+        name
+        for name in one
+        if one[name] != two[name] and all(in_effect(name, values, type(reference)) for values in (one, two))
+    ]
+
+
+def _shown(name: str, values: Mapping[str, Any], model: type[Parameters]) -> str:
     """A value as the form shows it."""
-    label = LABELS.get(name, {}).get(str(values[name]))
-    return label or describe_parameters({name: values[name]}, model)[0].text
+    extra = model.model_fields[name].json_schema_extra
+    labels: Any = extra.get("labels", {}) if isinstance(extra, dict) else {}
+    return labels.get(str(values[name])) or describe_parameters({name: values[name]}, model)[0].text

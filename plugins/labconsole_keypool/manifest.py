@@ -8,7 +8,10 @@ plugin = Plugin(
     name="keypool",
     title="HSM key pool",
     description="Can a slow HSM carry a peak load if keys are made ahead of time?",
-    trials={"keypool.simulation": "labconsole_keypool.simulation_trial:SimulationTrial"},
+    trials={
+        "keypool.simulation": "labconsole_keypool.simulation_trial:SimulationTrial",
+        "keypool.step-times": "labconsole_keypool.step_times_trial:StepTimesTrial",
+    },
     panels={"keypool.simulation": "labconsole_keypool.panel.simulation:make_panel"},
     actions={
         "keypool.fill": "labconsole_keypool.actions:FillPool",
