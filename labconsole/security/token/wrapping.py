@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import cast
 
-from pkcs11 import Attribute, KeyType, Mechanism, MechanismFlag, ObjectClass, Session
+from pkcs11 import Attribute, KeyType, Mechanism, MechanismFlag, ObjectClass, SecretKey, Session
 from pkcs11.constants import DEFAULT
 from pkcs11.exceptions import (
     EncryptedDataInvalid,
@@ -25,7 +25,7 @@ from labconsole.security.token.explaining import explained
 from labconsole.security.token.key_pairs import KeyPair, SigningKey, key_type, signing_key
 from labconsole.security.token.terms import KeyKind, WrapMechanism
 
-_NOT_THIS_KEY = (
+NOT_THIS_KEY = (
     EncryptedDataInvalid,
     EncryptedDataLenRange,
     FunctionFailed,
@@ -35,6 +35,10 @@ _NOT_THIS_KEY = (
     WrappedKeyLenRange,
 )
 """What modules say to a wrapped key that fails its integrity check, or holds no key of the asked type."""
+
+WRAPPER_USES = MechanismFlag.WRAP | MechanismFlag.UNWRAP
+WRAPPER_TEMPLATE = {Attribute.PRIVATE: True, Attribute.SENSITIVE: True, Attribute.EXTRACTABLE: True}
+"""What a wrapper key is: it wraps and unwraps, cannot be read, and leaves its token wrapped by another key alone."""
 
 _UNWRAPPED = {
     Attribute.PRIVATE: True,
@@ -49,7 +53,7 @@ _UNWRAPPED = {
 }
 
 
-class WrappingKey(WrapMixin, UnwrapMixin):
+class WrappingKey(SecretKey, WrapMixin, UnwrapMixin):
     """What python-pkcs11 makes of an AES key that may wrap and unwrap, in one type."""
 
 
@@ -76,7 +80,8 @@ class Wrapper:
     def unwrap(self, wrapped: bytes, kind: KeyKind, *, stored: bool = False) -> SigningKey:
         """The private key, in the token again: it signs, is sensitive and never extractable (C_UnwrapKey).
 
-        `stored` makes a token object, which outlives the session and costs an fsync; else a session object. Nothing shows here which key it is: another key wrapped by this wrapper unwraps as well. Only a signature
+        `stored` makes a token object, which outlives the session and costs an fsync; else a session object.
+        Nothing shows here which key it is: another key wrapped by this wrapper unwraps as well. Only a signature
         verified with the public key does.
 
         Raises:
@@ -99,6 +104,11 @@ class Wrapper:
         """The same key through another session, for another thread. Raises TokenError as `find_wrapper`."""
         return find_wrapper(session, self.serial, self.mechanism)
 
+    def destroy(self) -> None:
+        """Remove it from its token: what it has wrapped is lost, unless another token has it too. Raises TokenError."""
+        with explained(f"destroy the wrapper key {self.serial}", self._token):
+            self.key.destroy()
+
     @property
     def _token(self) -> str:
         return self.key.session.token.label
@@ -107,7 +117,7 @@ class Wrapper:
     def _recognised(self, kind: KeyKind) -> Iterator[None]:
         try:
             yield
-        except _NOT_THIS_KEY as error:
+        except NOT_THIS_KEY as error:
             raise TamperedKeyError(
                 f"The token {self._token} cannot unwrap a private key with {self.serial}: "
                 f"it was changed, was wrapped by another key, or is no {kind} key. Do not use it."
@@ -133,8 +143,8 @@ def make_wrapper(session: Session, serial: str, mechanism: WrapMechanism, *, sto
             256,
             label=serial,
             store=stored,
-            capabilities=MechanismFlag.WRAP | MechanismFlag.UNWRAP,
-            template={Attribute.PRIVATE: True, Attribute.SENSITIVE: True, Attribute.EXTRACTABLE: True},
+            capabilities=WRAPPER_USES,
+            template=WRAPPER_TEMPLATE,
         )
     return Wrapper(cast(WrappingKey, key), serial, mechanism)
 
