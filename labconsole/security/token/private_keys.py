@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa, utils
 from cryptography.utils import Buffer
 from pkcs11 import MGF, Attribute, Mechanism, ObjectClass, PublicKey, Session
 
-from labconsole.security.token.errors import TokenError
+from labconsole.security.token.errors import KeyMissingError, TokenError
 from labconsole.security.token.explaining import explained
 from labconsole.security.token.key_pairs import SigningKey, public_key_of
 
@@ -145,7 +145,8 @@ def find_private_key(session: Session, label: str) -> PrivateKey:
     """The private key in the token whose label (CKA_LABEL) is `label`; its public key lies beside it.
 
     Raises:
-        TokenError: there is none or more than one, or one without its public key.
+        KeyMissingError: there is none, or one without its public key.
+        TokenError: there is more than one.
     """
     with explained(f"find the key {label}", session.token.label):
         handle = cast(SigningKey, _only(session, ObjectClass.PRIVATE_KEY, label))
@@ -158,7 +159,7 @@ def _only(session: Session, object_class: ObjectClass, label: str) -> object:
     if len(found) == 1:
         return found[0]
     what = "private" if object_class is ObjectClass.PRIVATE_KEY else "public"
-    raise TokenError(
+    raise (TokenError if found else KeyMissingError)(
         f"The token {session.token.label} has {len(found) or 'no'} {what} keys labelled {label}, where one is needed: "
         "name another label, or make the key pair."
     )
