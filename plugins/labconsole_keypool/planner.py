@@ -87,17 +87,17 @@ def time_to_first_drop(rate: float, base: float, queue_limit: int) -> Derivation
     return Derivation(value, "s", (formula, f"{queue_limit:,} / ({_n(rate)} - {_n(base)}) = {_n(value)} s"))
 
 
-def time_to_empty(keys: int, rate: float, unwrap_ms: float) -> Derivation:
+def time_to_empty(keys: int, rate: float, base: float, unwrap_ms: float) -> Derivation:
     """How long the keys in a token last at a constant `rate` while keys are unwrapped beside the signing."""
-    loaded = 1000 / unwrap_ms
+    loaded, taken = 1000 / unwrap_ms, min(rate, base)
     steps = (
-        "keys are there for = keys in the token / (HR - 1 / KP)",
-        f"unwrapping gives 1 / {_n(unwrap_ms)} ms = {_n(loaded)} keys/s",
+        "keys last for = keys in the token / (min(HR, BR) - 1 / KP)",
+        f"unwrapping gives 1 / {_n(unwrap_ms)} ms = {_n(loaded)} keys/s; signing takes {_n(taken)} keys/s",
     )
-    if rate <= loaded:
-        return Derivation(math.inf, "s", (*steps, f"HR {_n(rate)} is not above it: they do not run out"))
-    value = keys / (rate - loaded)
-    line = f"{keys:,} / ({_n(rate)} - {_n(loaded)}) = {_n(value)} s ({format_duration(value)})"
+    if taken <= loaded:
+        return Derivation(math.inf, "s", (*steps, "that is not more: they do not run out"))
+    value = keys / (taken - loaded)
+    line = f"{keys:,} / ({_n(taken)} - {_n(loaded)}) = {_n(value)} s ({format_duration(value)})"
     return Derivation(value, "s", (*steps, line))
 
 
@@ -144,14 +144,14 @@ def pool_for_day(requests: NDArray[np.float64], base: float, generation_ms: floa
         end = begin + int(np.flatnonzero(np.append(needed[begin + 1 :], 0.0) == 0)[0]) + 1
         taken, got = float(requests[begin:end].sum()), float(made[begin:end].sum())
         steps.append(
-            f"from {begin:02d}:00 to {end:02d}:00: {round(taken):,} requests - {round(got):,} generated = {value:,} keys"
+            f"{begin:02d}:00 to {end:02d}:00: {round(taken):,} requests - {round(got):,} generated = {value:,} keys"
         )
     else:
         steps.append("in every hour more is generated than is taken: 0 keys")
     day, all_made = float(requests.sum()), float(made.sum())
     if all_made < day:
         steps.append(
-            f"generation does not keep up: the day takes {round(day):,} keys and its idle time makes {round(all_made):,}"
+            f"generation does not keep up: the day takes {round(day):,} keys, its idle time makes {round(all_made):,}"
         )
     return Derivation(float(value), "keys", tuple(steps))
 
@@ -181,22 +181,24 @@ def hsms_with_loading(rate: float, base: float, duration_s: float, keys_in_token
     )
 
 
-def hsms_without_pool(rate: float, duration_s: float, keys_in_token: int, generation_ms: float) -> Derivation:
+def hsms_without_pool(
+    rate: float, base: float, duration_s: float, keys_in_token: int, generation_ms: float
+) -> Derivation:
     """HSMs for a peak of `duration_s` that have only the keys in their own RAM and store, and those they generate:
-    the source's reckoning of section 1.9, as far as its numbers tell."""
+    the source's reckoning (section 1.9), as far as its numbers tell."""
     made = 1000 / generation_ms
-    wanted, each = rate * duration_s, keys_in_token + made * duration_s
+    wanted, keys, signed = rate * duration_s, keys_in_token + made * duration_s, base * duration_s
+    each = min(keys, signed)
     value = math.ceil(wanted / each - 1e-9)
-    return Derivation(
-        float(value),
-        "HSMs",
-        (
-            "HSMs = HR * T / (keys in RAM and store + T / KG), rounded up",
-            f"{_n(rate)} * {_n(duration_s)} s = {_n(wanted)} requests",
-            f"each HSM: {keys_in_token:,} + {_n(made)}/s * {_n(duration_s)} s = {round(each):,} keys",
-            f"{_n(wanted)} / {round(each):,} = {_n(wanted / each)}, rounded up {value}",
-        ),
-    )
+    steps = [
+        "HSMs = HR * T / min(keys in RAM and store + T / KG, BR * T), rounded up",
+        f"{_n(rate)} * {_n(duration_s)} s = {_n(wanted)} requests",
+        f"keys of each: {keys_in_token:,} + {_n(made)}/s * {_n(duration_s)} s = {round(keys):,}",
+    ]
+    if signed < keys:
+        steps.append(f"each signs fewer: {_n(base)} * {_n(duration_s)} s = {round(signed):,}")
+    steps.append(f"{_n(wanted)} / {round(each):,} = {_n(wanted / each)}, rounded up {value}")
+    return Derivation(float(value), "HSMs", tuple(steps))
 
 
 def hsms_without_storage(rate: float, generation_ms: float) -> Derivation:
