@@ -15,7 +15,7 @@ from labconsole.cli.terminal import output
 from labconsole.cli.token_report import all_needed_is_there, print_report
 from labconsole.profile_file import fault_sentence
 from labconsole.security.secrets import Secret
-from labconsole.security.token.configuration import LAB, TokenConfiguration
+from labconsole.security.token.configuration import LAB, TokenConfiguration, is_lab
 from labconsole.security.token.errors import TokenError
 from labconsole.security.token.inspection import inspect_token
 from labconsole.security.token.lab_token import initialise_token, lab_so_pin
@@ -48,7 +48,7 @@ def doctor(arguments: argparse.Namespace) -> int:
 def tokens(arguments: argparse.Namespace) -> int:
     """List the tokens. Raises TrialError: their file is faulty."""
     table = Table("Token", "Label", "Module", "Its PIN lies", box=None, pad_edge=False)
-    table.add_row(LAB, "labconsole", "SoftHSM2", "with the token, which is made on first use")
+    table.add_row(LAB, "labconsole", "SoftHSM2", f"with the token, which is made on first use; so is {LAB}-2 ...")
     for name, configuration in load_configurations().items():
         table.add_row(name, configuration.label, str(configuration.module), configuration.pin.describe())
     output().print(table)
@@ -92,25 +92,25 @@ def init(arguments: argparse.Namespace) -> int:
     if not has_terminal():
         raise TokenError(f"To initialise the token {name}, its label and PINs are asked for: do it on a terminal.")
     configuration = find_configuration(name)
-    so_pin, pin = _lab_pins(configuration) if name == LAB else _new_pins(name)
+    so_pin, pin = _lab_pins(name, configuration) if is_lab(name) else _new_pins(name)
     print(f"Every key in the token {name} will be destroyed. To go on, type its label.", file=sys.stderr)
     initialise_token(name, configuration, enter_openly("Label: "), so_pin, pin)
-    where = "" if name == LAB else f" Its new PIN is expected {configuration.pin.describe()}."
+    where = "" if is_lab(name) else f" Its new PIN is expected {configuration.pin.describe()}."
     output().print(f"The token {name} is empty now.{where}")
     return FINISHED
 
 
 def _pin(name: str, configuration: TokenConfiguration) -> tuple[Secret | None, str]:
-    """The PIN, or None and why it cannot be had. It is asked for if it lies nowhere; nobody knows the lab token's."""
+    """The PIN, or None and why it cannot be had. It is asked for if it lies nowhere; nobody knows a lab token's."""
     try:
-        return configuration.pin_request(name).resolve(None if name == LAB else prompt), ""
+        return configuration.pin_request(name).resolve(None if is_lab(name) else prompt), ""
     except TrialError as error:
         return None, str(error)
 
 
-def _lab_pins(configuration: TokenConfiguration) -> tuple[Secret, Secret]:
-    """The PINs of the lab token, which nobody knows by heart: it keeps them. Raises TrialError."""
-    return lab_so_pin().resolve("the lab token's security officer"), configuration.pin_request(LAB).resolve()
+def _lab_pins(name: str, configuration: TokenConfiguration) -> tuple[Secret, Secret]:
+    """The PINs of a lab token, which nobody knows by heart: it keeps them. Raises TrialError."""
+    return lab_so_pin(name=name).resolve(f"the security officer of {name}"), configuration.pin_request(name).resolve()
 
 
 def _new_pins(name: str) -> tuple[Secret, Secret]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated
 
@@ -11,6 +12,8 @@ from labconsole.security.secrets import SecretRequest, SecretSource
 
 LAB = "lab"
 """Name of the console's own token; needs no entry."""
+
+_LAB_NAME = re.compile(rf"{LAB}(-([2-9]|[1-9][0-9]))?")
 
 _LONGEST_LABEL = 32
 """Bytes in UTF-8: CK_TOKEN_INFO pads a label with blanks to this length (PKCS#11 v2.40, section 3.2)."""
@@ -45,6 +48,11 @@ def _free_of_secrets(variables: dict[str, str]) -> dict[str, str]:
                 f"the variable {name} looks like a secret, and secrets stand in no configuration: name it under pin"
             )
     return variables
+
+
+def is_lab(name: str) -> bool:
+    """Whether `name` is the console's own token or one of its further ones, `lab-2` to `lab-99`."""
+    return _LAB_NAME.fullmatch(name) is not None
 
 
 class TokenConfiguration(BaseModel):

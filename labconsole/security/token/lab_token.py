@@ -1,4 +1,6 @@
-"""The console's own token on SoftHSM2 in the user's data directory, with a random PIN: made on first use.
+"""The console's own tokens on SoftHSM2 in the user's data directory, with random PINs: made on first use.
+
+`lab` is the one that is there unless another is named; `lab-2` to `lab-99` stand for further devices.
 
 It is made in a directory of another name and gets its own by one rename, under a lock: two processes make one token,
 and one killed in the middle leaves nothing that is ever used. A token that is damaged is never replaced in silence:
@@ -18,7 +20,7 @@ from labconsole import locations
 from labconsole.security.private_files import read_private, write_private
 from labconsole.security.secrets import Secret, SecretSource, keep_secret
 from labconsole.security.token import module_process, softhsm
-from labconsole.security.token.configuration import LAB, TokenConfiguration
+from labconsole.security.token.configuration import LAB, TokenConfiguration, is_lab
 from labconsole.security.token.errors import TokenError
 from labconsole.trial import TrialError
 
@@ -36,21 +38,22 @@ class _Sources(BaseModel):
     so_pin: SecretSource
 
 
-def lab_token(home: Path | None = None) -> TokenConfiguration:
-    """The lab token's configuration; the token is made on first use (half a second). Never asks anybody.
+def lab_token(home: Path | None = None, name: str = LAB) -> TokenConfiguration:
+    """The configuration of a lab token; the token is made on first use (half a second). Never asks anybody.
 
     Loads no module into this process.
 
     Raises:
         TokenError: SoftHSM2 is not there, the token cannot be made, is damaged, or another process makes it for ever.
+        ValueError: `name` is none of a lab token.
     """
-    directory = _made(home)
-    return _configuration(directory, _LABEL, _sources(directory).pin)
+    directory = _made(home, name)
+    return _configuration(directory, _label(name), _sources(directory).pin)
 
 
-def lab_so_pin(home: Path | None = None) -> SecretSource:
-    """Where the PIN of the lab token's security officer lies: random, and known to nobody. Raises as `lab_token`."""
-    return _sources(_made(home)).so_pin
+def lab_so_pin(home: Path | None = None, name: str = LAB) -> SecretSource:
+    """Where the PIN of a lab token's security officer lies: random, and known to nobody. Raises as `lab_token`."""
+    return _sources(_made(home, name)).so_pin
 
 
 def make_softhsm_token(directory: Path, label: str, pin: Secret, so_pin: Secret) -> TokenConfiguration:
@@ -95,12 +98,19 @@ def _initialise(name: str, configuration: TokenConfiguration, new: bool, so_pin:
     module_process.ask(_PROGRAM, question, _INITIALISING_TIMEOUT_S, f"The PKCS#11 module {configuration.module}")
 
 
-def _made(home: Path | None) -> Path:
-    """The lab token's directory, made if it is not there; its configuration file names where it is now."""
+def _label(name: str) -> str:
+    """`labconsole` of the token `lab`, `labconsole-2` of `lab-2`."""
+    return _LABEL + name.removeprefix(LAB)
+
+
+def _made(home: Path | None, name: str) -> Path:
+    """The directory of a lab token, made if it is not there; its configuration file names where it is now."""
+    if not is_lab(name):
+        raise ValueError(f"{name} is no name of a lab token")
     try:
         parent = locations.tokens_dir(home)
         with FileLock(parent / ".lock", timeout=_LOCK_TIMEOUT_S, mode=0o600):
-            directory = parent / LAB
+            directory = parent / name
             if not directory.is_dir():
                 _make(directory)
             elif not softhsm.holds_a_token(directory):
@@ -109,21 +119,21 @@ def _made(home: Path | None) -> Path:
             return directory
     except Timeout as error:
         raise TokenError(
-            f"Another process has been making the lab token in {parent} for {_LOCK_TIMEOUT_S:.0f} s: end it."
+            f"Another process has been making the token {name} in {parent} for {_LOCK_TIMEOUT_S:.0f} s: end it."
         ) from error
     except OSError as error:
         reason = f"{error.strerror}: {error.filename}" if error.filename else error
-        raise TokenError(f"The lab token cannot be made ({reason}): check the data directory.") from error
+        raise TokenError(f"The token {name} cannot be made ({reason}): check the data directory.") from error
 
 
 def _make(directory: Path) -> None:
-    """Make the lab token; the caller holds the lock. Raises OSError, TokenError."""
+    """Make a lab token; the caller holds the lock. Raises OSError, TokenError."""
     for left_over in directory.parent.glob(".making-*"):
         shutil.rmtree(left_over)
     tag = secrets.token_hex(4)
     making = directory.with_name(f".making-{tag}")
     pin, so_pin = (Secret(secrets.token_urlsafe(24)) for _ in range(2))
-    make_softhsm_token(making, _LABEL, pin, so_pin)
+    make_softhsm_token(making, _label(directory.name), pin, so_pin)
     sources = _Sources(
         pin=keep_secret(making, "pin", pin, f"token-{tag}"),
         so_pin=keep_secret(making, "so-pin", so_pin, f"token-{tag}-so"),
@@ -145,7 +155,7 @@ def _sources(directory: Path) -> _Sources:
 
 def _damage(directory: Path, what: str) -> str:
     return (
-        f"The lab token is damaged ({what}): bring {directory} back from a backup, or move it away;"
+        f"The token {directory.name} is damaged ({what}): bring {directory} back from a backup, or move it away;"
         " then a new token is made, and the keys in this one are lost."
     )
 

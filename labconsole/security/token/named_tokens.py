@@ -1,4 +1,4 @@
-"""Tokens by name: the entries of `tokens.toml` in the user's data directory, and the console's own, `lab`."""
+"""Tokens by name: the entries of `tokens.toml` in the data directory, and the console's own (`lab`, `lab-2` ...)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from labconsole import locations
 from labconsole.profile_file import fault_sentence, nearest
 from labconsole.security.private_files import read_private, write_private
-from labconsole.security.token.configuration import LAB, TokenConfiguration
+from labconsole.security.token.configuration import LAB, TokenConfiguration, is_lab
 from labconsole.security.token.errors import TokenError
 from labconsole.security.token.lab_token import lab_token
 
@@ -63,8 +63,8 @@ def forget_configuration(name: str, home: Path | None = None) -> None:
         TokenError: there is none of that name (with the nearest), or as `save_configuration`.
         TrialError: as `load_configurations`.
     """
-    if name == LAB:
-        raise TokenError(f"The token {LAB} is the console's own and has no entry: name another one.")
+    if is_lab(name):
+        raise TokenError(f"The token {name} is the console's own and has no entry: name another one.")
     with _changing(home) as configurations:
         if name not in configurations:
             raise TokenError(_unknown(name, configurations))
@@ -72,14 +72,14 @@ def forget_configuration(name: str, home: Path | None = None) -> None:
 
 
 def find_configuration(name: str, home: Path | None = None) -> TokenConfiguration:
-    """The configuration of the token `name`; `lab` is made if it is not there. Never asks anybody.
+    """The configuration of the token `name`; a lab token is made if it is not there. Never asks anybody.
 
     Raises:
-        TokenError: there is none of that name (with the nearest), or the lab token cannot be made.
+        TokenError: there is none of that name (with the nearest), or a lab token cannot be made.
         TrialError: as `load_configurations`.
     """
-    if name == LAB:
-        return lab_token(home)
+    if is_lab(name):
+        return lab_token(home, name)
     configurations = load_configurations(home)
     if name not in configurations:
         raise TokenError(_unknown(name, configurations))
@@ -142,8 +142,8 @@ def _check_keys(where: str, table: Iterable[str], known: Collection[str]) -> Non
 
 
 def _check_name(what: str, name: str) -> None:
-    if name == LAB:
-        raise TokenError(f"{what}: {LAB} is the console's own token; choose another name.")
+    if is_lab(name):
+        raise TokenError(f"{what}: {name} is the console's own token; choose another name.")
     if _NAME.fullmatch(name) is None:
         raise TokenError(f"{what}: a name is made of letters, digits, - and _, and begins with a letter or digit.")
 

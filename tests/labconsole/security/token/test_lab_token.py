@@ -23,7 +23,7 @@ from labconsole.security.token import softhsm
 from labconsole.security.token.configuration import TokenConfiguration
 from labconsole.security.token.errors import TokenError
 from labconsole.security.token.lab_token import initialise_token, lab_so_pin, lab_token, make_softhsm_token
-from labconsole.security.token.named_tokens import find_configuration
+from labconsole.security.token.named_tokens import find_configuration, save_configuration
 from labconsole.security.token.opening import open_token
 from labconsole.trial import TrialError
 
@@ -101,6 +101,24 @@ def test_a_moved_home_still_opens(home: Path, made: Path) -> None:
     home = home.rename(home.with_name("moved again"))
     assert keys(lab_token(home)) == ["kept"]
     assert keys(lab_token(made)) == []
+
+
+def test_further_tokens_are_devices_of_their_own(home: Path) -> None:
+    put_a_key(lab_token(home))
+    second = find_configuration("lab-2", home)
+    assert second == lab_token(home, "lab-2") and second.label == "labconsole-2"
+    assert keys(second) == [] and keys(lab_token(home)) == ["kept"]
+    assert len({lab_so_pin(home, name).resolve("test").reveal() for name in ("lab", "lab-2")}) == 2
+    with pytest.raises(TokenError, match="lab-2 is the console's own token; choose another name"):
+        save_configuration("lab-2", second, home)
+
+
+@pytest.mark.parametrize("name", ["lab-1", "lab-02", "lab-100", "lab-", "lab-x", "labs", "../lab"])
+def test_names_that_only_look_like_a_lab_token_s(name: str, tmp_path: Path) -> None:
+    with pytest.raises(TokenError, match="No token is called"):
+        find_configuration(name, tmp_path)
+    with pytest.raises(ValueError, match="no name of a lab token"):
+        lab_token(tmp_path, name)
 
 
 @contextmanager
@@ -217,7 +235,7 @@ def test_a_damaged_token_is_told_and_never_replaced(home: Path, damage: str | No
         reference.unlink()
     else:
         reference.write_text(damage)
-    with pytest.raises(TokenError, match=f"The lab token is damaged .*{sentence}.*or move it away"):
+    with pytest.raises(TokenError, match=f"The token lab is damaged .*{sentence}.*or move it away"):
         lab_token(home)
     reference.write_text(whole)
     reference.chmod(0o600)
@@ -228,7 +246,7 @@ def test_a_token_whose_objects_are_gone_is_told_and_never_replaced(home: Path) -
     objects = home / "tokens" / "lab" / "objects"
     moved = objects.rename(home / "elsewhere")
     for _ in range(2):
-        with pytest.raises(TokenError, match=r"The lab token is damaged \(its objects are gone\): bring .* back from"):
+        with pytest.raises(TokenError, match=r"The token lab is damaged \(its objects are gone\): bring .* back from"):
             lab_token(home)
     moved.rename(objects)
     assert keys(lab_token(home)) == []
@@ -236,7 +254,7 @@ def test_a_token_whose_objects_are_gone_is_told_and_never_replaced(home: Path) -
 
 def test_a_home_that_cannot_be_made_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(TokenError, match=r"The lab token cannot be made \([A-Za-z ]+: .*file.*\): check"):
+    with pytest.raises(TokenError, match=r"The token lab cannot be made \([A-Za-z ]+: .*file.*\): check"):
         lab_token(tmp_path / "file" / "home")
 
 
