@@ -31,7 +31,7 @@ class Operation(StrEnum):
 
 @dataclass(frozen=True)
 class Timing:
-    """Which times of a timing profile a device takes; `speed` divides all of them, as a time scale does the arrivals'."""
+    """Which times of a timing profile a device takes; `speed` divides all of them."""
 
     profile: TimingProfile
     sign: SignTime = SignTime.MALMO
