@@ -1,52 +1,17 @@
-"""Carries wrapper keys out of one token and into another, under a transport key that exists only as shares."""
+"""Takes wrapper keys out of an open token, and into another, under a transport key that exists only as shares."""
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from contextlib import ExitStack
 
+from labconsole.security.token.carried_keys import transport_key
+from labconsole.security.token.explaining import explained
 from labconsole.security.token.opening import Token
-from labconsole.security.token.terms import KeyKind, WrapMechanism
-from labconsole_keypool.sharing import Share
-
-
-class NamedWrapper(Protocol):
-    """A wrapper key by its name in the token, as the key store's WrapperKey and the token layer's Wrapper are."""
-
-    @property
-    def serial(self) -> str: ...
-    @property
-    def mechanism(self) -> WrapMechanism: ...
-
-
-class StoredKey(Protocol):
-    """A wrapped key of the store, as its ClaimedKey is."""
-
-    @property
-    def kind(self) -> KeyKind: ...
-    @property
-    def private(self) -> bytes: ...
-
-
-@dataclass(frozen=True, slots=True)
-class CarriedWrapper:
-    """One wrapper key, wrapped by the transport key (RFC 3394: 40 bytes)."""
-
-    serial: str
-    mechanism: WrapMechanism
-    wrapped: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class CarriedWrappers:
-    """Wrapper keys on their way between tokens. Holds no secret without the shares of `set_id`."""
-
-    set_id: bytes
-    key_check: bytes
-    token: str
-    """Serial number of the token that they were made in."""
-    wrappers: tuple[CarriedWrapper, ...]
+from labconsole.security.token.wrapping import Wrapper, find_wrapper
+from labconsole_keypool.carried_wrappers import CarriedWrapper, CarriedWrappers, NamedWrapper, StoredKey
+from labconsole_keypool.sharing import KEY_BYTES, Share, ShareError, combine, split
 
 
 def export_wrappers(
@@ -58,7 +23,16 @@ def export_wrappers(
         ShareError: another number of shares than `sharing.split` takes.
         TokenError: a wrapper key is not in the token, or does not leave it.
     """
-    raise NotImplementedError
+    value = secrets.token_bytes(KEY_BYTES)
+    made = split(value, threshold, shares)
+    with token.session() as session, transport_key(session, value) as key:
+        carried = tuple(
+            CarriedWrapper(
+                named.serial, named.mechanism, key.wrap(find_wrapper(session, named.serial, named.mechanism))
+            )
+            for named in wrappers
+        )
+    return CarriedWrappers(made[0].set_id, made[0].key_check, token.identity.serial, carried), made
 
 
 def load_wrappers(
@@ -73,8 +47,36 @@ def load_wrappers(
         proof: A stored key of a wrapper, by the wrapper's serial: it must unwrap before anything stays in the token.
 
     Raises:
-        ShareError: the shares are not enough, or not of this set.
+        ShareError: the shares are not enough, or not of this set; the token was not touched.
         TamperedKeyError: a carried key was changed, or does not unwrap its stored key.
-        TokenError: the token is full or gone.
+        TokenError: the token holds another key of that name, is full or gone.
     """
-    raise NotImplementedError
+    value = combine(shares)
+    if (shares[0].set_id, shares[0].key_check) != (carried.set_id, carried.key_check):
+        raise ShareError(
+            f"The shares are of the set {shares[0].set_id.hex()}, the wrapper keys were carried with"
+            f" {carried.set_id.hex()}: take the shares that were made with this file."
+        )
+    with token.session() as session, transport_key(session, value) as key:
+        new = [one for one in carried.wrappers if not key.holds(one.wrapped, one.serial, one.mechanism)]
+        for one in carried.wrappers:
+            _prove(
+                key.unwrap(one.wrapped, one.serial, one.mechanism, stored=False),
+                (proof or {}).get(one.serial),
+                token.name,
+            )
+        with ExitStack() as undo:
+            for one in new:
+                undo.callback(key.unwrap(one.wrapped, one.serial, one.mechanism, stored=True).destroy)
+            undo.pop_all()
+    return tuple(one.serial for one in new)
+
+
+def _prove(wrapper: Wrapper, stored: StoredKey | None, token: str) -> None:
+    """See that a wrapper key, loaded for the moment, unwraps a stored key; both are destroyed. Raises TokenError."""
+    with ExitStack() as undo:
+        undo.callback(wrapper.destroy)
+        if stored is not None:
+            key = wrapper.unwrap(stored.private, stored.kind)
+            with explained("destroy a key", token):
+                key.destroy()

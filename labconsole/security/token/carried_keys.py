@@ -9,10 +9,17 @@ from typing import cast
 
 from pkcs11 import Attribute, KeyType, Mechanism, ObjectClass, Session
 
-from labconsole.security.token.errors import TamperedKeyError
+from labconsole.security.token.errors import KeyMissingError, TamperedKeyError, TokenError
 from labconsole.security.token.explaining import explained
 from labconsole.security.token.terms import WrapMechanism
-from labconsole.security.token.wrapping import NOT_THIS_KEY, WRAPPER_TEMPLATE, WRAPPER_USES, Wrapper, WrappingKey
+from labconsole.security.token.wrapping import (
+    NOT_THIS_KEY,
+    WRAPPER_TEMPLATE,
+    WRAPPER_USES,
+    Wrapper,
+    WrappingKey,
+    find_wrapper,
+)
 
 _IMPORTED = {
     Attribute.CLASS: ObjectClass.SECRET_KEY,
@@ -68,6 +75,23 @@ class TransportKey:
                     " another set of shares."
                 ) from error
         return Wrapper(cast(WrappingKey, key), serial, mechanism)
+
+    def holds(self, wrapped: bytes, serial: str, mechanism: WrapMechanism) -> bool:
+        """Whether the wrapped wrapper key is in the token already, under this serial.
+
+        Raises:
+            TokenError: the token has another key, or several, of that serial.
+        """
+        try:
+            there = find_wrapper(self.key.session, serial, mechanism)
+        except KeyMissingError:
+            return False
+        if self.wrap(there) != wrapped:
+            raise TokenError(
+                f"The token {self._token} has another wrapper key {serial} than the carried one: destroy it, or leave"
+                " the carried one where it is."
+            )
+        return True
 
     @property
     def _token(self) -> str:
