@@ -1,17 +1,17 @@
-"""Lines over virtual time that explain a run's figures: latency, queue, arrivals, keys in the token."""
+"""Lines over time that explain a run's figures: latency, queue, arrivals, keys in the token."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from labconsole.trial import Curve, Samples
+from labconsole.trial import Curve, Event, Origin, Samples
 from labconsole_keypool.choices import KeySource, Refill
+from labconsole_keypool.parameters import KeypoolParameters
 from labconsole_keypool.recorded import Recorded, load
 from labconsole_keypool.service_model import KeyOrigin
-from labconsole_keypool.simulation_parameters import SimulationParameters
 
 _MOST_INTERVALS, _SHORTEST_S = 1000, 1.0
 """Of the arrival rate: shorter ones would show single requests."""
@@ -20,12 +20,16 @@ _BELOW = 0.05
 peak) beneath it."""
 
 
-def curves(parameters: SimulationParameters, samples: Samples) -> tuple[Curve, ...]:
-    """Latency of each request at its arrival, with dropped ones beneath zero; queue length; arrival rate; keys."""
-    recorded = load(samples)
+def curves(parameters: KeypoolParameters, samples: Samples, events: Sequence[Event] = ()) -> tuple[Curve, ...]:
+    """Latency of each request at its arrival, with dropped ones beneath zero; queue length; arrival rate; keys in the
+    token; of a live run, those in the key store as well."""
+    recorded = load(parameters, samples, events)
     if not len(recorded.arrivals):
         return ()
-    return (*_latency(recorded), *_queue(recorded), *_arrivals(recorded), *_keys(parameters, recorded))
+    lines = (*_latency(recorded), *_queue(recorded), *_arrivals(recorded))
+    if parameters.keys is not KeySource.POOL:
+        return lines
+    return (*lines, *_keys(parameters, recorded), *_store(parameters, recorded, events))
 
 
 def _latency(recorded: Recorded) -> Iterator[Curve]:
@@ -52,23 +56,48 @@ def _arrivals(recorded: Recorded) -> Iterator[Curve]:
         yield Curve("Arrivals", "Arrival rate", "requests/s", edges[:-1] + edges[1] / 2, counts / edges[1])
 
 
-def _keys(parameters: SimulationParameters, recorded: Recorded) -> Iterator[Curve]:
+def _keys(parameters: KeypoolParameters, recorded: Recorded) -> Iterator[Curve]:
     """Keys in RAM and store: what was there at T0, less those taken, and those unwrapped."""
-    if parameters.keys is not KeySource.POOL:
-        return
     taken = recorded.requests["got_key"][recorded.requests["key_source"] != KeyOrigin.GENERATED]
     unwrapped = _unwrapped(recorded, one_by_one=parameters.refill is Refill.PARALLEL)
     times = np.concatenate((unwrapped, taken))
     changes = np.concatenate((np.ones(len(unwrapped)), np.full(len(taken), -1.0)))
     order = np.argsort(times, kind="stable")
-    begin = float(parameters.keys_at_start + parameters.store_keys)
+    begin = float(_keys_at_start(parameters, recorded))
     keys = begin + np.cumsum(changes[order])
     yield Curve("Keys", "Keys in the token", "keys", *_stairs(times[order] / 1e9, keys, begin, recorded.end_s))
 
 
+def _keys_at_start(parameters: KeypoolParameters, recorded: Recorded) -> int:
+    """Keys in the token at T0; in a live run those that were really loaded before."""
+    if parameters.origin is Origin.SIMULATED:
+        return parameters.keys_at_start + parameters.store_keys
+    return int(recorded.refills["keys"][recorded.refills["finished"] <= 0].sum())
+
+
+def _store(parameters: KeypoolParameters, recorded: Recorded, events: Sequence[Event]) -> Iterator[Curve]:
+    """New keys in the key store of a live run: what was there when it began, those stored, less those claimed."""
+    begin = next((event.data["new"] for event in events if event.name == "pool"), None)
+    if begin is None:
+        return
+    claimed, stored = recorded.refills, recorded.generated["stored"]
+    times = np.concatenate((stored, claimed["started"]))
+    changes = np.concatenate((np.ones(len(stored)), -claimed["keys"].astype(np.float64)))
+    order = np.argsort(times, kind="stable")
+    keys = begin + np.cumsum(changes[order])
+    before = int(np.searchsorted(times[order], 0, "right"))
+    at_t0 = keys[before - 1] if before else float(begin)
+    yield Curve(
+        "In the key store",
+        "Keys in the key store",
+        "keys",
+        *_stairs(times[order][before:] / 1e9, keys[before:], at_t0, recorded.end_s),
+    )
+
+
 def _unwrapped(recorded: Recorded, *, one_by_one: bool) -> NDArray[np.float64]:
     """When each key of each refill could be used, ns: `one_by_one` as it was unwrapped, otherwise with its batch."""
-    table = recorded.refills
+    table = {name: values[recorded.refills["finished"] > 0] for name, values in recorded.refills.items()}
     batches = zip(table["started"].tolist(), table["finished"].tolist(), table["keys"].tolist(), strict=True)
     parts = [
         np.linspace(started if one_by_one else finished, finished, keys + 1)[1:] for started, finished, keys in batches

@@ -1,45 +1,71 @@
-"""From stored samples to the figures and verdicts of a simulated run: pure, and the same whenever it is called."""
+"""From stored samples to the figures and verdicts of a run, live or simulated: pure, and the same whenever called."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
-from labconsole.trial import Distribution, Evaluation, Metric, Origin, Samples
+from labconsole.trial import Distribution, Evaluation, Event, Metric, Origin, Samples
+from labconsole_keypool.live_verdicts import live_verdicts
 from labconsole_keypool.metrics import METRICS
+from labconsole_keypool.parameters import KeypoolParameters
 from labconsole_keypool.recorded import Recorded, load
 from labconsole_keypool.service_model import KeyOrigin
-from labconsole_keypool.simulation_parameters import SimulationParameters
 from labconsole_keypool.verdicts import NORMAL_MS, PEAK_MS, service_level
 
 _KINDS = {kind.name: kind for kind in METRICS}
-_QUANTILES = tuple((kind.name, kind.quantile) for kind in METRICS if kind.quantile is not None)
+_LATENCIES = tuple((kind.name, kind.quantile) for kind in METRICS if kind.quantile and "latency" in kind.name)
+_SIGNATURES = tuple((kind.name, kind.quantile) for kind in METRICS if kind.quantile and "sign" in kind.name)
 
 
-def evaluate(parameters: SimulationParameters, samples: Samples) -> Evaluation:
+def evaluate(parameters: KeypoolParameters, samples: Samples, events: Sequence[Event] = ()) -> Evaluation:
     """All figures of a run; those of latency are left out where no request was signed."""
-    recorded = load(samples)
-    metrics = (*_latency(recorded), *_queue(recorded), *_drops(recorded), *_service(recorded), *_keys(recorded))
+    recorded = load(parameters, samples, events)
+    metrics = (
+        *_latency(recorded),
+        *_queue(recorded),
+        *_drops(recorded),
+        *_service(recorded),
+        *_keys(recorded),
+        *_supply(recorded),
+    )
     order = list(_KINDS)
+    live = parameters.origin is not Origin.SIMULATED
+    if live:
+        metrics = (*metrics, *_live(recorded))
     return Evaluation(
-        tuple(sorted(metrics, key=lambda metric: order.index(metric.name))),
-        tuple(service_level(recorded, parameters.base_rate)),
+        tuple(
+            replace(metric, origin=parameters.origin)
+            for metric in sorted(metrics, key=lambda metric: order.index(metric.name))
+        ),
+        (*service_level(recorded, parameters.base_rate), *(live_verdicts(recorded, events) if live else ())),
     )
 
 
-def distributions(samples: Samples) -> tuple[Distribution, ...]:
-    """The latencies and waits behind the means and percentiles, ms."""
-    recorded = load(samples)
+def distributions(
+    parameters: KeypoolParameters, samples: Samples, events: Sequence[Event] = ()
+) -> tuple[Distribution, ...]:
+    """The latencies and waits behind the means and percentiles, ms; of a live run, the signatures as well."""
+    recorded = load(parameters, samples, events)
     if not len(recorded.latencies):
         return ()
-    return (Distribution("Latency", "ms", recorded.latencies / 1e6), Distribution("Wait", "ms", recorded.waits / 1e6))
+    shown = (Distribution("Latency", "ms", recorded.latencies / 1e6), Distribution("Wait", "ms", recorded.waits / 1e6))
+    if parameters.origin is Origin.SIMULATED:
+        return shown
+    return (*shown, Distribution("Signing", "ms", _signatures_ms(recorded)))
 
 
 def _metric(name: str, value: float, samples: int, **labels: str) -> Metric:
-    """A figure of this trial with the unit and direction of its kind."""
+    """A figure with the unit and direction of its kind."""
     kind = _KINDS[name]
-    return Metric(name, float(value), kind.unit, kind.direction, samples, labels, Origin.SIMULATED)
+    return Metric(name, float(value), kind.unit, kind.direction, samples, labels)
+
+
+def _quantile(values: NDArray[np.float64], fraction: float) -> float:
+    return float(np.quantile(values, fraction, method="inverted_cdf"))
 
 
 def _latency(recorded: Recorded) -> Iterator[Metric]:
@@ -49,8 +75,8 @@ def _latency(recorded: Recorded) -> Iterator[Metric]:
         return
     yield _metric("latency_peak", latencies_ms.max(), count)
     yield _metric("latency_mean", latencies_ms.mean(), count)
-    for name, fraction in _QUANTILES:
-        yield _metric(name, float(np.quantile(latencies_ms, fraction, method="inverted_cdf")), count)
+    for name, fraction in _LATENCIES:
+        yield _metric(name, _quantile(latencies_ms, fraction), count)
     yield _metric("wait_mean", waits_ms.mean(), count)
     yield _metric("wait_peak", waits_ms.max(), count)
 
@@ -101,9 +127,41 @@ def _keys(recorded: Recorded) -> Iterator[Metric]:
     preparations_ms = (recorded.requests["got_key"] - recorded.requests["started"]) / 1e6
     yield _metric("key_preparation_mean", preparations_ms.mean(), len(sources))
     for origin in KeyOrigin:
-        count = int(np.count_nonzero(sources == origin))
+        of_it = sources == origin
+        count = int(np.count_nonzero(of_it))
         if count:
             yield _metric("got_key", count, len(sources), source=SOURCE_NAMES[origin])
+            yield _metric("got_key_mean", preparations_ms[of_it].mean(), count, source=SOURCE_NAMES[origin])
+
+
+def _supply(recorded: Recorded) -> Iterator[Metric]:
+    refills = recorded.refills
+    keys = int(refills["keys"].sum())
+    if keys:
+        yield _metric("unwrap_mean", (refills["finished"] - refills["started"]).sum() / keys / 1e6, keys)
+
+
+def _live(recorded: Recorded) -> Iterator[Metric]:
+    """What only a live run has: times of the token's own operations, and failures."""
+    if len(recorded.arrivals):
+        yield _metric("failed", len(recorded.failures["request"]), len(recorded.arrivals))
+    signatures_ms = _signatures_ms(recorded)
+    count = len(signatures_ms)
+    if count:
+        yield _metric("sign_mean", signatures_ms.mean(), count)
+        for name, fraction in _SIGNATURES:
+            yield _metric(name, _quantile(signatures_ms, fraction), count)
+    made = recorded.generated
+    count = len(made["stored"])
+    yield _metric("keys_generated", count, count)
+    if count:
+        yield _metric("key_generation_mean", (made["generated"] - made["started"]).mean() / 1e6, count)
+        yield _metric("wrap_mean", (made["wrapped"] - made["generated"]).mean() / 1e6, count)
+
+
+def _signatures_ms(recorded: Recorded) -> NDArray[np.float64]:
+    """From having the key until signed, of each request of a live run."""
+    return np.asarray((recorded.requests["signed"] - recorded.requests["got_key"]) / 1e6)
 
 
 SOURCE_NAMES = {

@@ -1,4 +1,4 @@
-"""The manifest of the key pool plugin: the thesis' signing service, simulated."""
+"""The manifest of the key pool plugin: the thesis' signing service, live and simulated."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ plugin = Plugin(
     title="HSM key pool",
     description="Can a slow HSM carry a peak load if keys are made ahead of time?",
     trials={
+        "keypool.signing-service": "labconsole_keypool.service_trial:ServiceTrial",
         "keypool.simulation": "labconsole_keypool.simulation_trial:SimulationTrial",
         "keypool.step-times": "labconsole_keypool.step_times_trial:StepTimesTrial",
+        "keypool.device-benchmark": "labconsole_keypool.device_benchmark_trial:DeviceBenchmarkTrial",
     },
     panels={"keypool.simulation": "labconsole_keypool.panel.simulation:make_panel"},
     actions={

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, ValidationInfo, field_validator
 
-from labconsole.trial import Parameters
+from labconsole.trial import Origin, Parameters
 from labconsole_keypool.arrival_file import MOST_REQUESTS
 from labconsole_keypool.choices import ArrivalPattern, KeySource, RangeEnd, Refill, SignTime
 from labconsole_keypool.labels import LABELS
@@ -196,6 +196,16 @@ class KeypoolParameters(Parameters):
     ] = Refill.PARALLEL
     low_water: LowWater = 0
     batch: Batch = 175
+
+    @property
+    def origin(self) -> Origin:
+        """How the figures of a run with these parameters come about."""
+        raise NotImplementedError
+
+    @property
+    def speed(self) -> float:
+        """The device's time over the time of the samples: 1 but for an emulated device."""
+        return 1.0
 
     # What does not go together is a fault of the field that comes last, so that a form can say it there. A field that
     # is wrong by itself is not in `info.data`.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -9,25 +10,31 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from labconsole.trial import Samples, Series
-from labconsole_keypool.samples import DROPS, QUEUE, REFILLS, REQUESTS
+from labconsole.trial import Event, Origin, Samples, Series
+from labconsole_keypool.parameters import KeypoolParameters
+from labconsole_keypool.samples import DROPS, FAILURES, GENERATED, LIVE_REQUESTS, QUEUE, REFILLS, REQUESTS
 
 Table = dict[str, NDArray[Any]]
 
 
 @dataclass(frozen=True)
 class Recorded:
-    """Tables by column name, as in `labconsole_keypool.samples`, each in the order of time; times in ns since T0."""
+    """Tables by column name, as in `labconsole_keypool.samples`, each in the order of time; times in ns since T0.
+
+    Live runs have the columns of `LIVE_REQUESTS`, `failures` and `generated`, simulated ones do not.
+    """
 
     requests: Table
     drops: Table
     queue: Table
     refills: Table
+    failures: Table
+    generated: Table
 
     @cached_property
     def arrivals(self) -> NDArray[np.int64]:
-        """When each request arrived, dropped ones too: ns, ascending."""
-        return np.sort(np.concatenate((self.requests["received"], self.drops["received"])))
+        """When each request arrived, dropped and failed ones too: ns, ascending."""
+        return np.sort(np.concatenate([table["received"] for table in (self.requests, self.drops, self.failures)]))
 
     @property
     def end_s(self) -> float:
@@ -45,9 +52,24 @@ class Recorded:
         return np.asarray(self.requests["started"] - self.requests["received"])
 
 
-def load(samples: Samples) -> Recorded:
-    """Read all series; those that nobody recorded are empty."""
-    return Recorded(*(_table(samples, series) for series in (REQUESTS, DROPS, QUEUE, REFILLS)))
+def load(parameters: KeypoolParameters, samples: Samples, events: Sequence[Event]) -> Recorded:
+    """Read all series; those that nobody recorded are empty. An emulated device's times are in its own time."""
+    begin_ns = next((event.data["begin_ns"] for event in events if event.name == "T0"), 0)
+    if parameters.origin is Origin.SIMULATED:
+        begin_ns = 0
+    requests = REQUESTS if parameters.origin is Origin.SIMULATED else LIVE_REQUESTS
+
+    def table(series: Series, order: str) -> Table:
+        return _sorted(_in_device_time(_table(samples, series), series, begin_ns, parameters.speed), order)
+
+    return Recorded(
+        table(requests, "request"),
+        table(DROPS, "request"),
+        table(QUEUE, "t"),
+        table(REFILLS, "started"),
+        table(FAILURES, "request"),
+        table(GENERATED, "stored"),
+    )
 
 
 def _table(samples: Samples, series: Series) -> Table:
@@ -56,3 +78,18 @@ def _table(samples: Samples, series: Series) -> Table:
         column.name: np.concatenate([np.empty(0, column.dtype), *(table[column.name] for table in tables)])
         for column in series.columns
     }
+
+
+def _in_device_time(table: Table, series: Series, begin_ns: int, speed: float) -> Table:
+    if not begin_ns and speed == 1.0:
+        return table
+    times = {column.name for column in series.columns if column.unit == "ns"}
+    return {
+        name: np.rint((values - begin_ns) * speed).astype(np.int64) if name in times else values
+        for name, values in table.items()
+    }
+
+
+def _sorted(table: Table, by: str) -> Table:
+    order = np.argsort(table[by], kind="stable")
+    return {name: values[order] for name, values in table.items()}

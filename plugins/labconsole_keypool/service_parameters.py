@@ -9,6 +9,7 @@ from pydantic import Field, ValidationInfo, field_validator
 
 from labconsole.security.token.configuration import LAB
 from labconsole.security.token.terms import KeyKind
+from labconsole.trial import Origin
 from labconsole_keypool.choices import ArrivalPattern, CaKey, GenerateWhen, RequestContent, TokenUse
 from labconsole_keypool.labels import LABELS
 from labconsole_keypool.parameters import (
@@ -90,6 +91,9 @@ class ServiceParameters(KeypoolParameters):
             json_schema_extra=extra(KEYS, labels=LABELS["generate"], shown_if=POOL),
         ),
     ] = GenerateWhen.IDLE
+    pool_limit: Annotated[
+        int, key_count("Pool up to", "Generators stop when the key store has so many new keys", least=0)
+    ] = 100_000
     token_capacity: Annotated[
         int,
         key_count("Token holds", "Key pairs that fit into the token's RAM; the source's device holds 12,033", least=1),
@@ -200,8 +204,11 @@ class ServiceParameters(KeypoolParameters):
         return signers
 
     @property
+    def origin(self) -> Origin:
+        return Origin.EMULATED if self.timing else Origin.MEASURED
+
+    @property
     def speed(self) -> float:
-        """The device's time over the time that passes: 1 but for an emulated device."""
         return self.emulation_speed if self.timing else 1.0
 
     @property

@@ -12,7 +12,7 @@ from typing import Any
 
 from labconsole.clock import now_ns
 from labconsole.role import Role, RoleContext
-from labconsole.trial import Level, Origin, TrialError
+from labconsole.trial import Level, TrialError
 from labconsole_keypool import sign_request
 from labconsole_keypool.arrivals import arrivals_ns
 from labconsole_keypool.choices import RequestContent
@@ -58,8 +58,7 @@ class ServiceRole(Role):
         self._moved_ns = 0
         self._desk = FrontDesk(self)
         self._dispatch: Dispatch[Peer] = Dispatch(RequestQueue(parameters.queue_limit))
-        origin = Origin.EMULATED if parameters.timing else Origin.MEASURED
-        self._log = RequestLog(context, origin, parameters.speed)
+        self._log = RequestLog(context, parameters.origin, parameters.speed)
         self._waiting = 0
         self._first: tuple[bytes, bytes] = (b"", b"")
 

@@ -29,7 +29,7 @@ class SignerRole(Role):
     def __init__(self, context: RoleContext) -> None:
         super().__init__(context)
         self._settings = RoleSettings.model_validate(context.settings)
-        self._reports = _Reports(context, Origin.EMULATED if self._settings.parameters.timing else Origin.MEASURED)
+        self._reports = _Reports(context, self._settings.parameters.origin)
         self._resources = ExitStack()
         self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
         self._threads: list[threading.Thread] = []

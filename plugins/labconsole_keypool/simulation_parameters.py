@@ -6,6 +6,7 @@ from typing import Annotated
 
 from pydantic import Field, field_validator
 
+from labconsole.trial import Origin
 from labconsole_keypool.parameters import (
     SERVICE,
     Batch,
@@ -45,6 +46,10 @@ class SimulationParameters(KeypoolParameters):
         if not timing:
             raise ValueError(f"a simulation needs a timing profile; there are: {', '.join(timing_names())}")
         return timing
+
+    @property
+    def origin(self) -> Origin:
+        return Origin.SIMULATED
 
     def service_model(self) -> ServiceModel:
         """The signing service that the simulator follows. Raises TrialError: its timing profile is broken."""

@@ -93,7 +93,7 @@ class SimulationTrial(Trial[SimulationParameters]):
     def distributions(
         self, parameters: SimulationParameters, samples: Samples, events: Sequence[Event]
     ) -> tuple[Distribution, ...]:
-        return evaluation.distributions(samples)
+        return evaluation.distributions(parameters, samples)
 
     def contrast(self, reference: SimulationParameters, other: SimulationParameters) -> str:
         return contrast.words(reference, other)

@@ -62,7 +62,8 @@ def figures(evaluation: Evaluation) -> dict[str, float]:
 
 
 def verdicts(samples: Tables, base_rate: float = 10.0) -> dict[str, tuple[str, str]]:
-    return {verdict.name: (verdict.result, verdict.reason) for verdict in service_level(load(samples), base_rate)}
+    found = service_level(load(SimulationParameters(), samples, ()), base_rate)
+    return {verdict.name: (verdict.result, verdict.reason) for verdict in found}
 
 
 FOUR = recorded(
@@ -104,7 +105,8 @@ def test_all_figures_are_simulated_with_unit_and_order_of_their_kinds() -> None:
     assert {metric.origin for metric in metrics} == {Origin.SIMULATED}
     assert all((metric.unit, metric.direction) == units[metric.name] for metric in metrics)
     assert [names.index(metric.name) for metric in metrics] == sorted(names.index(metric.name) for metric in metrics)
-    assert {metric.name for metric in metrics if metric.labels} == {"got_key"}, "others must stand beside published"
+    labelled = {metric.name for metric in metrics if metric.labels}
+    assert labelled == {"got_key", "got_key_mean"}, "others must stand beside published ones"
 
 
 def test_without_drops_there_is_no_first_one_and_an_empty_queue_is_recovered() -> None:
@@ -127,7 +129,7 @@ def test_the_queue_of_a_cancelled_run_is_that_of_the_requests_it_has() -> None:
 def test_keys_are_counted_by_source() -> None:
     for source, name in ((1, "token RAM"), (2, "token store"), (3, "pool"), (4, "generated")):
         samples = recorded(requests=[(1, 0, 0, 0, 100)], source=source)
-        (metric,) = (one for one in evaluate(SimulationParameters(), samples).metrics if one.labels)
+        (metric,) = (one for one in evaluate(SimulationParameters(), samples).metrics if one.name == "got_key")
         assert (metric.name, metric.value, dict(metric.labels)) == ("got_key", 1, {"source": name})
 
 
@@ -135,7 +137,7 @@ def test_a_run_of_which_nothing_was_recorded_has_no_figures_and_no_verdict() -> 
     evaluation = evaluate(SimulationParameters(), recorded())
     assert evaluation.metrics == ()
     assert [verdict.result for verdict in evaluation.verdicts] == ["unknown", "unknown"]
-    assert distributions(recorded()) == ()
+    assert distributions(SimulationParameters(), recorded()) == ()
 
 
 def test_requests_that_were_all_dropped_have_no_latency() -> None:
@@ -166,7 +168,7 @@ def test_a_constant_rate_is_at_peak_only_above_the_base_rate(rate: float, at_pea
     random = np.random.default_rng(1)
     received = np.arange(300) * 1000 / rate + random.uniform(0, jitter_ms, 300)
     rows = [(n, *(int(t * 1000) for t in (at, at, at, at + 20))) for n, at in enumerate(received.tolist())]
-    found = service_level(load(recorded(requests=rows, unit_ns=MS // 1000)), 26.3)
+    found = service_level(load(SimulationParameters(), recorded(requests=rows, unit_ns=MS // 1000), ()), 26.3)
     of_peak = {verdict.name: verdict.evidence["requests"] for verdict in found}["3000 ms at peak"]
     assert of_peak == (300 - 27 if at_peak else 0), "the first ones have too few before them"
 

@@ -12,9 +12,10 @@ from labconsole_keypool.labels import LABELS
 from labconsole_keypool.parameters import KeypoolParameters
 from labconsole_keypool.service_parameters import ServiceParameters
 from labconsole_keypool.simulation_parameters import SimulationParameters
-from labconsole_keypool.timing import load_timing
+from labconsole_keypool.timing import load_timing, timing_names
 
 LUNA = load_timing("luna-sa-1700")
+NAMES = ", ".join(timing_names())
 
 
 @pytest.mark.parametrize(
@@ -22,11 +23,11 @@ LUNA = load_timing("luna-sa-1700")
     [
         (
             {"timing": "luna"},
-            "timing: no timing profile is called luna; there are: luna-sa-1700, luna-sa-1700-fig4-1, luna-sa-1700-remote.",
+            f"timing: no timing profile is called luna; there are: {NAMES}.",
         ),
         (
             {"timing": ""},
-            "timing: a simulation needs a timing profile; there are: luna-sa-1700, luna-sa-1700-fig4-1, luna-sa-1700-remote.",
+            f"timing: a simulation needs a timing profile; there are: {NAMES}.",
         ),
         ({"threads": 0}, "threads: input should be greater than or equal to 1 (it is 0)."),
         ({"threads": 51}, "threads: input should be less than or equal to 50 (it is 51)."),

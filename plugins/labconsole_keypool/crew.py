@@ -1,0 +1,134 @@
+"""The signers or the generators of a run: starts them, and starts another one for each that was killed."""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from labconsole.clock import now_ns
+from labconsole.trial import Level, RoleHandle, RunContext, TrialError
+from labconsole_keypool.role_settings import RoleSettings
+
+MOST_REPLACEMENTS = 5
+"""Of one place: a process that dies again and again has a reason."""
+
+REPLACED = "replaced"
+"""Event: a process was killed, and another one took its place; data: lost, by."""
+
+_READY_S = 600.0
+"""Keys are loaded before a signer is ready, a slow device's for minutes."""
+_FINISH_S = 30.0
+
+Orders = Callable[[int], Sequence[Mapping[str, Any]]]
+"""The commands for the one at a place (from 0) that has just become ready."""
+
+
+@dataclass
+class _Place:
+    name: str
+    settings: RoleSettings
+    handle: RoleHandle
+    replacements: int = 0
+
+
+class Crew:
+    """Processes of one kind, each at its place. `target` is their role class."""
+
+    def __init__(self, context: RunContext, target: str) -> None:
+        self._context = context
+        self._target = target
+        self._places: list[_Place] = []
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def start(self, settings: Sequence[RoleSettings], early: Sequence[Mapping[str, Any]] = ()) -> list[dict[str, Any]]:
+        """Start one process for each of `settings`, give it the `early` commands, and let it begin once it is ready.
+
+        Returns what each reported. Raises TrialError: one of them cannot start.
+        """
+        places = [_Place(one.name, one, self._begin(one, early)) for one in settings]
+        infos = [self._ready(place) for place in places]
+        self._places += places
+        return infos
+
+    def command(self, orders: Orders) -> None:
+        """Give each the commands for its place."""
+        for number, place in enumerate(self._places):
+            for command in orders(number):
+                place.handle.command(command)
+
+    def replace_lost(
+        self, again: Callable[[RoleSettings], RoleSettings], early: Sequence[Mapping[str, Any]], orders: Orders
+    ) -> None:
+        """Start another process for each that was killed: `signer-1b` for `signer-1`.
+
+        Args:
+            again: The settings of the next one, from those of the one before.
+            early: Commands that it needs to become ready.
+            orders: Commands for it once it is ready.
+
+        Raises:
+            TrialError: one failed and said why, ended too soon, or was killed again and again.
+        """
+        for number, place in enumerate(self._places):
+            if place.handle.running:
+                continue
+            if not place.handle.lost:
+                place.handle.finish(_FINISH_S)
+                continue
+            self._replace(place, again, early)
+            for command in orders(number):
+                place.handle.command(command)
+
+    @property
+    def running(self) -> bool:
+        """Whether any of them has not ended."""
+        return any(place.handle.running for place in self._places)
+
+    def stop(self) -> None:
+        """Ask all to stop soon."""
+        for place in self._places:
+            place.handle.stop()
+
+    def finish(self) -> None:
+        """Wait for the end of all; one that was killed after its work does no harm. Raises TrialError: one failed."""
+        for place in self._places:
+            try:
+                place.handle.finish(_FINISH_S)
+            except TrialError:
+                if not place.handle.lost:
+                    raise
+
+    def _replace(
+        self, place: _Place, again: Callable[[RoleSettings], RoleSettings], early: Sequence[Mapping[str, Any]]
+    ) -> None:
+        lost = place.handle.name
+        place.replacements += 1
+        if place.replacements > MOST_REPLACEMENTS:
+            raise TrialError(
+                f"{lost} was killed as well, after {MOST_REPLACEMENTS} before it: look at the log for what its token's "
+                "module says."
+            )
+        name = f"{place.name}{string.ascii_lowercase[place.replacements]}"
+        place.settings = again(place.settings).model_copy(update={"name": name})
+        place.handle = self._begin(place.settings, early)
+        try:
+            self._ready(place)
+        except TrialError:
+            if not place.handle.lost:  # else it is replaced in its turn
+                raise
+        self._context.event(REPLACED, f"{lost} was killed; {name} took its place.", Level.WARNING, lost=lost, by=name)
+
+    def _begin(self, settings: RoleSettings, early: Sequence[Mapping[str, Any]]) -> RoleHandle:
+        handle = self._context.start(settings.spec(self._target))
+        for command in early:
+            handle.command(command)
+        return handle
+
+    def _ready(self, place: _Place) -> dict[str, Any]:
+        info = place.handle.ready(_READY_S)
+        place.handle.begin(now_ns())
+        return info
