@@ -75,6 +75,7 @@ __all__ = [
     "override",
     "profile_text",
     "save_profile",
+    "scenarios_text",
     "user_profiles_dir",
 ]
 
@@ -307,6 +308,33 @@ def profile_text(
     table |= {"seed": seed, "parameters": given}
     if thresholds:
         table["thresholds"] = {metric: dict(bounds) for metric, bounds in thresholds.items()}
+    if sites:
+        table["sites"] = [site.model_dump(exclude_none=True, exclude_defaults=True) for site in sites]
+    return tomli_w.dumps(table)
+
+
+def scenarios_text(
+    name: str,
+    title: str,
+    scenarios: Sequence[NewScenario],
+    repeats: int = 1,
+    *,
+    seed: int = 1,
+    sites: Sequence[Site] = (),
+) -> str:
+    """The TOML text of a profile with several scenarios of one kind; parameters that are None are left out."""
+    given = [{key: value for key, value in scenario.parameters.items() if value is not None} for scenario in scenarios]
+    common = {key: value for key, value in given[0].items() if all(other.get(key) == value for other in given)}
+    table: dict[str, Any] = {"format": FORMAT, "name": name, "title": title, "kind": scenarios[0].kind}
+    table |= {"repeats": repeats, "seed": seed, "parameters": common}
+    table["scenarios"] = [
+        {
+            "name": scenario.name,
+            "parameters": {key: value for key, value in values.items() if key not in common},
+            "thresholds": {metric: dict(bounds) for metric, bounds in scenario.thresholds.items()},
+        }
+        for scenario, values in zip(scenarios, given, strict=True)
+    ]
     if sites:
         table["sites"] = [site.model_dump(exclude_none=True, exclude_defaults=True) for site in sites]
     return tomli_w.dumps(table)

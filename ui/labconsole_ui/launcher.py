@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QDialog, QWidget
 from labconsole.engine.queue import QueueState
 from labconsole.needed_secrets import needed_secrets
 from labconsole.plugin import Plugins
-from labconsole.profile import Profile, Site, campaign_of, load_profile, profile_text
+from labconsole.profile import Profile, Site, campaign_of, load_profile, profile_text, scenarios_text
 from labconsole.security.secrets import Secret, SecretRequest, missing_secrets
 from labconsole.store.reader import Reader
 from labconsole.store.records import NewCampaign, NewScenario, RunDetail
@@ -69,6 +69,26 @@ class Launcher(QObject):
         campaign = campaign_of(Profile(name, title, "", kind, text, (scenario,), repeats, seed, sites))
         try:
             return self._submit(campaign, at_once)
+        except TrialError as error:
+            self._refuse(str(error))
+            return []
+
+    def run_together(
+        self,
+        scenarios: Sequence[NewScenario],
+        name: str,
+        title: str,
+        repeats: int = 1,
+        *,
+        seed: int = 1,
+        sites: tuple[Site, ...] = (),
+    ) -> list[int]:
+        """Queue several scenarios of one kind as one campaign, before what waits. Returns ids as `run_scenario`."""
+        text = scenarios_text(name, title, scenarios, repeats, seed=seed, sites=sites)
+        kind, all_of_them = scenarios[0].kind, tuple(scenarios)
+        campaign = campaign_of(Profile(name, title, "", kind, text, all_of_them, repeats, seed, sites))
+        try:
+            return self._submit(campaign, at_once=True)
         except TrialError as error:
             self._refuse(str(error))
             return []
