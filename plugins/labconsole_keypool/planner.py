@@ -103,8 +103,8 @@ def time_to_empty(keys: int, rate: float, base: float, unwrap_ms: float) -> Deri
 
 def business_day(peak_rate: float) -> NDArray[np.float64]:
     """Requests in each hour of the source's business day (section 1.3), from midnight on; shape (24,)."""
-    hours, shares = zip(*BUSINESS_DAY, strict=True)
-    return np.repeat(np.array(shares, np.float64), hours) * peak_rate * HOUR_S
+    hours, shares = np.array(BUSINESS_DAY).T
+    return np.repeat(shares, hours.astype(int)) * peak_rate * HOUR_S
 
 
 def made_when_idle(requests: NDArray[np.float64], base: float, generation_ms: float) -> NDArray[np.float64]:
@@ -113,10 +113,11 @@ def made_when_idle(requests: NDArray[np.float64], base: float, generation_ms: fl
     return np.asarray(idle * HOUR_S * 1000 / generation_ms)
 
 
-def keys_needed(requests: NDArray[np.float64], made: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Keys that must lie in the pool at the beginning of each hour, so that none is missing until the last one."""
+def keys_needed(requests: NDArray[np.float64], made: NDArray[np.float64], at_end: float = 0.0) -> NDArray[np.float64]:
+    """Keys that must lie in the pool at the beginning of each hour, so that none is missing until the last one, and
+    `at_end` are left after it."""
     needed = np.zeros(len(requests))
-    ahead = 0.0
+    ahead = at_end
     for hour in range(len(requests) - 1, -1, -1):
         ahead = max(0.0, ahead + float(requests[hour]) - float(made[hour]))
         needed[hour] = ahead
