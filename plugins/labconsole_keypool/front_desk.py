@@ -13,8 +13,8 @@ from labconsole_keypool.service_link import HOST
 from labconsole_keypool.wire import End, Frame, Hello, Member, WireError
 
 _TICK_S = 0.05
-_DISMISS_S = 1.0
-"""How long clients may take to read that all is over."""
+_DISMISS_S = 2.0
+"""How long clients may take to hear that all is over."""
 
 
 class Host(Protocol):
@@ -81,11 +81,16 @@ class FrontDesk:
         self._wait_for_room(peer)
 
     def dismiss(self) -> None:
-        """Tell all clients that this is the end."""
+        """Tell all clients that this is the end, and wait until the signers have gone.
+
+        They may have said something meanwhile: closing over it would take the end away from them again.
+        """
         for peer in list(self._peers):
             self.send(peer, End())
         deadline_ns = now_ns() + int(_DISMISS_S * 1e9)
-        while any(peer.has_to_send for peer in self._peers) and now_ns() < deadline_ns:
+        while now_ns() < deadline_ns:
+            if not (self.members(Member.SIGNER) or any(peer.has_to_send for peer in self._peers)):
+                return
             self.turn(_TICK_S)
 
     def close(self) -> None:

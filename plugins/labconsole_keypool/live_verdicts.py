@@ -31,7 +31,9 @@ def _no_key_twice(recorded: Recorded) -> Verdict:
     if different < len(stored):
         reason = f"{len(stored):,} requests were signed with {different:,} keys of the key store."
         return Verdict(name, "fail", reason, evidence)
-    reason = f"{len(rows):,} requests were signed with as many keys: {different:,} of the key store, {generated:,} generated."
+    reason = (
+        f"{len(rows):,} requests were signed with as many keys: {different:,} stored ones, {generated:,} generated."
+    )
     return Verdict(name, "pass", reason, evidence)
 
 

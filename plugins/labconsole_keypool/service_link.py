@@ -11,7 +11,7 @@ from typing import Any
 
 from labconsole.role import RoleContext
 from labconsole.trial import TrialError
-from labconsole_keypool.wire import Decoder, Frame, Hello, Member, encode
+from labconsole_keypool.wire import Decoder, End, Frame, Hello, Member, encode
 
 HOST = "127.0.0.1"
 CONNECT = "connect"
@@ -31,6 +31,7 @@ class ServiceLink:
         self._connection = connection
         self._decoder = Decoder()
         self._turn = threading.Lock()
+        self._ended = False
 
     def send(self, *frames: Frame) -> None:
         """Send frames together. Raises LinkClosedError."""
@@ -42,12 +43,14 @@ class ServiceLink:
             raise _closed() from error
 
     def receive(self, timeout_s: float) -> list[Frame]:
-        """Frames that came, as soon as there are some; none after `timeout_s`.
+        """Frames that came, as soon as there are some; none after `timeout_s`, and none after `End`.
 
         Raises:
-            LinkClosedError: the service closed the connection, or is gone.
+            LinkClosedError: the service closed the connection before its end, or is gone.
             WireError: what came is no frame.
         """
+        if self._ended:
+            return []
         try:
             ready, _, _ = select.select([self._connection], [], [], timeout_s)
             if not ready:
@@ -57,7 +60,9 @@ class ServiceLink:
             raise _closed() from error
         if not data:
             raise _closed()
-        return self._decoder.feed(data)
+        frames = self._decoder.feed(data)
+        self._ended = End() in frames
+        return frames
 
     def close(self) -> None:
         """Close the connection; twice does nothing."""
