@@ -19,8 +19,10 @@ plugin = Plugin(
         "keypool.fill": "labconsole_keypool.actions:FillPool",
         "keypool.purge": "labconsole_keypool.actions:PurgePool",
         "keypool.initialise-token": "labconsole_keypool.actions:InitialiseToken",
+        "keypool.export-shares": "labconsole_keypool.share_actions:ExportShares",
+        "keypool.load-shares": "labconsole_keypool.share_actions:LoadShares",
     },
     profiles=("keypool-published",),
-    published=("keypool-thesis",),
+    published=("keypool-thesis", "keypool-thesis-steps", "keypool-thesis-devices"),
     table_shapes=("labconsole_keypool.source_tables:TABLES",),
 )
