@@ -2,12 +2,43 @@
 
 from __future__ import annotations
 
+import json
+import sqlite3
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
-from labconsole.security.token.terms import KeyKind
-from labconsole_keypool.key_records import ClaimedKey, Counts, Head, WrapperKey
+from labconsole.security.token.terms import KeyKind, WrapMechanism
+from labconsole.store.errors import explained
+from labconsole.store.opening import connect_for_reading
+from labconsole_keypool.key_records import ClaimedKey, Counts, Head, KeyStatus, WrapperKey
+from labconsole_keypool.key_schema import KEY_STORE
+
+WRAPPER_COLUMNS = "serial, token, kind, mechanism, made, limit_keys, pairs"
+"""Of the table `wrapper_key`, as `wrapper_key_of` takes them."""
+
+
+def wrapper_key_of(row: Sequence[Any]) -> WrapperKey:
+    """A row of `WRAPPER_COLUMNS` as a record."""
+    serial, token, kind, mechanism, made, limit_keys, pairs = row
+    return WrapperKey(serial, token, KeyKind(kind), WrapMechanism(mechanism), made, limit_keys, pairs)
+
+
+def keys_of(raw: sqlite3.Connection, ids: Sequence[int]) -> list[ClaimedKey]:
+    """These keys, by their ids, as far as they are not erased. Raises sqlite3.Error."""
+    rows = raw.execute(
+        "SELECT key.id, key.kind, private, public, wrapper, mechanism FROM json_each(?) CROSS JOIN key "
+        "ON key.id = value WHERE private IS NOT NULL",
+        (json.dumps(ids),),
+    )
+    kinds, mechanisms = {str(kind): kind for kind in KeyKind}, {int(code): code for code in WrapMechanism}
+    return [
+        ClaimedKey(number, kinds[kind], private, public, wrapper, mechanisms[mechanism])
+        for number, kind, private, public, wrapper, mechanism in rows.fetchall()
+    ]
 
 
 class KeyReader:
@@ -15,11 +46,15 @@ class KeyReader:
 
     def __init__(self, path: Path) -> None:
         """Open the store. Raises StoreError: there is none, or it is another file."""
-        raise NotImplementedError
+        self.path = path
+        self._turn = threading.Lock()
+        with explained(path, KEY_STORE.noun):
+            self._raw = connect_for_reading(path, KEY_STORE)
 
     def close(self) -> None:
         """Release the file; a second call does nothing."""
-        raise NotImplementedError
+        with self._turn:
+            self._raw.close()
 
     def __enter__(self) -> Self:
         return self
@@ -31,16 +66,43 @@ class KeyReader:
 
     def wrappers(self) -> list[WrapperKey]:
         """All wrapper keys that were not destroyed, oldest first."""
-        raise NotImplementedError
+        rows = self._rows(f"SELECT {WRAPPER_COLUMNS} FROM wrapper_key WHERE destroyed IS NULL ORDER BY id")
+        return [wrapper_key_of(row) for row in rows]
+
+    def spent_wrappers(self, token_serial: str) -> list[WrapperKey]:
+        """Wrapper keys of the token that are full and whose pairs are all used or invalid: they can be destroyed."""
+        rows = self._rows(
+            f"SELECT {WRAPPER_COLUMNS} FROM wrapper_key WHERE token = ? AND destroyed IS NULL AND pairs = limit_keys "
+            "AND serial NOT IN (SELECT wrapper FROM key_state WHERE status IN (?, ?)) ORDER BY id",
+            (token_serial, KeyStatus.NEW, KeyStatus.IN_USE),
+        )
+        return [wrapper_key_of(row) for row in rows]
 
     def sample_of(self, wrapper: str) -> ClaimedKey | None:
         """A new key under this wrapper key, only to be looked at: it is not claimed, and never to be signed with."""
-        raise NotImplementedError
+        with self._reading() as raw:
+            found = raw.execute(
+                f"SELECT id FROM key_state WHERE status = {KeyStatus.NEW:d} AND wrapper = ? LIMIT 1", (wrapper,)
+            ).fetchone()
+            keys = keys_of(raw, found) if found else []
+        return keys[0] if keys else None
 
     def counts(self, kind: KeyKind | None = None) -> Counts:
         """How many keys (of one kind) have each status."""
-        raise NotImplementedError
+        condition, values = ("", ()) if kind is None else ("WHERE kind = ?", (kind,))
+        found = dict(self._rows(f"SELECT status, count(*) FROM key_state {condition} GROUP BY status", values))
+        return Counts(*(found.get(status, 0) for status in KeyStatus))
 
     def head(self) -> Head:
         """How far the chain of rows goes, to be kept elsewhere as evidence."""
-        raise NotImplementedError
+        [(rows, link)] = self._rows("SELECT rows, link FROM head")
+        return Head(rows, link.hex())
+
+    def _rows(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
+        with self._reading() as raw:
+            return raw.execute(statement, values).fetchall()
+
+    @contextmanager
+    def _reading(self) -> Iterator[sqlite3.Connection]:
+        with self._turn, explained(self.path, KEY_STORE.noun):
+            yield self._raw

@@ -1,10 +1,12 @@
 """The tables of a key store (the source's Tables 3-1 and 3-2, and the events of keys), as a kind of file of its own.
 
-The rows of all tables but `head` are numbered by one sequence, and each is linked to the one before
+The rows of all tables but `head` and `key_state` are numbered by one sequence, and each is linked to the one before
 (`labconsole_keypool.key_links`). Times are Unix time in ns.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 from sqlalchemy import (
     REAL,
@@ -18,6 +20,7 @@ from sqlalchemy import (
     MetaData,
     Table,
     Text,
+    text,
 )
 
 from labconsole.store.database_kind import DatabaseKind
@@ -85,10 +88,19 @@ key = Table(
     Column("generate_end", Integer, nullable=False),
     Column("generate_duration", Integer, nullable=False, comment="ns, of the monotonic clock"),
     Column("stored", Integer, nullable=False),
+    sqlite_strict=True,
+)
+
+key_state = Table(  # what changes of a key: a claim that rewrote its blobs as well would take three times as long
+    "key_state",
+    metadata,
+    Column("id", Integer, ForeignKey("key.id"), primary_key=True),
+    Column("kind", Text, nullable=False, comment="the key's"),
+    Column("wrapper", Text, nullable=False, comment="the key's"),
     Column("status", Integer, nullable=False, server_default="0", comment="labconsole_keypool.key_records.KeyStatus"),
     _claimant("owner", nullable=True),
     Column("used", Integer),
-    Index("key_status", "status", "kind", "id", "wrapper"),
+    Index("key_new", "kind", "id", "wrapper", sqlite_where=text("status = 0")),
     sqlite_strict=True,
 )
 
@@ -124,8 +136,21 @@ signature = Table(
     Column("waiting", Integer, Computed("started - received", persisted=False)),
     Column("process", Integer, Computed("finished - started", persisted=False)),
     Column("date", Text, Computed("date(received / 1000000000, 'unixepoch')", persisted=False)),
+    Index("signature_key", "key", unique=True, sqlite_where=Column("key").is_not(None)),
     sqlite_strict=True,
 )
+
+_CHANGING = {"wrapper_key": {"pairs", "owner", "destroyed"}, "key": {"private"}}
+
+LINKED: Mapping[str, tuple[str, ...]] = {
+    table.name: tuple(
+        column.name
+        for column in table.columns
+        if column.name not in {"id", "link"} | _CHANGING.get(table.name, set()) and column.computed is None
+    )
+    for table in (claimant, wrapper_key, key, event, signature)
+}
+"""By table: the columns whose values a row's link covers, beside its number. They never change."""
 
 KEY_STORE = DatabaseKind(
     noun="key store",
