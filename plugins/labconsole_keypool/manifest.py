@@ -22,7 +22,11 @@ plugin = Plugin(
         "keypool.export-shares": "labconsole_keypool.share_actions:ExportShares",
         "keypool.load-shares": "labconsole_keypool.share_actions:LoadShares",
     },
-    profiles=("keypool-published",),
+    profiles=("keypool-published", "keypool-step-times", "keypool-device-benchmark"),
     published=("keypool-thesis", "keypool-thesis-steps", "keypool-thesis-devices"),
-    table_shapes=("labconsole_keypool.source_tables:TABLES",),
+    table_shapes=(
+        "labconsole_keypool.source_tables:TABLES",
+        "labconsole_keypool.source_tables_steps:TABLES",
+        "labconsole_keypool.source_tables_devices:TABLES",
+    ),
 )
