@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 
@@ -144,16 +145,16 @@ class Generator:
         return self._wrapper
 
     def _next_wrapper(self) -> tuple[Wrapper, int]:
-        serial = self._token.identity.serial
-        row = self._store.wrapper_for(serial, self._kind)
-        if row is not None and row.pairs:
-            return find_wrapper(self._session, row.serial, row.mechanism), row.room
+        self._destroy_spent()
+        row = self._store.wrapper_for(self._token.identity.serial, self._kind)
         if row is None:
             row = self._new_row()
-        while self._is_in_token(row):
-            # Of another store, or its maker was killed before it used it: nobody knows which.
-            row = self._new_row()
-        return make_wrapper(self._session, row.serial, row.mechanism), row.room
+        try:
+            return find_wrapper(self._session, row.serial, row.mechanism), row.room
+        except KeyMissingError:
+            if row.pairs:
+                raise
+            return make_wrapper(self._session, row.serial, row.mechanism), row.room
 
     def _new_row(self) -> WrapperKey:
         if self._mechanism is None:
@@ -161,9 +162,9 @@ class Generator:
         serial = self._token.identity.serial
         return self._store.new_wrapper(serial, self._kind, self._mechanism, self._keys_per_wrapper)
 
-    def _is_in_token(self, row: WrapperKey) -> bool:
-        try:
-            find_wrapper(self._session, row.serial, row.mechanism)
-        except KeyMissingError:
-            return False
-        return True
+    def _destroy_spent(self) -> None:
+        """Destroy wrapper keys whose keys are all used: what copies of the store hold of these is gone with them."""
+        for row in self._store.spent_wrappers(self._token.identity.serial):
+            with suppress(KeyMissingError):
+                find_wrapper(self._session, row.serial, row.mechanism).destroy()
+            self._store.wrapper_destroyed(row.serial)

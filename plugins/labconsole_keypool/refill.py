@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Sequence
 
 from labconsole.clock import now_ns
 from labconsole.security.token.errors import TamperedKeyError, TokenError, TokenFullError
-from labconsole.security.token.opening import Token
 from labconsole.security.token.terms import KeyKind
 from labconsole.store.errors import StoreError
 from labconsole.trial import Level
@@ -35,7 +33,6 @@ class Refiller:
 
     def __init__(
         self,
-        token: Token,
         store: KeyStore,
         lanes: Lanes,
         device: Device,
@@ -54,7 +51,7 @@ class Refiller:
         self._batch = batch
         self._parallel = refill is Refill.PARALLEL
         self._low_water = max(1, low_water) if self._parallel else 1
-        self._wrappers = HeldWrappers(token, store, lanes[0], kind, reports)
+        self._wrappers = HeldWrappers(store, lanes[0], kind, reports)
         self._claimed: deque[ClaimedKey] = deque()
         lock = threading.Lock()
         self._came = threading.Condition(lock)
@@ -167,18 +164,16 @@ class Refiller:
 
     def _next_claimed(self, count: int) -> ClaimedKey | None:
         """A key that is claimed and not unwrapped yet; up to `count` are claimed at once if there is none."""
-        if not self._claimed and not self._claim(self._wrappers.trusted, count):
+        if not self._claimed and not self._claim(count):
             self._wrappers.look()
-            if not self._claim(self._wrappers.trusted, count):
-                for serial in self._wrappers.untried:
-                    self._claim((serial,), 1)
+            self._claim(count)
         return self._claimed.popleft() if self._claimed else None
 
-    def _claim(self, wrappers: Sequence[str], count: int) -> bool:
-        """Whether there was a key to claim under these wrapper keys."""
-        if not wrappers:
+    def _claim(self, count: int) -> bool:
+        """Whether there was a key to claim for this token."""
+        if not self._wrappers.serials:
             return False
-        claimed = self._store.claim(self._kind, wrappers, count)
+        claimed = self._store.claim(self._kind, self._wrappers.serials, count)
         self._reports.count(KEYS_CLAIMED_CHANNEL.name, len(claimed))
         self._claimed.extend(claimed)
         return bool(claimed)
@@ -194,11 +189,9 @@ class Refiller:
                 self._device.give_room()
             if not isinstance(error, TamperedKeyError):
                 raise
-            self._wrappers.tried(claimed.wrapper, unwrapped=False)
             self._store.invalid([claimed.id], "changed in the store, or wrapped by another key")
             self._reports.event("key refused", f"Key {claimed.id} became invalid. {error}", Level.WARNING)
             return None
-        self._wrappers.tried(claimed.wrapper, unwrapped=True)
         self._reports.count(KEYS_LOADED_CHANNEL.name, 1)
         return key
 

@@ -89,7 +89,7 @@ class SigningEngine:
         self._free_ns = [0] * lanes
         """Until when the emulated device was busy for each lane."""
         self._refiller = Refiller(
-            token, store, self._lanes, device, reports, kind=kind, batch=batch, low_water=low_water, refill=refill
+            store, self._lanes, device, reports, kind=kind, batch=batch, low_water=low_water, refill=refill
         )
         self._record = Record(store, reports)
 
