@@ -58,6 +58,8 @@ class CarriedWrappers:
 
     set_id: bytes
     key_check: bytes
+    threshold: int
+    """How many of the shares are needed."""
     token: str
     """Serial number of the token that they come from."""
     wrappers: tuple[CarriedWrapper, ...]
@@ -68,6 +70,7 @@ class CarriedWrappers:
             "format": _FORMAT,
             "set": self.set_id.hex(),
             "key_check": self.key_check.hex(),
+            "threshold": self.threshold,
             "token": self.token,
             "wrappers": [
                 {"serial": carried.serial, "mechanism": int(carried.mechanism), "wrapped": carried.wrapped.hex()}
@@ -84,6 +87,7 @@ class CarriedWrappers:
             return cls(
                 bytes.fromhex(data["set"]),
                 bytes.fromhex(data["key_check"]),
+                int(data["threshold"]),
                 str(data["token"]),
                 tuple(
                     CarriedWrapper(

@@ -32,5 +32,6 @@ LABELS: dict[str, dict[str, str]] = {
     },
     "token_use": {"both": "Every token does both", "split": "The first generates, the others sign"},
     "content": {"digests": "Random digests", "sign-requests": "SignRequests (OASIS DSS, Appendix A)"},
+    "form": {"words": "Words, shown once", "files": "Files"},
     "ca": {"lab": "In the signer's memory, as in the source", "token": "In the token"},
 }

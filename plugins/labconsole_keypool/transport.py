@@ -4,14 +4,29 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
+from typing import TypeVar
 
 from labconsole.security.token.carried_keys import transport_key
+from labconsole.security.token.errors import KeyMissingError
 from labconsole.security.token.explaining import explained
 from labconsole.security.token.opening import Token
 from labconsole.security.token.wrapping import Wrapper, find_wrapper
 from labconsole_keypool.carried_wrappers import CarriedWrapper, CarriedWrappers, NamedWrapper, StoredKey
 from labconsole_keypool.sharing import KEY_BYTES, Share, ShareError, combine, split
+
+_Named = TypeVar("_Named", bound=NamedWrapper)
+
+
+def held_by(token: Token, wrappers: Iterable[_Named]) -> list[_Named]:
+    """Those of the wrapper keys that are in `token`. Raises TokenError."""
+    held = []
+    with token.session() as session:
+        for named in wrappers:
+            with suppress(KeyMissingError):
+                find_wrapper(session, named.serial, named.mechanism)
+                held.append(named)
+    return held
 
 
 def export_wrappers(
@@ -32,7 +47,7 @@ def export_wrappers(
             )
             for named in wrappers
         )
-    return CarriedWrappers(made[0].set_id, made[0].key_check, token.identity.serial, carried), made
+    return CarriedWrappers(made[0].set_id, made[0].key_check, threshold, token.identity.serial, carried), made
 
 
 def load_wrappers(

@@ -242,7 +242,7 @@ def test_a_damaged_file_is_told(tmp_path: Path, text: str, sentence: str) -> Non
 
 
 def test_a_wrapper_is_what_it_says() -> None:
-    data = CarriedWrappers(bytes(8), bytes(3), "1", (CarriedWrapper("a", PAD, bytes(40)),)).as_data()
+    data = CarriedWrappers(bytes(8), bytes(3), 2, "1", (CarriedWrapper("a", PAD, bytes(40)),)).as_data()
     assert CarriedWrappers.from_data(data).wrappers[0].mechanism is PAD
     data["wrappers"][0]["mechanism"] = 7
     with pytest.raises(CarriedFileError, match="is damaged"):

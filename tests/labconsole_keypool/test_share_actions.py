@@ -1,0 +1,143 @@
+"""The two actions of M of N, in their own processes, between the two lab tokens and a real key store."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+from labconsole.engine.action_process import ActionProcess, Outcome
+from labconsole.security.secrets import Secret
+from labconsole.security.token.key_pairs import generate
+from labconsole.security.token.named_tokens import find_configuration
+from labconsole.security.token.opening import open_token
+from labconsole.security.token.terms import KeyKind, WrapMechanism
+from labconsole.security.token.wrapping import find_wrapper, make_wrapper
+from labconsole.trial import TrialError
+from labconsole_keypool.key_records import NewKey
+from labconsole_keypool.key_store import KeyStore, store_path
+from labconsole_keypool.share_actions import ExportParameters, ExportShares, LoadParameters, LoadShares
+from labconsole_keypool.share_files import read_share
+from labconsole_keypool.share_words import from_words
+
+PAD = WrapMechanism.KEY_WRAP_PAD
+PATIENCE_S = 60.0
+
+
+@pytest.fixture
+def serial() -> str:
+    """Of the wrapper key of the key store `lab`, which holds one key, made in the token `lab`."""
+    with open_token("lab", find_configuration("lab")) as token, KeyStore.open(store_path("lab")) as store:
+        wrapper = store.new_wrapper(token.identity.serial, KeyKind.P_256, PAD, 10)
+        session = token.session()
+        pair = generate(session, KeyKind.P_256, extractable=True)
+        wrapped = make_wrapper(session, wrapper.serial, PAD).wrap(pair)
+        public = pair.public_key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+        store.add([NewKey(pair.kind, wrapped, public, wrapper.serial, PAD, 1, 2, 1)])
+        return wrapper.serial
+
+
+def _run(name: str, parameters: Mapping[str, Any], secrets: Mapping[str, str] | None = None) -> ActionProcess:
+    """The action, ended; all that it said is kept."""
+    wakeup = threading.Event()
+    hidden = {key: Secret(text) for key, text in (secrets or {}).items()}
+    process = ActionProcess(name, dict(parameters), wakeup.set, hidden)
+    deadline = time.monotonic() + PATIENCE_S
+    try:
+        while process.end is None:
+            assert time.monotonic() < deadline
+            process.pump()
+            wakeup.wait(0.05)
+            wakeup.clear()
+    finally:
+        process.close()
+    return process
+
+
+def _loaded(serial: str) -> bool:
+    with open_token("lab-2", find_configuration("lab-2")) as token:
+        try:
+            find_wrapper(token.session(), serial, PAD)
+        except TrialError:
+            return False
+        return True
+
+
+def test_words_are_shown_once_and_load_the_wrapper_key(tmp_path: Path, serial: str) -> None:
+    directory = tmp_path / "carried"
+    exported = _run("keypool.export-shares", {"directory": str(directory)})
+    assert exported.end is not None
+    assert exported.end.outcome is Outcome.DONE, exported.end.sentence
+    assert exported.end.sentence == (
+        f"1 wrapper key of the token lab went to {directory / 'wrappers.json'}; 2 of 3 shares load them."
+    )
+    handed = exported.take_handed_over()
+    assert [title for title, _ in handed] == ["Share 1 of 3", "Share 2 of 3", "Share 3 of 3"]
+    texts = [secret.reveal() for _, secret in handed]
+    assert [path.name for path in directory.iterdir()] == ["wrappers.json"]
+    assert from_words(texts[0]).to_bytes().hex() not in (directory / "wrappers.json").read_text()
+
+    load = {"file": str(directory / "wrappers.json")}
+    alone = _run("keypool.load-shares", load, {"share-1": texts[1]})
+    assert alone.end is not None
+    assert alone.end.sentence == "1 of 2 present: share 1 or 3 is missing."
+    assert not _loaded(serial)
+
+    enough = _run("keypool.load-shares", load, {"share-1": texts[2], "share-2": texts[0]})
+    assert enough.end is not None
+    assert enough.end.sentence == ("1 wrapper key loaded into the token lab-2. Each unwraps a key of the key store.")
+    assert enough.said == "2 of 2 present."
+    assert _loaded(serial)
+
+
+def test_files_of_shares_load_it_as_well(tmp_path: Path, serial: str) -> None:
+    exported = _run("keypool.export-shares", {"directory": str(tmp_path / "carried"), "form": "files"})
+    assert exported.end is not None
+    assert exported.end.outcome is Outcome.DONE, exported.end.sentence
+    files = sorted((tmp_path / "carried").glob("share-*.toml"))
+    assert len(files) == 3
+    parameters = {
+        "file": str(tmp_path / "carried" / "wrappers.json"),
+        "share_files": [str(file) for file in files[:2]],
+    }
+    loaded = _run("keypool.load-shares", parameters)
+    assert loaded.end is not None
+    assert loaded.end.outcome is Outcome.DONE, loaded.end.sentence
+    assert _loaded(serial)
+    assert read_share(files[0]).threshold == 2
+
+
+def test_nothing_is_replaced_and_nothing_half_exported(tmp_path: Path, serial: str) -> None:
+    (tmp_path / "share-2-of-3.toml").write_text("mine")
+    parameters = {"directory": str(tmp_path), "form": "files"}
+    refused = _run("keypool.export-shares", parameters)
+    assert refused.end is not None
+    assert "share-2-of-3.toml is there already" in refused.end.sentence
+    assert [path.name for path in tmp_path.glob("[sw]*")] == ["share-2-of-3.toml"]
+
+
+def test_a_token_without_the_wrapper_keys_says_so(tmp_path: Path, serial: str) -> None:
+    refused = _run("keypool.export-shares", {"directory": str(tmp_path / "carried"), "token": "lab-2"})
+    assert refused.end is not None
+    assert "lab-2 holds no wrapper key of the key store lab" in refused.end.sentence
+    assert not (tmp_path / "carried").exists()
+
+
+def test_as_many_shares_are_asked_for_as_are_needed(tmp_path: Path) -> None:
+    file = tmp_path / "wrappers.json"
+    data = {"format": "labconsole wrappers 1", "set": "00", "key_check": "00", "threshold": 3, "token": "1"}
+    file.write_text(json.dumps({**data, "wrappers": []}))
+    file.chmod(0o600)
+    asked = LoadShares().secrets(LoadParameters(file=file, token="lab"))
+    assert [request.key for request in asked] == ["pin lab", "share-1", "share-2", "share-3"]
+    some = LoadShares().secrets(LoadParameters(file=file, token="lab", share_files=(tmp_path, tmp_path)))
+    assert [request.key for request in some] == ["pin lab", "share-1"]
+    assert [request.key for request in ExportShares().secrets(ExportParameters())] == ["pin lab"]
+    with pytest.raises(TrialError, match="does not exist"):
+        LoadShares().secrets(LoadParameters(file=tmp_path / "nowhere", token="lab"))
