@@ -62,8 +62,8 @@ class GenerationPlan:
             return f"Generation does not keep up: the week takes {self.requests:,} keys, and no idle time is left."
         return (
             f"Generation does not keep up: the week takes {self.requests:,} keys, and its idle time makes "
-            f"{self.made:,}. Each week {missing:,} are missing: let {math.ceil(self.requests / self.made)} such devices "
-            "generate, or have the difference in the pool beforehand."
+            f"{self.made:,}. Each week {missing:,} are missing: let {math.ceil(self.requests / self.made)} such "
+            "devices generate, or have the difference in the pool beforehand."
         )
 
 

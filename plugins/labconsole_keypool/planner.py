@@ -26,6 +26,11 @@ class Derivation:
     steps: tuple[str, ...]
 
 
+def shown(value: float) -> str:
+    """A number as derivations write it: four digits, whole numbers and large ones in full, ∞ for never."""
+    return f"{round(value):,}" if 10_000 <= abs(value) < math.inf else format_number(round(value, 6))
+
+
 def base_rate(sign_ms: float, threads: int = 1) -> Derivation:
     """BR: requests that are signed in a second where keys are there (section 4.5.1)."""
     value = threads * 1000 / sign_ms
@@ -34,7 +39,7 @@ def base_rate(sign_ms: float, threads: int = 1) -> Derivation:
         "requests/s",
         (
             "BR = threads / Si",
-            f"BR = {threads} / {_n(sign_ms)} ms = {_n(value)} requests/s",
+            f"BR = {threads} / {shown(sign_ms)} ms = {shown(value)} requests/s",
         ),
     )
 
@@ -46,20 +51,24 @@ def rate_without_keys(sign_ms: float, generation_ms: float, threads: int = 1, at
     value = min(each, device)
     steps = [
         "BR without keys = threads / (KG + Si), at most what the device generates",
-        f"{threads} / ({_n(generation_ms)} ms + {_n(sign_ms)} ms) = {_n(each)} requests/s",
+        f"{threads} / ({shown(generation_ms)} ms + {shown(sign_ms)} ms) = {shown(each)} requests/s",
     ]
     if device < each:
-        steps.append(f"it generates {at_a_time} at a time: {at_a_time} / {_n(generation_ms)} ms = {_n(device)} keys/s")
-    return Derivation(value, "requests/s", (*steps, f"BR without keys = {_n(value)} requests/s"))
+        steps.append(
+            f"it generates {at_a_time} at a time: {at_a_time} / {shown(generation_ms)} ms = {shown(device)} keys/s"
+        )
+    return Derivation(value, "requests/s", (*steps, f"BR without keys = {shown(value)} requests/s"))
 
 
 def queue_length(rate: float, base: float, duration_s: float) -> Derivation:
     """Q: requests that wait after `duration_s` at a constant `rate` (section 4.5.2)."""
     steps = ["Q = (HR - BR) * T"]
     if rate <= base:
-        return Derivation(0.0, "requests", (*steps, f"HR {_n(rate)} is not above BR {_n(base)}: nobody waits, Q = 0"))
+        return Derivation(
+            0.0, "requests", (*steps, f"HR {shown(rate)} is not above BR {shown(base)}: nobody waits, Q = 0")
+        )
     value = (rate - base) * duration_s
-    steps.append(f"Q = ({_n(rate)} - {_n(base)}) * {_n(duration_s)} s = {_n(value)} requests")
+    steps.append(f"Q = ({shown(rate)} - {shown(base)}) * {shown(duration_s)} s = {shown(value)} requests")
     return Derivation(value, "requests", tuple(steps))
 
 
@@ -70,9 +79,9 @@ def latency(preparation_ms: float, sign_ms: float, queue: float, threads: int = 
     value = max(service_ms * queue / threads, service_ms)
     formula = "L = (KP + Si) * Q" if threads == 1 else "L = (KP + Si) * Q / threads"
     shared = "" if threads == 1 else f" / {threads}"
-    line = f"L = ({_n(preparation_ms)} ms + {_n(sign_ms)} ms) * {_n(queue)}{shared} = {_n(value)} ms"
+    line = f"L = ({shown(preparation_ms)} ms + {shown(sign_ms)} ms) * {shown(queue)}{shared} = {shown(value)} ms"
     if queue * service_ms / threads < service_ms:
-        line = f"nobody waits: L = KP + Si = {_n(value)} ms"
+        line = f"nobody waits: L = KP + Si = {shown(value)} ms"
     return Derivation(value, "ms", (formula, line))
 
 
@@ -82,9 +91,9 @@ def time_to_first_drop(rate: float, base: float, queue_limit: int) -> Derivation
     if not queue_limit:
         return Derivation(math.inf, "s", (formula, "the queue has no limit: none is dropped"))
     if rate <= base:
-        return Derivation(math.inf, "s", (formula, f"HR {_n(rate)} is not above BR {_n(base)}: none is dropped"))
+        return Derivation(math.inf, "s", (formula, f"HR {shown(rate)} is not above BR {shown(base)}: none is dropped"))
     value = queue_limit / (rate - base)
-    return Derivation(value, "s", (formula, f"{queue_limit:,} / ({_n(rate)} - {_n(base)}) = {_n(value)} s"))
+    return Derivation(value, "s", (formula, f"{queue_limit:,} / ({shown(rate)} - {shown(base)}) = {shown(value)} s"))
 
 
 def time_to_empty(keys: int, rate: float, base: float, unwrap_ms: float) -> Derivation:
@@ -92,12 +101,12 @@ def time_to_empty(keys: int, rate: float, base: float, unwrap_ms: float) -> Deri
     loaded, taken = 1000 / unwrap_ms, min(rate, base)
     steps = (
         "keys last for = keys in the token / (min(HR, BR) - 1 / KP)",
-        f"unwrapping gives 1 / {_n(unwrap_ms)} ms = {_n(loaded)} keys/s; signing takes {_n(taken)} keys/s",
+        f"unwrapping gives 1 / {shown(unwrap_ms)} ms = {shown(loaded)} keys/s; signing takes {shown(taken)} keys/s",
     )
     if taken <= loaded:
         return Derivation(math.inf, "s", (*steps, "that is not more: they do not run out"))
     value = keys / (taken - loaded)
-    line = f"{keys:,} / ({_n(taken)} - {_n(loaded)}) = {_n(value)} s ({format_duration(value)})"
+    line = f"{keys:,} / ({shown(taken)} - {shown(loaded)}) = {shown(value)} s ({format_duration(value)})"
     return Derivation(value, "s", (*steps, line))
 
 
@@ -139,7 +148,7 @@ def pool_for_day(requests: NDArray[np.float64], base: float, generation_ms: floa
     value = math.ceil(float(needed[begin]) - 1e-9)
     steps = [
         "pool = most that any stretch of hours takes above what is generated in its idle time",
-        f"idle part of an hour = 1 - requests / (BR * 3,600 s), with BR = {_n(base)}; KG = {_n(generation_ms)} ms",
+        f"idle part of an hour = 1 - requests / (BR * 3,600 s); BR = {shown(base)}/s, KG = {shown(generation_ms)} ms",
     ]
     if value:
         end = begin + int(np.flatnonzero(np.append(needed[begin + 1 :], 0.0) == 0)[0]) + 1
@@ -160,7 +169,7 @@ def pool_for_day(requests: NDArray[np.float64], base: float, generation_ms: floa
 def hsms_with_pool(rate: float, base: float) -> Derivation:
     """HSMs that sign the peak `rate` where every key is in the token: the source's count."""
     value = math.ceil(rate / base - 1e-9)
-    steps = ("HSMs = HR / BR, rounded up", f"{_n(rate)} / {_n(base)} = {_n(rate / base)}, rounded up {value}")
+    steps = ("HSMs = HR / BR, rounded up", f"{shown(rate)} / {shown(base)} = {shown(rate / base)}, rounded up {value}")
     return Derivation(float(value), "HSMs", steps)
 
 
@@ -174,10 +183,10 @@ def hsms_with_loading(rate: float, base: float, duration_s: float, keys_in_token
         "HSMs",
         (
             "HSMs = HR * T / min(keys in a token + T / KP, BR * T), rounded up",
-            f"keys in a token and unwrapped meanwhile: {keys_in_token:,} + {_n(duration_s)} s / {_n(unwrap_ms)} ms = "
-            f"{round(keys_in_token + loaded):,}; signed at most {_n(base)} * {_n(duration_s)} s = "
-            f"{round(base * duration_s):,}",
-            f"{_n(wanted)} / {round(each):,} = {_n(wanted / each)}, rounded up {value}",
+            f"keys of each, unwrapped ones too: {keys_in_token:,} + {shown(duration_s)} s / {shown(unwrap_ms)} ms = "
+            f"{round(keys_in_token + loaded):,}",
+            f"each signs at most {shown(base)} * {shown(duration_s)} s = {round(base * duration_s):,}",
+            f"{shown(wanted)} / {round(each):,} = {shown(wanted / each)}, rounded up {value}",
         ),
     )
 
@@ -193,12 +202,12 @@ def hsms_without_pool(
     value = math.ceil(wanted / each - 1e-9)
     steps = [
         "HSMs = HR * T / min(keys in RAM and store + T / KG, BR * T), rounded up",
-        f"{_n(rate)} * {_n(duration_s)} s = {_n(wanted)} requests",
-        f"keys of each: {keys_in_token:,} + {_n(made)}/s * {_n(duration_s)} s = {round(keys):,}",
+        f"{shown(rate)} * {shown(duration_s)} s = {shown(wanted)} requests",
+        f"keys of each: {keys_in_token:,} + {shown(made)}/s * {shown(duration_s)} s = {round(keys):,}",
     ]
     if signed < keys:
-        steps.append(f"each signs fewer: {_n(base)} * {_n(duration_s)} s = {round(signed):,}")
-    steps.append(f"{_n(wanted)} / {round(each):,} = {_n(wanted / each)}, rounded up {value}")
+        steps.append(f"each signs fewer: {shown(base)} * {shown(duration_s)} s = {round(signed):,}")
+    steps.append(f"{shown(wanted)} / {round(each):,} = {shown(wanted / each)}, rounded up {value}")
     return Derivation(float(value), "HSMs", tuple(steps))
 
 
@@ -211,8 +220,8 @@ def hsms_without_storage(rate: float, generation_ms: float) -> Derivation:
         "HSMs",
         (
             "HSMs = HR / (1 / KG), rounded up",
-            f"{_n(rate)} / {_n(made)} = {_n(rate / made)}, rounded up {value} ({value - 1} carry "
-            f"{_n((value - 1) * made)} requests/s)",
+            f"{shown(rate)} / {shown(made)} = {shown(rate / made)}, rounded up {value} ({value - 1} carry "
+            f"{shown((value - 1) * made)} requests/s)",
         ),
     )
 
@@ -225,11 +234,6 @@ def cost_ratio(without: Derivation, with_pool: Derivation) -> Derivation:
         "",
         (
             "cost ratio = HSMs without pool / HSMs with pool (devices alone)",
-            f"{_n(without.value)} / {_n(with_pool.value)} = {_n(value)}",
+            f"{shown(without.value)} / {shown(with_pool.value)} = {shown(value)}",
         ),
     )
-
-
-def _n(value: float) -> str:
-    """Four digits, and whole numbers in full."""
-    return f"{round(value):,}" if abs(value) >= 10_000 else format_number(round(value, 6))
