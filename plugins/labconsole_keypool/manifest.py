@@ -14,7 +14,10 @@ plugin = Plugin(
         "keypool.step-times": "labconsole_keypool.step_times_trial:StepTimesTrial",
         "keypool.device-benchmark": "labconsole_keypool.device_benchmark_trial:DeviceBenchmarkTrial",
     },
-    panels={"keypool.simulation": "labconsole_keypool.panel.simulation:make_panel"},
+    panels={
+        "keypool.signing-service": "labconsole_keypool.panel.service:make_panel",
+        "keypool.simulation": "labconsole_keypool.panel.simulation:make_panel",
+    },
     actions={
         "keypool.fill": "labconsole_keypool.actions:FillPool",
         "keypool.purge": "labconsole_keypool.actions:PurgePool",
@@ -22,6 +25,7 @@ plugin = Plugin(
         "keypool.export-shares": "labconsole_keypool.share_actions:ExportShares",
         "keypool.load-shares": "labconsole_keypool.share_actions:LoadShares",
     },
+    commands={"hsm verify-store": "labconsole_keypool.commands:VERIFY_STORE"},
     profiles=(
         "keypool-live-demo",
         "keypool-published",
