@@ -28,6 +28,9 @@ class Plugin(BaseModel):
     panels: dict[str, str] = Field(
         default={}, description="Trial kind -> QWidget factory taking the shell's PanelContext"
     )
+    commands: dict[str, str] = Field(
+        default={}, description="Command of the terminal (`hsm verify-store`) -> `labconsole.cli.command.Command`"
+    )
     doctor_checks: tuple[str, ...] = Field(default=(), description="Functions returning `doctor.Check` lists")
     profiles: tuple[str, ...] = Field(default=(), description="Names of the profiles that belong to this plugin")
     published: tuple[str, ...] = Field(

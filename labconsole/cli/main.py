@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from labconsole import __version__
@@ -17,7 +17,8 @@ _LONGEST_NUMBER = 18
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code (`labconsole.cli.exit_codes`)."""
-    arguments = _parser().parse_args(argv)
+    given = sys.argv[1:] if argv is None else argv
+    arguments = _parser(given[:1]).parse_args(given)
     # Imported only now, and only what this command needs: the help and the lists come at once.
     from labconsole.profile_file import ProfileError
     from labconsole.trial import TrialError
@@ -39,7 +40,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     return code
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(group: Sequence[str]) -> argparse.ArgumentParser:
+    """All arguments; `group` holds the command that was given, if it is a group that plugins add commands to."""
     parser = argparse.ArgumentParser(prog="labconsole", description="Secure messaging trials: run, watch, compare.")
     parser.add_argument("--version", action="version", version=f"labconsole {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
@@ -125,7 +127,11 @@ def _parser() -> argparse.ArgumentParser:
     restore = commands.add_parser("restore", parents=[database], help="make a new database of the newest backup")
     restore.set_defaults(command="labconsole.cli.backups:restore")
 
-    _add_hsm(commands.add_parser("hsm", help="tokens (HSM): list, add and remove them, see what they can do"))
+    hsm = _add_hsm(commands.add_parser("hsm", help="tokens (HSM): list, add and remove them, see what they can do"))
+    if "hsm" in group:
+        from labconsole.cli.plugin_commands import add_plugin_commands  # to ask the plugins takes 0.2 s
+
+        add_plugin_commands("hsm", hsm)
 
     work = commands.add_parser(
         "action", parents=[settings], help="list the actions (long work that is no run), or do one"
@@ -181,8 +187,8 @@ def _add_report(report: argparse.ArgumentParser) -> None:
     report.add_argument("--keyring-entry", metavar="NAME", help="entry of the OS keyring with the key's passphrase")
 
 
-def _add_hsm(hsm: argparse.ArgumentParser) -> None:
-    """No PIN is ever an argument: others of this machine see those."""
+def _add_hsm(hsm: argparse.ArgumentParser) -> Callable[..., argparse.ArgumentParser]:
+    """No PIN is ever an argument: others of this machine see those. Returns what adds a further command."""
     commands = hsm.add_subparsers(required=True, metavar="COMMAND")
     named = argparse.ArgumentParser(add_help=False)
     named.add_argument("name", metavar="NAME", help="name of the token")
@@ -209,6 +215,7 @@ def _add_hsm(hsm: argparse.ArgumentParser) -> None:
 
     init = commands.add_parser("init", parents=[named], help="make a token anew: every key in it is destroyed")
     init.set_defaults(command="labconsole.cli.hsm:init")
+    return commands.add_parser
 
 
 if __name__ == "__main__":

@@ -9,6 +9,9 @@ from typing import Any, Self
 
 from labconsole.security.token.terms import KeyKind, WrapMechanism
 
+HEAD_EVENT = "key store head"
+"""Name of the event by which a run notes the `Head` of its key store, as data."""
+
 
 class KeyStatus(IntEnum):
     """Where a stored key stands (Table 3-1). It goes from new to in use to used, or to invalid; never back."""

@@ -51,7 +51,7 @@ class KeyStore:
         owner = this_process()
         with writer.transaction(durable=True) as connection:
             raw = cast(sqlite3.Connection, connection.connection.driver_connection)
-            raw.execute("INSERT OR IGNORE INTO head VALUES (1, 0, ?)", (ORIGIN,))
+            raw.execute("INSERT INTO head SELECT 1, 0, ? WHERE NOT EXISTS (SELECT 1 FROM claimant)", (ORIGIN,))
             chain = Chain(raw)
             row = (owner.pid, owner.started, owner.boot_id, run, time.time_ns())
             [self._claimant] = chain.append("claimant", [row])
