@@ -1,4 +1,4 @@
-"""Long work on the key pool that is no trial: fill the pool, purge it, initialise a token.
+"""Long work on the key pool that is no trial: fill it, purge it.
 
 The console's process imports this for forms and questions: what loads a PKCS#11 module is imported by `run` alone,
 which goes on in the action's own process.
@@ -13,10 +13,8 @@ from pydantic import Field
 from labconsole.action import Action, ActionContext, Confirmation
 from labconsole.analysis.figures import format_duration
 from labconsole.clock import now_ns
-from labconsole.security.secrets import Secret, SecretRequest, SecretSource
+from labconsole.security.secrets import SecretRequest
 from labconsole.security.token.configuration import LAB
-from labconsole.security.token.errors import TokenError
-from labconsole.security.token.lab_token import initialise_token, lab_so_pin
 from labconsole.security.token.named_tokens import find_configuration
 from labconsole.security.token.terms import KeyKind
 from labconsole.trial import Parameters
@@ -24,8 +22,6 @@ from labconsole_keypool.key_reader import KeyReader
 from labconsole_keypool.key_records import Counts
 from labconsole_keypool.key_store import KeyStore, store_path
 from labconsole_keypool.labels import LABELS
-
-SO_PIN, NEW_PIN, NEW_PIN_AGAIN = "so-pin", "new-pin", "new-pin-again"
 
 TokenName = Annotated[
     str,
@@ -144,56 +140,6 @@ class PurgePool(Action[PurgeParameters]):
         return f"{purged:,} key pairs of the key store {parameters.key_store} are invalid now; it holds no new ones."
 
 
-class InitialiseParameters(Parameters):
-    """Which token is made anew."""
-
-    token: TokenName = LAB
-
-
-class InitialiseToken(Action[InitialiseParameters]):
-    """Makes a token anew: every key in it is destroyed, wrapper keys as well."""
-
-    name: ClassVar[str] = "keypool.initialise-token"
-    title: ClassVar[str] = "Initialise the token"
-    description: ClassVar[str] = (
-        "Makes the token anew, with a new PIN. The console's own tokens keep their PINs; for others the PIN of the "
-        "security officer and the new PIN are asked for."
-    )
-    parameters: ClassVar[type[Parameters]] = InitialiseParameters
-
-    def confirmation(self, parameters: InitialiseParameters) -> Confirmation:
-        return Confirmation(
-            find_configuration(parameters.token).label,
-            f"Every key in the token {parameters.token} will be destroyed. Key pairs that its wrapper keys have "
-            "wrapped can never be loaded again, unless their wrapper keys were exported.",
-        )
-
-    def secrets(self, parameters: InitialiseParameters) -> tuple[SecretRequest, ...]:
-        name = parameters.token
-        if name == LAB:
-            return ()
-        return tuple(
-            SecretRequest(key, purpose, SecretSource())
-            for key, purpose in (
-                (SO_PIN, f"the security officer of the token {name}"),
-                (NEW_PIN, f"the token {name} from now on"),
-                (NEW_PIN_AGAIN, f"the token {name} from now on, once more"),
-            )
-        )
-
-    def run(self, parameters: InitialiseParameters, context: ActionContext) -> str:
-        name, configuration = parameters.token, find_configuration(parameters.token)
-        if name == LAB:
-            so_pin = lab_so_pin().resolve("the lab token's security officer")
-            pin, where = configuration.pin_request(name).resolve(), ""
-        else:
-            so_pin, pin = _entered_pins(name, context)
-            where = f" Its new PIN is expected {configuration.pin.describe()}."
-        context.say(f"Initialising the token {name} ...")
-        initialise_token(name, configuration, configuration.label, so_pin, pin)
-        return f"The token {name} is empty now.{where}"
-
-
 def counts_of(key_store: str) -> Counts:
     """How many keys of each status the key store holds; none where it was not made yet. Raises StoreError."""
     path = store_path(key_store)
@@ -201,13 +147,3 @@ def counts_of(key_store: str) -> Counts:
         return Counts(0, 0, 0, 0)
     with KeyReader(path) as reader:
         return reader.counts()
-
-
-def _entered_pins(name: str, context: ActionContext) -> tuple[Secret, Secret]:
-    """The security officer's PIN and the new one. Raises TokenError: one is missing, or was typed in two ways."""
-    so_pin, pin, again = (context.secret(key) for key in (SO_PIN, NEW_PIN, NEW_PIN_AGAIN))
-    if so_pin is None or pin is None or again is None:
-        raise TokenError(f"To initialise the token {name}, its PINs are asked for: do it where you can type them.")
-    if pin.reveal() != again.reveal():
-        raise TokenError(f"The token {name} was not initialised: the new PIN was typed in two ways.")
-    return so_pin, pin

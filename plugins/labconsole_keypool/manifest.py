@@ -21,7 +21,8 @@ plugin = Plugin(
     actions={
         "keypool.fill": "labconsole_keypool.actions:FillPool",
         "keypool.purge": "labconsole_keypool.actions:PurgePool",
-        "keypool.initialise-token": "labconsole_keypool.actions:InitialiseToken",
+        "keypool.initialise-token": "labconsole_keypool.token_actions:InitialiseToken",
+        "keypool.add-token": "labconsole_keypool.token_actions:AddToken",
         "keypool.export-shares": "labconsole_keypool.share_actions:ExportShares",
         "keypool.load-shares": "labconsole_keypool.share_actions:LoadShares",
     },

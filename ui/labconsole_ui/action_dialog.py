@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -41,13 +41,18 @@ class ActionDialog(QDialog):
         theme: Theme,
         values: Mapping[str, Any] | None = None,
         editors: Mapping[str, EditorFactory] | None = None,
+        given: Callable[[], Mapping[str, Secret] | None] = dict,
     ) -> None:
-        """`values` are shown in the form at first; `editors` replaces its usual ones."""
+        """`values` are shown in the form at first; `editors` replaces its usual ones.
+
+        `given` are secrets that one of these editors has; None while it has not all, and the action cannot start.
+        """
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle(action.title)
         self.setMinimumWidth(_WIDTH)
         self._action = action
+        self._given = given
         self._background = Background(self)
         self._confirmation: Confirmation | None = None
         self._judged: Parameters | None = None
@@ -162,11 +167,13 @@ class ActionDialog(QDialog):
         self.confirmation.setVisible(not self.form.isHidden())
 
     def _allow(self) -> None:
-        self.start_button.setEnabled(self._judged is not None and self.confirmation.given)
+        complete = self._judged is not None and self._given() is not None
+        self.start_button.setEnabled(complete and self.confirmation.given)
 
     def _start_clicked(self) -> None:
-        if self._judged is not None:
-            self.start(self._judged)
+        given = self._given()
+        if self._judged is not None and given is not None:
+            self.start(self._judged, given)
 
     # The work
 

@@ -1,0 +1,184 @@
+"""The pool as a living picture: keys being wrapped, in the store, in the token, used; it moves while keys move."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from PySide6.QtCore import QPointF, QRectF, QSize, QTimer
+from PySide6.QtGui import QHideEvent, QPainter, QPaintEvent, QShowEvent
+from PySide6.QtWidgets import QSizePolicy, QWidget
+
+from labconsole.analysis.figures import format_number
+from labconsole_keypool.panel.pool_drawing import PoolDrawing
+from labconsole_keypool.panel.pool_state import PoolState
+from labconsole_ui.theme import FontRole, Theme
+
+FRAME_MS = 40
+_SPEED = 46.0
+"""So many px a second a key moves along its arrow."""
+_HEIGHT = 172
+_TANK_TOP, _TANK_HEIGHT, _TANK_WIDTH = 36.0, 100.0, 140.0
+_CAPTION_AT, _NOTE_AT = 16.0, 156.0
+_WORD_BELOW, _RATE_ABOVE = 16.0, 18.0
+_SIDE_GAP = 10.0
+_LEAST_ARROW = 24.0
+
+
+@dataclass(frozen=True)
+class _Station:
+    """A place where keys are: caption, number, the index of its colour, and a note beneath.
+
+    A tank has a `level` from 0 to 1, and may have a `mark`; without a level keys only pass through.
+    """
+
+    caption: str
+    count: int
+    colour: int
+    note: str
+    level: float | None = None
+    mark: float | None = None
+
+
+class PoolPicture(QWidget):
+    """Shows a `PoolState`; still while nothing moves, and then costs nothing."""
+
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self._state = PoolState()
+        self._most_stored = self._most_loaded = 0
+        self._low_water: int | None = None
+        self._store_name = ""
+        self._travelled = 0.0
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
+        self._moving = QTimer(self)
+        self._moving.setInterval(FRAME_MS)
+        self._moving.timeout.connect(self._move)
+        theme.changed.connect(self.update)
+        self.show_state(self._state)
+
+    @property
+    def state(self) -> PoolState:
+        """What is shown."""
+        return self._state
+
+    @property
+    def moving(self) -> bool:
+        """Whether keys are seen to move."""
+        return self._moving.isActive()
+
+    def sizeHint(self) -> QSize:
+        return QSize(820, _HEIGHT)
+
+    def minimumSizeHint(self) -> QSize:  # noqa: N802 - Qt's name
+        return QSize(400, _HEIGHT)
+
+    def set_pool(self, store_name: str, low_water: int | None) -> None:
+        """Name of the key store, and the number of keys in the token beneath which it is refilled (None: no pool)."""
+        if store_name != self._store_name:
+            self.forget_levels()
+        self._store_name, self._low_water = store_name, low_water
+        self.update()
+
+    def forget_levels(self) -> None:
+        """The tanks are full at the largest number that is seen from now on."""
+        self._most_stored = self._most_loaded = 0
+
+    def show_state(self, state: PoolState) -> None:
+        """Show where the keys are now."""
+        self._state = state
+        self._most_stored = max(self._most_stored, state.in_store)
+        self._most_loaded = max(self._most_loaded, state.in_token)
+        if self.isVisible() and state.moves:
+            if not self.moving:
+                self._moving.start()
+        else:
+            self._moving.stop()
+        self.setAccessibleName(
+            self.tr("Keys: {wrapping} being wrapped, {store} in the store, {token} in the token, {used} used").format(
+                wrapping=state.wrapping, store=state.in_store, token=state.in_token, used=state.used
+            )
+        )
+        self.update()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """Go on moving."""
+        super().showEvent(event)
+        self.show_state(self._state)
+
+    def hideEvent(self, event: QHideEvent) -> None:
+        """Nothing moves unseen."""
+        super().hideEvent(event)
+        self._moving.stop()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Four stations from left to right, and an arrow between each two."""
+        painter = QPainter(self)
+        drawing = PoolDrawing(painter, self._theme)
+        stations = self._stations()
+        width = self.width() / len(stations)
+        tank = min(_TANK_WIDTH, width * 0.56)
+        for number, station in enumerate(stations):
+            middle = width * (number + 0.5)
+            self._paint_station(drawing, station, QRectF(middle - tank / 2, _TANK_TOP, tank, _TANK_HEIGHT), width - 8)
+        for number, (word, rate) in enumerate(self._moves()):
+            begin = QPointF(width * (number + 0.5) + tank / 2 + _SIDE_GAP, _TANK_TOP + _TANK_HEIGHT / 2)
+            self._paint_move(drawing, begin, width - tank - 2 * _SIDE_GAP, word, rate)
+        painter.end()
+
+    def _move(self) -> None:
+        self._travelled += _SPEED * FRAME_MS / 1000
+        self.update()
+
+    def _paint_station(self, drawing: PoolDrawing, station: _Station, area: QRectF, room: float) -> None:
+        colour = self._theme.series_colour(station.colour)
+        if station.level is None:
+            drawing.ring(area, colour, pale=not station.count)
+        else:
+            drawing.tank(area, colour, station.level, station.mark)
+        drawing.count(area, station.count)
+        middle = area.center().x()
+        drawing.text(station.caption, FontRole.STRONG, "text", QPointF(middle, _CAPTION_AT), room)
+        drawing.text(station.note, FontRole.CAPTION, "muted", QPointF(middle, _NOTE_AT), room)
+
+    def _paint_move(self, drawing: PoolDrawing, begin: QPointF, length: float, word: str, rate: float) -> None:
+        if length < _LEAST_ARROW:
+            return
+        drawing.arrow(begin, length)
+        middle, room = begin + QPointF(length / 2, 0), length + _SIDE_GAP
+        drawing.whole_text(word, FontRole.CAPTION, "muted", middle + QPointF(0, _WORD_BELOW), room)
+        if rate > 0:
+            told = f"{format_number(float(f'{rate:.3g}'))}/s"
+            drawing.whole_text(told, FontRole.CAPTION, "text", middle - QPointF(0, _RATE_ABOVE), room)
+            drawing.keys(begin, length, rate, self._travelled)
+
+    def _moves(self) -> tuple[tuple[str, float], ...]:
+        rates = self._state.rates
+        return (
+            (self.tr("wrapped"), rates.stored),
+            (self.tr("loaded"), rates.loaded),
+            (self.tr("signed"), rates.used),
+        )
+
+    def _stations(self) -> tuple[_Station, ...]:
+        state, low = self._state, self._low_water
+        full = max(self._most_loaded, low or 0, 1)
+        refill = "" if low is None else self.tr("refill below {number}").format(number=f"{low:,}")
+        store = self.tr("store “{name}”").format(name=self._store_name) if self._store_name else ""
+        if state.running:
+            note = self.tr("{number} requests wait").format(number=f"{state.queue:,}")
+        else:
+            note = self.tr("{number} invalid").format(number=f"{state.lost:,}") if state.lost else ""
+        return (
+            _Station(self.tr("Wrapping"), state.wrapping, 3, self.tr("made in the token")),
+            _Station(self.tr("In the store"), state.in_store, 0, store, state.in_store / max(self._most_stored, 1)),
+            _Station(
+                self.tr("In the token"),
+                state.in_token,
+                2,
+                refill,
+                state.in_token / full,
+                None if low is None else low / full,
+            ),
+            _Station(self.tr("Used"), state.used, 1, note),
+        )

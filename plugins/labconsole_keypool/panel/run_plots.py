@@ -1,0 +1,102 @@
+"""The plots of a run of the signing service: latency of each request, queue, arrival rate; and sources of keys."""
+
+from __future__ import annotations
+
+import numpy as np
+from PySide6.QtWidgets import QGridLayout, QWidget
+
+from labconsole_keypool.panel.pool_state import SOURCES
+from labconsole_keypool.panel.run_points import RunPoints
+from labconsole_keypool.samples import DROPPED_CHANNEL, PROCESSED_CHANNEL, RECEIVED_CHANNEL, TAKEN_CHANNEL
+from labconsole_keypool.service_model import KeyOrigin
+from labconsole_ui.live.figures import Figure, FigureTable
+from labconsole_ui.live.model import GrowingCurve, LiveRun
+from labconsole_ui.plots.axes import TimeScale
+from labconsole_ui.plots.curveplot import PlotCurve
+from labconsole_ui.plots.scatterplot import PlotPoints, ScatterPlot
+from labconsole_ui.plots.timeplot import TimePlot
+from labconsole_ui.theme import Theme
+
+_COLOURS = {
+    KeyOrigin.TOKEN_RAM: 2,
+    KeyOrigin.TOKEN_STORE: 5,
+    KeyOrigin.POOL: 0,
+    KeyOrigin.GENERATED: 1,
+}
+_DROPPED_COLOUR = 3
+_PLOT_HEIGHT = 236
+
+
+class RunPlots(QWidget):
+    """Rates and queue come from live frames, the points from what the run has stored by now."""
+
+    def __init__(self, theme: Theme, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._queue = GrowingCurve()
+        waiting = self.tr("Appears as soon as a run of the service goes on")
+        self.latency_plot = ScatterPlot(
+            self.tr("Latency of each request"), "ms", TimeScale(), theme, empty_text=waiting, parent=self
+        )
+        self.queue_plot = TimePlot(self.tr("Queue length"), "requests", theme, empty_text=waiting, parent=self)
+        self.rate_plot = TimePlot(self.tr("Arrival rate"), "requests/s", theme, empty_text=waiting, parent=self)
+        self.sources = FigureTable(theme, self)
+        grid = QGridLayout(self)
+        grid.setContentsMargins(0, 0, 0, 0)
+        grid.setSpacing(8)
+        grid.addWidget(self.sources, 0, 0, 1, 2)
+        grid.addWidget(self.latency_plot, 1, 0, 1, 2)
+        grid.addWidget(self.queue_plot, 2, 0)
+        grid.addWidget(self.rate_plot, 2, 1)
+        for plot in (self.latency_plot, self.queue_plot, self.rate_plot):
+            plot.setMinimumHeight(_PLOT_HEIGHT)
+        self.show_points(RunPoints(0, {}, (np.empty(0), np.empty(0))))
+
+    def begin(self) -> None:
+        """Another run starts: its curves take the place of those before."""
+        self._queue = GrowingCurve()
+        self.queue_plot.set_curves(())
+        self.rate_plot.set_curves(())
+        self.latency_plot.set_points(())
+
+    def take(self, live: LiveRun) -> None:
+        """Note the queue's length as of the newest frame."""
+        frame = live.latest
+        if frame is None or frame.begin_ns is None:
+            return
+        counts = [
+            frame.channels[channel.name].count if channel.name in frame.channels else 0
+            for channel in (RECEIVED_CHANNEL, DROPPED_CHANNEL, TAKEN_CHANNEL)
+        ]
+        self._queue.append(frame.t_ns, max(0, counts[0] - counts[1] - counts[2]))
+
+    def draw(self, live: LiveRun) -> None:
+        """Draw queue and rates."""
+        self.queue_plot.set_curves([PlotCurve(self.tr("Waiting"), *self._queue.points(live.zero_ns))])
+        self.rate_plot.set_curves(
+            [
+                PlotCurve(title, *live.rates[channel.name].points(live.zero_ns))
+                for channel, title in ((RECEIVED_CHANNEL, self.tr("Arriving")), (PROCESSED_CHANNEL, self.tr("Signed")))
+                if channel.name in live.rates
+            ]
+        )
+
+    def show_points(self, points: RunPoints) -> None:
+        """Show each request of a run."""
+        titles = {source: channel.title for source, channel in zip(_COLOURS, SOURCES, strict=True)}
+        letters = dict(zip(_COLOURS, "ABCD", strict=True))
+        kinds = [
+            PlotPoints(f"{letters[source]}: {titles[source]}", x, values, _COLOURS[source])
+            for source, (x, values) in points.by_source.items()
+        ]
+        if len(points.dropped[0]):
+            kinds.append(PlotPoints(self.tr("Dropped"), *points.dropped, _DROPPED_COLOUR, marked=True))
+        self.latency_plot.set_points(kinds)
+        counts = {source: len(points.by_source[source][0]) if source in points.by_source else 0 for source in _COLOURS}
+        about = self.tr("Requests by where their key pair came from, as in Appendix B")
+        figures = [
+            Figure(f"{letters[source]}: {titles[source]}", f"{count:,}", about) for source, count in counts.items()
+        ]
+        dropped = Figure(
+            self.tr("Dropped"), f"{len(points.dropped[0]):,}", self.tr("Requests that found the queue full")
+        )
+        self.sources.set_figures([*figures, dropped])

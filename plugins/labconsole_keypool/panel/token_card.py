@@ -1,0 +1,169 @@
+"""The card of the token: whether it is there, what it is, what it can do; initialise it, add another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QDialog, QFrame, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+
+from labconsole.security.secrets import Secret, SecretRequest, missing_secrets
+from labconsole.security.token.named_tokens import find_configuration
+from labconsole.security.token.terms import KeyKind
+from labconsole_keypool.panel.token_look import TokenLook, look_at, try_out
+from labconsole_ui.background import Background
+from labconsole_ui.icon_label import IconLabel
+from labconsole_ui.plain_text import plain_label
+from labconsole_ui.secret_dialog import SecretDialog
+from labconsole_ui.theme import FontRole, Theme
+
+
+class TokenCard(QFrame):
+    """Looks at a token, off the window's thread; what needs its PIN only when asked to.
+
+    `initialise_wanted` and `add_wanted` are emitted by their buttons.
+    """
+
+    initialise_wanted = Signal()
+    add_wanted = Signal()
+
+    def __init__(self, theme: Theme, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setProperty("card", True)
+        self._name = ""
+        self._look: TokenLook | None = None
+        self._background = Background(self)
+        self._icon = IconLabel(theme, "waiting", 22, "muted")
+        self.title = plain_label("", self)
+        self.title.setFont(theme.font(FontRole.HEADING))
+        self.state = plain_label("", self)
+        self.state.setWordWrap(True)
+        self.state.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.details = plain_label("", self)
+        self.details.setProperty("muted", True)
+        self.details.setFont(theme.font(FontRole.CAPTION))
+        self.details.setWordWrap(True)
+        self.try_button = self._button(self.tr("&Try it"), self._try, self.tr("Log in once, and try what a pool needs"))
+        self.initialise_button = self._button(
+            self.tr("&Initialise …"),
+            self.initialise_wanted.emit,
+            self.tr("Make the token anew: every key in it is destroyed"),
+        )
+        self.add_button = self._button(
+            self.tr("A&dd token …"), self.add_wanted.emit, self.tr("Tell the console of another PKCS#11 token")
+        )
+        words = QVBoxLayout()
+        words.setSpacing(3)
+        for label in (self.title, self.state, self.details):
+            words.addWidget(label)
+        line = QHBoxLayout(self)
+        line.setContentsMargins(18, 12, 14, 12)
+        line.setSpacing(12)
+        line.addWidget(self._icon, 0, Qt.AlignmentFlag.AlignTop)
+        line.addLayout(words, 1)
+        for button in (self.try_button, self.initialise_button, self.add_button):
+            line.addWidget(button, 0, Qt.AlignmentFlag.AlignVCenter)
+
+    @property
+    def look(self) -> TokenLook | None:
+        """What is known of the token; None while it is being looked at."""
+        return self._look
+
+    def show_token(self, name: str) -> None:
+        """Look at the token called `name` if it is another one than before."""
+        if name != self._name:
+            self._name = name
+            self.look_again()
+
+    def look_again(self) -> None:
+        """Look at the token anew, without its PIN."""
+        if self._name:
+            self._wait(self.tr("Looking at it ..."))
+            self._background.submit(partial(look_at, self._name), self._known, partial(self._unknown, self._name))
+
+    def _try(self) -> None:
+        name = self._name
+
+        def missing() -> Sequence[SecretRequest]:
+            return missing_secrets([find_configuration(name).pin_request(name)])
+
+        self._wait(self.tr("Trying it ..."))
+        self._background.submit(missing, partial(self._ask, name), partial(self._unknown, name))
+
+    def _ask(self, name: str, missing: Sequence[SecretRequest]) -> None:
+        if not missing:
+            self._try_with(name, None)
+            return
+        dialog = SecretDialog(self.window(), missing, self.tr("It is used once, to try the token, and not kept."))
+        dialog.finished.connect(partial(self._answered, dialog, name, missing[0].key))
+        dialog.open()
+
+    def _answered(self, dialog: SecretDialog, name: str, key: str, result: int) -> None:
+        entered = dialog.take()
+        if result == QDialog.DialogCode.Accepted:
+            self._try_with(name, entered[key])
+        else:
+            self.look_again()
+
+    def _try_with(self, name: str, pin: Secret | None) -> None:
+        self._background.submit(partial(try_out, name, pin), self._known, partial(self._unknown, name))
+
+    def _wait(self, sentence: str) -> None:
+        self._look = None
+        self.title.setText(self.tr("Token {name}").format(name=self._name))
+        self._icon.show_icon("waiting", "muted")
+        self.state.setText(sentence)
+        self.try_button.setEnabled(False)
+
+    def _unknown(self, name: str, sentence: str) -> None:
+        if name == self._name:
+            self._tell("error", "bad", sentence, "")
+
+    def _known(self, look: TokenLook) -> None:
+        if look.name != self._name:
+            return  # another one was named meanwhile
+        self._look = look
+        overview = None if look.inspection is None else look.inspection.overview
+        if look.problem:
+            self._tell("error", "bad", look.problem, "")
+        elif overview is None:
+            own = self.tr(
+                "The console's own token, on SoftHSM2: it is made on first use, with a PIN that nobody needs."
+            )
+            self._tell("info", "link", own, "")
+        else:
+            identity = overview.identity
+            details = self.tr("{label}, serial number {serial}  ·  {model} of {maker}  ·  its PIN lies {pin}").format(
+                label=identity.label,
+                serial=identity.serial,
+                model=identity.model,
+                maker=identity.manufacturer,
+                pin=look.pin,
+            )
+            if look.pin_warning:
+                warning = self.tr("The token warns: {warning}.").format(warning=look.pin_warning)
+                self._tell("warning", "warning", warning, details)
+            else:
+                self._tell("good", "good", self._abilities(look), details)
+
+    def _abilities(self, look: TokenLook) -> str:
+        if not look.tried:
+            return self.tr("It is there. What a pool needs was not tried yet.")
+        rsa, p256 = look.wrapping(KeyKind.RSA_2048), look.wrapping(KeyKind.P_256)
+        return self.tr("Ready. Wraps RSA keys: {rsa}, P-256 keys: {p256}").format(
+            rsa=rsa or self.tr("no"), p256=p256 or self.tr("no")
+        )
+
+    def _tell(self, icon: str, meaning: str, sentence: str, details: str) -> None:
+        self._icon.show_icon(icon, meaning)
+        self.state.setText(sentence)
+        self.details.setText(details)
+        self.details.setVisible(bool(details))
+        self.try_button.setEnabled(True)
+
+    def _button(self, text: str, clicked: Callable[[], None], help_text: str) -> QPushButton:
+        button = QPushButton(text, self)
+        button.setToolTip(help_text)
+        button.clicked.connect(lambda: clicked())
+        return button
