@@ -27,9 +27,9 @@ _AT_ONCE = 200
 class GeneratorRole(Role):
     """Settings: `RoleSettings`. Begun at once, it does what it is told by command.
 
-    `{"do": "fill", "keys": n}` makes so many keys, whoever waits. `{"do": "connect", ...}` (`service_link`) lets it
-    make keys while the service says that its queue is empty, up to the pool's limit, until the service ends; a key that
-    is begun is made to its end.
+    `{"do": "fill", "keys": n}` makes so many keys, whoever waits, as fast as the token is, whatever is emulated.
+    `{"do": "connect", ...}` (`service_link`) lets it make keys while the service says that its queue is empty, up to
+    the pool's limit, until the service ends; a key that is begun is made to its end.
     """
 
     def __init__(self, context: RoleContext) -> None:
@@ -37,6 +37,7 @@ class GeneratorRole(Role):
         self._settings = RoleSettings.model_validate(context.settings)
         origin = Origin.EMULATED if self._settings.parameters.timing else Origin.MEASURED
         self._series = context.series(of_origin(GENERATED, origin))
+        self._device = self._settings.device()
         self._resources = ExitStack()
         self._store: KeyStore | None = None
         self._generator: Generator | None = None
@@ -55,12 +56,11 @@ class GeneratorRole(Role):
         token = open_token(settings.token, settings.configuration, settings.pin(self.context))
         self._resources.callback(token.close)
         self._store = self._resources.enter_context(KeyStore.open(settings.store, run=settings.run))
-        device = settings.device()
-        device.connect()
+        self._device.connect()
         self._generator = Generator(
             token,
             self._store,
-            device,
+            self._device,
             settings.parameters.key_kind,
             settings.parameters.keys_per_wrapper,
             on_generated=self._generated,
@@ -124,7 +124,8 @@ class GeneratorRole(Role):
     def _obey(self, command: Mapping[str, Any]) -> None:
         match command["do"]:
             case "fill":
-                self._make(command["keys"], lambda: self.context.stop_requested)
+                with self._device.hurrying():
+                    self._make(command["keys"], lambda: self.context.stop_requested)
             case "connect":
                 self._link = connect(command, Member.GENERATOR, self._settings.name)
 

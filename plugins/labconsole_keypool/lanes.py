@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import load_der_public_key
 
@@ -98,7 +99,7 @@ class Lanes:
 def _public_key(claimed: ClaimedKey) -> rsa.RSAPublicKey | ec.EllipticCurvePublicKey:
     try:
         key = load_der_public_key(claimed.public)
-    except ValueError as error:
+    except (ValueError, UnsupportedAlgorithm) as error:
         raise TamperedKeyError("The stored public key was changed: it is no public key. Do not use it.") from error
     if isinstance(key, ec.EllipticCurvePublicKey if claimed.kind is KeyKind.P_256 else rsa.RSAPublicKey):
         return key

@@ -8,7 +8,6 @@ from collections import deque
 from labconsole.clock import now_ns
 from labconsole.security.token.errors import TamperedKeyError, TokenError, TokenFullError
 from labconsole.security.token.terms import KeyKind
-from labconsole.store.errors import StoreError
 from labconsole.trial import Level
 from labconsole_keypool.choices import Refill
 from labconsole_keypool.emulation import Device, Operation
@@ -150,7 +149,7 @@ class Refiller:
                     self._came.notify_all()
                     if self._dry:
                         self._wanted.wait_for(lambda: self._ended, _LOOK_AGAIN_S)
-        except (TokenError, StoreError) as error:
+        except Exception as error:  # noqa: BLE001 - of a thread: whoever takes a key raises it
             with self._wanted:
                 self._fault = error
                 self._came.notify_all()

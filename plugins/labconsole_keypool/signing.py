@@ -96,7 +96,7 @@ class SigningEngine:
     def fill(self, count: int, stored: int = 0) -> int:
         """Load `count` keys into the token's RAM and `stored` into its store, over all lanes; returns how many came.
 
-        Called before T0: their requests count as A and B.
+        Called before T0, and not slowed by an emulation: their requests count as A and B.
 
         Raises:
             TokenFullError: the token does not hold so many.
@@ -106,7 +106,9 @@ class SigningEngine:
         for asked, room, place in ((count, self._device.room, "RAM"), (stored, self._device.store, "store")):
             if asked > room:
                 raise TokenFullError(f"The token's {place} holds {room:,} key pairs: ask for fewer than {asked:,}.")
-        return self._refiller.load(count, KeyOrigin.TOKEN_RAM) + self._refiller.load(stored, KeyOrigin.TOKEN_STORE)
+        with self._device.hurrying():
+            loaded = self._refiller.load(count, KeyOrigin.TOKEN_RAM)
+            return loaded + self._refiller.load(stored, KeyOrigin.TOKEN_STORE)
 
     def start_refill(self) -> None:
         """From now on keys are loaded by a thread of the engine's own; without it, none are."""
