@@ -31,14 +31,20 @@ _STATEMENTS = {
     CertificateType.QC_SSCD: (_QC_COMPLIANCE, _QC_SSCD),
 }
 
-_PRINTABLE_NAMES = {NameOID.COUNTRY_NAME, NameOID.JURISDICTION_COUNTRY_NAME, NameOID.SERIAL_NUMBER}
-"""Parts of a subject that are PrintableStrings (RFC 5280, appendix A.1)."""
+_PRINTABLE_NAMES = {
+    NameOID.COUNTRY_NAME,
+    NameOID.DN_QUALIFIER,
+    NameOID.JURISDICTION_COUNTRY_NAME,
+    NameOID.SERIAL_NUMBER,
+}
+_IA5_NAMES = {NameOID.DOMAIN_COMPONENT, NameOID.EMAIL_ADDRESS}
+"""Parts of a subject that are PrintableStrings and IA5Strings (RFC 5280, appendix A.1); the others are UTF8Strings."""
 
 _GENERAL_NAMES: dict[str, Callable[[str], x509.GeneralName]] = {
     "1": x509.RFC822Name,
     "2": x509.DNSName,
     "6": x509.UniformResourceIdentifier,
-    "8": lambda value: x509.RegisteredID(x509.ObjectIdentifier(value)),
+    "8": lambda value: x509.RegisteredID(_identifier(value)),
 }
 """By the tag of GeneralName (RFC 5280, 4.2.1.6) that holds a text."""
 
@@ -98,24 +104,26 @@ def _made(make: Callable[[SignerAttribute], _Made], attribute: SignerAttribute) 
         return make(attribute)
     except ValueError as error:
         raise SignRequestError(
-            f"The sign request's attribute {attribute.reference[:60]} ({attribute.place}) cannot stand in a"
+            f"The sign request's attribute {attribute.reference[:60]!r} ({attribute.place}) cannot stand in a"
             f" certificate: {str(error).rstrip('.')}."
         ) from error
 
 
 def _name_attribute(attribute: SignerAttribute) -> x509.NameAttribute[str]:
-    identifier = x509.ObjectIdentifier(attribute.reference)
+    identifier = _identifier(attribute.reference)
     if identifier in _PRINTABLE_NAMES:
         der.printable(attribute.value)
+    if identifier in _IA5_NAMES and not attribute.value.isascii():
+        raise ValueError("it has characters that are not ASCII")
     return x509.NameAttribute(identifier, attribute.value)
 
 
 def _general_name(attribute: SignerAttribute) -> x509.GeneralName:
     if attribute.reference in _GENERAL_NAMES:
         return _GENERAL_NAMES[attribute.reference](attribute.value)
-    if "." not in attribute.reference:
-        raise ValueError(f"its tag is none of {', '.join(_GENERAL_NAMES)}, nor is it an object identifier")
-    return x509.OtherName(x509.ObjectIdentifier(attribute.reference), der.utf8(attribute.value))
+    if attribute.reference.isdecimal():
+        raise ValueError(f"its tag is none of {', '.join(_GENERAL_NAMES)}")
+    return x509.OtherName(_identifier(attribute.reference), der.utf8(attribute.value))
 
 
 def _directory_attribute(attribute: SignerAttribute) -> bytes:
@@ -126,7 +134,14 @@ def _directory_attribute(attribute: SignerAttribute) -> bytes:
         value = der.printable(attribute.value)
     else:
         value = der.utf8(attribute.value)
-    return der.sequence(der.object_identifier(attribute.reference), der.set_of(value))
+    return der.sequence(der.object_identifier(_identifier(attribute.reference).dotted_string), der.set_of(value))
+
+
+def _identifier(dotted: str) -> x509.ObjectIdentifier:
+    try:
+        return x509.ObjectIdentifier(dotted)
+    except ValueError as error:
+        raise ValueError("it is named by no object identifier, such as 2.5.4.3") from error
 
 
 def _noon(date: str) -> bytes:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from cryptography import x509
-
 
 def sequence(*items: bytes) -> bytes:
     """SEQUENCE of values that are encoded already."""
@@ -38,8 +36,8 @@ def generalized_time(text: str) -> bytes:
 
 
 def object_identifier(dotted: str) -> bytes:
-    """OBJECT IDENTIFIER. Raises ValueError: the text is none."""
-    first, second, *rest = map(int, x509.ObjectIdentifier(dotted).dotted_string.split("."))
+    """OBJECT IDENTIFIER of at least two numbers."""
+    first, second, *rest = map(int, dotted.split("."))
     return _value(0x06, b"".join(map(_base_128, (40 * first + second, *rest))))
 
 

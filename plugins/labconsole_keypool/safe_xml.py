@@ -119,7 +119,9 @@ def parse(data: bytes, what: str) -> Element:
     try:
         root = etree.fromstring(data, parser)
     except etree.XMLSyntaxError as error:
-        raise SignRequestError(f"The {what} is not XML ({error.msg}): send a whole document.") from error
+        told = error.msg.partition("\n")[0].rpartition(", line ")[0] or error.msg  # what follows cites the document
+        line, _ = error.position
+        raise SignRequestError(f"The {what} is not XML (line {line}: {told[:80]!r}): send a whole document.") from error
     if root.getroottree().docinfo.internalDTD is not None:  # in an encoding that hid it from the search above
         raise SignRequestError(_with_doctype(what))
     return Element(root, what)

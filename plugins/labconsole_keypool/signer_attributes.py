@@ -63,7 +63,9 @@ def requested(asked: Element) -> Iterator[SignerAttribute]:
             yield SignerAttribute(place, wanted.attribute("CertAttributeRef"), value)
         elif wanted.attribute("Required", "false") in ("true", "1"):
             missing = wanted.attribute("FriendlyName", "") or wanted.attribute("CertAttributeRef", "an attribute")
-            raise SignRequestError(f"The sign request needs {missing} of its signer and does not give it: add it.")
+            raise SignRequestError(
+                f"The sign request needs {missing[:60]!r} of its signer and does not give it: add it."
+            )
 
 
 def _order(name: Element) -> int:

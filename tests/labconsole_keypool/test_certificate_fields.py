@@ -146,15 +146,21 @@ def test_openssl_reads_the_certificate() -> None:
 @pytest.mark.parametrize(
     ("attribute", "sentence"),
     [
-        (SignerAttribute(Place.RDN, "2.5.4.6", "Sweden"), "attribute 2.5.4.6 (rdn) cannot stand in a certificate"),
+        (SignerAttribute(Place.RDN, "2.5.4.6", "Sweden"), "attribute '2.5.4.6' (rdn) cannot stand in a certificate"),
         (SignerAttribute(Place.RDN, "2.5.4.5", "№ 5"), "it has characters other than"),
-        (SignerAttribute(Place.RDN, "serialNumber", "5"), "attribute serialNumber (rdn)"),
-        (SignerAttribute(Place.RDN, "9.9.9", "5"), "attribute 9.9.9 (rdn)"),
-        (SignerAttribute(Place.SAN, "1", "Åsa <a@example.org>"), "attribute 1 (san)"),
+        (
+            SignerAttribute(Place.RDN, "serialNumber", "5"),
+            "(rdn) cannot stand in a certificate: it is named by no object identifier",
+        ),
+        (SignerAttribute(Place.RDN, "9.9.9", "5"), "attribute '9.9.9' (rdn)"),
+        (SignerAttribute(Place.SAN, "1", "Åsa <a@example.org>"), "attribute '1' (san)"),
         (SignerAttribute(Place.SAN, "4", "CN=a"), "its tag is none of 1, 2, 6, 8"),
+        (SignerAttribute(Place.SAN, "8", "a.b"), "no object identifier"),
+        (SignerAttribute(Place.RDN, "2.5.4.46", "Å"), "it has characters other than"),
+        (SignerAttribute(Place.RDN, "1.2.840.113549.1.9.1", "å@example.org"), "characters that are not ASCII"),
         (SignerAttribute(Place.SDA, "1.3.6.1.5.5.7.9.1", "yesterday"), "write the date as 1912-12-12"),
         (SignerAttribute(Place.SDA, "1.3.6.1.5.5.7.9.4", "Å"), "it has characters other than"),
-        (SignerAttribute(Place.SDA, "x", "Å"), "attribute x (sda)"),
+        (SignerAttribute(Place.SDA, "x", "Å"), "attribute 'x' (sda)"),
     ],
 )
 def test_what_no_certificate_holds_is_refused(attribute: SignerAttribute, sentence: str) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Mapping
@@ -141,3 +143,9 @@ def test_as_many_shares_are_asked_for_as_are_needed(tmp_path: Path) -> None:
     assert [request.key for request in ExportShares().secrets(ExportParameters())] == ["pin lab"]
     with pytest.raises(TrialError, match="does not exist"):
         LoadShares().secrets(LoadParameters(file=tmp_path / "nowhere", token="lab"))
+
+
+def test_the_window_and_the_worker_load_no_module_for_them() -> None:
+    modules = "labconsole_keypool.share_actions, labconsole_keypool.carrying, labconsole_keypool.sign_request"
+    check = f"import sys, {modules}; sys.exit('pkcs11' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", check], timeout=PATIENCE_S, check=False).returncode == 0

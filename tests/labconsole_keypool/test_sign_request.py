@@ -145,10 +145,14 @@ def test_a_document_as_deep_as_a_well_is_refused() -> None:
         parse(b"<a>" * 5000 + b"</a>" * 5000)
 
 
-@pytest.mark.parametrize("data", [b"", b"abc", b"{}", b"\x30\x82", sample()[:500], b"<a>&undefined;</a>"])
-def test_what_is_no_xml_is_refused(data: bytes) -> None:
-    with pytest.raises(SignRequestError, match="is not XML"):
+@pytest.mark.parametrize(
+    "data", [b"", b"abc", b"{}", b"\x30\x82", sample()[:200], sample()[:1500], b"<a>&undefined;</a>", b"<a>\0</a>"]
+)
+def test_what_is_no_xml_is_refused_in_one_short_line(data: bytes) -> None:
+    with pytest.raises(SignRequestError, match=r"is not XML \(line \d+: ") as refusal:
         parse(data)
+    assert "\n" not in str(refusal.value)
+    assert len(str(refusal.value)) < 200
 
 
 def _source(old: str, new: str) -> bytes:
@@ -212,7 +216,7 @@ FAULTS = {
     "csig: too late": (lambda: _csig("2113-06-24", "2014-06-24"), "out of its time"),
     "csig: too early": (lambda: _csig('NotBefore="2013', 'NotBefore="2112'), "out of its time"),
     "csig: no time": (lambda: _csig('NotBefore="2013-06-24T11:30:57Z"', 'NotBefore="soon"'), "NotBefore is no time"),
-    "csig: a needed attribute": (_without("eid2:Signer", Form.CSIG), "needs serialNumber of its signer"),
+    "csig: a needed attribute": (_without("eid2:Signer", Form.CSIG), "needs 'serialNumber' of its signer"),
     "csig: no order": (lambda: _csig('Order="1"', 'Order="x"'), "Order 'x' is no number"),
 }
 
