@@ -97,6 +97,8 @@ class DeviceBenchmarkTrial(Trial[DeviceBenchmarkParameters]):
         return evaluation.distributions(samples)
 
     def contrast(self, reference: DeviceBenchmarkParameters, other: DeviceBenchmarkParameters) -> str:
+        if reference.threads > other.threads:
+            return ""
         return difference(reference, other, {"largest", "seconds", "key_seconds"})
 
     def warnings(self, parameters: DeviceBenchmarkParameters) -> tuple[str, ...]:

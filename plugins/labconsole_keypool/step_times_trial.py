@@ -99,6 +99,7 @@ class StepTimesTrial(Trial[StepTimesParameters]):
 
     def contrast(self, reference: StepTimesParameters, other: StepTimesParameters) -> str:
         comparable = reference.step is other.step or (reference.step, other.step) == _SIGNING
+        comparable = comparable and reference.threads <= other.threads
         return difference(reference, other, _OF_LOAD) if comparable else ""
 
     def warnings(self, parameters: StepTimesParameters) -> tuple[str, ...]:
