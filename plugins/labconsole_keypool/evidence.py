@@ -9,11 +9,9 @@ from typing import Any
 from labconsole.trial import Level, RunContext
 from labconsole_keypool.choices import RequestContent
 from labconsole_keypool.key_reader import KeyReader
+from labconsole_keypool.key_records import HEAD_EVENT
 from labconsole_keypool.service_parameters import ServiceParameters
 from labconsole_keypool.verify_store import verify_store
-
-STORE_HEAD = "key store head"
-"""Event: how far the key store's chain of rows goes; data as `key_records.Head.as_data`, and `store`."""
 
 STORE_VERIFIED = "key store verified"
 """Event: the links of the key store were checked; data `findings`, sentences."""
@@ -38,7 +36,7 @@ def record_store(path: Path, store: KeyReader, parameters: ServiceParameters, co
     """Record the head of the key store's chain, and what a check of its links finds. Raises StoreError."""
     head, counts = store.head(), store.counts(parameters.key_kind)
     context.event(
-        STORE_HEAD,
+        HEAD_EVENT,
         f"Key store {parameters.key_store}: {counts.new:,} keys new, {counts.used:,} used, {counts.invalid:,} invalid; "
         f"its chain has {head.rows:,} rows.",
         store=parameters.key_store,

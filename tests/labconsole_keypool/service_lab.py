@@ -1,0 +1,128 @@
+"""The signing service in tests: the real role on a real spool in a thread; its signers are played by the test."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from labconsole.clock import now_ns
+from labconsole.engine.protocol import ChannelFrame
+from labconsole.engine.role import RoleProcess, _conduct
+from labconsole_keypool.conducting import SERVICE
+from labconsole_keypool.service_link import LinkClosedError, ServiceLink, connect, connect_command
+from labconsole_keypool.service_model import KeyOrigin
+from labconsole_keypool.service_parameters import ServiceParameters
+from labconsole_keypool.service_role import admit_command, start_command
+from labconsole_keypool.wire import Busy, Done, End, Frame, Idle, Job, JobStatus, Member, Want
+from tests.helpers.spool_samples import SpoolSamples
+
+TOKEN = bytes(range(32))
+_PATIENCE_S = 10.0
+
+
+class Service:
+    """One run of the service; as a context manager it is stopped at the end, if it has not ended by itself."""
+
+    def __init__(self, folder: Path, **settings: Any) -> None:
+        folder.mkdir(parents=True)
+        self._folder = folder
+        self._changed = threading.Condition()
+        self._messages: list[Mapping[str, Any]] = []
+        parameters = ServiceParameters(**settings).model_dump(mode="json")
+        task = {"name": "service", "settings": {"parameters": parameters, "seed": 1}, "secrets": {}, "live_hz": 20.0}
+        self.context = RoleProcess(self, {**task, "spool": str(folder / "service.spool")})  # type: ignore[arg-type]
+        self._links: list[ServiceLink] = []
+        self._thread = threading.Thread(target=_conduct, args=(self, self.context, SERVICE))
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        self.port = self.said("ready")["info"]["port"]
+        self.context.on_message({"t": "command", "command": admit_command(TOKEN)})
+        self.context.on_message({"t": "begin", "at_ns": now_ns()})
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+        self._thread.join(_PATIENCE_S)
+
+    def send(self, message: Mapping[str, Any]) -> None:
+        """What the role says to its worker."""
+        with self._changed:
+            self._messages.append(message)
+            self._changed.notify_all()
+
+    def said(self, kind: str) -> Mapping[str, Any]:
+        """Its last message of a kind, waited for."""
+
+        def found() -> list[Mapping[str, Any]]:
+            return [message for message in self._messages if message["t"] == kind]
+
+        with self._changed:
+            assert self._changed.wait_for(found, _PATIENCE_S), f"the service said no {kind}: {self._messages[-1:]}"
+            return found()[-1]
+
+    def let_requests_come(self) -> int:
+        """T0 is now; returns it."""
+        begin_ns = now_ns()
+        self.context.on_message({"t": "command", "command": start_command(begin_ns)})
+        return begin_ns
+
+    def stop(self) -> None:
+        """Cancel."""
+        self.context.on_message({"t": "stop"})
+
+    def link(self, member: Member = Member.SIGNER, name: str = "signer-1", token: bytes = TOKEN) -> ServiceLink:
+        """Connect to it."""
+        link = connect(connect_command(self.port, token), member, name)
+        self._links.append(link)
+        return link
+
+    def live(self, channel: str) -> int:
+        """The last count of a live channel."""
+        return ChannelFrame.from_json(self.said("live")["channels"][channel]).count
+
+    def samples(self) -> SpoolSamples:
+        """What it recorded, once it has ended; its clients hear that it does, and go."""
+        for link in self._links:
+            with suppress(LinkClosedError, ValueError):  # gone, or closed by the test
+                while End() not in (told := link.receive(_PATIENCE_S)) and told:
+                    pass
+            link.close()
+        self.said("done")
+        self._thread.join(_PATIENCE_S)
+        return SpoolSamples.read(self._folder)
+
+
+class Signer:
+    """A signer with so many threads that answers when the test says so."""
+
+    def __init__(self, service: Service, threads: int, name: str = "signer-1") -> None:
+        self.link = service.link(name=name)
+        self.jobs: list[Job] = []
+        self.signals: list[Idle | Busy] = []
+        self.link.send(Want(threads))
+
+    def wait_for(self, jobs: int) -> None:
+        """Until it has been given so many in all."""
+        while len(self.jobs) < jobs:
+            self.hear()
+
+    def hear(self) -> list[Frame]:
+        """What came next."""
+        frames = self.link.receive(_PATIENCE_S)
+        assert frames, "nothing came"
+        self.jobs += [frame for frame in frames if isinstance(frame, Job)]
+        self.signals += [frame for frame in frames if isinstance(frame, Idle | Busy)]
+        return frames
+
+    def answer(self, job: Job, *, status: JobStatus = JobStatus.SIGNED, key: int = 0) -> None:
+        """Sign, and have a thread idle again."""
+        now = now_ns()
+        source = KeyOrigin.POOL if key else KeyOrigin.GENERATED
+        self.link.send(Done(job.request, now, now, now, now, source, status, b"certificate", key), Want(1))
