@@ -9,9 +9,8 @@ from typing import TypeVar
 
 from labconsole.security.token.carried_keys import transport_key
 from labconsole.security.token.errors import KeyMissingError
-from labconsole.security.token.explaining import explained
 from labconsole.security.token.opening import Token
-from labconsole.security.token.wrapping import Wrapper, find_wrapper
+from labconsole.security.token.wrapping import find_wrapper
 from labconsole_keypool.carried_wrappers import CarriedWrapper, CarriedWrappers, NamedWrapper, StoredKey
 from labconsole_keypool.sharing import KEY_BYTES, Share, ShareError, combine, split
 
@@ -75,23 +74,12 @@ def load_wrappers(
     with token.session() as session, transport_key(session, value) as key:
         new = [one for one in carried.wrappers if not key.holds(one.wrapped, one.serial, one.mechanism)]
         for one in carried.wrappers:
-            _prove(
-                key.unwrap(one.wrapped, one.serial, one.mechanism, stored=False),
-                (proof or {}).get(one.serial),
-                token.name,
-            )
+            # For the moment: both keys go with the session.
+            wrapper = key.unwrap(one.wrapped, one.serial, one.mechanism, stored=False)
+            if (stored := (proof or {}).get(one.serial)) is not None:
+                wrapper.unwrap(stored.private, stored.kind)
         with ExitStack() as undo:
             for one in new:
                 undo.callback(key.unwrap(one.wrapped, one.serial, one.mechanism, stored=True).destroy)
             undo.pop_all()
     return tuple(one.serial for one in new)
-
-
-def _prove(wrapper: Wrapper, stored: StoredKey | None, token: str) -> None:
-    """See that a wrapper key, loaded for the moment, unwraps a stored key; both are destroyed. Raises TokenError."""
-    with ExitStack() as undo:
-        undo.callback(wrapper.destroy)
-        if stored is not None:
-            key = wrapper.unwrap(stored.private, stored.kind)
-            with explained("destroy a key", token):
-                key.destroy()

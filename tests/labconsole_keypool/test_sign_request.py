@@ -108,9 +108,10 @@ def test_a_doctype_in_utf_7_is_refused() -> None:
         parse(hidden)
 
 
-def test_billion_laughs_are_refused_before_they_are_laughed() -> None:
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+def test_billion_laughs_are_refused_before_they_are_laughed(encoding: str) -> None:
     entities = "".join(f'<!ENTITY l{n} "{f"&l{n - 1};" * 10}">' for n in range(1, 10))
-    bomb = f'<?xml version="1.0"?><!DOCTYPE l [<!ENTITY l0 "lol">{entities}]><l>&l9;</l>'.encode()
+    bomb = f'<?xml version="1.0"?><!DOCTYPE l [<!ENTITY l0 "lol">{entities}]><l>&l9;</l>'.encode(encoding)
     with pytest.raises(SignRequestError, match="has a DOCTYPE"):
         parse(bomb)
 
@@ -197,9 +198,10 @@ FAULTS = {
     "no bytes": (_without("eid2:ToBeSignedBytes"), "has no ToBeSignedBytes"),
     "empty bytes": (lambda: sample(tasks=[b""]), "ToBeSignedBytes must hold text alone"),
     "wrong base64": (lambda: _source("<eid2:ToBeSignedBytes>", "<eid2:ToBeSignedBytes>§"), "is not base64"),
+    "base64 with more": (lambda: _source("</eid2:ToBeSignedBytes>", "!!!!</eid2:ToBeSignedBytes>"), "is not base64"),
     "cut base64": (lambda: _source("</eid2:ToBeSignedBytes>", "A</eid2:ToBeSignedBytes>"), "is not base64"),
     "elements for text": (
-        lambda: _source("https://requester.example/sign", "<a/>b"),
+        lambda: _source("https://requester.example/sign", "b<a/>"),
         "SignRequester must hold text alone",
     ),
     "another certificate": (

@@ -6,8 +6,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from cryptography import x509
 from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from labconsole.security.token.key_pairs import generate
@@ -16,11 +18,14 @@ from labconsole.security.token.opening import open_token
 from labconsole.security.token.private_keys import private_key
 from labconsole.security.token.terms import KeyKind
 from labconsole_keypool import signature_algorithms
+from labconsole_keypool.authority import Authority
 from labconsole_keypool.certificate_fields import fields_of
 from labconsole_keypool.sign_request import Form, SignRequest, parse, sample
 from labconsole_keypool.sign_request_error import SignRequestError
 from labconsole_keypool.sign_response import Fault, build, refused
 from labconsole_keypool.signature_algorithms import ALGORITHMS, ECDSA_SHA256, RSA_SHA256
+from labconsole_keypool.wire import Job, JobKind
+from labconsole_keypool.work import work_of
 from tests.labconsole_keypool.sign_request_lab import Answer, LabCA, read
 
 SUCCESS = "urn:oasis:names:tc:dss:1.0:resultmajor:Success"
@@ -82,6 +87,14 @@ def test_a_signature_by_ecdsa_is_r_and_s_as_xml_signatures_hold_it() -> None:
     assert {len(signature) for *_, signature in answer.signatures} == {64}
 
 
+def test_pss_has_a_salt_as_long_as_its_digest(rsa_key: rsa.RSAPrivateKey) -> None:
+    for name, algorithm in (("sha256", hashes.SHA256()), ("sha384", hashes.SHA384()), ("sha512", hashes.SHA512())):
+        uri = f"http://www.w3.org/2007/05/xmldsig-more#{name}-rsa-MGF1"
+        signature = signature_algorithms.of(uri).sign(rsa_key, b"one")
+        scheme = padding.PSS(padding.MGF1(algorithm), algorithm.digest_size)
+        rsa_key.public_key().verify(signature, b"one", scheme, algorithm)
+
+
 def test_another_signature_does_not_verify(rsa_key: rsa.RSAPrivateKey) -> None:
     for algorithm, key in ((RSA_SHA256, rsa_key), (ECDSA_SHA256, ec.generate_private_key(ec.SECP256R1()))):
         signature = algorithm.sign(key, b"one")
@@ -108,10 +121,7 @@ def test_algorithms_serve_keys_of_their_family() -> None:
 
 def test_openssl_verifies_chain_and_signature(tmp_path: Path, rsa_key: rsa.RSAPrivateKey) -> None:
     answer = _answered(parse(sample(algorithm=RSA_SHA256)), rsa_key)
-    leaf, ca = (tmp_path / name for name in ("leaf.pem", "ca.pem"))
-    leaf.write_bytes(answer.chain[0].public_bytes(Encoding.PEM))
-    ca.write_bytes(answer.chain[1].public_bytes(Encoding.PEM))
-    _openssl("verify", "-CAfile", str(ca), str(leaf))
+    leaf = _openssl_verifies(answer, tmp_path)
 
     _, _, signed, signature = answer.signatures[0]
     for name, content in (("signed", signed), ("signature", signature)):
@@ -121,10 +131,19 @@ def test_openssl_verifies_chain_and_signature(tmp_path: Path, rsa_key: rsa.RSAPr
     assert b"Verified OK" in _openssl(*check, str(tmp_path / "signed"))
 
 
-def test_a_key_in_a_token_signs_as_well() -> None:
+def test_the_service_answers_with_a_key_in_a_token_and_its_own_ca(tmp_path: Path) -> None:
+    job = Job(1, 0, JobKind.SIGN_REQUEST, KeyKind.RSA_2048, sample(tasks=2))
+    work, authority = work_of(job), Authority.of_lab()
+    assert work.kind is KeyKind.P_256  # as the request asks, whatever the scenario makes
     with open_token("lab", lab_token()) as token:
-        pair = generate(token.session(), KeyKind.P_256, extractable=False)
-        _verify(_answered(parse(sample()), private_key(pair.private_handle, pair.public_key)))
+        pair = generate(token.session(), work.kind, extractable=False)
+        key = private_key(pair.private_handle, pair.public_key)
+        signatures = [work.algorithm.sign(key, data) for data in work.to_be_signed]
+        csr = x509.CertificateSigningRequestBuilder(work.fields.subject).sign(key, hashes.SHA256())
+    answer = read(work.answer(signatures, (authority.issue(csr, work.fields), *authority.chain)))
+    _verify(answer)
+    assert len(answer.signatures) == 2
+    _openssl_verifies(answer, tmp_path, "-x509_strict")
 
 
 def test_as_many_signatures_as_tasks() -> None:
@@ -150,6 +169,15 @@ def test_a_refusal_of_the_service_names_the_request() -> None:
     request = parse(sample())
     answer = read(refused("The token is gone.", request=request, fault=Fault.RESPONDER))
     assert (answer.request_id, answer.major) == (request.request_id, Fault.RESPONDER.value)
+
+
+def _openssl_verifies(answer: Answer, directory: Path, *options: str) -> Path:
+    """Let OpenSSL verify the chain; returns the file of the signer's certificate."""
+    leaf, ca = (directory / name for name in ("leaf.pem", "ca.pem"))
+    leaf.write_bytes(answer.chain[0].public_bytes(Encoding.PEM))
+    ca.write_bytes(answer.chain[1].public_bytes(Encoding.PEM))
+    _openssl("verify", *options, "-CAfile", str(ca), str(leaf))
+    return leaf
 
 
 def _openssl(*arguments: str) -> bytes:
