@@ -26,7 +26,10 @@ plugin = Plugin(
         "keypool.export-shares": "labconsole_keypool.share_actions:ExportShares",
         "keypool.load-shares": "labconsole_keypool.share_actions:LoadShares",
     },
-    commands={"hsm verify-store": "labconsole_keypool.commands:VERIFY_STORE"},
+    commands={
+        "hsm verify-store": "labconsole_keypool.commands:VERIFY_STORE",
+        "hsm plan": "labconsole_keypool.plan_arguments:PLAN",
+    },
     profiles=(
         "keypool-live-demo",
         "keypool-published",

@@ -28,20 +28,20 @@ class PlanMeasurements:
 
     def __init__(self, service: PlannedService, runs: Sequence[RunRow]) -> None:
         self._service = service
-        timing, sign = service.timing
         self._runs = [
             run
             for run in runs
             if run.kind == LIVE_KIND
             and run.status is RunStatus.FINISHED
             and run.parameters.get("arrivals") == ArrivalPattern.CONSTANT
-            and run.parameters.get("timing") == timing
-            and run.parameters.get("sign") == sign
+            and run.parameters.get("timing") == service.timing
+            and (service.sign is None or run.parameters.get("sign") == service.sign)
             and run.parameters.get("threads") == service.threads
             and not run.parameters.get("tail_requests")
         ]
         threads = "1 thread" if service.threads == 1 else f"{service.threads} threads"
-        self._service_said = f"with {timing or 'no timing profile'} ({sign}), {threads}"
+        device = f"{service.timing} ({service.sign})" if service.timing else "a real token's times"
+        self._service_said = f"with {device}, {threads}"
 
     def rate(self, keys: KeySource, expected: float) -> Cell:
         """Throughput of the run that asked for most of what is more than the `expected` rate."""

@@ -10,28 +10,20 @@ import pytest
 
 from labconsole.store.records import RunRow, RunStatus
 from labconsole.trial import Direction, Metric, Origin
-from labconsole_keypool.choices import RangeEnd, SignTime
+from labconsole_keypool import plan_simulations
+from labconsole_keypool.choices import SignTime
 from labconsole_keypool.plan_measurements import LIVE_KIND, METRICS
 from labconsole_keypool.plan_simulations import MOST_SIMULATED
-from labconsole_keypool.planned_service import PlannedService, service_of_profile
+from labconsole_keypool.planned_service import PlannedService
+from labconsole_keypool.planner_parameters import PlannerParameters
 from labconsole_keypool.planner_table import PlanRow, plan_table
-from labconsole_keypool.timing import load_timing
 from tests.helpers.run_row import finished_run
-
-LUNA = load_timing("luna-sa-1700")
 
 
 def service(rate: float = 40.0, duration_s: float = 75.0, threads: int = 1, queue_limit: int = 50) -> PlannedService:
-    return service_of_profile(
-        "luna-sa-1700",
-        LUNA,
-        SignTime.STOCKHOLM_BASE_RATE,
-        RangeEnd.SHORTEST,
-        rate=rate,
-        duration_s=duration_s,
-        threads=threads,
-        queue_limit=queue_limit,
-    )
+    return PlannerParameters(
+        sign=SignTime.STOCKHOLM_BASE_RATE, rate=rate, duration_s=duration_s, threads=threads, queue_limit=queue_limit
+    ).service()
 
 
 def table(planned: PlannedService, *runs: RunRow) -> Mapping[str, PlanRow]:
@@ -79,7 +71,10 @@ def test_keys_last_as_long_as_the_formula_says_until_a_request_waits_for_one() -
     assert rows["keys_last"].simulation.value == pytest.approx(rows["keys_last"].formula.value, rel=0.01)
 
 
-def test_the_source_s_case_gives_nine_devices_against_one_and_three_once_loading_is_counted() -> None:
+def test_the_source_s_case_gives_nine_devices_against_one_and_three_once_loading_is_counted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(plan_simulations, "MOST_SIMULATED", 1000)  # two seconds less
     rows = table(replace(service(50.0, 7200.0), sign_ms=20.0))
     counts = {name: rows[name].formula.value for name in rows if name.startswith(("hsms", "cost"))}
     assert counts == {
@@ -129,6 +124,13 @@ def test_another_service_or_another_peak_is_no_measurement_of_this_one(changes: 
     assert cell.note == (
         "no run with a pool near 3,000 requests at 40/s with luna-sa-1700 (stockholm-base-rate), 1 thread"
     )
+
+
+def test_a_plan_of_entered_times_is_measured_by_runs_of_real_tokens() -> None:
+    planned = PlannerParameters(timing="", sign_ms=25.0, rate=40.0, duration_s=75.0).service()
+    assert table(planned, run(1, timing="", sign="malmo"))["queue"].measurement.value == 1010
+    none = table(planned, run(1))["queue"].measurement
+    assert none.note == "no run with a pool near 3,000 requests at 40/s with a real token's times, 1 thread"
 
 
 def test_the_first_drop_is_that_of_a_run_with_the_same_queue_limit() -> None:
