@@ -104,11 +104,15 @@ names it."""
 
 @dataclass(frozen=True)
 class LiveChannel:
-    """What roles report while they run: a counted quantity (`counter`), or observations in ns (`latency`)."""
+    """What roles report while they run: a counted quantity (`counter`), or observations in ns (`latency`).
+
+    The live view shows all that are `shown`; the others are there for the trial's own panel.
+    """
 
     name: str
     title: str
     unit: str
+    shown: bool = True
 
 
 @dataclass(frozen=True)

@@ -99,20 +99,20 @@ LATENCY_CHANNEL = LiveChannel("latency", "Latency", "ns")
 
 RECEIVED_CHANNEL = LiveChannel("received", "Received", "requests")
 PROCESSED_CHANNEL = LiveChannel("processed", "Signed", "requests")
-SETTLED_CHANNEL = LiveChannel("settled", "Answered or dropped", "requests")
+SETTLED_CHANNEL = LiveChannel("settled", "Answered or dropped", "requests", shown=False)
 """What the progress of a live run is."""
-TAKEN_CHANNEL = LiveChannel("taken", "Taken out of the queue", "requests")
+TAKEN_CHANNEL = LiveChannel("taken", "Taken out of the queue", "requests", shown=False)
 """Queue = received - dropped - taken; requests that come back from a signer that was lost count as not taken."""
-FROM_RAM_CHANNEL = LiveChannel("from_ram", "Key from the token's RAM", "requests")
-FROM_STORE_CHANNEL = LiveChannel("from_store", "Key from the token's store", "requests")
-FROM_POOL_CHANNEL = LiveChannel("from_pool", "Key from the pool", "requests")
-GENERATED_CHANNEL = LiveChannel("generated", "Key generated", "requests")
+FROM_RAM_CHANNEL = LiveChannel("from_ram", "Key from the token's RAM", "requests", shown=False)
+FROM_STORE_CHANNEL = LiveChannel("from_store", "Key from the token's store", "requests", shown=False)
+FROM_POOL_CHANNEL = LiveChannel("from_pool", "Key from the pool", "requests", shown=False)
+GENERATED_CHANNEL = LiveChannel("generated", "Key generated", "requests", shown=False)
 
-KEYS_GENERATED_CHANNEL = LiveChannel("keys_generated", "Keys generated", "keys")
-KEYS_STORED_CHANNEL = LiveChannel("keys_stored", "Keys stored", "keys")
-KEYS_CLAIMED_CHANNEL = LiveChannel("keys_claimed", "Keys claimed", "keys")
-KEYS_LOADED_CHANNEL = LiveChannel("keys_loaded", "Keys loaded", "keys")
-KEYS_USED_CHANNEL = LiveChannel("keys_used", "Keys used", "keys")
+KEYS_GENERATED_CHANNEL = LiveChannel("keys_generated", "Keys generated", "keys", shown=False)
+KEYS_STORED_CHANNEL = LiveChannel("keys_stored", "Keys stored", "keys", shown=False)
+KEYS_CLAIMED_CHANNEL = LiveChannel("keys_claimed", "Keys claimed", "keys", shown=False)
+KEYS_LOADED_CHANNEL = LiveChannel("keys_loaded", "Keys loaded", "keys", shown=False)
+KEYS_USED_CHANNEL = LiveChannel("keys_used", "Keys used", "keys", shown=False)
 """Keys in the token = loaded - used; being wrapped = generated - stored; in the store = what the event `pool` says was
 new at the start + stored - claimed."""
 

@@ -220,7 +220,7 @@ class TrialPanel(QWidget):
     def _restore(self) -> None:
         kept = self.context.state.mapping(self._state_key())
         if not kept:
-            first = next(iter(self.context.plugin.profiles), "")
+            first = next(filter(self.presets.offers, self.context.plugin.profiles), "")
             self.presets.remember(first, "")
             self._preset_chosen(self.presets.scenario)
             return

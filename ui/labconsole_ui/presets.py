@@ -94,6 +94,10 @@ class PresetRow(QWidget):
             self.profile_combo.setItemData(row, tip, Qt.ItemDataRole.ToolTipRole)
         self._select_profile(wanted)
 
+    def offers(self, profile: str) -> bool:
+        """Whether the list has this profile: it is of the trial."""
+        return self.profile_combo.findData(profile) > 0
+
     @property
     def profile_name(self) -> str:
         """The name of the chosen profile, or nothing."""

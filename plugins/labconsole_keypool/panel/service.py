@@ -14,6 +14,7 @@ from labconsole.trial import Parameters
 from labconsole_keypool.choices import KeySource
 from labconsole_keypool.panel.editors import editors
 from labconsole_keypool.panel.facts import service_facts
+from labconsole_keypool.panel.planner_view import PlannerView
 from labconsole_keypool.panel.pool_actions import PoolActions
 from labconsole_keypool.panel.pool_card import PoolCard
 from labconsole_keypool.panel.pool_watch import PoolWatch
@@ -129,6 +130,10 @@ class ServicePanel(TrialPanel):
             if self.isVisible():
                 self.token_card.show_token(parameters.token)
 
+    def _use_planned(self, values: Mapping[str, Any]) -> None:
+        """Put what was planned into the form, beside what stands there, and show it."""
+        self.use_parameters({**self.form.values(), **values})
+
     def _token(self) -> str:
         return str(self.form.values()["token"])
 
@@ -150,7 +155,7 @@ class ServicePanel(TrialPanel):
         self.tabs = QTabBar(page)
         self.tabs.setExpanding(False)
         self.tabs.setAccessibleName(self.tr("Parts of the page"))
-        for text in (self.tr("Service"), self.tr("Scenario")):
+        for text in (self.tr("Service"), self.tr("Scenario"), self.tr("Planner")):
             self.tabs.addTab(text)
         self.token_card = TokenCard(theme, page)
         self.pool_card = PoolCard(theme, page)
@@ -159,7 +164,8 @@ class ServicePanel(TrialPanel):
         scenario, inner = _part(page, self.form, self.facts_card)
         inner.addLayout(self._warnings)
         inner.addWidget(self.sites)
-        self._parts = (service, scenario)
+        self.planner = PlannerView(self.context, values=self.form.values, use=self._use_planned, parent=page)
+        self._parts = (service, scenario, self.planner)
         column.addLayout(heading)
         column.addWidget(self.presets)
         column.addWidget(self.tabs)

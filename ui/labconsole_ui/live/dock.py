@@ -160,7 +160,7 @@ class LiveView(QWidget):
     def _draw_rates(self) -> None:
         if (live := self._drawn) is None:
             return
-        counted = live.names(observed=False)
+        counted = live.shown(observed=False)
         self.rate_plot.set_unit(rate_unit(live.channel(counted[0]).unit) if counted else "")
         self.rate_plot.set_curves(
             [_curve(live.channel(name).title, live.rates[name], live.zero_ns) for name in counted if name in live.rates]
@@ -169,7 +169,7 @@ class LiveView(QWidget):
     def _draw_latencies(self) -> None:
         if (live := self._drawn) is None:
             return
-        observed = live.names(observed=True)
+        observed = live.shown(observed=True)
         self.latency_plot.set_title(live.channel(observed[0]).title if len(observed) == 1 else self.tr("Latency"))
         several = len(live.latencies) > 1
         self.latency_plot.set_curves(
@@ -225,10 +225,10 @@ class LiveView(QWidget):
         progress = self._live.progress
         if progress is not None:
             figures += self._rate_figures(self._live.channel(progress), self._live.figures(progress))
-        for name in self._live.names(observed=True)[:1]:
+        for name in self._live.shown(observed=True)[:1]:
             figures += self._latency_figures(self._live.channel(name), self._live.figures(name))
         about = self.tr("Counted since T0")
-        others = [name for name in self._live.names(observed=False) if name != progress and frame.channels[name].count]
+        others = [name for name in self._live.shown(observed=False) if name != progress and frame.channels[name].count]
         return figures + [
             Figure(self._live.channel(name).title, f"{frame.channels[name].count:,}", about) for name in others
         ]

@@ -94,6 +94,10 @@ class LiveRun:
         order += [name for name in present if name not in self._declared]
         return [name for name in order if self.observed(name) == observed]
 
+    def shown(self, *, observed: bool) -> list[str]:
+        """Those of `names` that the general live view shows."""
+        return [name for name in self.names(observed=observed) if self.channel(name).shown]
+
     def take(self, frame: LiveFrame) -> None:
         """Take the next frame; one that is not newer than the last is dropped."""
         if self.latest is not None and frame.t_ns <= self.latest.t_ns:

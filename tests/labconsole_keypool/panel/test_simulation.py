@@ -20,6 +20,7 @@ from tests.labconsole_ui.shell.conftest import bridge, home, open_window, servic
 __all__ = ["bridge", "home", "open_window", "services", "theme", "window"]
 
 KIND = "keypool.simulation"
+EXACTLY = Qt.MatchFlag.MatchExactly | Qt.MatchFlag.MatchRecursive
 pytestmark = pytest.mark.qt_log_ignore("This plugin does not support", extend=True)
 
 
@@ -27,7 +28,7 @@ pytestmark = pytest.mark.qt_log_ignore("This plugin does not support", extend=Tr
 def panel(qtbot: QtBot, window: MainWindow) -> TrialPanel:
     """The page, opened from the navigation."""
     navigation = window.findChild(Navigation)
-    (entry,) = navigation.findItems("HSM key pool", Qt.MatchFlag.MatchExactly)
+    (entry,) = navigation.findItems("Key pool, simulated", EXACTLY)
     place = navigation.visualItemRect(entry).center()
     qtbot.mouseClick(navigation.viewport(), Qt.MouseButton.LeftButton, pos=place)
     page = window.pages.currentWidget()
