@@ -2,7 +2,7 @@
 
 The real operation runs inside the emulated time: what is missing at its end is slept, to an absolute deadline. Key
 generations take turns (`key_generation.at_a_time` of the profile), and so do wrapping and unwrapping; signatures run
-beside them and beside one another, each as slow as Table 2-10 says for the number that are being made when it begins.
+beside them and beside one another, each as slow as Table 2-10 says for the number of threads that sign.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ class Timing:
     key_generation: RangeEnd = RangeEnd.SHORTEST
     speed: float = 1.0
 
-    def duration_ns(self, operation: Operation, signing: int = 1) -> int:
-        """How long an operation takes; a signature, while `signing` are being made with it included."""
+    def duration_ns(self, operation: Operation, threads: int = 1) -> int:
+        """How long an operation takes; a signature, where so many threads sign."""
         profile = self.profile
         match operation:
             case Operation.GENERATE:
@@ -49,7 +49,7 @@ class Timing:
             case Operation.UNWRAP:
                 ms = profile.unwrap.ms
             case Operation.SIGN:
-                ms = profile.sign_ms(self.sign, signing)
+                ms = profile.sign_ms(self.sign, threads)
         return self._scaled_ns(ms)
 
     @property
@@ -75,14 +75,18 @@ class Device:
         timing: Emulate a device; None: as fast as the token is.
         ram: Key pairs that the RAM holds.
         store: Key pairs that the store holds.
+
+    Attributes:
+        threads: How many threads sign; the engine says it.
+        store: As above.
     """
 
     def __init__(self, timing: Timing | None = None, *, ram: int = 12_033, store: int = 20_000) -> None:
         self.timing = timing
         self.store = store
+        self.threads = 1
         self._ram = ram
         self._in_ram = 0
-        self._signing = 0
         self._lock = threading.Lock()
         self._generating = threading.Semaphore(timing.profile.key_generation.at_a_time if timing else 1)
         self._loading = threading.Lock()
@@ -108,7 +112,9 @@ class Device:
         with ExitStack() as turn:
             waited = self._take_turn(operation, turn)
             began_ns = now_ns() if waited else asked_ns if since_ns is None else since_ns
-            ends_ns = began_ns + self._duration_ns(self.timing, operation, turn)
+            ends_ns = began_ns + self.timing.duration_ns(operation, self.threads)
+            if operation is Operation.SIGN:
+                ends_ns += self._warming_up_ns()
             yield ends_ns
             sleep_until(ends_ns)
 
@@ -120,6 +126,11 @@ class Device:
             yield
         finally:
             self._hurrying = False
+
+    @property
+    def in_ram(self) -> int:
+        """Key pairs that are in the RAM."""
+        return self._in_ram
 
     @property
     def room(self) -> int:
@@ -149,19 +160,11 @@ class Device:
         turn.callback(place.release)
         return waited
 
-    def _duration_ns(self, timing: Timing, operation: Operation, turn: ExitStack) -> int:
-        if operation is not Operation.SIGN:
-            return timing.duration_ns(operation)
+    def _warming_up_ns(self) -> int:
+        """What this signature takes longer, because it is the first."""
         with self._lock:
-            self._signing += 1
-            signing = self._signing
             warm_up_ns, self._warm_up_ns = self._warm_up_ns, 0
-        turn.callback(self._signed)
-        return timing.duration_ns(operation, signing) + warm_up_ns
-
-    def _signed(self) -> None:
-        with self._lock:
-            self._signing -= 1
+            return warm_up_ns
 
 
 def sleep_until(t_ns: int) -> None:

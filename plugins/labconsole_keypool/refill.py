@@ -59,7 +59,7 @@ class Refiller:
         self._ended = False
         self._paused = False
         self._dry = False
-        """Nothing could be loaded: the store has no key for this token, or the token is full."""
+        """The store has no key for this token."""
         self._fault: Exception | None = None
 
     def load(self, count: int, origin: KeyOrigin = KeyOrigin.POOL) -> int:
@@ -83,7 +83,7 @@ class Refiller:
                     key = self._unwrap(lane, claimed, origin)
             except TokenFullError:
                 self._claimed.appendleft(claimed)
-                if not loaded and not len(self._lanes):
+                if not self._device.in_ram:
                     raise
                 break
             ended_ns = max(ends_ns, now_ns())
@@ -145,10 +145,12 @@ class Refiller:
                         return
                 loaded = self.load(min(self._batch, self._device.room))
                 with self._wanted:
-                    self._dry = not loaded
+                    self._dry = not loaded and not self._claimed
                     self._came.notify_all()
                     if self._dry:
                         self._wanted.wait_for(lambda: self._ended, _LOOK_AGAIN_S)
+                    elif not loaded:  # the token is full until a key is used
+                        self._wanted.wait(_LOOK_AGAIN_S)
         except Exception as error:  # noqa: BLE001 - of a thread: whoever takes a key raises it
             with self._wanted:
                 self._fault = error

@@ -86,6 +86,7 @@ class SigningEngine:
         self._run = run
         self._offset_ns = wall_offset_ns()
         self._lanes = Lanes(token, lanes)
+        device.threads = lanes
         self._free_ns = [0] * lanes
         """Until when the emulated device was busy for each lane."""
         self._refiller = Refiller(
