@@ -21,7 +21,7 @@ from labconsole_keypool.store_findings import Fault, Finding, name_of_row
 
 
 def verify_store(path: Path, known_head: Head | None = None) -> tuple[Finding, ...]:
-    """Everything that is wrong, in the order of the rows; empty if all is as it was written.
+    """Everything that is wrong: first the chain, then what keys are said to be; empty if all is as it was written.
 
     With `known_head`, kept elsewhere since, rows cut off at the end or a store rewritten as a whole are found too.
     Others may write meanwhile: one moment is looked at. A store of 20,000 keys takes about 0.5 s.
@@ -30,8 +30,7 @@ def verify_store(path: Path, known_head: Head | None = None) -> tuple[Finding, .
     with explained(path, KEY_STORE.noun), closing(connect_for_reading(path, KEY_STORE)) as raw:
         raw.execute("BEGIN")
         history = History()
-        findings = [*_wrong_links(raw, history, known_head), *history.wrong_states(raw)]
-    return tuple(sorted(findings, key=lambda finding: finding.row))
+        return (*_wrong_links(raw, history, known_head), *history.wrong_states(raw))
 
 
 def _wrong_links(raw: sqlite3.Connection, history: History, known_head: Head | None) -> Iterator[Finding]:
