@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from labconsole.analysis.table_shape import ShapeColumn, ShapeRow, TableShape
 
-_KINDS = ("keypool.simulation",)
+_KINDS = ("keypool.simulation", "keypool.signing-service")
 _SOURCE = "Saboonchi, KTH 2014"
 _PLAIN = {"time_scale": 1.0, "tail_requests": 0}
 _FROM_POOL = {"keys": "pool", "arrivals": "constant", **_PLAIN}

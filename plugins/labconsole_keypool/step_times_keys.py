@@ -45,8 +45,10 @@ class StepKeys:
         return cls(kind, device, wrapper, observations)
 
     def in_new_session(self, token: Token, thread: int) -> StepKeys:
-        """For another thread; finding the wrapper there is the source's cipher initialisation, and is noted."""
+        """For another thread. What comes before the first key, the connection and the wrapper key to be found, is the
+        source's cipher initialization, and is noted."""
         started_ns = now_ns()
+        self.device.connect()
         wrapper = self.wrapper.in_session(token.session())
         self._note(StepOperation.INITIALISE, started_ns)
         return StepKeys(self.kind, self.device, wrapper, self.observations, thread)

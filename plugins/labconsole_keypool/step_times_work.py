@@ -131,6 +131,7 @@ class StepWork:
     def _signing(self, made: Sequence[NewKey]) -> list[Callable[[], None]]:
         """A thread for each lane, whose keys lie in the token already; and one that unwraps beside them."""
         threads, requests = self.parameters.threads, self.parameters.keys
+        self.device.connect()
         copies = cycle(made)
         ended = [Event() for _ in range(threads)]
         works: list[Callable[[], None]] = []

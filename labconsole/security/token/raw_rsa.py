@@ -53,12 +53,12 @@ class RawRSAPair:
     def encrypt(self, data: bytes) -> bytes:
         """`data`, at most 11 bytes shorter than the key, encrypted in the token (CKM_RSA_PKCS)."""
         with explained("encrypt", self._token):
-            return self.public.encrypt(data, mechanism=Mechanism.RSA_PKCS)
+            return cast(bytes, self.public.encrypt(data, mechanism=Mechanism.RSA_PKCS))
 
     def decrypt(self, encrypted: bytes) -> bytes:
         """What was encrypted (CKM_RSA_PKCS)."""
         with explained("decrypt", self._token):
-            return self.private.decrypt(encrypted, mechanism=Mechanism.RSA_PKCS)
+            return cast(bytes, self.private.decrypt(encrypted, mechanism=Mechanism.RSA_PKCS))
 
     def in_session(self, session: Session) -> RawRSAPair:
         """The same pair through another session of the token, for another thread. Raises TokenError: it is gone."""

@@ -127,7 +127,16 @@ def test_spot_values(place: str, metric: str, value: float, unit: str) -> None:
     assert (figure.value, figure.unit) == (value, unit)
 
 
-@pytest.mark.parametrize("kind", ["amqp.messaging", "keypool.simulation"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "amqp.messaging",
+        "keypool.simulation",
+        "keypool.signing-service",
+        "keypool.step-times",
+        "keypool.device-benchmark",
+    ],
+)
 def test_figures_are_in_the_units_of_the_trials_metrics(kind: str) -> None:
     plugins = Plugins.discover()
     units = {metric.name: metric.unit for metric in plugins.trial(kind).metrics}
