@@ -132,7 +132,7 @@ class LoadShares(Action[LoadParameters]):
             find_configuration(parameters.token).pin_request(parameters.token),
             *(
                 SecretRequest(
-                    SHARE_KEY.format(number=number), f"share {number} of {len(asked)}: its words", SecretSource()
+                    SHARE_KEY.format(number=number), f"share {number} of {len(asked)} (its words)", SecretSource()
                 )
                 for number in asked
             ),
