@@ -1,0 +1,148 @@
+"""The generator on a real token: what it leaves in the store, and that it leaves nothing in the token."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+from cryptography.hazmat.primitives.serialization import load_der_public_key
+
+from labconsole.security.token.configuration import TokenConfiguration
+from labconsole.security.token.errors import KeyMissingError
+from labconsole.security.token.opening import Token, open_token
+from labconsole.security.token.terms import KeyKind
+from labconsole.security.token.wrapping import find_wrapper, make_wrapper
+from labconsole_keypool.emulation import Device
+from labconsole_keypool.generator import Generator, KeyTimes
+from labconsole_keypool.key_store import KeyStore
+from tests.labconsole_keypool.signing_lab import KIND, PIN, Told, digest, new_token, rows, signing_engine
+
+
+@pytest.fixture(scope="module")
+def configuration(tmp_path_factory: pytest.TempPathFactory) -> TokenConfiguration:
+    return new_token(tmp_path_factory.mktemp("softhsm"))
+
+
+@pytest.fixture
+def token(configuration: TokenConfiguration) -> Iterator[Token]:
+    with open_token("test", configuration, PIN) as opened:
+        yield opened
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[KeyStore]:
+    with KeyStore.open(tmp_path / "keys.db") as opened:
+        yield opened
+
+
+def never() -> bool:
+    return False
+
+
+def nothing(stored: int) -> None:
+    return
+
+
+def objects_in(token: Token) -> list[str]:
+    """The classes of all objects in the token, private session objects included."""
+    return [str(found.object_class) for found in token.session().get_objects()]
+
+
+def test_keys_come_wrapped_into_the_store_and_leave_the_token(token: Token, store: KeyStore) -> None:
+    before = objects_in(token)
+    told: list[int] = []
+    generated: list[None] = []
+    batches: list[Sequence[KeyTimes]] = []
+    generator = Generator(
+        token, store, Device(), KIND, 1_000, on_generated=lambda: generated.append(None), on_stored=batches.append
+    )
+    began = time.time_ns()
+    assert generator.make(70, never, told.append) == 70
+    assert told == [50, 70] and len(generated) == 70
+    assert store.counts(KIND).new == 70
+    assert sorted(objects_in(token)) == sorted([*before, "ObjectClass.SECRET_KEY"]), "the wrapper key alone is new"
+    [wrapper] = store.wrappers()
+    assert (wrapper.token, wrapper.pairs, wrapper.limit_keys) == (token.identity.serial, 70, 1_000)
+    for public, mechanism, start, end, duration in rows(
+        store.path, "SELECT public, mechanism, generate_start, generate_end, generate_duration FROM key"
+    ):
+        assert load_der_public_key(public).key_size == 256
+        assert mechanism == wrapper.mechanism
+        assert began - 1_000_000 <= start < end <= time.time_ns() + 1_000_000 and end - start == duration
+    times = [one for batch in batches for one in batch]
+    assert all(one.started < one.generated < one.wrapped < one.stored for one in times)
+
+
+def test_a_wrapper_key_that_is_full_is_followed_by_another(token: Token, store: KeyStore) -> None:
+    generator = Generator(token, store, Device(), KIND, 4)
+    assert generator.make(10, never, nothing) == 10
+    assert [wrapper.pairs for wrapper in store.wrappers()] == [4, 4, 2]
+
+
+def test_it_stops_before_the_next_key(token: Token, store: KeyStore) -> None:
+    made: list[None] = []
+    generator = Generator(token, store, Device(), KIND, 100, on_generated=lambda: made.append(None))
+    assert generator.make(10, lambda: len(made) >= 3, nothing) == 3
+    assert store.counts().new == 3
+
+
+def test_the_next_one_goes_on_under_the_same_wrapper_key(token: Token, tmp_path: Path) -> None:
+    for _ in range(2):
+        with KeyStore.open(tmp_path / "keys.db") as store:
+            generator = Generator(token, store, Device(), KIND, 100)
+            serial = generator.ensure_wrapper()
+            assert generator.make(2, never, nothing) == 2
+    with KeyStore.open(tmp_path / "keys.db") as store:
+        assert [(wrapper.serial, wrapper.pairs) for wrapper in store.wrappers()] == [(serial, 4)]
+
+
+@pytest.mark.parametrize("made", [False, True])
+def test_a_wrapper_key_whose_maker_was_killed_before_it_was_used_serves(
+    token: Token, tmp_path: Path, made: bool
+) -> None:
+    with KeyStore.open(tmp_path / "keys.db") as store:
+        first = Generator(token, store, Device(), KIND, 100)
+        row = store.new_wrapper(token.identity.serial, KIND, first._new_row().mechanism, 100)
+        if made:
+            make_wrapper(token.session(), row.serial, row.mechanism)
+    with KeyStore.open(tmp_path / "keys.db") as store:
+        generator = Generator(token, store, Device(), KIND, 100)
+        assert generator.make(1, never, nothing) == 1
+
+
+def test_a_wrapper_key_with_keys_that_is_gone_is_told(token: Token, tmp_path: Path) -> None:
+    with KeyStore.open(tmp_path / "keys.db") as store:
+        generator = Generator(token, store, Device(), KIND, 100)
+        generator.make(1, never, nothing)
+        [row] = store.wrappers()
+        find_wrapper(token.session(), row.serial, row.mechanism).destroy()
+    with (
+        KeyStore.open(tmp_path / "keys.db") as store,
+        pytest.raises(KeyMissingError, match=f"no wrapper key {row.serial}: load it from its shares"),
+    ):
+        Generator(token, store, Device(), KIND, 100).make(1, never, nothing)
+
+
+def test_a_wrapper_key_whose_keys_are_all_used_is_destroyed(token: Token, tmp_path: Path) -> None:
+    """What copies of the store's file may still hold of them is lost with it."""
+    with KeyStore.open(tmp_path / "keys.db", run="run") as store:
+        Generator(token, store, Device(), KIND, 2).make(3, never, nothing)
+        spent, goes_on = store.wrappers()
+        with signing_engine(token, store, Told(), low_water=1) as engine:
+            engine.fill(2)
+            for number in range(2):
+                engine.process(0, digest(number))
+        Generator(token, store, Device(), KIND, 2).ensure_wrapper()
+        assert [wrapper.serial for wrapper in store.wrappers()] == [goes_on.serial]
+        with pytest.raises(KeyMissingError):
+            find_wrapper(token.session(), spent.serial, spent.mechanism)
+
+
+def test_rsa_keys_sign_after_they_were_stored(token: Token, store: KeyStore) -> None:
+    Generator(token, store, Device(), KeyKind.RSA_2048, 100).make(1, never, nothing)
+    with signing_engine(token, store, Told(), kind=KeyKind.RSA_2048) as engine:
+        assert engine.fill(1) == 1
+        done = engine.process(0, digest(1, KeyKind.RSA_2048))
+    assert done.key and rows(store.path, "SELECT length(signature) FROM signature") == [(256,)]
