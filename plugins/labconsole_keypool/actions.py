@@ -97,7 +97,7 @@ class FillPool(Action[FillParameters]):
         ):
             missing = parameters.keys - store.counts(kind).new
             if missing <= 0:
-                return f"The pool {parameters.key_store} holds {parameters.keys - missing:,} key pairs: none was made."
+                return f"The pool {parameters.key_store} holds {_pairs(parameters.keys - missing)}: none was made."
             context.say(f"Generating {missing:,} key pairs in the token {parameters.token} ...")
             context.progress(0, missing)
             generator = Generator(token, store, Device(), kind, parameters.keys_per_wrapper)
@@ -106,7 +106,7 @@ class FillPool(Action[FillParameters]):
             )
             held = store.counts(kind).new
         took = format_duration((now_ns() - begun_ns) / 1e9)
-        return f"The pool {parameters.key_store} holds {held:,} key pairs: {made:,} were made in {took}."
+        return f"The pool {parameters.key_store} holds {_pairs(held)}; made in {took}: {made:,}."
 
 
 class PurgeParameters(Parameters):
@@ -131,13 +131,13 @@ class PurgePool(Action[PurgeParameters]):
         waiting = counts_of(parameters.key_store).new
         return Confirmation(
             find_configuration(parameters.token).label,
-            f"The {waiting:,} key pairs that wait in the key store {parameters.key_store} will be lost.",
+            f"{_pairs(waiting)} in the key store {parameters.key_store} will be lost.",
         )
 
     def run(self, parameters: PurgeParameters, context: ActionContext) -> str:
         with KeyStore.open(store_path(parameters.key_store)) as store:
             purged = store.purge()
-        return f"{purged:,} key pairs of the key store {parameters.key_store} are invalid now; it holds no new ones."
+        return f"{_pairs(purged)} of the key store {parameters.key_store} became invalid; it holds no new ones."
 
 
 def counts_of(key_store: str) -> Counts:
@@ -147,3 +147,7 @@ def counts_of(key_store: str) -> Counts:
         return Counts(0, 0, 0, 0)
     with KeyReader(path) as reader:
         return reader.counts()
+
+
+def _pairs(number: int) -> str:
+    return f"{number:,} key pair{'' if number == 1 else 's'}"

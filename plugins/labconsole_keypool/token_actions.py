@@ -80,7 +80,7 @@ class AddTokenParameters(Parameters):
     token: Annotated[
         str, Field(title="Name", description="What the console calls the token", pattern="[A-Za-z0-9][A-Za-z0-9_-]*")
     ] = "hsm"
-    module: Annotated[Path, Field(title="Module", description="The PKCS#11 library of the token's maker")] = Path()
+    module: Annotated[Path | None, Field(title="Module", description="The PKCS#11 library of the token's maker")] = None
     label: Annotated[str, Field(title="Label", description="Label of the token", max_length=32)] = ""
     serial: Annotated[
         str, Field(title="Serial number", description="Needed only if another token has the same label")
@@ -110,6 +110,8 @@ class AddToken(Action[AddTokenParameters]):
 
     def run(self, parameters: AddTokenParameters, context: ActionContext) -> str:
         name = parameters.token
+        if parameters.module is None or not parameters.label:
+            raise TokenError("Name the PKCS#11 module of the token's maker, and the label that the token has.")
         said = parameters.model_dump(exclude={"token", "keyring_entry", "passphrase_file"})
         source = parameters.model_dump(include={"keyring_entry", "passphrase_file"})
         try:

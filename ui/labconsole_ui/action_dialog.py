@@ -57,6 +57,10 @@ class ActionDialog(QDialog):
         self._confirmation: Confirmation | None = None
         self._judged: Parameters | None = None
         self._held: list[ActionProcess] = []
+        self._fitting = QTimer(self)
+        self._fitting.setSingleShot(True)
+        self._fitting.setInterval(0)
+        self._fitting.timeout.connect(self._fit)
         self._timer = QTimer(self)
         self._timer.setInterval(PUMP_MS)
         self._timer.timeout.connect(self._pump)
@@ -67,6 +71,7 @@ class ActionDialog(QDialog):
         self._build(action)
         self.form.set_values(values or {})
         self.form.judged.connect(self._look_again)
+        self.form.judged.connect(self._fitting.start)
         self.confirmation.changed.connect(self._allow)
         self._look_again()
 
@@ -122,6 +127,15 @@ class ActionDialog(QDialog):
         column.addLayout(buttons)
         self._show_form()
 
+    def _fit(self) -> None:
+        """As high as the texts need at this width: lines that wrap are not cut off, and no room stays empty."""
+        layout = self.layout()
+        if layout is not None:
+            layout.activate()
+            height = max(layout.totalHeightForWidth(self.width()), layout.totalMinimumSize().height())
+            self.setMinimumHeight(height)
+            self.resize(self.width(), height)
+
     # The form, and what must be typed
 
     def _show_form(self) -> None:
@@ -141,6 +155,7 @@ class ActionDialog(QDialog):
         self.cancel_button.setVisible(True)
         self.cancel_button.setEnabled(True)
         self.close_button.setVisible(False)
+        self._fitting.start()
 
     def _look_again(self) -> None:
         """Ask the action what must be typed for what the form holds now; until it has answered nothing can start."""
@@ -160,11 +175,13 @@ class ActionDialog(QDialog):
         self._judged, self._confirmation = parameters, confirmation
         self.confirmation.ask(confirmation)
         self.confirmation.setVisible(confirmation is not None and not self.form.isHidden())
+        self._fitting.start()
         self._allow()
 
     def _confirmation_unknown(self, sentence: str) -> None:
         self.confirmation.refuse(sentence)
         self.confirmation.setVisible(not self.form.isHidden())
+        self._fitting.start()
 
     def _allow(self) -> None:
         complete = self._judged is not None and self._given() is not None
@@ -229,6 +246,7 @@ class ActionDialog(QDialog):
         self.close_button.show()
         self.close_button.setFocus()
         self.again_button.setVisible(end.outcome is not Outcome.DONE)
+        self._fitting.start()
         self.ended.emit(end)
 
 

@@ -3,17 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
 from typing import Any
 
-from PySide6.QtWidgets import QWidget
+from PySide6.QtGui import QShowEvent
+from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
+from labconsole.store.reader import Reader
+from labconsole_keypool.arrival_log import ArrivalLog, read_log
+from labconsole_keypool.choices import ArrivalPattern
+from labconsole_keypool.panel.forecast_card import ForecastCard
+from labconsole_keypool.panel.plan_figures import PlanFigures
+from labconsole_keypool.plan import Plan, make_plan
+from labconsole_keypool.plan_measurements import LIVE_KIND, METRICS
+from labconsole_keypool.planner_parameters import PlannerParameters
+from labconsole_keypool.recorded_arrivals import arrivals_of_runs
+from labconsole_ui.background import Background
+from labconsole_ui.form.form import ParameterForm
 from labconsole_ui.panel import PanelContext
+from labconsole_ui.plain_text import plain_label
 
 Values = Mapping[str, Any]
 
+_TAKEN_OVER = ("rate", "timing", "sign", "key_generation", "threads", "queue_limit")
+_RATED = (ArrivalPattern.CONSTANT, ArrivalPattern.POISSON)
+
 
 class PlannerView(QWidget):
-    """`values` gives what the form holds, `use` puts planned values into it."""
+    """`values` gives what the form of the scenario holds, `use` puts planned values into it.
+
+    Everything is worked out on a thread of its own: what is entered meanwhile, when that has ended.
+    """
 
     def __init__(
         self,
@@ -24,3 +45,167 @@ class PlannerView(QWidget):
         parent: QWidget | None = None,
     ) -> None:
         super().__init__(parent)
+        self._database = context.bridge.queue.database
+        self._values, self._use = values, use
+        self._log: ArrivalLog | None = None
+        self._plan: Plan | None = None
+        self._busy = self._stale = False
+        self._begun = False
+        theme = context.theme
+        self.form = ParameterForm(PlannerParameters, theme, parent=self)
+        self.scenario_button = self._button(self.tr("Take from the &scenario"), self.take_from_scenario)
+        self.import_button = self._button(self.tr("&Import log …"), self._import)
+        self.runs_button = self._button(self.tr("Log of past &runs"), self.take_from_runs)
+        self.forget_button = self._button(self.tr("&Forget log"), self.forget_log)
+        self.use_button = self._button(self.tr("&Use these values"), self.use_values)
+        self.use_button.setEnabled(False)
+        self.forget_button.hide()
+        theme.bind_icon(self.import_button, "import")
+        self.status = self._line()
+        self.trouble = self._line()
+        self.trouble.setProperty("tone", "bad")
+        self.trouble.hide()
+        self.figures = PlanFigures(theme, self)
+        self.forecast = ForecastCard(theme, self)
+        self._background = Background(self)
+        self._arrange()
+        self.form.judged.connect(self._plan_when_seen)
+        context.bridge.finished.connect(lambda *_ended: self._plan_when_seen())
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """Begin with what the scenario says; later, with runs that ended meanwhile."""
+        super().showEvent(event)
+        if self._begun:
+            self._plan_when_seen()
+        else:
+            self._begun = True
+            self.take_from_scenario()
+
+    @property
+    def plan(self) -> Plan | None:
+        """The last plan that was worked out."""
+        return self._plan
+
+    def take_from_scenario(self) -> None:
+        """Fill the form with what the scenario says of rate, device and service; the rest keeps its value."""
+        scenario = self._values()
+        values = {**self.form.values(), **{name: scenario[name] for name in _TAKEN_OVER if scenario.get(name)}}
+        values["queue_limit"] = scenario.get("queue_limit", values["queue_limit"])
+        if scenario.get("arrivals") in _RATED and scenario.get("rate"):
+            values["duration_s"] = float(scenario["requests"]) / float(scenario["rate"])
+        self.form.set_values(values)
+
+    def import_log(self, path: Path) -> None:
+        """Forecast from a log of arrivals; what is wrong with it is said, and the log before stays."""
+        self._take_log(partial(read_log, path))
+
+    def take_from_runs(self) -> None:
+        """Forecast from the arrivals of past runs."""
+        self._take_log(partial(_log_of_runs, self._database))
+
+    def forget_log(self) -> None:
+        """Plan without a forecast again."""
+        self._log = None
+        self.trouble.hide()
+        self.forecast.hide()
+        self.forget_button.hide()
+        self._plan_when_seen()
+
+    def use_values(self) -> None:
+        """Put the pool's size into the form of the scenario."""
+        if self._plan is None:
+            return
+        keys = self._plan.pool_keys
+        self._use({"pool_at_start": keys, "pool_limit": max(keys, int(self._values().get("pool_limit") or 0))})
+
+    def _import(self) -> None:
+        name, _ = QFileDialog.getOpenFileName(
+            self, self.tr("Import a log of arrivals"), str(Path.home()), self.tr("CSV files (*.csv);;All files (*)")
+        )
+        if name:
+            self.import_log(Path(name))
+
+    def _take_log(self, read: Callable[[], ArrivalLog]) -> None:
+        self._background.submit(partial(_checked, read), self._have_log, self._fail)
+
+    def _have_log(self, log: ArrivalLog) -> None:
+        self._log = log
+        self.forget_button.show()
+        self._plan_when_seen()
+
+    def _plan_when_seen(self) -> None:
+        """Work out the plan of what is entered, once for all that is entered until that is done."""
+        parameters = self.form.parameters
+        if not self.isVisible() or parameters is None:
+            return
+        if self._busy:
+            self._stale = True
+            return
+        self._busy = True
+        self.status.setText(self.tr("Working it out …"))
+        assert isinstance(parameters, PlannerParameters)
+        self._background.submit(partial(_planned, parameters, self._database, self._log), self._show, self._fail_plan)
+
+    def _show(self, plan: Plan) -> None:
+        self._plan = plan
+        self.trouble.hide()
+        self.figures.show_rows(plan.rows)
+        if plan.forecast is not None and plan.generation is not None:
+            self.forecast.show_forecast(plan.forecast, plan.generation)
+        self.use_button.setEnabled(True)
+        self.use_button.setToolTip(self.tr("{keys} keys in the pool").format(keys=f"{plan.pool_keys:,}"))
+        self._done()
+
+    def _fail_plan(self, sentence: str) -> None:
+        self._fail(sentence)
+        self._done()
+
+    def _fail(self, sentence: str) -> None:
+        self.trouble.setText(sentence)
+        self.trouble.show()
+
+    def _done(self) -> None:
+        self._busy = False
+        self.status.setText("")
+        if self._stale:
+            self._stale = False
+            self._plan_when_seen()
+
+    def _arrange(self) -> None:
+        buttons = QHBoxLayout()
+        buttons.setSpacing(8)
+        for button in (self.scenario_button, self.import_button, self.runs_button, self.forget_button):
+            buttons.addWidget(button)
+        buttons.addWidget(self.status, 1)
+        buttons.addWidget(self.use_button)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(8)
+        column.addWidget(self.form)
+        column.addLayout(buttons)
+        for part in (self.trouble, self.figures, self.forecast):
+            column.addWidget(part)
+
+    def _button(self, text: str, clicked: Callable[[], None]) -> QPushButton:
+        button = QPushButton(text, self)
+        button.clicked.connect(lambda _checked: clicked())
+        return button
+
+    def _line(self) -> QLabel:
+        label = plain_label("", self)
+        label.setWordWrap(True)
+        label.setProperty("muted", True)
+        return label
+
+
+def _planned(parameters: PlannerParameters, database: Path, log: ArrivalLog | None) -> Plan:
+    runs = ()
+    if database.exists():
+        with Reader(database) as reader:
+            runs = tuple(run for run in reader.runs(metrics=METRICS) if run.kind == LIVE_KIND)
+    return make_plan(parameters, runs, log)
+
+
+def _log_of_runs(database: Path) -> ArrivalLog:
+    with Reader(database) as reader:
+        return arrivals_of_runs(reader)

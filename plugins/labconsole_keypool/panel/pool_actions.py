@@ -47,7 +47,7 @@ class PoolActions(QObject):
 
     def add_token(self) -> ActionDialog:
         """Tell the console of another token."""
-        return self._open("keypool.add-token", {})
+        return self._open("keypool.add-token", {}, but={"token"})
 
     def export_shares(self) -> ActionDialog:
         """Take wrapper keys out of the token, under shares."""
@@ -64,7 +64,7 @@ class PoolActions(QObject):
         def given() -> Mapping[str, Secret] | None:
             return made[-1].secrets() if made else None
 
-        return self._open("keypool.load-shares", {"share_files": shares}, given, but={"token"})
+        return self._open("keypool.load-shares", {"token": token_editor, "share_files": shares}, given, but={"token"})
 
     def _open(
         self,

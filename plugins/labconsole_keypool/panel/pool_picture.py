@@ -162,7 +162,7 @@ class PoolPicture(QWidget):
 
     def _stations(self) -> tuple[_Station, ...]:
         state, low = self._state, self._low_water
-        full = max(self._most_loaded, low or 0, 1)
+        full = max(self._most_loaded, 2 * (low or 0), 1)
         refill = "" if low is None else self.tr("refill below {number}").format(number=f"{low:,}")
         store = self.tr("store “{name}”").format(name=self._store_name) if self._store_name else ""
         if state.running:

@@ -14,7 +14,7 @@ from labconsole.security.token.terms import KeyKind
 from labconsole_keypool.panel.token_look import TokenLook, look_at, try_out
 from labconsole_ui.background import Background
 from labconsole_ui.icon_label import IconLabel
-from labconsole_ui.plain_text import plain_label
+from labconsole_ui.plain_text import plain_label, plain_tooltip
 from labconsole_ui.secret_dialog import SecretDialog
 from labconsole_ui.theme import FontRole, Theme
 
@@ -134,13 +134,10 @@ class TokenCard(QFrame):
             self._tell("info", "link", own, "")
         else:
             identity = overview.identity
-            details = self.tr("{label}, serial number {serial}  ·  {model} of {maker}  ·  its PIN lies {pin}").format(
-                label=identity.label,
-                serial=identity.serial,
-                model=identity.model,
-                maker=identity.manufacturer,
-                pin=look.pin,
+            details = self.tr("{label}, serial number {serial}  ·  {model} of {maker}").format(
+                label=identity.label, serial=identity.serial, model=identity.model, maker=identity.manufacturer
             )
+            self.setToolTip(plain_tooltip(self.tr("Its PIN lies {where}.").format(where=look.pin)))
             if look.pin_warning:
                 warning = self.tr("The token warns: {warning}.").format(warning=look.pin_warning)
                 self._tell("warning", "warning", warning, details)
