@@ -47,7 +47,7 @@ def nothing(stored: int) -> None:
 
 def objects_in(token: Token) -> list[str]:
     """The classes of all objects in the token, private session objects included."""
-    return [str(found.object_class) for found in token.session().get_objects()]
+    return [found.object_class.name for found in token.session().get_objects()]
 
 
 def test_keys_come_wrapped_into_the_store_and_leave_the_token(token: Token, store: KeyStore) -> None:
@@ -62,7 +62,7 @@ def test_keys_come_wrapped_into_the_store_and_leave_the_token(token: Token, stor
     assert generator.make(70, never, told.append) == 70
     assert told == [50, 70] and len(generated) == 70
     assert store.counts(KIND).new == 70
-    assert sorted(objects_in(token)) == sorted([*before, "ObjectClass.SECRET_KEY"]), "the wrapper key alone is new"
+    assert sorted(objects_in(token)) == sorted([*before, "SECRET_KEY"]), "the wrapper key alone is new"
     [wrapper] = store.wrappers()
     assert (wrapper.token, wrapper.pairs, wrapper.limit_keys) == (token.identity.serial, 70, 1_000)
     for public, mechanism, start, end, duration in rows(
