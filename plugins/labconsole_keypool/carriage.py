@@ -29,9 +29,9 @@ class Carriage:
         self._carried: set[tuple[str, str]] = set()
         self._looked = -_INTERVAL_S
 
-    def told(self, settings: Sequence[RoleSettings], infos: Sequence[Mapping[str, Any]]) -> None:
+    def told(self, infos: Sequence[Mapping[str, Any]]) -> None:
         """Generators reported the serial numbers of their tokens."""
-        self._names |= {info["token"]: one.token for one, info in zip(settings, infos, strict=True)}
+        self._names |= {info["token"]: info["settings"].token for info in infos}
 
     def carry(self) -> None:
         """Carry what is new, once a second at most. Raises TrialError: a token refuses."""
@@ -45,11 +45,12 @@ class Carriage:
                 if token != source and is_own(token) and is_own(source):
                     self._carry(source, token, made)
 
-    def say_what_lacks(self, settings: Sequence[RoleSettings], infos: Sequence[Mapping[str, Any]]) -> None:
+    def say_what_lacks(self, infos: Sequence[Mapping[str, Any]]) -> None:
         """Say which signers could load fewer keys than they should have."""
         if self._parameters.keys is not KeySource.POOL:
             return
-        for signer, info in zip(settings, infos, strict=True):
+        for info in infos:
+            signer: RoleSettings = info["settings"]
             wanted = signer.keys_at_start + signer.store_keys
             if info["keys"] < wanted:
                 self._context.event(

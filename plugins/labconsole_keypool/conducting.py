@@ -10,7 +10,7 @@ from typing import Any
 from labconsole.clock import now_ns
 from labconsole.trial import RoleSpec, RunContext, TrialError
 from labconsole_keypool.carriage import Carriage
-from labconsole_keypool.choices import GenerateWhen, KeySource
+from labconsole_keypool.choices import GenerateWhen
 from labconsole_keypool.crew import Crew
 from labconsole_keypool.key_reader import KeyReader
 from labconsole_keypool.role_settings import RoleSettings
@@ -42,7 +42,10 @@ class Conductor:
         self._parameters = plan.parameters
         self._service = context.start(service_spec(plan, context.seed))
         self._generators = Crew(context, GENERATOR)
+        if self._parameters.generate is not GenerateWhen.NEVER:
+            self._generators.start(plan.generators())
         self._signers = Crew(context, SIGNER)
+        self._signers.start(plan.signers())
         self._carriage = Carriage(plan.parameters, context, store)
 
     def conduct(self) -> Mapping[str, Any] | None:
@@ -66,17 +69,16 @@ class Conductor:
 
     def _fill(self) -> None:
         """Let the generators make what the pool lacks."""
-        parameters = self._parameters
-        if parameters.keys is not KeySource.POOL or parameters.generate is GenerateWhen.NEVER:
+        if not len(self._generators):
             return
-        plans = self._plan.generators()
-        self._carriage.told(plans, self._generators.start(plans))
+        self._carriage.told(self._generators.get_ready())
         missing = self._missing()
         if not missing:
             return
         self._context.expect(missing, KEYS_STORED_CHANNEL.name, now_ns())
         self._context.event("fill", f"The pool lacks {missing:,} keys: they are made now, before T0.", keys=missing)
-        shares = [missing // len(plans) + (at < missing % len(plans)) for at in range(len(plans))]
+        count = len(self._generators)
+        shares = [missing // count + (at < missing % count) for at in range(count)]
         self._generators.command(lambda at: [_fill_command(shares[at])])
         last, last_change = missing, time.monotonic()
         while not self._context.stop_requested and (missing := self._missing()):
@@ -91,10 +93,9 @@ class Conductor:
         return max(0, self._parameters.pool_at_start - self._store.counts(self._parameters.key_kind).new)
 
     def _serve(self, requests: int, connect: Mapping[str, Any]) -> None:
-        """Start the signers, let the requests come, and keep everybody at work until the last one is answered."""
+        """Let signers load their keys and requests come; keep everybody at work until the last one is answered."""
         self._carriage.carry()
-        infos = self._signers.start(self._plan.signers(), [connect])
-        self._carriage.say_what_lacks(self._plan.signers(), infos)
+        self._carriage.say_what_lacks(self._signers.get_ready([connect]))
         generates = self._parameters.generate is GenerateWhen.IDLE
         if generates:
             self._generators.command(lambda at: [connect])

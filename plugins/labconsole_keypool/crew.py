@@ -10,6 +10,7 @@ from typing import Any
 from labconsole.clock import now_ns
 from labconsole.trial import Level, RoleHandle, RunContext, TrialError
 from labconsole_keypool.role_settings import RoleSettings
+from labconsole_keypool.run_plan import is_own
 
 MOST_REPLACEMENTS = 5
 """Of one place: a process that dies again and again has a reason."""
@@ -40,25 +41,40 @@ class Crew:
         self._context = context
         self._target = target
         self._places: list[_Place] = []
+        self._later: list[RoleSettings] = []
 
     def __len__(self) -> int:
-        return len(self._places)
+        return len(self._places) + len(self._later)
 
-    def start(self, settings: Sequence[RoleSettings], early: Sequence[Mapping[str, Any]] = ()) -> list[dict[str, Any]]:
-        """Start one process for each of `settings`, give it the `early` commands, and let it begin once it is ready.
+    def start(self, settings: Sequence[RoleSettings]) -> None:
+        """Take on one process for each of `settings`.
 
-        Returns what each reported. Raises TrialError: one of them cannot start.
+        They start now; but of a token that is not the console's own, the next one only when the one before is ready: a
+        wrong PIN is tried once.
         """
-        places = [_Place(one.name, one, self._begin(one, early)) for one in settings]
-        infos = [self._ready(place) for place in places]
-        self._places += places
+        self._later = [one for one in settings if not is_own(one.token)]
+        self._places = [self._begin(one) for one in settings if is_own(one.token)]
+
+    def get_ready(self, early: Sequence[Mapping[str, Any]] = ()) -> list[dict[str, Any]]:
+        """Give each the `early` commands, and let it begin once it is ready.
+
+        Returns what each reported, with its `settings`. Raises TrialError: one of them cannot start.
+        """
+        for place in self._places:
+            _command(place.handle, early)
+        infos = [_ready(place) for place in self._places]
+        for settings in self._later:
+            place = self._begin(settings)
+            self._places.append(place)
+            _command(place.handle, early)
+            infos.append(_ready(place))
+        self._later = []
         return infos
 
     def command(self, orders: Orders) -> None:
         """Give each the commands for its place."""
         for number, place in enumerate(self._places):
-            for command in orders(number):
-                place.handle.command(command)
+            _command(place.handle, orders(number))
 
     def replace_lost(
         self, again: Callable[[RoleSettings], RoleSettings], early: Sequence[Mapping[str, Any]], orders: Orders
@@ -80,8 +96,7 @@ class Crew:
                 place.handle.finish(_FINISH_S)
                 continue
             self._replace(place, again, early)
-            for command in orders(number):
-                place.handle.command(command)
+            _command(place.handle, orders(number))
 
     @property
     def running(self) -> bool:
@@ -114,21 +129,25 @@ class Crew:
             )
         name = f"{place.name}{string.ascii_lowercase[place.replacements]}"
         place.settings = again(place.settings).model_copy(update={"name": name})
-        place.handle = self._begin(place.settings, early)
+        place.handle = self._begin(place.settings).handle
+        _command(place.handle, early)
         try:
-            self._ready(place)
+            _ready(place)
         except TrialError:
             if not place.handle.lost:  # else it is replaced in its turn
                 raise
         self._context.event(REPLACED, f"{lost} was killed; {name} took its place.", Level.WARNING, lost=lost, by=name)
 
-    def _begin(self, settings: RoleSettings, early: Sequence[Mapping[str, Any]]) -> RoleHandle:
-        handle = self._context.start(settings.spec(self._target))
-        for command in early:
-            handle.command(command)
-        return handle
+    def _begin(self, settings: RoleSettings) -> _Place:
+        return _Place(settings.name, settings, self._context.start(settings.spec(self._target)))
 
-    def _ready(self, place: _Place) -> dict[str, Any]:
-        info = place.handle.ready(_READY_S)
-        place.handle.begin(now_ns())
-        return info
+
+def _command(handle: RoleHandle, commands: Sequence[Mapping[str, Any]]) -> None:
+    for command in commands:
+        handle.command(command)
+
+
+def _ready(place: _Place) -> dict[str, Any]:
+    info = place.handle.ready(_READY_S)
+    place.handle.begin(now_ns())
+    return {**info, "settings": place.settings}

@@ -48,6 +48,9 @@ def _none_lost(recorded: Recorded, end: Mapping[str, Any] | None) -> Verdict:
     evidence = {**end, "different": different}
     lost = end["received"] - different
     twice = len(numbers) - different
+    if end["unfinished"] and not twice:
+        reason = f"The run was cancelled: {end['unfinished']:,} of {end['received']:,} requests had no answer yet."
+        return Verdict(name, "unknown", reason, evidence)
     if lost or twice:
         reason = f"Of {end['received']:,} requests that arrived, {lost:,} have no answer, and {twice:,} have two."
         return Verdict(name, "fail", reason, evidence)

@@ -39,7 +39,9 @@ class SignerRole(Role):
         self._link: ServiceLink | None = None
 
     def prepare(self) -> dict[str, Any]:
-        """Open the token, load the first keys, and connect to the service when told where it is.
+        """Open the token, connect to the service when told where it is, and load the first keys.
+
+        Told so late, since the pool is filled and wrapper keys are carried while the process starts.
 
         Raises:
             TrialError: wrong PIN, token or key store missing, or the service is gone.
@@ -66,13 +68,14 @@ class SignerRole(Role):
             run=settings.run,
         )
         self._resources.callback(self._engine.close)
+        self._link = wait_for_link(self.context, Member.SIGNER, settings.name)
+        if self._link is None:
+            return {}
+        self._resources.callback(self._link.close)
         loaded = 0
         if parameters.keys is KeySource.POOL:
             loaded = self._engine.fill(settings.keys_at_start, settings.store_keys)
         self._reports.flush()
-        self._link = wait_for_link(self.context, Member.SIGNER, settings.name)
-        if self._link is not None:
-            self._resources.callback(self._link.close)
         return {"keys": loaded}
 
     def run(self) -> dict[str, Any]:

@@ -1,0 +1,148 @@
+"""Live runs on SoftHSM2: real processes, tokens, keys and certificates; killed, cancelled and refused ones too."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from labconsole.security.secrets import Secret
+from labconsole.security.token.lab_token import make_softhsm_token
+from labconsole.security.token.named_tokens import save_configuration
+from labconsole.trial import Origin
+from labconsole_keypool.key_reader import KeyReader
+from labconsole_keypool.key_records import Head
+from labconsole_keypool.key_store import store_path
+from labconsole_keypool.service_trial import ServiceTrial
+from labconsole_keypool.verify_store import verify_store
+from tests.labconsole_keypool.live_lab import LiveLab, Outcome
+
+TRIAL = ServiceTrial()
+P_256 = {"key_kind": "p-256", "generate": "before", "arrivals": "constant"}
+PEAK = "100,50\n100,20\n100,10\n100,20\n100,50\n"
+"""Steps 13 to 17 of Table 4-1: 20, 50, 100, 50 and 20 requests per second."""
+
+
+def assert_sound(outcome: Outcome) -> None:
+    """Nothing was lost, nothing used twice, and the key store says so too."""
+    verdicts = {name: result for name, result in outcome.verdicts.items() if "ms" not in name}
+    assert outcome.failure is None
+    assert verdicts == {
+        "no key used twice": "pass",
+        "every request answered or counted as dropped": "pass",
+        "store linked": "pass",
+    }
+    path = store_path(outcome.parameters.key_store)
+    (head,) = outcome.told("key store head")
+    assert not verify_store(path, Head.from_data(head.data))
+    with KeyReader(path) as store:
+        assert store.counts().in_use == 0, "a claimed key is used or invalid in the end"
+
+
+def test_the_peak_of_table_4_1_at_ten_times_its_speed_drops_nothing(tmp_path: Path) -> None:
+    """And what the live view showed last is what the stored samples say."""
+    (tmp_path / "peak.csv").write_text(PEAK)
+    outcome = LiveLab(tmp_path / "run").run(
+        arrivals="csv",
+        csv=str(tmp_path / "peak.csv"),
+        time_scale=10.0,
+        queue_limit=50,
+        key_kind="p-256",
+        signers=2,
+        threads=2,
+        pool_at_start=500,
+        keys_at_start=400,
+        low_water=50,
+        batch=25,
+        generate="before",
+    )
+    assert_sound(outcome)
+    figures = outcome.figures
+    assert (figures["requests"], figures["dropped"], figures["failed"]) == (500, 0, 0)
+    assert outcome.sources["token RAM"] >= 400 - 1, "at T0 lay there what the scenario says"
+    assert sum(outcome.sources.values()) == figures["processed"] == outcome.live("processed") == 500
+    assert {metric.origin for metric in outcome.evaluation.metrics} == {Origin.MEASURED}
+    assert figures["keys_generated"] == outcome.live("keys_generated") == outcome.live("keys_stored") == 500
+    assert outcome.live("received") == outcome.live("settled") == outcome.live("taken") == 500
+    assert outcome.live("keys_used") == 500 - outcome.live("generated")
+    assert outcome.live("dropped") == 0
+    shown = outcome.frame.channels["latency"]
+    latencies_ns = outcome.samples.table("requests", "service")
+    latencies_ns = latencies_ns["finished"] - latencies_ns["received"]
+    assert (shown.count, shown.minimum, shown.maximum) == (500, latencies_ns.min(), latencies_ns.max())
+    for fraction, name in ((0.5, "latency_p50"), (0.95, "latency_p95"), (0.99, "latency_p99")):
+        assert shown.histogram.quantile(fraction) / 1e6 == pytest.approx(figures[name], rel=0.02)
+    assert set(outcome.frame.channels) <= {channel.name for channel in TRIAL.live}
+    names = [curve.title for curve in TRIAL.curves(outcome.parameters, outcome.samples, outcome.samples.events)]
+    assert names == ["Latency", "Waiting", "Arrivals", "Keys", "In the key store"]
+    certificate = x509.load_der_x509_certificate(outcome.artefacts["certificate.der"])
+    assert isinstance(certificate.public_key(), ec.EllipticCurvePublicKey)
+
+
+def test_two_tokens_pass_a_load_with_signer_and_generator_killed(tmp_path: Path) -> None:
+    """One generates, one signs; kill -9 of either loses no request, and its keys are not used again."""
+
+    def kill_both(lab: LiveLab) -> None:
+        lab.until("processed", 60)
+        lab.kill("generator-1")
+        lab.until("processed", 120)
+        lab.kill("signer-1")
+
+    outcome = LiveLab(tmp_path / "run", during=kill_both).run(
+        **{**P_256, "generate": "idle"},
+        rate=100.0,
+        requests=500,
+        further_tokens="lab-2",
+        token_use="split",
+        threads=2,
+        pool_at_start=150,
+        pool_limit=400,
+        keys_at_start=60,
+        low_water=40,
+        batch=20,
+        content="sign-requests",
+    )
+    assert_sound(outcome)
+    assert outcome.figures["processed"] == 500
+    assert [event.data["by"] for event in outcome.told("replaced")] == ["generator-1b", "signer-1b"]
+    assert outcome.told("carried"), "the second token has the wrapper key of the first"
+    assert outcome.sources["pool"] > 60, "the second signer found keys too"
+    assert outcome.samples.roles("refills") == ["signer-1", "signer-1b"]
+    assert outcome.samples.table("generated", "generator-1b")["stored"].size
+    numbers = outcome.samples.table("requests", "service")["request"]
+    assert np.array_equal(np.sort(numbers), np.arange(1, 501))
+    assert b"SignRequest" in outcome.artefacts["sign-request.xml"]
+    assert b"resultmajor:Success" in outcome.artefacts["sign-response.xml"]
+
+
+def test_a_cancelled_run_without_pool_ends_soon_and_leaves_no_verdict_about_the_rest(tmp_path: Path) -> None:
+    def cancel(lab: LiveLab) -> None:
+        lab.until("processed", 5)
+        lab.cancel()
+
+    lab = LiveLab(tmp_path / "run", during=cancel)
+    outcome = lab.run(**P_256, rate=20.0, requests=10_000, keys="generated")
+    assert outcome.failure is None
+    assert not outcome.told("killed"), "they end by themselves"
+    assert outcome.sources.keys() == {"generated"}
+    assert outcome.verdicts["every request answered or counted as dropped"] in ("pass", "unknown"), "by what was left"
+    assert outcome.verdicts["store linked"] == "unknown"
+    assert "keys_generated" not in {metric.name for metric in outcome.evaluation.metrics if metric.value}
+
+
+def test_a_wrong_pin_is_one_sentence_and_tried_once(tmp_path: Path) -> None:
+    pin, so_pin = Secret("1234-user"), Secret("5678-officer")
+    save_configuration("office", make_softhsm_token(tmp_path / "office", "office", pin, so_pin))
+    (request,) = TRIAL.secrets(TRIAL.parameters.model_validate({"token": "office"}))
+    assert request.key == "pin office"
+    lab = LiveLab(tmp_path / "run", secrets={request.key: Secret("wrong")})
+    outcome = lab.run(**P_256, token="office", keys="generated", requests=1, signers=2, threads=2)
+    assert lab.started == ["service", "signer-1"], "a second process would try the wrong PIN again"
+    assert outcome.failure is not None and "PIN" in outcome.failure and "\n" not in outcome.failure
+    right = LiveLab(tmp_path / "again", secrets={request.key: pin}).run(
+        **P_256, token="office", keys="generated", requests=1, key_store="office"
+    )
+    assert_sound(right)
