@@ -21,7 +21,7 @@ from labconsole.store.errors import StoreError, explained
 from labconsole.store.opening import bring_up_to_date, connect, core_connection
 
 _WAL_LIMIT = 4 * 1024 * 1024
-_LOCK_POLL_S = 0.01
+_LOCK_POLL_S = 0.001  # a process that writes again and again leaves others only moments
 _CHECKPOINT_WAIT_MS = 100
 _WORTH_RECLAIMING = 16 * 1024 * 1024
 _MOST_KEPT = 2 * 1024**3
