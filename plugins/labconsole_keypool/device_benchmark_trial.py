@@ -33,6 +33,7 @@ from labconsole_keypool.device_benchmark_samples import (
     TIME_CHANNEL,
     RSAOperation,
 )
+from labconsole_keypool.run_plan import is_own
 
 _LONGEST_S = {KeySize.BITS_1024: 60.0, KeySize.BITS_2048: 300.0, KeySize.BITS_4096: 900.0, KeySize.BITS_8192: 7200.0}
 """How long a key pair of that size may take by bad luck on a slow machine."""
@@ -63,6 +64,8 @@ class DeviceBenchmarkTrial(Trial[DeviceBenchmarkParameters]):
         return (RoleSpec("token", target, settings, (configuration.pin_request(parameters.token).key,)),)
 
     def secrets(self, parameters: DeviceBenchmarkParameters) -> tuple[SecretRequest, ...]:
+        if is_own(parameters.token):
+            return ()
         return (find_configuration(parameters.token).pin_request(parameters.token),)
 
     def run(self, parameters: DeviceBenchmarkParameters, context: RunContext) -> None:

@@ -40,8 +40,8 @@ METRICS: tuple[MetricKind, ...] = (
     _ms(
         "initialisation_time",
         "Cipher initialization",
-        "Opening a session, and finding the wrapper key in it, before the first key is unwrapped; emulated, the device's "
-        "connection set-up too.",
+        "Opening a session, and finding the wrapper key in it, before the first key is unwrapped; of an emulated "
+        "device its connection's set-up too.",
     ),
     _ms("unwrap_time", "Unwrap private keys", "Time in which private keys were unwrapped."),
     _ms(

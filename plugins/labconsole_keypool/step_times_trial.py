@@ -24,6 +24,7 @@ from labconsole.trial import (
 )
 from labconsole_keypool import step_times_evaluation as evaluation
 from labconsole_keypool.contrast import difference
+from labconsole_keypool.run_plan import is_own
 from labconsole_keypool.step_times_metrics import METRICS
 from labconsole_keypool.step_times_parameters import STEP_LABELS, Step, StepTimesParameters
 from labconsole_keypool.step_times_samples import DONE_CHANNEL, OPERATIONS, TIME_CHANNEL
@@ -63,6 +64,8 @@ class StepTimesTrial(Trial[StepTimesParameters]):
         return (RoleSpec("token", "labconsole_keypool.step_times_role:StepTimesRole", settings, (request.key,)),)
 
     def secrets(self, parameters: StepTimesParameters) -> tuple[SecretRequest, ...]:
+        if is_own(parameters.token):
+            return ()
         return (find_configuration(parameters.token).pin_request(parameters.token),)
 
     def run(self, parameters: StepTimesParameters, context: RunContext) -> None:

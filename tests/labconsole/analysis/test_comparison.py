@@ -228,6 +228,16 @@ def test_runs_of_different_trials_share_what_they_share_and_it_is_said() -> None
     assert "Runs of different trials: only the metrics they share are shown." in comparison.notes
 
 
+def test_a_publication_of_both_trials_narrows_not_what_their_runs_share() -> None:
+    runs = [run(1, "open", {"rate": 1, "lost": 2}), run(2, "radio", {"rate": 3, "lost": 4, "range": 3}, kind="radio")]
+    column = published({"lost": 3}, {}, kinds=(PostTrial.kind, "radio"))
+    comparison = compare((*group_repeats(runs), column), PostTrial())
+    assert [m.name for m in comparison.metrics] == ["rate", "lost"]
+    assert [cell.value for cell in comparison.metrics[1].cells] == [2, 4, 3]
+    of_one = published({"lost": 3}, {})
+    assert [m.name for m in compare((*group_repeats(runs), of_one), PostTrial()).metrics] == ["lost"]
+
+
 def test_the_same_value_differs_not_because_a_trial_is_another_or_not_installed() -> None:
     class BoxParameters(PostParameters):
         box: int = Field(default=5672, json_schema_extra={"kind": "port"})

@@ -62,11 +62,12 @@ def swim() -> Mapping[str, PublishedTable]:
 
 @pytest.fixture
 def written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Plugins:
-    """Plugins with the AMQP trial and the files `good` and `other` of the test's own folder."""
+    """Plugins with the trials of two sources, and the file `good` of the test's own folder."""
     monkeypatch.setattr(published, "resource", lambda *parts: tmp_path / parts[-1])
     (tmp_path / "good.toml").write_text(GOOD)
-    amqp = Plugins.discover().of_kind("amqp.messaging")
-    return Plugins((amqp.model_copy(update={"published": ("good",)}),))
+    plugins = Plugins.discover()
+    amqp, keypool = (plugins.of_kind(kind) for kind in ("amqp.messaging", "keypool.simulation"))
+    return Plugins((amqp.model_copy(update={"published": ("good",)}), keypool.model_copy(update={"published": ()})))
 
 
 def _from_source(heading: str) -> dict[str, list[str]]:
@@ -183,6 +184,50 @@ def test_a_printed_unit_is_converted_to_the_metrics(written: Plugins) -> None:
     assert (column.parameters, column.known) == ({"payload": "small", "test": 1}, {"count": 500})
 
 
+LIVE_AND_SIMULATED = """
+format = 1
+title = "A source"
+kinds = ["keypool.simulation", "keypool.signing-service"]
+[units]
+"requests" = { unit = "requests" }
+"1/s" = { unit = "requests/s" }
+[columns.fast]
+title = "Fast"
+parameters = { rate = 40 }
+[[tables]]
+name = "a-table"
+title = "A table"
+reference = "Table 1"
+known = { threads = 2, token = "lab" }
+columns = ["fast"]
+[tables.figures]
+dropped = ["12 requests"]
+"got_key{source=pool}" = ["30 requests"]
+"""
+
+
+def test_figures_may_be_of_two_trials_and_carry_labels(written: Plugins, tmp_path: Path) -> None:
+    """What the source used besides need be a parameter of one of them only: the simulation knows no token."""
+    (tmp_path / "good.toml").write_text(LIVE_AND_SIMULATED)
+    (table,) = published_tables(written)
+    (column,) = table.columns
+    assert table.kinds == column.kinds == ("keypool.simulation", "keypool.signing-service")
+    assert column.parameters == {"rate": 40.0}
+    assert column.known == {"threads": 2, "token": "lab"}
+    assert {name: figure.value for name, figure in column.figures.items()} == {
+        "dropped": 12,
+        "got_key{source=pool}": 30,
+    }
+
+
+def test_two_trials_that_differ_in_a_unit_need_two_files(written: Plugins, tmp_path: Path) -> None:
+    mixed = LIVE_AND_SIMULATED.replace("keypool.signing-service", "keypool.step-times").replace("rate = 40", "")
+    mixed = mixed.replace('dropped = ["12 requests"]', 'throughput = ["5 1/s"]').replace(', token = "lab"', "")
+    (tmp_path / "good.toml").write_text(mixed.partition('"got_key')[0])
+    with pytest.raises(TrialError, match=r"throughput is in requests/s and keys/s; give each trial a file of its own"):
+        published_tables(written)
+
+
 @pytest.mark.parametrize(
     ("right", "wrong", "sentence"),
     [
@@ -194,6 +239,11 @@ def test_a_printed_unit_is_converted_to_the_metrics(written: Plugins) -> None:
             "latency_mean",
             "latency_men",
             "amqp.messaging has no metric latency_men; did you mean latency_mean?",
+        ),
+        (
+            '["amqp.messaging"]',
+            '["amqp.messaging", "keypool.step-times"]',
+            "keypool.step-times has no metric connect_time",
         ),
         ("1,234.5 seconds", "about 5 s", 'latency_mean is "about 5 s"; write a number and its unit'),
         ("1,234.5 seconds", "12,34 seconds", 'latency_mean is "12,34 seconds"; write a number and its unit'),
@@ -219,7 +269,7 @@ def test_a_fault_is_told_in_one_sentence(
 
 
 def test_two_tables_of_one_name_and_a_file_that_is_missing_are_told(written: Plugins) -> None:
-    (amqp,) = written.found
+    amqp, _ = written.found
     with pytest.raises(TrialError, match="another table a-table; rename one"):
         published_tables(Plugins((amqp.model_copy(update={"published": ("good", "good")}),)))
     with pytest.raises(TrialError, match=r"Published figures nowhere\.toml"):
