@@ -7,7 +7,9 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from labconsole.engine.action_process import ActionProcess, Outcome
 from labconsole.security.secrets import Secret
+from labconsole.security.token.errors import KeyMissingError, TokenError
 from labconsole.security.token.key_pairs import generate
 from labconsole.security.token.named_tokens import find_configuration
 from labconsole.security.token.opening import open_token
@@ -25,28 +28,64 @@ from labconsole.trial import TrialError
 from labconsole_keypool.key_records import NewKey
 from labconsole_keypool.key_store import KeyStore, store_path
 from labconsole_keypool.share_actions import ExportParameters, ExportShares, LoadParameters, LoadShares
-from labconsole_keypool.share_files import read_share
+from labconsole_keypool.share_files import ShareForm
 from labconsole_keypool.share_words import from_words
+from labconsole_keypool.sharing import ShareError
 
 PAD = WrapMechanism.KEY_WRAP_PAD
 PATIENCE_S = 60.0
 
 
-@pytest.fixture
-def serial() -> str:
-    """Of the wrapper key of the key store `lab`, which holds one key, made in the token `lab`."""
-    with open_token("lab", find_configuration("lab")) as token, KeyStore.open(store_path("lab")) as store:
+@dataclass
+class Console:
+    """What an action has at hand, kept in memory: the protocol `ActionContext`."""
+
+    secrets: dict[str, str] = field(default_factory=dict)
+    handed_over: list[str] = field(default_factory=list)
+    stop_requested: bool = False
+
+    def secret(self, key: str) -> Secret | None:
+        return Secret(self.secrets[key]) if key in self.secrets else None
+
+    def say(self, sentence: str) -> None:
+        assert sentence.endswith(".")
+
+    def progress(self, done: int, total: int) -> None:
+        assert done <= total
+
+    def hand_over(self, title: str, secret: Secret) -> None:
+        self.handed_over.append(secret.reveal())
+
+
+@pytest.fixture(scope="module")
+def pool(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """A home with a key store `lab` that holds one key of the token `lab`; the serial of its wrapper key."""
+    home = tmp_path_factory.mktemp("home")
+    with (
+        open_token("lab", find_configuration("lab", home)) as token,
+        KeyStore.open(store_path("lab", home)) as store,
+    ):
         wrapper = store.new_wrapper(token.identity.serial, KeyKind.P_256, PAD, 10)
         session = token.session()
         pair = generate(session, KeyKind.P_256, extractable=True)
         wrapped = make_wrapper(session, wrapper.serial, PAD).wrap(pair)
         public = pair.public_key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
         store.add([NewKey(pair.kind, wrapped, public, wrapper.serial, PAD, 1, 2, 1)])
-        return wrapper.serial
+    return home, wrapper.serial
+
+
+@pytest.fixture
+def serial(pool: tuple[Path, str], monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The wrapper key's serial, in the pool's home; it is not in the token `lab-2`, before or after."""
+    home, serial = pool
+    monkeypatch.setenv("LABCONSOLE_HOME", str(home))
+    yield serial
+    with open_token("lab-2", find_configuration("lab-2")) as token, suppress(KeyMissingError):
+        find_wrapper(token.session(), serial, PAD).destroy()
 
 
 def _run(name: str, parameters: Mapping[str, Any], secrets: Mapping[str, str] | None = None) -> ActionProcess:
-    """The action, ended; all that it said is kept."""
+    """The action in a process of its own, ended."""
     wakeup = threading.Event()
     hidden = {key: Secret(text) for key, text in (secrets or {}).items()}
     process = ActionProcess(name, dict(parameters), wakeup.set, hidden)
@@ -66,7 +105,7 @@ def _loaded(serial: str) -> bool:
     with open_token("lab-2", find_configuration("lab-2")) as token:
         try:
             find_wrapper(token.session(), serial, PAD)
-        except TrialError:
+        except KeyMissingError:
             return False
         return True
 
@@ -86,9 +125,9 @@ def test_words_are_shown_once_and_load_the_wrapper_key(tmp_path: Path, serial: s
     assert from_words(texts[0]).to_bytes().hex() not in (directory / "wrappers.json").read_text()
 
     load = {"file": str(directory / "wrappers.json")}
-    alone = _run("keypool.load-shares", load, {"share-1": texts[1]})
-    assert alone.end is not None
-    assert alone.end.sentence == "1 of 2 present: share 1 or 3 is missing."
+    alone = LoadParameters(file=directory / "wrappers.json")
+    with pytest.raises(ShareError, match=r"^1 of 2 present: share 1 or 3 is missing\.$"):
+        LoadShares().run(alone, Console({"share-1": texts[1]}))
     assert not _loaded(serial)
 
     enough = _run("keypool.load-shares", load, {"share-1": texts[2], "share-2": texts[0]})
@@ -99,39 +138,36 @@ def test_words_are_shown_once_and_load_the_wrapper_key(tmp_path: Path, serial: s
 
 
 def test_files_of_shares_load_it_as_well(tmp_path: Path, serial: str) -> None:
-    exported = _run("keypool.export-shares", {"directory": str(tmp_path / "carried"), "form": "files"})
-    assert exported.end is not None
-    assert exported.end.outcome is Outcome.DONE, exported.end.sentence
-    files = sorted((tmp_path / "carried").glob("share-*.toml"))
+    console = Console()
+    ExportShares().run(ExportParameters(directory=tmp_path / "carried", form=ShareForm.FILES), console)
+    files = tuple(sorted((tmp_path / "carried").glob("share-*.toml")))
     assert len(files) == 3
-    parameters = {
-        "file": str(tmp_path / "carried" / "wrappers.json"),
-        "share_files": [str(file) for file in files[:2]],
-    }
-    loaded = _run("keypool.load-shares", parameters)
-    assert loaded.end is not None
-    assert loaded.end.outcome is Outcome.DONE, loaded.end.sentence
+    assert console.handed_over == []
+    parameters = LoadParameters(file=tmp_path / "carried" / "wrappers.json", share_files=files[:2])
+    assert LoadShares().run(parameters, console).startswith("1 wrapper key loaded")
     assert _loaded(serial)
-    assert read_share(files[0]).threshold == 2
+    assert (
+        LoadShares()
+        .run(parameters, console)
+        .startswith("0 wrapper keys loaded into the token lab-2. 1 wrapper key was there already.")
+    )
 
 
 def test_nothing_is_replaced_and_nothing_half_exported(tmp_path: Path, serial: str) -> None:
     (tmp_path / "share-2-of-3.toml").write_text("mine")
-    parameters = {"directory": str(tmp_path), "form": "files"}
-    refused = _run("keypool.export-shares", parameters)
-    assert refused.end is not None
-    assert "share-2-of-3.toml is there already" in refused.end.sentence
+    with pytest.raises(ShareError, match=r"share-2-of-3\.toml is there already"):
+        ExportShares().run(ExportParameters(directory=tmp_path, form=ShareForm.FILES), Console())
     assert [path.name for path in tmp_path.glob("[sw]*")] == ["share-2-of-3.toml"]
 
 
 def test_a_token_without_the_wrapper_keys_says_so(tmp_path: Path, serial: str) -> None:
-    refused = _run("keypool.export-shares", {"directory": str(tmp_path / "carried"), "token": "lab-2"})
-    assert refused.end is not None
-    assert "lab-2 holds no wrapper key of the key store lab" in refused.end.sentence
+    parameters = ExportParameters(directory=tmp_path / "carried", token="lab-2")
+    with pytest.raises(TokenError, match="lab-2 holds no wrapper key of the key store lab"):
+        ExportShares().run(parameters, Console())
     assert not (tmp_path / "carried").exists()
 
 
-def test_as_many_shares_are_asked_for_as_are_needed(tmp_path: Path) -> None:
+def test_as_many_shares_are_asked_for_as_are_needed(tmp_path: Path, serial: str) -> None:
     file = tmp_path / "wrappers.json"
     data = {"format": "labconsole wrappers 1", "set": "00", "key_check": "00", "threshold": 3, "token": "1"}
     file.write_text(json.dumps({**data, "wrappers": []}))
