@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
 from functools import cache
@@ -81,6 +81,8 @@ class SignRequest:
     context: str | None
     """The received SAMLAuthContext element as XML, self-contained; None where the request has none."""
     tasks: tuple[SignTask, ...]
+    received: bytes = field(repr=False)
+    """The whole request as it came."""
 
     @property
     def key_kind(self) -> KeyKind:
@@ -115,6 +117,7 @@ def parse(data: bytes) -> SignRequest:
         attributes=tuple(mapped(context) if context else requested(asked)),
         context=context.source() if context else None,
         tasks=_tasks(root.need("dss:InputDocuments/dss:Other/csig:SignTasks")),
+        received=data,
     )
 
 

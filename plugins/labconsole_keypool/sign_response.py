@@ -27,7 +27,7 @@ class Fault(StrEnum):
 def build(request: SignRequest, signatures: Sequence[bytes], chain: Sequence[x509.Certificate]) -> bytes:
     """The SignResponse to `request`, in its form: one signature a task, in the order of the tasks.
 
-    A csig response lacks Request and SignerAssertionInfo, since nobody was authenticated.
+    A csig response lacks SignerAssertionInfo, since nobody was authenticated.
 
     Args:
         request: What was asked.
@@ -49,7 +49,7 @@ def build(request: SignRequest, signatures: Sequence[bytes], chain: Sequence[x50
     return _response(
         request,
         f"<dss:ResultMajor>{_SUCCESS}</dss:ResultMajor>",
-        f"<dss:OptionalOutputs>{_in_form(request.form, outputs)}</dss:OptionalOutputs>"
+        f"<dss:OptionalOutputs>{_in_form(request, outputs)}</dss:OptionalOutputs>"
         f"<dss:SignatureObject><dss:Other><eid2:SignTasks>{tasks}</eid2:SignTasks></dss:Other></dss:SignatureObject>",
     )
 
@@ -70,13 +70,13 @@ def _response(request: SignRequest | None, result: str, rest: str = "") -> bytes
     ).encode()
 
 
-def _in_form(form: Form, outputs: str) -> str:
-    if form is Form.SOURCE:
+def _in_form(request: SignRequest, outputs: str) -> str:
+    if request.form is Form.SOURCE:
         return outputs
     time = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     return (
-        f'<eid2:SignResponseExtension Version="1.0"><eid2:ResponseTime>{time}</eid2:ResponseTime>{outputs}'
-        "</eid2:SignResponseExtension>"
+        f'<eid2:SignResponseExtension Version="1.0"><eid2:ResponseTime>{time}</eid2:ResponseTime>'
+        f"<eid2:Request>{_base64(request.received)}</eid2:Request>{outputs}</eid2:SignResponseExtension>"
     )
 
 

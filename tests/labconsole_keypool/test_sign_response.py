@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import subprocess
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
 from cryptography.hazmat.primitives.serialization import Encoding
+from lxml import etree
 
 from labconsole.security.token.key_pairs import generate
 from labconsole.security.token.lab_token import lab_token
@@ -20,6 +22,7 @@ from labconsole.security.token.terms import KeyKind
 from labconsole_keypool import signature_algorithms
 from labconsole_keypool.authority import Authority
 from labconsole_keypool.certificate_fields import fields_of
+from labconsole_keypool.safe_xml import NAMESPACES
 from labconsole_keypool.sign_request import Form, SignRequest, parse, sample
 from labconsole_keypool.sign_request_error import SignRequestError
 from labconsole_keypool.sign_response import Fault, build, refused
@@ -80,6 +83,13 @@ def test_the_answer_has_the_form_of_the_request(form: Form) -> None:
     answer = _answered(request, ec.generate_private_key(ec.SECP256R1()))
     assert (answer.request_id, answer.profile) == (request.request_id, request.profile)
     _verify(answer)
+
+
+def test_csig_has_its_request_sent_back() -> None:
+    request, ca = parse(sample(form=Form.CSIG)), LabCA.make()
+    root = etree.fromstring(build(request, [b"one"], [ca.certificate]))
+    path = "dss:OptionalOutputs/csig:SignResponseExtension/csig:Request"
+    assert base64.b64decode(root.findtext(path, namespaces=NAMESPACES)) == sample(form=Form.CSIG)
 
 
 def test_a_signature_by_ecdsa_is_r_and_s_as_xml_signatures_hold_it() -> None:
