@@ -89,8 +89,8 @@ def plan_generation(forecast: Forecast, base: float, generation_ms: float) -> Ge
         float(value),
         "keys",
         (
-            f"requests of each hour as forecast, and {format_number(round(forecast.margin * 100, 1))} % more: so far "
-            "was the worst day of the held-out week above its forecast",
+            f"requests of each hour as forecast, and {forecast.margin * 100:.1f} % more: the held-out week's worst day "
+            "was so far above its forecast",
             f"generated in idle time: (1 - requests / (BR * 3,600 s)) * 3,600 s / KG, with BR = "
             f"{format_number(round(base, 3))}/s and KG = {format_number(round(generation_ms, 3))} ms: at most "
             f"{round(HOUR_S * 1000 / generation_ms):,} an hour",

@@ -9,6 +9,7 @@ from labconsole_keypool.generation_plan import Window
 from labconsole_keypool.plan_cell import Cell
 
 _LONG_S = 60
+_COUNTED = ("requests", "keys", "HSMs")
 _PER_SECOND = {"s": 1.0, "ms": 1000.0}
 
 
@@ -17,7 +18,8 @@ def figure_text(value: float, unit: str) -> str:
     if math.isinf(value):
         return "never"
     rounded = round(value) if abs(value) >= 10_000 else value
-    text = f"{format_number(rounded)} {unit}".rstrip()
+    counted = unit.removesuffix("s") if value == 1 and unit in _COUNTED else unit
+    text = f"{format_number(rounded)} {counted}".rstrip()
     per_second = _PER_SECOND.get(unit)
     if per_second and value / per_second >= _LONG_S:
         text += f" ({format_duration(value / per_second)})"

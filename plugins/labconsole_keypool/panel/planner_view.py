@@ -1,8 +1,9 @@
-"""The planner in the window: what a peak needs, by formula, simulation and measurement, and a forecast of the next week."""
+"""The planner in the window: what a peak needs, found in three ways, and the forecast of the next week."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,14 +14,17 @@ from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QLabel, QPushButton, QVB
 from labconsole.store.reader import Reader
 from labconsole_keypool.arrival_log import ArrivalLog, read_log
 from labconsole_keypool.choices import ArrivalPattern
+from labconsole_keypool.forecast import fit
 from labconsole_keypool.panel.forecast_card import ForecastCard
 from labconsole_keypool.panel.plan_figures import PlanFigures
 from labconsole_keypool.plan import Plan, make_plan
-from labconsole_keypool.plan_measurements import LIVE_KIND, METRICS
+from labconsole_keypool.plan_measurements import METRICS
 from labconsole_keypool.planner_parameters import PlannerParameters
 from labconsole_keypool.recorded_arrivals import arrivals_of_runs
 from labconsole_ui.background import Background
+from labconsole_ui.form.editors import ChoiceEditor, Editor
 from labconsole_ui.form.form import ParameterForm
+from labconsole_ui.form.spec import FieldSpec
 from labconsole_ui.panel import PanelContext
 from labconsole_ui.plain_text import plain_label
 
@@ -45,14 +49,14 @@ class PlannerView(QWidget):
         parent: QWidget | None = None,
     ) -> None:
         super().__init__(parent)
-        self._database = context.bridge.queue.database
+        self._database = context.bridge.queue.store.path
         self._values, self._use = values, use
         self._log: ArrivalLog | None = None
         self._plan: Plan | None = None
         self._busy = self._stale = False
         self._begun = False
         theme = context.theme
-        self.form = ParameterForm(PlannerParameters, theme, parent=self)
+        self.form = ParameterForm(PlannerParameters, theme, {"timing": self._timing_editor}, self)
         self.scenario_button = self._button(self.tr("Take from the &scenario"), self.take_from_scenario)
         self.import_button = self._button(self.tr("&Import log …"), self._import)
         self.runs_button = self._button(self.tr("Log of past &runs"), self.take_from_runs)
@@ -191,6 +195,10 @@ class PlannerView(QWidget):
         button.clicked.connect(lambda _checked: clicked())
         return button
 
+    def _timing_editor(self, spec: FieldSpec) -> Editor:
+        choices = ((value, label or self.tr("None: own times")) for value, label in spec.choices)
+        return ChoiceEditor(replace(spec, choices=tuple(choices)))
+
     def _line(self) -> QLabel:
         label = plain_label("", self)
         label.setWordWrap(True)
@@ -198,11 +206,16 @@ class PlannerView(QWidget):
         return label
 
 
+def _checked(read: Callable[[], ArrivalLog]) -> ArrivalLog:
+    """A log that can be forecast from. Raises TrialError: it cannot be read, or is too short."""
+    log = read()
+    fit(log)
+    return log
+
+
 def _planned(parameters: PlannerParameters, database: Path, log: ArrivalLog | None) -> Plan:
-    runs = ()
-    if database.exists():
-        with Reader(database) as reader:
-            runs = tuple(run for run in reader.runs(metrics=METRICS) if run.kind == LIVE_KIND)
+    with Reader(database) as reader:
+        runs = reader.runs(metrics=METRICS)
     return make_plan(parameters, runs, log)
 
 

@@ -1,0 +1,102 @@
+"""The forecast in the window: the held-out week with its forecast and benchmark, the next week, and idle windows."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import numpy as np
+from numpy.typing import NDArray
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QFrame, QLabel, QVBoxLayout, QWidget
+
+from labconsole_keypool.arrival_log import HOUR
+from labconsole_keypool.forecast import WEEK, Forecast
+from labconsole_keypool.generation_plan import GenerationPlan, Window
+from labconsole_keypool.panel.day_scale import DayScale
+from labconsole_keypool.plan_text import window_texts
+from labconsole_ui.plain_text import plain_label
+from labconsole_ui.plots.curveplot import CurvePlot, PlotCurve
+from labconsole_ui.tables import DataTable, Field, RecordModel
+from labconsole_ui.theme import FontRole, Theme
+
+_PLOT_HEIGHT = 250
+_CAME, _PREDICTED, _NAIVE, _NEXT = 0, 1, 5, 2
+"""Places in the palette."""
+
+
+class ForecastCard(QFrame):
+    """Shown when there is a forecast."""
+
+    def __init__(self, theme: Theme, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setProperty("card", True)
+        self._theme = theme
+        self.plot: CurvePlot | None = None
+        self.title = plain_label("", self)
+        self.title.setFont(theme.font(FontRole.HEADING))
+        self.errors = self._line()
+        self.generation = self._line()
+        self.pool = self._line()
+        self.windows = DataTable(self.tr("Idle windows"), theme, self)
+        self.windows.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        titles = (self.tr("Idle from"), self.tr("to"), self.tr("Keys to generate"), self.tr("Then in the pool"))
+        self.model = RecordModel([self._field(title, place) for place, title in enumerate(titles)], theme, self)
+        self.windows.setModel(self.model)
+        self._column = QVBoxLayout(self)
+        self._column.setContentsMargins(16, 12, 16, 12)
+        self._column.setSpacing(8)
+        for part in (self.title, self.errors, self.generation, self.pool, self.windows):
+            self._column.addWidget(part)
+        self.hide()
+
+    def show_forecast(self, forecast: Forecast, generation: GenerationPlan) -> None:
+        """Show this one instead of the one before."""
+        self.title.setText(self.tr("Forecast from {source}").format(source=forecast.log.source))
+        self.errors.setText(forecast.sentence)
+        self.errors.setProperty("tone", None if forecast.beats_naive else "warning")
+        self.generation.setText(generation.sentence)
+        self.pool.setText("\n".join(generation.pool.steps))
+        self._draw(forecast)
+        self.model.set_records(generation.windows)
+        self.windows.setVisible(bool(generation.windows))
+        height = self.windows.verticalHeader().defaultSectionSize() * len(generation.windows)
+        self.windows.setFixedHeight(height + self.windows.horizontalHeader().sizeHint().height() + 4)
+        self.show()
+        self.windows.fit_columns()
+
+    def _draw(self, forecast: Forecast) -> None:
+        """A plot of its own for each forecast: the days along its axis are the forecast's."""
+        if self.plot is not None:
+            self.plot.deleteLater()
+        start = forecast.held_out_start
+        midnight = start.replace(hour=0)
+        plot = CurvePlot(
+            self.tr("Requests in each hour"), "requests", DayScale(midnight), self._theme, empty_text="", parent=self
+        )
+        plot.setFixedHeight(_PLOT_HEIGHT)
+        last, following = _hours(start, midnight), _hours(forecast.start, midnight)
+        plot.set_curves(
+            [
+                PlotCurve(self.tr("Week before"), last, forecast.naive, _NAIVE),
+                PlotCurve(self.tr("Held-out week"), last, forecast.held_out, _CAME),
+                PlotCurve(self.tr("Its forecast"), last, forecast.predicted, _PREDICTED),
+                PlotCurve(self.tr("Next week"), following, forecast.expected, _NEXT),
+            ]
+        )
+        self._column.insertWidget(2, plot)
+        self.plot = plot
+
+    def _line(self) -> QLabel:
+        label = plain_label("", self)
+        label.setWordWrap(True)
+        label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        return label
+
+    @staticmethod
+    def _field(title: str, place: int) -> Field[Window]:
+        return Field(title, lambda window: window_texts(window)[place])
+
+
+def _hours(start: datetime, midnight: datetime) -> NDArray[np.float64]:
+    """Each hour of a week from `start` on, since `midnight`."""
+    return (start - midnight) / HOUR + np.arange(WEEK, dtype=np.float64)

@@ -1,0 +1,210 @@
+"""The planner in the window by clicks: figures with derivations, a log imported, refused and forgotten, values used."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QFileDialog, QLineEdit, QPushButton
+from pytestqt.qtbot import QtBot
+
+from labconsole_keypool.arrival_log import HOUR
+from labconsole_keypool.panel import planner_view
+from labconsole_keypool.panel.planner_view import PlannerView
+from labconsole_keypool.panel.service import PLANNER, ServicePanel
+from labconsole_ui.main_window import MainWindow
+from labconsole_ui.navigation import Navigation
+from tests.labconsole_keypool.synthetic_weeks import synthetic_weeks
+from tests.labconsole_ui.shell.conftest import bridge, home, open_window, services, theme, window
+
+__all__ = ["bridge", "home", "open_window", "services", "theme", "window"]
+
+EXACTLY = Qt.MatchFlag.MatchExactly | Qt.MatchFlag.MatchRecursive
+pytestmark = pytest.mark.qt_log_ignore("This plugin does not support", extend=True)
+Slots = list[tuple[str, float]]
+
+
+@pytest.fixture
+def slots(monkeypatch: pytest.MonkeyPatch) -> Slots:
+    """How long each of the planner's slots held up the window, ms."""
+    lasted: Slots = []
+
+    def timed(name: str) -> Callable[..., Any]:
+        original = getattr(PlannerView, name)
+
+        def slot(view: PlannerView, *arguments: Any) -> Any:
+            began = time.thread_time()
+            result = original(view, *arguments)
+            lasted.append((name, (time.thread_time() - began) * 1000))
+            return result
+
+        return slot
+
+    for name in ("_show", "_have_log", "_plan_when_seen", "take_from_scenario", "forget_log"):
+        monkeypatch.setattr(PlannerView, name, timed(name))
+    return lasted
+
+
+@pytest.fixture
+def view(qtbot: QtBot, window: MainWindow, slots: Slots) -> PlannerView:
+    """The planner's tab of the page, as it comes up."""
+    navigation = window.findChild(Navigation)
+    (entry,) = navigation.findItems("Key pool, live", EXACTLY)
+    place = navigation.visualItemRect(entry).center()
+    qtbot.mouseClick(navigation.viewport(), Qt.MouseButton.LeftButton, pos=place)
+    page = window.pages.currentWidget()
+    assert isinstance(page, ServicePanel)
+    tab = page.tabs.tabRect(PLANNER).center()
+    qtbot.mouseClick(page.tabs, Qt.MouseButton.LeftButton, pos=tab)
+    settle(qtbot, page.planner)
+    return page.planner
+
+
+def settle(qtbot: QtBot, view: PlannerView) -> None:
+    """Wait until everything that was entered is worked out."""
+    qtbot.waitUntil(lambda: view.plan is not None and view.status.text() == "", timeout=20_000)
+
+
+def click(qtbot: QtBot, button: QPushButton) -> None:
+    qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
+
+
+def cells(view: PlannerView, row: str) -> list[str]:
+    """The texts of a row, by its name."""
+    model = view.figures.model
+    place = [record.name for record in model.records()].index(row)
+    return [str(model.index(place, column).data()) for column in range(model.columnCount())]
+
+
+def enter(qtbot: QtBot, view: PlannerView, name: str, text: str) -> None:
+    edit = view.form.row(name).editor.findChild(QLineEdit)
+    edit.selectAll()
+    qtbot.keyClicks(edit, text)
+
+
+def choose_file(monkeypatch: pytest.MonkeyPatch, path: Path) -> None:
+    """Stands for the operator in the system's dialog."""
+    monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *_arguments: (str(path), ""))
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    weeks = synthetic_weeks(5, 1, scale=100)
+    hours = [f"{weeks.start + number * HOUR},{count:.0f}" for number, count in enumerate(weeks.requests)]
+    path = tmp_path / "arrivals of spring.csv"
+    path.write_text("\n".join(["hour,count", *hours]))
+    return path
+
+
+def test_what_is_typed_is_planned_in_three_ways_and_a_row_shows_its_derivation(
+    qtbot: QtBot, view: PlannerView, slots: Slots
+) -> None:
+    enter(qtbot, view, "rate", "60")
+    enter(qtbot, view, "duration_s", "50")
+    enter(qtbot, view, "queue_limit", "50")
+    qtbot.waitUntil(lambda: cells(view, "queue")[1] == "500 requests", timeout=20_000)
+    settle(qtbot, view)
+    assert cells(view, "queue")[2] == "500 requests"
+    assert cells(view, "queue")[3].startswith("– no run with a pool near 3,000 requests at 60/s with luna-sa-1700")
+    assert cells(view, "first_drop")[1] == "5 s"
+    table = view.figures.table
+    place = table.visualRect(view.figures.model.index(1, 0)).center()
+    qtbot.mouseClick(table.viewport(), Qt.MouseButton.LeftButton, pos=place)
+    derivation = view.figures.derivation.text().splitlines()
+    assert derivation[:2] == ["Q = (HR - BR) * T", "Q = (60 - 50) * 50 s = 500 requests"]
+    assert derivation[2] == "Simulation: 500 requests, 3,000 requests at 60/s"
+    enter(qtbot, view, "rate", "70")
+    qtbot.waitUntil(lambda: "Q = (70 - 50)" in view.figures.derivation.text(), timeout=20_000)
+    assert max(ms for _, ms in slots) < 50, slots
+
+
+def test_the_scenario_s_rate_service_and_device_are_where_it_begins(qtbot: QtBot, view: PlannerView) -> None:
+    page = view.parentWidget()
+    while not isinstance(page, ServicePanel):
+        page = page.parentWidget()
+    scenario = {"arrivals": "constant", "rate": 40.0, "requests": 3000, "timing": "luna-sa-1700", "queue_limit": 150}
+    page.form.set_values({**scenario, "sign": "stockholm-base-rate"})
+    click(qtbot, view.scenario_button)
+    values = view.form.values()
+    assert (values["rate"], values["duration_s"], values["queue_limit"]) == (40, 75, 150)
+    assert values["sign"] == "stockholm-base-rate"
+    qtbot.waitUntil(lambda: cells(view, "queue")[1] == "1,026 requests", timeout=20_000)
+
+
+def test_a_log_is_imported_forecast_from_and_forgotten(
+    qtbot: QtBot, view: PlannerView, monkeypatch: pytest.MonkeyPatch, log: Path, slots: Slots
+) -> None:
+    choose_file(monkeypatch, log)
+    click(qtbot, view.import_button)
+    qtbot.waitUntil(view.forecast.isVisible, timeout=20_000)
+    settle(qtbot, view)
+    card = view.forecast
+    assert card.title.text() == "Forecast from arrivals of spring.csv"
+    assert "better than the same hour of the week before" in card.errors.text()
+    assert card.plot is not None
+    curves = {curve.title: curve for curve in card.plot.curves()}
+    assert list(curves) == ["Week before", "Held-out week", "Its forecast", "Next week"]
+    assert view.plan is not None and view.plan.forecast is not None
+    assert curves["Held-out week"].values.tolist() == view.plan.forecast.held_out.tolist()
+    assert curves["Next week"].x[0] == curves["Held-out week"].x[-1] + 1
+    assert card.model.rowCount() > 5
+    click(qtbot, view.forget_button)
+    assert card.isHidden() and view.forget_button.isHidden()
+    qtbot.waitUntil(lambda: view.plan is not None and view.plan.forecast is None, timeout=20_000)
+    assert max(ms for _, ms in slots) < 50, slots
+
+
+def test_what_is_wrong_with_a_log_is_said_and_the_plan_stays(
+    qtbot: QtBot, view: PlannerView, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    before = cells(view, "pool")
+    for text, said in (
+        ("2026-03-02T08:00,1\n2026-03-02T09:00,ten\n", "line 2: the count must be a whole number from 0 on"),
+        ("2026-03-02T08:00,1\n2026-03-02T09:00,10\n", "a forecast needs 3 weeks at least"),
+    ):
+        (tmp_path / "log.csv").write_text(text)
+        choose_file(monkeypatch, tmp_path / "log.csv")
+        click(qtbot, view.import_button)
+        qtbot.waitUntil(lambda said=said: said in view.trouble.text() and view.trouble.isVisible(), timeout=20_000)
+    assert cells(view, "pool") == before and view.forecast.isHidden()
+    click(qtbot, view.runs_button)
+    qtbot.waitUntil(lambda: "has no run of the signing service" in view.trouble.text(), timeout=20_000)
+
+
+def test_use_these_values_puts_the_pool_s_size_into_the_form_of_the_scenario(
+    qtbot: QtBot, view: PlannerView, window: MainWindow, monkeypatch: pytest.MonkeyPatch, log: Path
+) -> None:
+    page = window.pages.currentWidget()
+    assert isinstance(page, ServicePanel)
+    choose_file(monkeypatch, log)
+    click(qtbot, view.import_button)
+    qtbot.waitUntil(lambda: view.plan is not None and view.plan.generation is not None, timeout=20_000)
+    assert view.plan is not None and view.plan.pool_keys > 1000
+    rate = page.form.values()["rate"]
+    click(qtbot, view.use_button)
+    assert page.form.values()["pool_at_start"] == view.plan.pool_keys
+    assert page.form.values()["rate"] == rate, "the rest of the scenario stays"
+    assert page.form.problems == ()
+
+
+def test_what_is_typed_while_a_plan_is_worked_out_is_planned_once_afterwards(
+    qtbot: QtBot, view: PlannerView, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    planned: list[float] = []
+    original = planner_view.make_plan
+
+    def slow(parameters: Any, *arguments: Any) -> Any:
+        planned.append(parameters.rate)
+        time.sleep(0.2)
+        return original(parameters, *arguments)
+
+    monkeypatch.setattr(planner_view, "make_plan", slow)
+    for rate in (11.0, 12.0, 13.0, 14.0):
+        view.form.set_values({**view.form.values(), "rate": rate})
+    qtbot.waitUntil(lambda: planned == [11.0, 14.0], timeout=20_000)
+    settle(qtbot, view)
+    assert cells(view, "hsms_with_pool")[1] == "1 HSM"
