@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from enum import IntEnum
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from labconsole.security.token.terms import KeyKind, WrapMechanism
 
@@ -52,9 +52,11 @@ class NewKey:
     generate_duration_ns: int
 
 
-@dataclass(frozen=True, slots=True)
-class ClaimedKey:
-    """A key pair for its one use: the wrapped private key, the public key as SubjectPublicKeyInfo (DER)."""
+class ClaimedKey(NamedTuple):
+    """A key pair for its one use: the wrapped private key, the public key as SubjectPublicKeyInfo (DER).
+
+    A tuple, since thousands are made at once: a frozen dataclass takes three times as long.
+    """
 
     id: int
     kind: KeyKind

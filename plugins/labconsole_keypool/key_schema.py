@@ -98,7 +98,7 @@ key_state = Table(  # what changes of a key: a claim that rewrote its blobs as w
     Column("kind", Text, nullable=False, comment="the key's"),
     Column("wrapper", Text, nullable=False, comment="the key's"),
     Column("status", Integer, nullable=False, server_default="0", comment="labconsole_keypool.key_records.KeyStatus"),
-    _claimant("owner", nullable=True),
+    Column("owner", Integer, comment="claimant that has claimed it, as the event of that tells"),
     Column("used", Integer),
     Index("key_new", "kind", "id", "wrapper", sqlite_where=text("status = 0")),
     sqlite_strict=True,
