@@ -171,14 +171,15 @@ class KeyStore:
         return made
 
     def wrapper_for(self, token_serial: str, kind: KeyKind) -> WrapperKey | None:
-        """A wrapper key of the token with room, for this opening alone until it closes; None if there is none.
+        """The newest wrapper key of the token with room, for this opening alone until it closes; None if there is none.
 
-        With `pairs` 0 it may not be in the token yet: its maker was killed before.
+        With `pairs` 0 it may not be in the token yet: its maker was killed before. A token that was initialised has
+        lost those made before.
         """
         with self._changes() as changes:
             row = changes.raw.execute(
                 "UPDATE wrapper_key SET owner = ? WHERE id = (SELECT id FROM wrapper_key WHERE token = ? AND kind = ? "
-                "AND destroyed IS NULL AND pairs < limit_keys AND coalesce(owner, ?) = ? ORDER BY id LIMIT 1) "
+                "AND destroyed IS NULL AND pairs < limit_keys AND coalesce(owner, ?) = ? ORDER BY id DESC LIMIT 1) "
                 f"RETURNING {WRAPPER_COLUMNS}",
                 (self._claimant, token_serial, kind, self._claimant, self._claimant),
             ).fetchall()
