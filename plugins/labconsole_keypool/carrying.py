@@ -34,7 +34,7 @@ def carry(
     """Carry wrapper keys from one named token to another, with as many shares as are needed.
 
     Args:
-        from_name: Where they are.
+        from_name: Where they are; one that is not there (any more) is passed over: it was destroyed when it was spent.
         to_name: Where they go; one that is there already stays.
         wrappers: Which.
         shares: Into how many the transport key is split.
@@ -52,6 +52,8 @@ def carry(
     """
     known = pins or {}
     carried, made = export(from_name, wrappers, shares, threshold, pin=known.get(from_name), home=home)
+    if not carried.wrappers:
+        return ()
     return load(to_name, carried, made[:threshold], proof, pin=known.get(to_name), home=home)
 
 
@@ -64,7 +66,10 @@ def export(
     pin: Secret | None = None,
     home: Path | None = None,
 ) -> tuple[CarriedWrappers, tuple[Share, ...]]:
-    """`transport.export_wrappers` on the token called `name`, in a process of its own. Raises as `carry`."""
+    """`transport.export_wrappers` of those that the token called `name` holds, in a process of its own.
+
+    Raises as `carry`.
+    """
     question = {
         "do": "export",
         "wrappers": [[wrapper.serial, int(wrapper.mechanism)] for wrapper in wrappers],

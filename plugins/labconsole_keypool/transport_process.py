@@ -13,7 +13,7 @@ from labconsole.security.token.opening import Token, open_token
 from labconsole.security.token.terms import KeyKind, WrapMechanism
 from labconsole_keypool.carried_wrappers import CarriedWrappers
 from labconsole_keypool.sharing import Share
-from labconsole_keypool.transport import export_wrappers, load_wrappers
+from labconsole_keypool.transport import export_wrappers, held_by, load_wrappers
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ def _respond(question: dict[str, Any]) -> dict[str, Any]:
 
 def _export(token: Token, question: dict[str, Any]) -> dict[str, Any]:
     wrappers = [_Named(serial, WrapMechanism(mechanism)) for serial, mechanism in question["wrappers"]]
-    carried, shares = export_wrappers(token, wrappers, question["shares"], question["threshold"])
+    carried, shares = export_wrappers(token, held_by(token, wrappers), question["shares"], question["threshold"])
     return {"carried": carried.as_data(), "shares": [share.to_bytes().hex() for share in shares]}
 
 
