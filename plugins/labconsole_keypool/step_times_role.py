@@ -55,6 +55,7 @@ class StepTimesRole(Role):
             )
             self._closing.callback(medium.close)
         device = Device(parameters.device_times)
+        device.threads = parameters.threads
         work = StepWork(parameters, token, keys, medium, device, self._observations, self._stopped)
         self._works = work.works()
         return {

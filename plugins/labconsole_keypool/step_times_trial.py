@@ -44,7 +44,7 @@ class StepTimesTrial(Trial[StepTimesParameters]):
     """Time one step of the chain on a token: generate, wrap and save, load, unwrap, sign."""
 
     kind: ClassVar[str] = "keypool.step-times"
-    title: ClassVar[str] = "Key pool, step by step"
+    title: ClassVar[str] = "Key pool, steps"
     description: ClassVar[str] = (
         "How long does a token take to generate a key pair, to wrap it, to load it back, to sign with it? Each step of "
         "the key pool by itself, beside the source's Tables 2-4 to 2-11."

@@ -107,6 +107,14 @@ def test_an_emulated_device_takes_the_time_of_its_profile(configuration: TokenCo
     assert {metric.origin for metric in run.metrics} == {Origin.EMULATED}
 
 
+def test_an_emulated_device_signs_as_table_2_10_says_for_its_threads(
+    configuration: TokenConfiguration, tmp_path: Path
+) -> None:
+    """Four threads: 6.9 ms a request of the device's time, and so 4 * 6.9 for each (of 43 ms with one)."""
+    run = done(configuration, tmp_path, step="sign", keys=40, threads=4, timing="luna-sa-1700", sign="stockholm")
+    assert 27.6 <= run.figures["latency_p50"] < 35
+
+
 def test_a_cancelled_step_ends_soon_with_what_it_has_done(configuration: TokenConfiguration, tmp_path: Path) -> None:
     run = done(configuration, tmp_path, stopped=True, step="sign", keys=50)
     assert run.metrics == ()
