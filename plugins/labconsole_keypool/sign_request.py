@@ -91,7 +91,7 @@ class SignRequest:
 
 
 def parse(data: bytes) -> SignRequest:
-    """Read a sign request. Fetches nothing, expands no entity; 0.1 ms for one of 2 kB.
+    """Read a sign request. Fetches nothing, expands no entity; 0.1 ms for one of 4 kB.
 
     Raises:
         SignRequestError: too long, has a DOCTYPE, is no XML, lacks an element, has run out, asks for what there is not.
