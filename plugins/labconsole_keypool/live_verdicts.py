@@ -29,7 +29,7 @@ def _no_key_twice(recorded: Recorded) -> Verdict:
     if not len(rows):
         return Verdict(name, "unknown", "No request was signed.", evidence)
     if different < len(stored):
-        reason = f"{len(stored):,} requests were signed with {different:,} keys of the key store."
+        reason = f"{len(stored):,} requests were signed with only {different:,} different keys of the key store."
         return Verdict(name, "fail", reason, evidence)
     reason = (
         f"{len(rows):,} requests were signed with as many keys: {different:,} stored ones, {generated:,} generated."
@@ -52,7 +52,7 @@ def _none_lost(recorded: Recorded, end: Mapping[str, Any] | None) -> Verdict:
         reason = f"The run was cancelled: {end['unfinished']:,} of {end['received']:,} requests had no answer yet."
         return Verdict(name, "unknown", reason, evidence)
     if lost or twice:
-        reason = f"Of {end['received']:,} requests that arrived, {lost:,} have no answer, and {twice:,} have two."
+        reason = f"{lost:,} of {end['received']:,} requests have no answer, and {twice:,} have two."
         return Verdict(name, "fail", reason, evidence)
     refused = f", {failed:,} refused" if failed else ""
     reason = f"{end['received']:,} requests arrived: {answered:,} were signed{refused}, {dropped:,} dropped."

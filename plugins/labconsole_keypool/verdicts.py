@@ -19,12 +19,14 @@ _TOLERANCE = 0.01
 
 def service_level(recorded: Recorded, base_rate: float) -> Iterator[Verdict]:
     """Both verdicts. A request arrives at peak if it and as many before it as the base rate has in a second came faster
-    than at the base rate, by the time between the first and the last of them; a dropped one is never within its time.
+    than at the base rate, by the time between the first and the last of them; one that was dropped or failed is never
+    within its time.
     """
     peak = _at_peak(recorded.arrivals, base_rate)
-    times = np.concatenate((recorded.requests["received"], recorded.drops["received"]))
+    unsigned = np.concatenate((recorded.drops["received"], recorded.failures["received"]))
+    times = np.concatenate((recorded.requests["received"], unsigned))
     within_peak = peak[np.searchsorted(recorded.arrivals, times)]
-    latencies_ms = np.concatenate((recorded.latencies / 1e6, np.full(len(recorded.drops["received"]), np.inf)))
+    latencies_ms = np.concatenate((recorded.latencies / 1e6, np.full(len(unsigned), np.inf)))
     rate = format_number(base_rate)
     for name, limit_ms, chosen, when in (
         ("300 ms in normal hours", NORMAL_MS, ~within_peak, f"at up to {rate} per second"),
