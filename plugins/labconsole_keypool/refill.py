@@ -81,12 +81,13 @@ class Refiller:
             try:
                 with self._device.busy(Operation.UNWRAP, ended_ns if loaded else None) as ends_ns:
                     key = self._unwrap(lane, claimed, origin)
+                    worked_ns = now_ns()
             except TokenFullError:
                 self._claimed.appendleft(claimed)
                 if not self._device.in_ram:
                     raise
                 break
-            ended_ns = max(ends_ns, now_ns())
+            ended_ns = max(ends_ns, worked_ns)
             if key is not None:
                 loaded += 1
                 ready.append((lane, key))

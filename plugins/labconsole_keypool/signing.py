@@ -200,7 +200,8 @@ class SigningEngine:
             csr = x509.CertificateSigningRequestBuilder(work.fields.subject).sign(key.key, _SHA256)
             certificate = self._authority.issue(csr, work.fields)
             discard(key, self._device)
-        self._free_ns[lane] = max(ends_ns, now_ns())
+            worked_ns = now_ns()
+        self._free_ns[lane] = max(ends_ns, worked_ns)
         return _Signed(signatures, certificate, max(signed_ns, ends_ns))
 
     def _refused(self, job: Job, started_ns: int, answer: bytes) -> Done:

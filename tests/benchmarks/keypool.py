@@ -162,17 +162,20 @@ def signers(place: Place, requests: int, cores: Sequence[int]) -> list[Rate]:
 def sign_all(place: Place, requests: int, core: int, begin: Barrier, results: SimpleQueue[Rate]) -> None:
     """One signer: so many requests, one after the other, as fast as it can."""
     os.sched_setaffinity(0, {core})
-    with open_token("benchmark", place.configuration, PIN) as token, KeyStore.open(place.store) as store:
-        with closing(engine_on(token, store, place.kind)) as engine:
-            engine.start_refill()
-            for number in range(WARM_UP):
-                pooled(engine.process(0, job(place, number)))
-            begin.wait(LONGEST_S)
-            began_ns, began_cpu_ns = now_ns(), time.process_time_ns()
-            for number in range(requests):
-                pooled(engine.process(0, job(place, number)))
-            taken_ns, taken_cpu_ns = now_ns() - began_ns, time.process_time_ns() - began_cpu_ns
-        results.put(Rate(requests * 1e9 / taken_ns, requests * 1e9 / taken_cpu_ns))
+    with (
+        open_token("benchmark", place.configuration, PIN) as token,
+        KeyStore.open(place.store) as store,
+        closing(engine_on(token, store, place.kind)) as engine,
+    ):
+        engine.start_refill()
+        for number in range(WARM_UP):
+            pooled(engine.process(0, job(place, number)))
+        begin.wait(LONGEST_S)
+        began_ns, began_cpu_ns = now_ns(), time.process_time_ns()
+        for number in range(requests):
+            pooled(engine.process(0, job(place, number)))
+        taken_ns, taken_cpu_ns = now_ns() - began_ns, time.process_time_ns() - began_cpu_ns
+    results.put(Rate(requests * 1e9 / taken_ns, requests * 1e9 / taken_cpu_ns))
 
 
 def steadiness(place: Place, seconds: int) -> None:
@@ -201,15 +204,18 @@ def sign_steadily(place: Place, seconds: int, results: SimpleQueue[list[tuple[in
     """Requests that are due every 20 ms; of each, how long the signature took, and how long all of it, in ns."""
     done: list[Done] = []
     due: list[int] = []
-    with open_token("benchmark", place.configuration, PIN) as token, KeyStore.open(place.store) as store:
-        with closing(engine_on(token, store, place.kind)) as engine:
-            engine.fill(2 * BATCH)
-            engine.start_refill()
-            start_ns = now_ns() + 1_000_000_000
-            for number in range(PER_SECOND * seconds):
-                due.append(start_ns + number * 1_000_000_000 // PER_SECOND)
-                sleep_until(due[-1])
-                done.append(engine.process(0, replace(job(place, number), received_ns=due[-1])))
+    with (
+        open_token("benchmark", place.configuration, PIN) as token,
+        KeyStore.open(place.store) as store,
+        closing(engine_on(token, store, place.kind)) as engine,
+    ):
+        engine.fill(2 * BATCH)
+        engine.start_refill()
+        start_ns = now_ns() + 1_000_000_000
+        for number in range(PER_SECOND * seconds):
+            due.append(start_ns + number * 1_000_000_000 // PER_SECOND)
+            sleep_until(due[-1])
+            done.append(engine.process(0, replace(job(place, number), received_ns=due[-1])))
     results.put(
         [(one.signed_ns - one.got_key_ns, one.finished_ns - at_ns) for one, at_ns in zip(done, due, strict=True)]
     )

@@ -20,13 +20,14 @@ from labconsole.security.token.opening import Token, open_token
 from labconsole.security.token.terms import KeyKind
 from labconsole_keypool import sign_request
 from labconsole_keypool.authority import Authority
-from labconsole_keypool.choices import KeySource
-from labconsole_keypool.emulation import Device
+from labconsole_keypool.choices import KeySource, SignTime
+from labconsole_keypool.emulation import Device, Timing
 from labconsole_keypool.key_records import Counts, SignatureStatus
 from labconsole_keypool.key_store import KeyStore
 from labconsole_keypool.service_model import KeyOrigin
 from labconsole_keypool.sign_request import SignTask
 from labconsole_keypool.signature_algorithms import ECDSA_SHA256, RSA_SHA256
+from labconsole_keypool.timing import load_timing
 from labconsole_keypool.wire import Done, Job, JobKind, JobStatus
 from tests.labconsole_keypool.sign_request_lab import read
 from tests.labconsole_keypool.signing_lab import PIN, Told, change, digest, fill, new_token, rows, signing_engine
@@ -239,6 +240,22 @@ def test_a_token_that_is_gone_is_told_in_one_sentence(token: Token, store: KeySt
         with pytest.raises(TokenError, match=gone.format("sign")):
             engine.process(0, digest(2))
     assert rows(store.path, "SELECT request FROM signature") == [(1,)], "what was signed is on record"
+
+
+def test_an_emulated_device_keeps_its_rate_whatever_is_between_two_requests(
+    token: Token, store: KeyStore, told: Told
+) -> None:
+    """Ten requests that wait take ten times the device's time, though this process sleeps a bit longer each time."""
+    fill(token, store, 10)
+    luna = load_timing("luna-sa-1700").model_copy(update={"warm_up": None})
+    with signing_engine(token, store, told, device=Device(Timing(luna, SignTime.MALMO))) as engine:
+        engine.fill(10)
+        jobs = [digest(number) for number in range(10)]
+        for job in jobs:
+            time.sleep(0.003)
+            done = engine.process(0, job)
+    taken_ms = (done.signed_ns - jobs[0].received_ns) / 1e6
+    assert 200 <= taken_ms < 200 + 25
 
 
 def test_threads_in_lanes_share_the_keys_and_none_is_used_twice(token: Token, store: KeyStore, told: Told) -> None:
