@@ -12,7 +12,7 @@ from labconsole.trial import Distribution, Evaluation, Event, Metric, Origin, Sa
 from labconsole_keypool.live_verdicts import live_verdicts
 from labconsole_keypool.metrics import METRICS
 from labconsole_keypool.parameters import KeypoolParameters
-from labconsole_keypool.recorded import Recorded, load
+from labconsole_keypool.recorded import Recorded, Table, load
 from labconsole_keypool.service_model import KeyOrigin
 from labconsole_keypool.verdicts import NORMAL_MS, PEAK_MS, service_level
 
@@ -30,12 +30,12 @@ def evaluate(parameters: KeypoolParameters, samples: Samples, events: Sequence[E
         *_drops(recorded),
         *_service(recorded),
         *_keys(recorded),
-        *_supply(recorded),
+        *_supply(_of_the_device(recorded, parameters)),
     )
     order = list(_KINDS)
     live = parameters.origin is not Origin.SIMULATED
     if live:
-        metrics = (*metrics, *_live(recorded))
+        metrics = (*metrics, *_live(recorded), *_generation(_of_the_device(recorded, parameters)))
     return Evaluation(
         tuple(
             replace(metric, origin=parameters.origin)
@@ -56,6 +56,17 @@ def distributions(
     if parameters.origin is Origin.SIMULATED:
         return shown
     return (*shown, Distribution("Signing", "ms", _signatures_ms(recorded)))
+
+
+def _of_the_device(recorded: Recorded, parameters: KeypoolParameters) -> Recorded:
+    """Without what was done before T0, where a device is emulated: until then the token is as fast as it is."""
+    if parameters.origin is not Origin.EMULATED:
+        return recorded
+
+    def from_t0(table: Table) -> Table:
+        return {name: values[table["started"] >= 0] for name, values in table.items()}
+
+    return replace(recorded, refills=from_t0(recorded.refills), generated=from_t0(recorded.generated))
 
 
 def _metric(name: str, value: float, samples: int, **labels: str) -> Metric:
@@ -151,9 +162,13 @@ def _live(recorded: Recorded) -> Iterator[Metric]:
         yield _metric("sign_mean", signatures_ms.mean(), count)
         for name, fraction in _SIGNATURES:
             yield _metric(name, _quantile(signatures_ms, fraction), count)
+    generated = len(recorded.generated["stored"])
+    yield _metric("keys_generated", generated, generated)
+
+
+def _generation(recorded: Recorded) -> Iterator[Metric]:
     made = recorded.generated
     count = len(made["stored"])
-    yield _metric("keys_generated", count, count)
     if count:
         yield _metric("key_generation_mean", (made["generated"] - made["started"]).mean() / 1e6, count)
         yield _metric("wrap_mean", (made["wrapped"] - made["generated"]).mean() / 1e6, count)
