@@ -6,11 +6,8 @@ import os
 import signal
 import subprocess
 import sys
-import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import psutil
 import pytest
@@ -18,46 +15,10 @@ import pytest
 from labconsole.engine import supervisor
 from labconsole.engine.action_process import ActionEnd, ActionProcess, Outcome
 from labconsole.security.secrets import Secret
+from tests.helpers.actions import Actions
 from tests.helpers.practice import alive, wait_until
 
 NAME = "practice.tally"
-PATIENCE_S = 30.0
-
-
-class Actions:
-    """Starts actions and pumps them as a console does; ends those that a test leaves."""
-
-    def __init__(self) -> None:
-        self._wakeup = threading.Event()
-        self._started: list[ActionProcess] = []
-
-    def start(
-        self, name: str = NAME, *, secrets: dict[str, Secret] | None = None, typed: str = "", **parameters: Any
-    ) -> ActionProcess:
-        process = ActionProcess(name, parameters, self._wakeup.set, secrets, typed)
-        self._started.append(process)
-        return process
-
-    def pump_until(self, process: ActionProcess, condition: Callable[[], bool]) -> None:
-        deadline = time.monotonic() + PATIENCE_S
-        while not condition():
-            assert time.monotonic() < deadline and process.end is None, process.end
-            process.pump()
-            self._wakeup.wait(0.05)
-            self._wakeup.clear()
-
-    def end(self, process: ActionProcess) -> ActionEnd:
-        deadline = time.monotonic() + PATIENCE_S
-        while process.end is None:
-            assert time.monotonic() < deadline
-            process.pump()
-            self._wakeup.wait(0.05)
-            self._wakeup.clear()
-        return process.end
-
-    def close(self) -> None:
-        for process in self._started:
-            process.close()
 
 
 @pytest.fixture
@@ -68,7 +29,7 @@ def actions() -> Iterator[Actions]:
 
 
 def test_an_action_says_how_far_it_is_and_how_it_ended(actions: Actions) -> None:
-    process = actions.start(count=30, pause=0.02)
+    process = actions.start(NAME, count=30, pause=0.02)
     etas: list[float] = []
     actions.pump_until(process, lambda: process.progress is not None and process.progress.eta_s is not None)
     assert process.progress is not None and process.progress.eta_s is not None
@@ -80,7 +41,7 @@ def test_an_action_says_how_far_it_is_and_how_it_ended(actions: Actions) -> None
 
 
 def test_cancel_keeps_what_was_done(actions: Actions) -> None:
-    process = actions.start(count=1000, pause=0.01)
+    process = actions.start(NAME, count=1000, pause=0.01)
     actions.pump_until(process, lambda: process.progress is not None and process.progress.done > 0)
     process.cancel()
     process.cancel()
@@ -93,7 +54,7 @@ def test_what_does_not_hear_is_ended_by_the_ladder_with_its_children(
 ) -> None:
     monkeypatch.setattr(supervisor, "TERMINATE_AFTER_S", 0.1)
     monkeypatch.setattr(supervisor, "KILL_AFTER_S", 0.2)
-    process = actions.start(fault="child")
+    process = actions.start(NAME, fault="child")
     actions.pump_until(process, lambda: bool(process.said))
     child = int(process.said)
     process.cancel()
@@ -104,15 +65,15 @@ def test_what_does_not_hear_is_ended_by_the_ladder_with_its_children(
 
 def test_every_bad_end_is_one_sentence(actions: Actions) -> None:
     cases: dict[str, Callable[[], ActionProcess]] = {
-        "The numbers are out: order new ones.": lambda: actions.start(fault="refuse"),
-        "A fault in the action: RuntimeError: seven": lambda: actions.start(fault="fault"),
-        "The action process ended with exit code 7; the log tells more.": lambda: actions.start(fault="exit"),
+        "The numbers are out: order new ones.": lambda: actions.start(NAME, fault="refuse"),
+        "A fault in the action: RuntimeError: seven": lambda: actions.start(NAME, fault="fault"),
+        "The action process ended with exit code 7; the log tells more.": lambda: actions.start(NAME, fault="exit"),
         "Count to a number: count: input should be greater than or equal to 1 (it is 0).": lambda: actions.start(
-            count=0
+            NAME, count=0
         ),
         "No action is called practice.tale; did you mean practice.tally?": lambda: actions.start("practice.tale"),
         "Nothing was done: to confirm, type my-label exactly as it is written.": lambda: actions.start(
-            destroy=True, typed="my-Label"
+            NAME, destroy=True, typed="my-Label"
         ),
     }
     started = {sentence: start() for sentence, start in cases.items()}
@@ -123,11 +84,11 @@ def test_every_bad_end_is_one_sentence(actions: Actions) -> None:
 
 
 def test_a_destructive_action_runs_once_its_label_was_typed(actions: Actions) -> None:
-    assert actions.end(actions.start(destroy=True, typed="my-label")).outcome is Outcome.DONE
+    assert actions.end(actions.start(NAME, destroy=True, typed="my-label")).outcome is Outcome.DONE
 
 
 def test_a_secret_comes_and_goes_where_nobody_else_sees_it(actions: Actions) -> None:
-    process = actions.start(count=100, pause=0.01, secrets={"word": Secret("hunter2")})
+    process = actions.start(NAME, count=100, pause=0.01, secrets={"word": Secret("hunter2")})
     actions.pump_until(process, lambda: process.progress is not None)
     seen = psutil.Process(process.pid)
     assert "hunter2" not in " ".join(seen.cmdline()) + str(seen.environ())
@@ -139,7 +100,7 @@ def test_a_secret_comes_and_goes_where_nobody_else_sees_it(actions: Actions) -> 
 
 
 def test_a_console_that_closes_takes_its_action_along(actions: Actions) -> None:
-    process = actions.start(count=1000, pause=0.1)
+    process = actions.start(NAME, count=1000, pause=0.1)
     actions.pump_until(process, lambda: process.progress is not None)
     process.close()
     assert not alive(process.pid)

@@ -1,0 +1,60 @@
+"""Drives actions in their processes, as a console does."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from labconsole.engine.action_process import ActionEnd, ActionProcess
+from labconsole.security.secrets import Secret
+
+PATIENCE_S = 60.0
+
+
+class Actions:
+    """Starts actions and pumps them; `close` ends those that a test leaves."""
+
+    def __init__(self) -> None:
+        self._wakeup = threading.Event()
+        self._started: list[ActionProcess] = []
+
+    def start(
+        self, name: str, *, secrets: dict[str, Secret] | None = None, typed: str = "", **parameters: Any
+    ) -> ActionProcess:
+        """Start an action."""
+        process = ActionProcess(name, parameters, self._wakeup.set, secrets, typed)
+        self._started.append(process)
+        return process
+
+    def do(
+        self, name: str, *, secrets: dict[str, Secret] | None = None, typed: str = "", **parameters: Any
+    ) -> ActionEnd:
+        """Do an action to its end."""
+        return self.end(self.start(name, secrets=secrets, typed=typed, **parameters))
+
+    def pump_until(self, process: ActionProcess, condition: Callable[[], bool]) -> None:
+        """Wait until `condition`, before the action ends."""
+        deadline = time.monotonic() + PATIENCE_S
+        while not condition():
+            assert time.monotonic() < deadline and process.end is None, process.end
+            self._pump(process)
+
+    def end(self, process: ActionProcess) -> ActionEnd:
+        """Wait for the end."""
+        deadline = time.monotonic() + PATIENCE_S
+        while process.end is None:
+            assert time.monotonic() < deadline
+            self._pump(process)
+        return process.end
+
+    def close(self) -> None:
+        """End what still runs."""
+        for process in self._started:
+            process.close()
+
+    def _pump(self, process: ActionProcess) -> None:
+        process.pump()
+        self._wakeup.wait(0.05)
+        self._wakeup.clear()

@@ -1,0 +1,94 @@
+"""The living picture: it moves while keys move, tells those who do not see it, and cuts no number off."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+import shiboken6
+from PySide6.QtGui import QColor, QFontMetricsF
+from pytestqt.qtbot import QtBot
+
+from labconsole_keypool.panel.pool_picture import PoolPicture
+from labconsole_keypool.panel.pool_state import PoolState, Rates
+from labconsole_ui.theme import FontRole, Theme, ThemeMode
+from tests.labconsole_ui.shell.conftest import theme
+
+__all__ = ["theme"]
+
+pytestmark = pytest.mark.qt_log_ignore("This plugin does not support", extend=True)
+RUNNING = PoolState(2, 1234, 180, 12_033, 0, 12, 0, Rates(1.7, 14.2, 26.3), running=True)
+
+
+@pytest.fixture
+def picture(theme: Theme) -> Iterator[PoolPicture]:
+    made = PoolPicture(theme)
+    made.resize(1000, made.sizeHint().height())
+    made.show()
+    yield made
+    shiboken6.delete(made)
+
+
+def test_it_moves_while_keys_move_and_somebody_looks(qtbot: QtBot, picture: PoolPicture) -> None:
+    assert not picture.moving
+    picture.show_state(RUNNING)
+    assert picture.moving
+    before = picture.grab().toImage()
+    qtbot.waitUntil(lambda: picture.grab().toImage() != before, timeout=3000)
+    picture.hide()
+    assert not picture.moving
+    picture.show()
+    assert picture.moving
+    picture.show_state(replace(RUNNING, rates=Rates()))
+    assert not picture.moving
+    picture.show_state(replace(RUNNING, running=False))
+    assert not picture.moving
+
+
+def test_those_who_do_not_see_it_are_told(picture: PoolPicture) -> None:
+    picture.show_state(RUNNING)
+    told = "Keys: 2 being wrapped, 1234 in the store, 180 in the token, 12033 used"
+    assert picture.accessibleName() == told
+
+
+def test_a_tank_is_full_at_its_largest_number_until_another_store_is_named(picture: PoolPicture) -> None:
+    colour = picture._theme.series_colour(0)
+
+    def filled() -> int:
+        image = picture.grab().toImage()
+        x = round(picture.width() * 0.375) - 60
+        return sum(image.pixelColor(x, y).blue() > image.pixelColor(x, y).red() + 40 for y in range(image.height()))
+
+    assert colour.blue() > colour.red() + 40
+    picture.set_pool("one", None)
+    picture.show_state(PoolState(in_store=100))
+    full = filled()
+    picture.show_state(PoolState(in_store=50))
+    half = filled()
+    assert full > 80 and 0.4 < half / full < 0.6
+    picture.set_pool("two", None)
+    picture.show_state(PoolState(in_store=50))
+    assert filled() == full
+
+
+@pytest.mark.parametrize("width", [400, 640, 1000])
+def test_large_numbers_fit_their_places(picture: PoolPicture, width: int) -> None:
+    picture.resize(width, picture.height())
+    picture.show_state(PoolState(in_store=20_000, in_token=12_033, used=123_456))
+    widest = QFontMetricsF(picture._theme.font(FontRole.STRONG)).horizontalAdvance("123,456")
+    assert widest < width / 4
+
+
+def test_both_themes_draw_it_in_their_colours(picture: PoolPicture) -> None:
+    theme = picture._theme
+    grounds = set()
+    try:
+        for mode in (ThemeMode.LIGHT, ThemeMode.DARK):
+            theme.set_mode(mode)
+            picture.show_state(PoolState(in_store=5))
+            image = picture.grab().toImage()
+            grounds.add(QColor(image.pixel(round(picture.width() * 0.125), 86)).name())
+    finally:
+        theme.set_mode(ThemeMode.LIGHT)
+    assert len(grounds) == 2
