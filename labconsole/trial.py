@@ -349,6 +349,11 @@ class Trial(ABC, Generic[P]):
         a finding; nothing where they do not."""
         return ""
 
+    def comparable(self, reference: P, other: P) -> bool:
+        """Whether a finding may set `other` against `reference` by their names alone, where they make no fair pair:
+        no where what each was asked to do differs."""
+        return True
+
     def derived(self, parameters: P, samples: Samples, events: Sequence[Event]) -> tuple[DerivedTable, ...]:
         """Tables that an export holds beside the samples; their names differ from those of `series`."""
         return ()

@@ -23,7 +23,8 @@ class Pair:
 
 def contrasts(columns: Sequence[Column], baseline: int, trial: Trial[Any] | None) -> tuple[Pair, ...]:
     """At most two pairs for each measured column: against where the steps begin (the baseline, if that is a fair one),
-    and against the step just below. A column with which the trial makes no pair stands against the baseline."""
+    and against the step just below. A column with which the trial makes no pair stands against the baseline, unless the
+    trial says that the two cannot be compared."""
     models = [_model(column, trial) for column in columns]
     words = {
         (reference, other): said
@@ -41,10 +42,16 @@ def contrasts(columns: Sequence[Column], baseline: int, trial: Trial[Any] | None
     paired = {index for pair in pairs.values() for index in (pair.reference, pair.other)}
     base = columns[baseline].title
     for other, column in enumerate(columns):
-        if isinstance(column, RunGroup) and other not in paired and other != baseline:
+        apart = _not_comparable(models[baseline], models[other], trial)
+        if isinstance(column, RunGroup) and other not in paired and other != baseline and not apart:
             pair = Pair(baseline, other, f"{column.title} against {base}")
             pairs.setdefault(frozenset((baseline, other)), pair)
     return tuple(sorted(pairs.values(), key=lambda pair: pair.other))
+
+
+def _not_comparable(reference: Parameters | None, other: Parameters | None, trial: Trial[Any] | None) -> bool:
+    """Whether the trial says so; what it does not know may stand side by side."""
+    return trial is not None and reference is not None and other is not None and not trial.comparable(reference, other)
 
 
 def _references(

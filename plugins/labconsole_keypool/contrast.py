@@ -22,6 +22,11 @@ def words(reference: KeypoolParameters, other: KeypoolParameters) -> str:
     return difference(reference, other, _LOAD)
 
 
+def same_load(reference: KeypoolParameters, other: KeypoolParameters) -> bool:
+    """Whether requests arrive alike in both, which are of one trial."""
+    return _LOAD.isdisjoint(_unlike(reference, other))
+
+
 def difference(reference: Parameters, other: Parameters, of_load: Collection[str]) -> str:
     """ "Queue limit: 50 against 0" where one parameter that matters in both sets two scenarios of a trial apart.
 

@@ -93,5 +93,8 @@ class ServiceTrial(Trial[ServiceParameters]):
     def contrast(self, reference: ServiceParameters, other: ServiceParameters) -> str:
         return contrast.words(reference, other)
 
+    def comparable(self, reference: ServiceParameters, other: ServiceParameters) -> bool:
+        return contrast.same_load(reference, other)
+
     def warnings(self, parameters: ServiceParameters) -> tuple[str, ...]:
         return tuple(warnings(parameters))

@@ -98,6 +98,9 @@ class SimulationTrial(Trial[SimulationParameters]):
     def contrast(self, reference: SimulationParameters, other: SimulationParameters) -> str:
         return contrast.words(reference, other)
 
+    def comparable(self, reference: SimulationParameters, other: SimulationParameters) -> bool:
+        return contrast.same_load(reference, other)
+
     def warnings(self, parameters: SimulationParameters) -> tuple[str, ...]:
         told = [
             f"Simulated with the timing profile {parameters.timing}: no token was used, and no real time passed. Times "

@@ -170,7 +170,9 @@ def test_values_are_named_as_the_form_names_them() -> None:
 @pytest.mark.parametrize("change", [{"rate": 40.0}, {"requests": 2000}, {"time_scale": 2.0}, {"tail_requests": 9}])
 def test_runs_of_other_arrivals_are_no_fair_pair(change: dict[str, float]) -> None:
     load = {"arrivals": "constant", "rate": 50.0}
-    assert TRIAL.contrast(SimulationParameters(**load), SimulationParameters(**{**load, **change})) == ""
+    one, other = SimulationParameters(**load), SimulationParameters(**{**load, **change})
+    assert TRIAL.contrast(one, other) == "" and not TRIAL.comparable(one, other)
+    assert TRIAL.comparable(one, SimulationParameters(**load, queue_limit=9, threads=2))
     assert TRIAL.contrast(SimulationParameters(**load), SimulationParameters(arrivals="poisson", rate=50.0)) == ""
 
 

@@ -97,6 +97,18 @@ def test_where_the_trial_knows_no_pair_a_column_stands_against_the_baseline_by_i
     assert sentence.startswith("more against open: rate is lower by a factor 4.0")
 
 
+def test_columns_that_the_trial_calls_incomparable_are_not_set_side_by_side() -> None:
+    class Particular(PostTrial):
+        def contrast(self, reference: Parameters, other: Parameters) -> str:
+            return ""
+
+        def comparable(self, reference: Parameters, other: Parameters) -> bool:
+            return False
+
+    runs = [*repeats(1, "open", "rate", QUICK), *repeats(6, "more", "rate", FOURTH)]
+    assert told(runs, trial=Particular()) == []
+
+
 def test_the_same_contrast_twice_is_told_with_the_columns_it_is_on() -> None:
     runs = [
         run(10 * campaign + index, name, {"rate": 100 - 40 * index}, campaign_id=campaign, campaign=season)
