@@ -63,7 +63,7 @@ TABLES = (
     ),
     _table(
         "2-6 load",
-        "key pairs loaded from DB",
+        "Time to move a block of RSA 2048-bit keypairs, loaded from DB",
         {"step": "load", **_DATABASE},
         _MOVED,
         _TOTAL,
@@ -71,7 +71,7 @@ TABLES = (
     ),
     _table(
         "2-6 save",
-        "key pairs written to DB",
+        "Time to move a block of RSA 2048-bit keypairs, written to DB",
         {"step": "save", **_DATABASE},
         _MOVED,
         _TOTAL,

@@ -14,6 +14,8 @@ from labconsole_keypool.step_times_samples import MAIN, OPERATIONS, StepOperatio
 
 _KINDS = {kind.name: kind for kind in METRICS}
 _QUANTILES = tuple((kind.name, kind.quantile) for kind in METRICS if kind.quantile is not None)
+_ENOUGH = 20
+"""Operations behind a percentile: of a few batches it says nothing."""
 _BESIDE = {Step.SIGN_WHILE_UNWRAPPING: (StepOperation.UNWRAP,)}
 """What goes on beside a step, and is no part of its time."""
 
@@ -70,7 +72,7 @@ def _figures(step: Step, rows: Rows) -> Iterator[tuple[str, float, int]]:
     yield "throughput", keys / total_ms * 1e3, keys
     times_ms = _times(main) / 1e6
     yield "latency_mean", times_ms.mean(), len(times_ms)
-    for name, fraction in _QUANTILES:
+    for name, fraction in _QUANTILES if len(times_ms) >= _ENOUGH else ():
         yield name, float(np.quantile(times_ms, fraction, method="inverted_cdf")), len(times_ms)
     yield "latency_peak", times_ms.max(), len(times_ms)
     yield "latency_range", times_ms.max() - times_ms.min(), len(times_ms)

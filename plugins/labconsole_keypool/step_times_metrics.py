@@ -6,6 +6,7 @@ from labconsole.trial import Direction, MetricKind
 
 _HIGHER, _LOWER, _NEUTRAL = Direction.HIGHER, Direction.LOWER, Direction.NEUTRAL
 _ONE = "One operation is a key pair generated, wrapped, or unwrapped, a batch saved or loaded, a signature"
+_FEW = "Left out with fewer than 20 operations."
 
 
 def _ms(name: str, title: str, description: str, quantile: float | None = None) -> MetricKind:
@@ -21,9 +22,9 @@ METRICS: tuple[MetricKind, ...] = (
     _ms("total_time", "Total time", "From the beginning of the step's first operation until the end of its last."),
     MetricKind("throughput", "Key pairs per second", "keys/s", _HIGHER, "Number of key pairs over the total time."),
     _ms("latency_mean", "One operation, mean", f"{_ONE}: the mean of their own times."),
-    _ms("latency_p50", "One operation, p50", f"{_ONE}: half of them take this long or less.", 0.5),
-    _ms("latency_p95", "One operation, p95", f"{_ONE}: 95 % of them take this long or less.", 0.95),
-    _ms("latency_p99", "One operation, p99", f"{_ONE}: 99 % of them take this long or less.", 0.99),
+    _ms("latency_p50", "One operation, p50", f"{_ONE}: half of them take this long or less. {_FEW}", 0.5),
+    _ms("latency_p95", "One operation, p95", f"{_ONE}: 95 % of them take this long or less. {_FEW}", 0.95),
+    _ms("latency_p99", "One operation, p99", f"{_ONE}: 99 % of them take this long or less. {_FEW}", 0.99),
     _ms("latency_peak", "One operation, longest", f"{_ONE}: the longest of them."),
     _ms(
         "latency_range",
