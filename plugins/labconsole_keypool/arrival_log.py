@@ -72,8 +72,8 @@ def hourly(counts: Mapping[datetime, int], source: str) -> ArrivalLog:
     hours = round((last - first) / HOUR) + 1
     if hours > MOST_YEARS * 366 * 24:
         raise TrialError(
-            f"{source} reaches from {first:%Y-%m-%d} to {last:%Y-%m-%d}, over more than {MOST_YEARS} years: one of its "
-            "dates is wrong."
+            f"{source}: from {first:%Y-%m-%d} to {last:%Y-%m-%d} it is more than {MOST_YEARS} years; one of its dates "
+            "is wrong."
         )
     requests = np.zeros(hours)
     for hour, count in counts.items():

@@ -105,12 +105,12 @@ def fit(log: ArrivalLog) -> Forecast:
     weeks = len(log.requests) // WEEK
     if weeks < LEAST_WEEKS:
         raise TrialError(
-            f"{log.source} reaches over {len(log.requests) / 24:.1f} days: a forecast needs {LEAST_WEEKS} weeks at "
+            f"{log.source}: {len(log.requests) / 24:.1f} days of arrivals. A forecast needs {LEAST_WEEKS} weeks at "
             "least, two to learn from and one to be held against; import a longer log."
         )
     counts = log.requests[-weeks * WEEK :].reshape(weeks, WEEK)
     if not counts.any():
-        raise TrialError(f"{log.source} has no requests in {weeks} weeks: there is nothing to learn from.")
+        raise TrialError(f"{log.source}: no request came in {weeks} weeks, there is nothing to learn from.")
     begin = (log.end.weekday() * 24 + log.end.hour) % WEEK
     hours_of_week = (begin + np.arange(WEEK)) % WEEK
     before, held_out = counts[:-1], counts[-1]

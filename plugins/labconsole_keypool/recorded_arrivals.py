@@ -36,8 +36,10 @@ def arrivals_of_runs(reader: Reader) -> ArrivalLog:
             for number, count in zip(numbers.tolist(), counts.tolist(), strict=True):
                 hours[datetime.fromtimestamp(number * 3600)] += count
     if not hours:
-        raise TrialError(f"{reader.path.name} has no run of the signing service: run it, or import a log of arrivals.")
-    return hourly(hours, f"The runs of {reader.path.name}")
+        raise TrialError(
+            f"{reader.path.name} has no run of the signing service in real time: run it, or import a log of arrivals."
+        )
+    return hourly(hours, f"Runs of {reader.path.name}")
 
 
 def _in_real_time(run: RunRow) -> bool:

@@ -52,7 +52,7 @@ def test_hours_are_those_of_the_clock_that_wrote_the_log(file: Path) -> None:
         ("a,b,c\n1,2,3\n", "line 2: 3 columns;"),
         ("hour,count\n", "log.csv: there is no row in this file; choose another one."),
         ("2026-03-02T08:01\n2026-03-02T09:10\n", "there is no whole hour in it; choose a longer one."),
-        ("1026-03-02T08:00,1\n2026-03-02T09:00,1\n", "over more than 10 years: one of its dates is wrong."),
+        ("1026-03-02T08:00,1\n2026-03-02T09:00,1\n", "it is more than 10 years; one of its dates is wrong."),
     ],
 )
 def test_what_is_wrong_is_said_in_one_sentence(file: Path, text: str, said: str) -> None:

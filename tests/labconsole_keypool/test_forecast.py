@@ -85,7 +85,7 @@ def test_a_log_that_is_not_whole_weeks_is_counted_from_its_end() -> None:
 @pytest.mark.parametrize("hours", [1, 2 * WEEK, 3 * WEEK - 1])
 def test_less_than_three_weeks_are_refused(hours: int) -> None:
     log = synthetic_weeks(weeks=3, seed=1)
-    with pytest.raises(TrialError, match=r"^Synthetic weeks reaches over .* days: a forecast needs 3 weeks at least"):
+    with pytest.raises(TrialError, match=r"^Synthetic weeks: .* days of arrivals. A forecast needs 3 weeks at least"):
         fit(ArrivalLog(log.start, log.requests[:hours], log.source))
 
 

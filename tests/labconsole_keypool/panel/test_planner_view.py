@@ -164,7 +164,7 @@ def test_what_is_wrong_with_a_log_is_said_and_the_plan_stays(
     before = cells(view, "pool")
     for text, said in (
         ("2026-03-02T08:00,1\n2026-03-02T09:00,ten\n", "line 2: the count must be a whole number from 0 on"),
-        ("2026-03-02T08:00,1\n2026-03-02T09:00,10\n", "a forecast needs 3 weeks at least"),
+        ("2026-03-02T08:00,1\n2026-03-02T09:00,10\n", "A forecast needs 3 weeks at least"),
     ):
         (tmp_path / "log.csv").write_text(text)
         choose_file(monkeypatch, tmp_path / "log.csv")
