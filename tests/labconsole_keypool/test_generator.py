@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives.serialization import load_der_public_key
@@ -12,7 +13,7 @@ from cryptography.hazmat.primitives.serialization import load_der_public_key
 from labconsole.security.token.configuration import TokenConfiguration
 from labconsole.security.token.errors import KeyMissingError
 from labconsole.security.token.opening import Token, open_token
-from labconsole.security.token.terms import KeyKind
+from labconsole.security.token.terms import KeyKind, WrapMechanism
 from labconsole.security.token.wrapping import find_wrapper, make_wrapper
 from labconsole_keypool.emulation import Device
 from labconsole_keypool.generator import Generator, KeyTimes
@@ -35,6 +36,13 @@ def token(configuration: TokenConfiguration) -> Iterator[Token]:
 def store(tmp_path: Path) -> Iterator[KeyStore]:
     with KeyStore.open(tmp_path / "keys.db") as opened:
         yield opened
+
+
+def quick(token: Token, store: KeyStore, keys_per_wrapper: int, **hooks: Any) -> Generator:
+    """A generator that need not probe the token, which makes RSA keys."""
+    generator = Generator(token, store, Device(), KIND, keys_per_wrapper, **hooks)
+    generator._mechanism = WrapMechanism.KEY_WRAP_PAD
+    return generator
 
 
 def never() -> bool:
@@ -76,14 +84,14 @@ def test_keys_come_wrapped_into_the_store_and_leave_the_token(token: Token, stor
 
 
 def test_a_wrapper_key_that_is_full_is_followed_by_another(token: Token, store: KeyStore) -> None:
-    generator = Generator(token, store, Device(), KIND, 4)
+    generator = quick(token, store, 4)
     assert generator.make(10, never, nothing) == 10
     assert [wrapper.pairs for wrapper in store.wrappers()] == [4, 4, 2]
 
 
 def test_it_stops_before_the_next_key(token: Token, store: KeyStore) -> None:
     made: list[None] = []
-    generator = Generator(token, store, Device(), KIND, 100, on_generated=lambda: made.append(None))
+    generator = quick(token, store, 100, on_generated=lambda: made.append(None))
     assert generator.make(10, lambda: len(made) >= 3, nothing) == 3
     assert store.counts().new == 3
 
@@ -91,7 +99,7 @@ def test_it_stops_before_the_next_key(token: Token, store: KeyStore) -> None:
 def test_the_next_one_goes_on_under_the_same_wrapper_key(token: Token, tmp_path: Path) -> None:
     for _ in range(2):
         with KeyStore.open(tmp_path / "keys.db") as store:
-            generator = Generator(token, store, Device(), KIND, 100)
+            generator = quick(token, store, 100)
             serial = generator.ensure_wrapper()
             assert generator.make(2, never, nothing) == 2
     with KeyStore.open(tmp_path / "keys.db") as store:
@@ -103,18 +111,17 @@ def test_a_wrapper_key_whose_maker_was_killed_before_it_was_used_serves(
     token: Token, tmp_path: Path, made: bool
 ) -> None:
     with KeyStore.open(tmp_path / "keys.db") as store:
-        first = Generator(token, store, Device(), KIND, 100)
-        row = store.new_wrapper(token.identity.serial, KIND, first._new_row().mechanism, 100)
+        row = store.new_wrapper(token.identity.serial, KIND, WrapMechanism.KEY_WRAP_PAD, 100)
         if made:
             make_wrapper(token.session(), row.serial, row.mechanism)
     with KeyStore.open(tmp_path / "keys.db") as store:
-        generator = Generator(token, store, Device(), KIND, 100)
+        generator = quick(token, store, 100)
         assert generator.make(1, never, nothing) == 1
 
 
 def test_a_wrapper_key_with_keys_that_is_gone_is_told(token: Token, tmp_path: Path) -> None:
     with KeyStore.open(tmp_path / "keys.db") as store:
-        generator = Generator(token, store, Device(), KIND, 100)
+        generator = quick(token, store, 100)
         generator.make(1, never, nothing)
         [row] = store.wrappers()
         find_wrapper(token.session(), row.serial, row.mechanism).destroy()
@@ -122,19 +129,19 @@ def test_a_wrapper_key_with_keys_that_is_gone_is_told(token: Token, tmp_path: Pa
         KeyStore.open(tmp_path / "keys.db") as store,
         pytest.raises(KeyMissingError, match=f"no wrapper key {row.serial}: load it from its shares"),
     ):
-        Generator(token, store, Device(), KIND, 100).make(1, never, nothing)
+        quick(token, store, 100).make(1, never, nothing)
 
 
 def test_a_wrapper_key_whose_keys_are_all_used_is_destroyed(token: Token, tmp_path: Path) -> None:
     """What copies of the store's file may still hold of them is lost with it."""
     with KeyStore.open(tmp_path / "keys.db", run="run") as store:
-        Generator(token, store, Device(), KIND, 2).make(3, never, nothing)
+        quick(token, store, 2).make(3, never, nothing)
         spent, goes_on = store.wrappers()
         with signing_engine(token, store, Told(), low_water=1) as engine:
             engine.fill(2)
             for number in range(2):
                 engine.process(0, digest(number))
-        Generator(token, store, Device(), KIND, 2).ensure_wrapper()
+        quick(token, store, 2).ensure_wrapper()
         assert [wrapper.serial for wrapper in store.wrappers()] == [goes_on.serial]
         with pytest.raises(KeyMissingError):
             find_wrapper(token.session(), spent.serial, spent.mechanism)

@@ -73,7 +73,7 @@ def test_a_batch_is_usable_key_by_key_or_as_a_whole(
         assert first_after <= (done.got_key_ns - done.started_ns) / 1e6 / UNWRAP_MS < first_after + 3
         until(lambda: bool(told.refills))
     [(started_ns, finished_ns, keys)] = told.refills
-    assert keys == 5 and (finished_ns - started_ns) / 1e6 == pytest.approx(5 * UNWRAP_MS, abs=30)
+    assert keys == 5 and 5 * UNWRAP_MS <= (finished_ns - started_ns) / 1e6 < 8 * UNWRAP_MS
 
 
 def test_a_refill_begins_below_the_low_water_mark_and_loads_a_batch(token: Token, store: KeyStore, told: Told) -> None:
