@@ -143,6 +143,18 @@ def test_a_wrong_pin_is_one_sentence_and_tried_once(tmp_path: Path) -> None:
     assert lab.started == ["service", "signer-1"], "a second process would try the wrong PIN again"
     assert outcome.failure is not None and "PIN" in outcome.failure and "\n" not in outcome.failure
     right = LiveLab(tmp_path / "again", secrets={request.key: pin}).run(
-        **P_256, token="office", keys="generated", requests=1, key_store="office"
+        **P_256,
+        further_tokens="office",
+        token_use="split",
+        requests=5,
+        rate=50.0,
+        pool_at_start=5,
+        keys_at_start=3,
+        low_water=3,
+        batch=1,
     )
     assert_sound(right)
+    assert right.sources == {"generated": 5}, "nothing is carried into a token that is not the console's own"
+    (told,) = right.told("keys missing")
+    assert told.message.startswith("signer-1 could load 0 of 3 keys: ")
+    assert "the token office lacks: load these from their shares" in told.message
