@@ -117,6 +117,7 @@ QTreeView[navigation="true"] {{ background: {c.window}; border: 1px solid transp
 QTreeView[navigation="true"]::item {{ border-radius: {RADIUS}px; padding: 2px 6px; }}
 QTreeView[navigation="true"]::item:hover {{ background: {c.sunken}; }}
 QTreeView[navigation="true"]::item:selected {{ background: {c.info_ground}; color: {c.text}; }}
+QTreeView[navigation="true"]::branch {{ background: {c.window}; }}
 QTreeView[navigation="true"]:focus {{ border-color: {c.border}; }}
 QPlainTextEdit, QTextEdit {{ background: {c.base}; border: 1px solid {c.border}; border-radius: {RADIUS}px; }}
 QPlainTextEdit:focus {{ border-color: {c.link}; }}

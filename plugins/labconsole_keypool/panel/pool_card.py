@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QPushButton, QVBoxLayout, QWidget
 
 from labconsole_keypool.panel.pool_picture import PoolPicture
 from labconsole_keypool.panel.pool_state import PoolState
 from labconsole_ui.plain_text import plain_label
 from labconsole_ui.plots.flow import FlowLayout
-from labconsole_ui.theme import FontRole, Theme
+from labconsole_ui.theme import Theme
 
 
 class PoolCard(QFrame):
@@ -23,8 +23,6 @@ class PoolCard(QFrame):
     def __init__(self, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)
         self.setProperty("card", True)
-        title = plain_label(self.tr("Key pool"), self)
-        title.setFont(theme.font(FontRole.HEADING))
         self.trouble = plain_label("", self)
         self.trouble.setProperty("tone", "bad")
         self.trouble.setWordWrap(True)
@@ -40,13 +38,10 @@ class PoolCard(QFrame):
             buttons, flow, theme, "import", self.tr("&Load wrapper keys …"), self.load_wanted
         )
         self.purge_button = self._button(buttons, flow, theme, "trash", self.tr("&Purge …"), self.purge_wanted)
-        head = QHBoxLayout()
-        head.addWidget(title)
-        head.addWidget(buttons, 1)
         column = QVBoxLayout(self)
-        column.setContentsMargins(18, 12, 14, 10)
-        column.setSpacing(8)
-        column.addLayout(head)
+        column.setContentsMargins(12, 8, 12, 4)
+        column.setSpacing(6)
+        column.addWidget(buttons)
         column.addWidget(self.trouble)
         column.addWidget(self.picture)
 

@@ -16,9 +16,9 @@ from labconsole_ui.theme import FontRole, Theme
 FRAME_MS = 40
 _SPEED = 46.0
 """So many px a second a key moves along its arrow."""
-_HEIGHT = 172
-_TANK_TOP, _TANK_HEIGHT, _TANK_WIDTH = 36.0, 100.0, 140.0
-_CAPTION_AT, _NOTE_AT = 16.0, 156.0
+_HEIGHT = 134
+_TANK_TOP, _TANK_HEIGHT, _TANK_WIDTH = 26.0, 76.0, 140.0
+_CAPTION_AT, _NOTE_AT = 11.0, 119.0
 _WORD_BELOW, _RATE_ABOVE = 16.0, 18.0
 _SIDE_GAP = 10.0
 _LEAST_ARROW = 24.0

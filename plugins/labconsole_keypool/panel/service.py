@@ -160,7 +160,7 @@ class ServicePanel(TrialPanel):
         self.token_card = TokenCard(theme, page)
         self.pool_card = PoolCard(theme, page)
         self.plots = RunPlots(theme, page)
-        service, _ = _part(page, self.token_card, self.pool_card, self._run_buttons(page), self.plots)
+        service, _ = _part(page, self.token_card, self.pool_card, self.plots)
         scenario, inner = _part(page, self.form, self.facts_card)
         inner.addLayout(self._warnings)
         inner.addWidget(self.sites)
@@ -168,7 +168,11 @@ class ServicePanel(TrialPanel):
         self._parts = (service, scenario, self.planner)
         column.addLayout(heading)
         column.addWidget(self.presets)
-        column.addWidget(self.tabs)
+        below = QHBoxLayout()
+        below.addWidget(self.tabs)
+        below.addStretch(1)
+        below.addWidget(self._run_buttons(page))
+        column.addLayout(below)
         for part in self._parts:
             column.addWidget(part)
         column.addStretch(1)
@@ -193,7 +197,6 @@ class ServicePanel(TrialPanel):
         for button, icon in ((self.with_button, "run"), (self.without_button, "run"), (self.both_button, "compare")):
             self.context.theme.bind_icon(button, icon)
             line.addWidget(button)
-        line.addStretch(1)
         return row
 
 

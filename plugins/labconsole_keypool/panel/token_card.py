@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QDialog, QFrame, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QDialog, QFrame, QHBoxLayout, QPushButton, QWidget
 
 from labconsole.security.secrets import Secret, SecretRequest, missing_secrets
 from labconsole.security.token.named_tokens import find_configuration
@@ -34,16 +34,12 @@ class TokenCard(QFrame):
         self._name = ""
         self._look: TokenLook | None = None
         self._background = Background(self)
-        self._icon = IconLabel(theme, "waiting", 22, "muted")
+        self._icon = IconLabel(theme, "waiting", 20, "muted")
         self.title = plain_label("", self)
-        self.title.setFont(theme.font(FontRole.HEADING))
+        self.title.setFont(theme.font(FontRole.STRONG))
         self.state = plain_label("", self)
         self.state.setWordWrap(True)
         self.state.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self.details = plain_label("", self)
-        self.details.setProperty("muted", True)
-        self.details.setFont(theme.font(FontRole.CAPTION))
-        self.details.setWordWrap(True)
         self.try_button = self._button(self.tr("&Try it"), self._try, self.tr("Log in once, and try what a pool needs"))
         self.initialise_button = self._button(
             self.tr("&Initialise …"),
@@ -53,15 +49,12 @@ class TokenCard(QFrame):
         self.add_button = self._button(
             self.tr("A&dd token …"), self.add_wanted.emit, self.tr("Tell the console of another PKCS#11 token")
         )
-        words = QVBoxLayout()
-        words.setSpacing(3)
-        for label in (self.title, self.state, self.details):
-            words.addWidget(label)
         line = QHBoxLayout(self)
-        line.setContentsMargins(18, 12, 14, 12)
-        line.setSpacing(12)
-        line.addWidget(self._icon, 0, Qt.AlignmentFlag.AlignTop)
-        line.addLayout(words, 1)
+        line.setContentsMargins(14, 5, 12, 5)
+        line.setSpacing(10)
+        line.addWidget(self._icon)
+        line.addWidget(self.title)
+        line.addWidget(self.state, 1)
         for button in (self.try_button, self.initialise_button, self.add_button):
             line.addWidget(button, 0, Qt.AlignmentFlag.AlignVCenter)
 
@@ -118,7 +111,7 @@ class TokenCard(QFrame):
 
     def _unknown(self, name: str, sentence: str) -> None:
         if name == self._name:
-            self._tell("error", "bad", sentence, "")
+            self._tell("error", "bad", sentence)
 
     def _known(self, look: TokenLook) -> None:
         if look.name != self._name:
@@ -126,37 +119,41 @@ class TokenCard(QFrame):
         self._look = look
         overview = None if look.inspection is None else look.inspection.overview
         if look.problem:
-            self._tell("error", "bad", look.problem, "")
+            self._tell("error", "bad", look.problem)
         elif overview is None:
-            own = self.tr(
-                "The console's own token, on SoftHSM2: it is made on first use, with a PIN that nobody needs."
-            )
-            self._tell("info", "link", own, "")
+            own = self.tr("The console's own, on SoftHSM2: it is made on first use.")
+            self._tell("info", "link", own)
         else:
-            identity = overview.identity
-            details = self.tr("{label}, serial number {serial}  ·  {model} of {maker}").format(
-                label=identity.label, serial=identity.serial, model=identity.model, maker=identity.manufacturer
-            )
-            self.setToolTip(plain_tooltip(self.tr("Its PIN lies {where}.").format(where=look.pin)))
             if look.pin_warning:
-                warning = self.tr("The token warns: {warning}.").format(warning=look.pin_warning)
-                self._tell("warning", "warning", warning, details)
+                self._tell(
+                    "warning", "warning", self.tr("The token warns: {warning}.").format(warning=look.pin_warning)
+                )
             else:
-                self._tell("good", "good", self._abilities(look), details)
+                self._tell("good", "good", self._abilities(look))
+            identity = overview.identity
+            details = self.tr("{label}, serial number {serial}, {model} of {maker}. Its PIN lies {pin}.").format(
+                label=identity.label,
+                serial=identity.serial,
+                model=identity.model,
+                maker=identity.manufacturer,
+                pin=look.pin,
+            )
+            self.setToolTip(plain_tooltip(details))
 
     def _abilities(self, look: TokenLook) -> str:
         if not look.tried:
             return self.tr("It is there. What a pool needs was not tried yet.")
         rsa, p256 = look.wrapping(KeyKind.RSA_2048), look.wrapping(KeyKind.P_256)
-        return self.tr("Ready. Wraps RSA keys: {rsa}, P-256 keys: {p256}").format(
+        if rsa == p256 and rsa:
+            return self.tr("Ready. It wraps RSA and P-256 keys by {mechanism}.").format(mechanism=rsa)
+        return self.tr("Ready. It wraps RSA keys: {rsa}; P-256 keys: {p256}.").format(
             rsa=rsa or self.tr("no"), p256=p256 or self.tr("no")
         )
 
-    def _tell(self, icon: str, meaning: str, sentence: str, details: str) -> None:
+    def _tell(self, icon: str, meaning: str, sentence: str) -> None:
         self._icon.show_icon(icon, meaning)
         self.state.setText(sentence)
-        self.details.setText(details)
-        self.details.setVisible(bool(details))
+        self.setToolTip("")
         self.try_button.setEnabled(True)
 
     def _button(self, text: str, clicked: Callable[[], None], help_text: str) -> QPushButton:
