@@ -7,7 +7,7 @@ import sqlite3
 import stat
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -258,17 +258,19 @@ def test_threads_share_a_store_and_no_key_comes_twice(store: KeyStore) -> None:
     assert len(got) == len(set(got)) == 200
 
 
-def test_ten_thousand_keys_go_in_and_out_quickly(store: KeyStore) -> None:
-    """CPU time with room for a busy machine: 0.02 and 0.005 ms a key are required of a quiet one (tests/benchmarks)."""
-    wrapper = new_wrapper(store, limit_keys=10_000)
-    keys = [replace(key, private=bytes(1224), public=bytes(294)) for key in new_keys(wrapper, 10_000)]
-    began = time.process_time()
-    store.add(keys)
-    stored = time.process_time()
-    assert len(store.claim(KIND, [wrapper.serial], 10_000)) == 10_000
-    claimed = time.process_time()
-    assert (stored - began) / 10 <= 3 * 0.02
-    assert (claimed - stored) / 10 <= 3 * 0.005
+def test_thousands_of_keys_go_in_and_out_quickly(store: KeyStore) -> None:
+    """Best CPU time of three, with room for a busy machine: 0.02 and 0.005 ms a key are required of a quiet one."""
+    wrapper = new_wrapper(store, limit_keys=9_000)
+    keys = [replace(key, private=bytes(1224), public=bytes(294)) for key in new_keys(wrapper, 3_000)]
+
+    def cpu_ms_a_key(work: Callable[[], object]) -> float:
+        began = time.process_time()
+        work()
+        return (time.process_time() - began) * 1e3 / len(keys)
+
+    assert min(cpu_ms_a_key(lambda: store.add(keys)) for _ in range(3)) <= 3 * 0.02
+    assert min(cpu_ms_a_key(lambda: store.claim(KIND, [wrapper.serial], 3_000)) for _ in range(3)) <= 3 * 0.005
+    assert store.counts() == Counts(0, 9_000, 0, 0)
 
 
 def test_a_reader_sees_what_is_committed_while_others_write(store: KeyStore, path: Path) -> None:
