@@ -11,6 +11,7 @@ from labconsole.trial import TrialError
 from labconsole_keypool.arrivals import arrivals_ns
 from labconsole_keypool.choices import ArrivalPattern, KeySource
 from labconsole_keypool.parameters import KeypoolParameters
+from labconsole_keypool.planner import base_rate, rate_without_keys
 from labconsole_keypool.service_parameters import ServiceParameters
 from labconsole_keypool.simulation_parameters import SimulationParameters
 from labconsole_ui.panel import Fact
@@ -82,13 +83,16 @@ def _device(parameters: SimulationParameters) -> Iterator[Fact]:
     model = parameters.service_model()
     yield Fact(
         _translate("KeypoolPanel", "Signing"),
-        _rate(parameters.threads * 1000 / model.sign_ms),
+        _rate(base_rate(model.sign_ms, parameters.threads).value),
         _translate("KeypoolPanel", "Requests that the device signs when it has keys: threads / Si, the base rate (BR)"),
     )
     yield Fact(
         _translate("KeypoolPanel", "Without keys"),
-        _rate(parameters.threads * 1000 / (model.sign_ms + model.key_generation_ms)),
-        _translate("KeypoolPanel", "Requests that it signs when it generates a key pair for each: threads / (KG + Si)"),
+        _rate(rate_without_keys(model.sign_ms, model.key_generation_ms, parameters.threads, model.generators).value),
+        _translate(
+            "KeypoolPanel",
+            "Requests that it signs when it generates a key pair for each: threads / (KG + Si), at most 1 / KG",
+        ),
     )
     if parameters.keys is KeySource.POOL:
         yield Fact(
