@@ -17,6 +17,8 @@ plugin = Plugin(
     panels={
         "keypool.signing-service": "labconsole_keypool.panel.service:make_panel",
         "keypool.simulation": "labconsole_keypool.panel.simulation:make_panel",
+        "keypool.step-times": "labconsole_keypool.panel.measuring:make_panel",
+        "keypool.device-benchmark": "labconsole_keypool.panel.measuring:make_panel",
     },
     actions={
         "keypool.fill": "labconsole_keypool.actions:FillPool",

@@ -11,7 +11,7 @@ from labconsole.security.token.configuration import LAB
 from labconsole.security.token.terms import KeyKind
 from labconsole.trial import Parameters
 from labconsole_keypool.choices import RangeEnd, SignTime
-from labconsole_keypool.emulation import Timing
+from labconsole_keypool.emulation import Operation, Timing
 from labconsole_keypool.labels import LABELS
 from labconsole_keypool.storage_media import Storage
 from labconsole_keypool.timing import load_timing, timing_names
@@ -39,6 +39,15 @@ STEP_LABELS = {
     Step.SIGN_WHILE_UNWRAPPING: "Sign while keys are unwrapped (Table 2-11)",
 }
 _MEDIA = {Storage.DATABASE: "Database: the key store", Storage.FILE: "Flat file"}
+
+_EMULATED_OPERATIONS = {
+    Step.GENERATE: (Operation.GENERATE,),
+    Step.WRAP_AND_SAVE: (Operation.GENERATE, Operation.WRAP),
+    Step.LOAD_AND_UNWRAP: (Operation.UNWRAP,),
+    Step.SIGN: (Operation.SIGN,),
+    Step.SIGN_WHILE_UNWRAPPING: (Operation.SIGN,),
+}
+"""What the device does for each key; to save and to load are the storage's."""
 
 _STEP, _TOKEN = "Step", "Token"
 _STORING = {"step": ["wrap-and-save", "save", "load", "load-and-unwrap"]}
@@ -161,3 +170,15 @@ class StepTimesParameters(Parameters):
         if not self.timing:
             return None
         return Timing(load_timing(self.timing), sign=self.sign, key_generation=self.key_generation)
+
+    @property
+    def emulated_seconds(self) -> float:
+        """How long the emulated device takes for the step, without its connection's set-up; 0 without a device."""
+        timing = self.device_times
+        if timing is None:
+            return 0.0
+        one_ns = sum(
+            timing.duration_ns(operation, self.threads) for operation in _EMULATED_OPERATIONS.get(self.step, ())
+        )
+        at_a_time = self.threads if self.step in (Step.SIGN, Step.SIGN_WHILE_UNWRAPPING) else 1
+        return one_ns * self.keys / at_a_time / 1e9
