@@ -6,13 +6,13 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from labconsole.security.token.configuration import is_lab
 from labconsole.trial import Level, RunContext
 from labconsole_keypool.carrying import carry
 from labconsole_keypool.choices import KeySource
 from labconsole_keypool.key_reader import KeyReader
 from labconsole_keypool.key_records import WrapperKey
 from labconsole_keypool.role_settings import RoleSettings
-from labconsole_keypool.run_plan import is_own
 from labconsole_keypool.service_parameters import ServiceParameters
 
 _INTERVAL_S = 1.0
@@ -42,7 +42,7 @@ class Carriage:
         for serial, source in self._names.items():
             made = [wrapper for wrapper in wrappers if wrapper.token == serial]
             for token in self._parameters.signing_tokens:
-                if token != source and is_own(token) and is_own(source):
+                if token != source and is_lab(token) and is_lab(source):
                     self._carry(source, token, made)
 
     def say_what_lacks(self, infos: Sequence[Mapping[str, Any]]) -> None:

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from labconsole.clock import now_ns
+from labconsole.security.token.configuration import is_lab
 from labconsole.trial import Level, RoleHandle, RunContext, TrialError
 from labconsole_keypool.role_settings import RoleSettings
-from labconsole_keypool.run_plan import is_own
 
 MOST_REPLACEMENTS = 5
 """Of one place: a process that dies again and again has a reason."""
@@ -52,8 +52,8 @@ class Crew:
         They start now; but of a token that is not the console's own, the next one only when the one before is ready: a
         wrong PIN is tried once.
         """
-        self._later = [one for one in settings if not is_own(one.token)]
-        self._places = [self._begin(one) for one in settings if is_own(one.token)]
+        self._later = [one for one in settings if not is_lab(one.token)]
+        self._places = [self._begin(one) for one in settings if is_lab(one.token)]
 
     def get_ready(self, early: Sequence[Mapping[str, Any]] = ()) -> list[dict[str, Any]]:
         """Give each the `early` commands, and let it begin once it is ready.

@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from labconsole.security.token.configuration import LAB, TokenConfiguration
+from labconsole.security.token.configuration import TokenConfiguration
 from labconsole.security.token.named_tokens import find_configuration
 from labconsole_keypool.choices import KeySource
 from labconsole_keypool.role_settings import RoleSettings
 from labconsole_keypool.service_parameters import ServiceParameters
-
-_OWN = re.compile(rf"{LAB}(-\d+)?")
-
-
-def is_own(token: str) -> bool:
-    """Whether the token of that name is one of the console's own, whose PIN it keeps itself."""
-    return _OWN.fullmatch(token) is not None
 
 
 class RunPlan:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from labconsole.security.secrets import SecretRequest
+from labconsole.security.token.configuration import is_lab
 from labconsole.security.token.named_tokens import find_configuration
 from labconsole.trial import (
     Curve,
@@ -28,7 +29,7 @@ from labconsole_keypool.evidence import keep_artefacts, record_store
 from labconsole_keypool.key_reader import KeyReader
 from labconsole_keypool.key_store import KeyStore, store_path
 from labconsole_keypool.metrics import METRICS
-from labconsole_keypool.run_plan import RunPlan, is_own
+from labconsole_keypool.run_plan import RunPlan
 from labconsole_keypool.samples import DROPS, FAILURES, GENERATED, LIVE_REQUESTS, QUEUE, REFILLS, SERVICE_CHANNELS
 from labconsole_keypool.service_parameters import ServiceParameters
 from labconsole_keypool.service_warnings import warnings
@@ -58,7 +59,7 @@ class ServiceTrial(Trial[ServiceParameters]):
 
     def secrets(self, parameters: ServiceParameters) -> tuple[SecretRequest, ...]:
         """The PINs of tokens that are not the console's own."""
-        foreign = (name for name in parameters.tokens if not is_own(name))
+        foreign = (name for name in parameters.tokens if not is_lab(name))
         return tuple(find_configuration(name).pin_request(name) for name in foreign)
 
     def run(self, parameters: ServiceParameters, context: RunContext) -> None:

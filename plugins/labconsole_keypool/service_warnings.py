@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from labconsole.security.token.configuration import is_lab
 from labconsole.security.token.terms import KeyKind
 from labconsole_keypool.choices import KeySource
-from labconsole_keypool.run_plan import is_own
 from labconsole_keypool.service_parameters import ServiceParameters
 
 
@@ -31,5 +31,5 @@ def warnings(parameters: ServiceParameters) -> Iterator[str]:
             f"Requests arrive {parameters.time_scale:g} times faster than the pattern says; the token is as fast as "
             "it is."
         )
-    if len(parameters.tokens) > 1 and all(map(is_own, parameters.tokens)):
+    if len(parameters.tokens) > 1 and all(map(is_lab, parameters.tokens)):
         yield "The tokens share one computer's processors: two of them sign no faster than one."

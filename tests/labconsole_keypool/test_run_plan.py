@@ -9,7 +9,7 @@ import pytest
 
 from labconsole.security.token.configuration import TokenConfiguration
 from labconsole.security.token.named_tokens import save_configuration
-from labconsole_keypool.run_plan import RunPlan, is_own
+from labconsole_keypool.run_plan import RunPlan
 from labconsole_keypool.service_parameters import ServiceParameters
 from labconsole_keypool.service_trial import ServiceTrial
 
@@ -49,13 +49,6 @@ def test_pins_of_foreign_tokens_are_asked_for_and_go_to_their_processes_alone() 
     parameters = ServiceParameters(token="a", further_tokens="b, lab-2")
     assert [request.key for request in ServiceTrial().secrets(parameters)] == ["pin a", "pin b"]
     assert [one.spec("x:Y").secrets for one in plan().signers()] == [("pin a",), ("pin b",), ("pin c",)]
-
-
-@pytest.mark.parametrize(
-    ("name", "own"), [("lab", True), ("lab-2", True), ("lab-12", True), ("laboratory", False), ("lab-x", False)]
-)
-def test_the_console_s_own_tokens_are_told_by_their_names(name: str, own: bool) -> None:
-    assert is_own(name) is own
 
 
 @pytest.mark.parametrize(
