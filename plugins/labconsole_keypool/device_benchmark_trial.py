@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from labconsole.clock import now_ns
 from labconsole.security.secrets import SecretRequest
+from labconsole.security.token.configuration import is_lab
 from labconsole.security.token.named_tokens import find_configuration
 from labconsole.trial import (
     Curve,
@@ -33,7 +34,6 @@ from labconsole_keypool.device_benchmark_samples import (
     TIME_CHANNEL,
     RSAOperation,
 )
-from labconsole_keypool.run_plan import is_own
 
 _LONGEST_S = {KeySize.BITS_1024: 60.0, KeySize.BITS_2048: 300.0, KeySize.BITS_4096: 900.0, KeySize.BITS_8192: 7200.0}
 """How long a key pair of that size may take by bad luck on a slow machine."""
@@ -64,7 +64,7 @@ class DeviceBenchmarkTrial(Trial[DeviceBenchmarkParameters]):
         return (RoleSpec("token", target, settings, (configuration.pin_request(parameters.token).key,)),)
 
     def secrets(self, parameters: DeviceBenchmarkParameters) -> tuple[SecretRequest, ...]:
-        if is_own(parameters.token):
+        if is_lab(parameters.token):
             return ()
         return (find_configuration(parameters.token).pin_request(parameters.token),)
 

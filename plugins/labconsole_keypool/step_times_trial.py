@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from labconsole.clock import now_ns
 from labconsole.security.secrets import SecretRequest
+from labconsole.security.token.configuration import is_lab
 from labconsole.security.token.named_tokens import find_configuration
 from labconsole.trial import (
     Curve,
@@ -24,7 +25,6 @@ from labconsole.trial import (
 )
 from labconsole_keypool import step_times_evaluation as evaluation
 from labconsole_keypool.contrast import difference
-from labconsole_keypool.run_plan import is_own
 from labconsole_keypool.step_times_metrics import METRICS
 from labconsole_keypool.step_times_parameters import STEP_LABELS, Step, StepTimesParameters
 from labconsole_keypool.step_times_samples import DONE_CHANNEL, OPERATIONS, TIME_CHANNEL
@@ -64,7 +64,7 @@ class StepTimesTrial(Trial[StepTimesParameters]):
         return (RoleSpec("token", "labconsole_keypool.step_times_role:StepTimesRole", settings, (request.key,)),)
 
     def secrets(self, parameters: StepTimesParameters) -> tuple[SecretRequest, ...]:
-        if is_own(parameters.token):
+        if is_lab(parameters.token):
             return ()
         return (find_configuration(parameters.token).pin_request(parameters.token),)
 
