@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import tempfile
 from contextlib import ExitStack
-from pathlib import Path
 from threading import Event
 from typing import Any
 
 import numpy as np
 
-from labconsole import locations
 from labconsole.role import Role, RoleContext
 from labconsole.security.token.configuration import TokenConfiguration
 from labconsole.security.token.opening import open_token
@@ -19,7 +16,7 @@ from labconsole_keypool.step_times_keys import StepKeys
 from labconsole_keypool.step_times_parameters import Step, StepTimesParameters
 from labconsole_keypool.step_times_samples import DONE_CHANNEL, MAIN, OPERATIONS, TIME_CHANNEL
 from labconsole_keypool.step_times_work import StepWork
-from labconsole_keypool.storage_media import open_medium
+from labconsole_keypool.storage_media import open_medium, scratch_directory
 from labconsole_keypool.timed_threads import Observations, run_threads
 
 _KEEPING = (Step.WRAP_AND_SAVE, Step.SAVE, Step.LOAD, Step.LOAD_AND_UNWRAP)
@@ -45,10 +42,9 @@ class StepTimesRole(Role):
         keys = StepKeys.of(token, parameters.key_kind, Device(), Observations())
         medium = None
         if parameters.step in _KEEPING:
-            directory = tempfile.TemporaryDirectory(prefix="step-times-", dir=locations.data_dir())
             medium = open_medium(
                 parameters.storage,
-                Path(self._closing.enter_context(directory)),
+                self._closing.enter_context(scratch_directory()),
                 token.identity.serial,
                 parameters.key_kind,
                 keys.wrapper.mechanism,

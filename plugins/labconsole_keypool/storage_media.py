@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import os
+import shutil
 import struct
-from collections.abc import Sequence
-from contextlib import ExitStack
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
+import psutil
+
+from labconsole import locations
 from labconsole.security.token.terms import KeyKind, WrapMechanism
 from labconsole.trial import TrialError
 from labconsole_keypool.key_records import ClaimedKey, NewKey
 from labconsole_keypool.key_store import KeyStore
 
 _LENGTHS = struct.Struct("<II")
+_SCRATCH = "step-times-"
 
 
 class Storage(StrEnum):
@@ -40,6 +46,19 @@ class StorageMedium(Protocol):
 
     def close(self) -> None:
         """Let go of file or database."""
+
+
+@contextmanager
+def scratch_directory() -> Iterator[Path]:
+    """A directory for a medium that goes with the run, on the disk on which key stores lie (whose speed is measured).
+
+    What a run left behind whose process was killed is removed first.
+    """
+    for left in locations.data_dir().glob(f"{_SCRATCH}*"):
+        if not psutil.pid_exists(int(left.name.removeprefix(_SCRATCH).partition("-")[0])):
+            shutil.rmtree(left, ignore_errors=True)
+    with tempfile.TemporaryDirectory(prefix=f"{_SCRATCH}{os.getpid()}-", dir=locations.data_dir()) as directory:
+        yield Path(directory)
 
 
 def open_medium(

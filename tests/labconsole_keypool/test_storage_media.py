@@ -10,7 +10,7 @@ import pytest
 from labconsole.security.token.terms import KeyKind, WrapMechanism
 from labconsole.trial import TrialError
 from labconsole_keypool.key_records import NewKey
-from labconsole_keypool.storage_media import Storage, StorageMedium, open_medium
+from labconsole_keypool.storage_media import Storage, StorageMedium, open_medium, scratch_directory
 
 KIND, MECHANISM = KeyKind.P_256, WrapMechanism.KEY_WRAP
 
@@ -38,6 +38,15 @@ def test_what_is_saved_lies_in_the_file_at_once(tmp_path: Path) -> None:
         medium.save([key])
         (file,) = tmp_path.iterdir()
         assert key.private in file.read_bytes()
+
+
+def test_what_a_killed_run_left_behind_is_removed_and_no_other(own_home: Path) -> None:
+    with scratch_directory() as mine:
+        (left := mine.with_name("step-times-4194305-x")).mkdir()  # more than the highest process number there is
+        (left / "keys.bin").write_bytes(b"wrapped")
+        with scratch_directory() as another:
+            assert mine.exists() and another.exists() and not left.exists()
+    assert not list(own_home.glob("step-times-*"))
 
 
 def test_a_place_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
