@@ -111,7 +111,10 @@ class FrontDesk:
                 self._hear(peer)
 
     def _accept(self) -> None:
-        connection, _address = self._listener.accept()
+        try:
+            connection, _address = self._listener.accept()
+        except OSError:
+            return  # whoever it was has given up
         peer = Peer(connection)
         self._peers.append(peer)
         self._selector.register(connection, selectors.EVENT_READ, peer)

@@ -41,6 +41,8 @@ def _none_lost(recorded: Recorded, end: Mapping[str, Any] | None) -> Verdict:
     name = "every request answered or counted as dropped"
     if end is None:
         return Verdict(name, "unknown", "The run did not come to its end.")
+    if not end["received"]:
+        return Verdict(name, "unknown", "No request arrived.", end)
     tables = (recorded.requests, recorded.failures, recorded.drops)
     numbers = np.concatenate([table["request"] for table in tables])
     answered, failed, dropped = (len(table["request"]) for table in tables)

@@ -133,6 +133,19 @@ def test_a_cancelled_run_without_pool_ends_soon_and_leaves_no_verdict_about_the_
     assert "keys_generated" not in {metric.name for metric in outcome.evaluation.metrics if metric.value}
 
 
+def test_a_run_that_is_cancelled_while_the_pool_is_filled_keeps_the_keys(tmp_path: Path) -> None:
+    def cancel(lab: LiveLab) -> None:
+        lab.until("keys_stored", 20)
+        lab.cancel()
+
+    outcome = LiveLab(tmp_path / "run", during=cancel).run(**P_256, pool_at_start=100_000)
+    assert outcome.failure is None
+    assert not outcome.told("killed") and not outcome.told("T0")
+    with KeyReader(store_path("lab")) as store:
+        assert 20 <= store.counts().new == store.counts().total < 100_000
+    assert {verdict.result for verdict in outcome.evaluation.verdicts} == {"unknown"}
+
+
 def test_a_wrong_pin_is_one_sentence_and_tried_once(tmp_path: Path) -> None:
     pin, so_pin = Secret("1234-user"), Secret("5678-officer")
     save_configuration("office", make_softhsm_token(tmp_path / "office", "office", pin, so_pin))
