@@ -256,6 +256,17 @@ def test_a_second_claim_of_a_key_is_found(path: Path) -> None:
     assert any("what cannot be: it was in use" in finding.message for finding in verify_store(path))
 
 
+def test_an_end_of_a_key_that_had_ended_already_is_found(path: Path) -> None:
+    used = value(path, "SELECT min(id) FROM key_state WHERE status = 2")
+
+    def forge(raw: sqlite3.Connection) -> None:
+        raw.execute("UPDATE event SET keys = ? WHERE event = 3", (str(used),))
+        relink(raw)
+
+    change(path, forge)
+    assert any("what cannot be: it was used" in finding.message for finding in verify_store(path))
+
+
 def test_blobs_that_were_swapped_taken_or_put_back_are_found(path: Path) -> None:
     with closing(sqlite3.connect(path)) as raw:
         new = [number for (number,) in raw.execute("SELECT id FROM key WHERE private IS NOT NULL ORDER BY id")]
