@@ -46,6 +46,15 @@ def test_where_nobody_waits_there_is_no_queue_no_drop_and_one_service_time() -> 
     assert planner.time_to_empty(100, 14, 50, KP).value == math.inf
 
 
+def test_keys_in_the_token_are_taken_no_faster_than_they_sign() -> None:
+    assert planner.time_to_empty(1000, 90, 50, KP).value == pytest.approx(1000 / (50 - 1000 / KP))
+    assert planner.time_to_empty(1000, 40, 50, KP).value == pytest.approx(1000 / (40 - 1000 / KP))
+
+
+def test_devices_with_keys_enough_are_as_many_as_sign_the_peak() -> None:
+    assert planner.hsms_without_pool(60, 50, 10, IN_TOKEN, KG).value == 2
+
+
 def test_a_queue_is_full_when_what_comes_beyond_the_base_rate_has_filled_it() -> None:
     assert planner.time_to_first_drop(60, 50, 150).value == 15
 

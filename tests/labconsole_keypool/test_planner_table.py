@@ -66,6 +66,18 @@ def test_formula_and_simulation_of_a_peak_agree(rate: float, threads: int, limit
     assert (rows["first_drop"].formula.value == math.inf) == (rows["first_drop"].simulation.value is None)
 
 
+def test_a_device_that_generates_two_at_a_time_is_simulated_so() -> None:
+    planned = replace(service(40.0, 75.0, threads=2), at_a_time=2)
+    row = table(planned)["base_rate_without_keys"]
+    assert row.simulation.value == pytest.approx(row.formula.value, rel=0.01)
+    assert row.formula.value == pytest.approx(2 * 1000 / (planned.generation_ms + planned.sign_ms))
+
+
+def test_the_longest_key_generation_of_a_profile_may_be_planned_with() -> None:
+    assert PlannerParameters().service().generation_ms == 588
+    assert PlannerParameters(key_generation="longest").service().generation_ms == 673
+
+
 def test_keys_last_as_long_as_the_formula_says_until_a_request_waits_for_one() -> None:
     rows = table(replace(service(50.0, 100.0), sign_ms=10.0, keys_in_token=1000))
     assert rows["keys_last"].simulation.value == pytest.approx(rows["keys_last"].formula.value, rel=0.01)

@@ -137,6 +137,7 @@ def test_what_a_run_cancelled_halfway_stored_ends_with_its_last_request(tmp_path
     halfway = simulated(tmp_path / "halfway", requests=45_000, stopped_after=2, **settings)
     count = int(halfway.figures["requests"])
     assert 0 < count < 45_000
+    assert halfway.samples.table("queue", "simulator")["length"][-1] == 0, "who was there has been signed"
     alone = simulated(tmp_path / "alone", requests=count, **settings)
     assert halfway.evaluation == alone.evaluation
     for series in ("requests", "queue", "refills"):
