@@ -125,7 +125,7 @@ def test_curves_and_distributions_show_the_recorded_operations(
     assert shown.values.mean() == pytest.approx(run.figures["latency_mean"])
 
 
-def test_only_services_under_one_load_are_set_against_each_other() -> None:
+def test_only_what_does_the_same_is_set_against_each_other() -> None:
     def words(one: dict[str, Any], other: dict[str, Any]) -> str:
         return TRIAL.contrast(StepTimesParameters(**one), StepTimesParameters(**other))
 
@@ -136,4 +136,11 @@ def test_only_services_under_one_load_are_set_against_each_other() -> None:
         "Storage: Database: the key store against Flat file"
     )
     assert words({"keys": 100}, {"keys": 200}) == ""
+    assert words({"keys": 100}, {"keys": 200, "threads": 2}) == "Signing threads: 2 against 1"
+    assert words({"step": "load", "batch": 10}, {"step": "load", "batch": 20}) == ""
+    generate, wrap, sign, beside = (
+        StepTimesParameters(step=step) for step in ("generate", "wrap-and-save", "sign", "sign-while-unwrapping")
+    )
     assert words({"step": "generate"}, {"step": "sign"}) == ""
+    assert not TRIAL.comparable(generate, sign) and not TRIAL.comparable(generate, wrap)
+    assert TRIAL.comparable(sign, beside) and TRIAL.comparable(beside, sign) and TRIAL.comparable(wrap, wrap)
