@@ -121,8 +121,8 @@ class StepTimesTrial(Trial[StepTimesParameters]):
             told.append("The database is a key store: what is loaded is claimed durably, so that no key is used twice.")
         if parameters.step not in (Step.GENERATE, Step.WRAP_AND_SAVE) and parameters.distinct < parameters.keys:
             told.append(
-                f"{parameters.distinct:,} different key pairs were generated; those of the step are copies of them, and "
-                "take the same time."
+                f"{parameters.distinct:,} different key pairs were generated; those of the step are copies of them "
+                "and take the same time."
             )
         if parameters.step in _SIGNING:
             told.append(
