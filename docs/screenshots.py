@@ -1,6 +1,6 @@
 """Makes the pictures of README and guide anew: the real window, a real demo campaign, both themes.
 
-    .venv/bin/python docs/screenshots.py [FOLDER] [--size 1280x800]
+    .venv/bin/python docs/screenshots.py [FOLDER] [--size 1280x800] [--only keypool]
 
 For a 4K display: `QT_SCALE_FACTOR=2 .venv/bin/python docs/screenshots.py FOLDER --size 1920x1080`.
 """
@@ -18,8 +18,10 @@ os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
 from PySide6.QtWidgets import QApplication, QWidget
 
+from labconsole.engine.queue import QueueState
 from labconsole.profile import campaign_of, load_profile
 from labconsole.store.records import RunStatus
+from labconsole_keypool.panel.service import PLANNER, ServicePanel
 from labconsole_ui.layout import toggle_bottom
 from labconsole_ui.main_window import MainWindow
 from labconsole_ui.menus import bring_forward
@@ -36,6 +38,18 @@ REPEATS = 5
 WIDER = 1.3
 """Tables of many columns are taken in a window that much larger."""
 TABLE_WIDTH = 1170
+POOL_KEYS = 90
+SMALL_POOL = {
+    "requests": 150,
+    "rate": 15.0,
+    "arrivals": "poisson",
+    "keys_at_start": 30,
+    "pool_at_start": POOL_KEYS,
+    "low_water": 20,
+    "batch": 10,
+    "queue_limit": 50,
+}
+"""A run of the key pool in which all that can happen happens within some seconds."""
 BOTH = (ThemeMode.LIGHT, ThemeMode.DARK)
 
 
@@ -59,6 +73,10 @@ class Camera:
             time.sleep(0.01)
         return done()
 
+    def theme(self, mode: ThemeMode) -> None:
+        """Show the window in this theme."""
+        self._window.set_theme(mode)
+
     def take(self, name: str, themes: tuple[ThemeMode, ...] = BOTH, widget: QWidget | None = None) -> None:
         """Save `<name>-<theme>.png` for each theme, of the window or a `widget`."""
         for mode in themes:
@@ -75,6 +93,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", nargs="?", type=Path, default=Path(__file__).parent / "images")
     parser.add_argument("--size", default="1280x800", help="of the window, in device independent pixels")
+    parser.add_argument("--only", choices=("amqp", "keypool"), help="the pictures of one plugin")
     options = parser.parse_args()
     width, height = (int(number) for number in options.size.split("x"))
     options.folder.mkdir(parents=True, exist_ok=True)
@@ -85,8 +104,47 @@ def main() -> None:
         window = MainWindow(services)
         window.resize(width, height)
         window.show()
-        take_all(Camera(app, window, options.folder), window)
+        camera = Camera(app, window, options.folder)
+        if options.only != "amqp":
+            take_key_pool(camera, window)
+        if options.only != "keypool":
+            take_all(camera, window)
         window.close()
+
+
+def take_key_pool(camera: Camera, window: MainWindow) -> None:
+    """The live key pool's page: before and in a run, an action, the planner."""
+    page = window.open_trial("keypool.signing-service")
+    assert isinstance(page, ServicePanel)
+    toggle_bottom(window)
+    page.form.set_values({**page.form.values(), **SMALL_POOL})
+    camera.settle(1.0)
+    page.token_card.try_button.click()
+    camera.wait(lambda: page.token_card.look is not None and page.token_card.look.tried)
+    dialog = page.pool_actions.fill()
+    dialog.form.set_values({**dialog.form.values(), "keys": POOL_KEYS})
+    camera.wait(dialog.start_button.isEnabled)
+    dialog.start_button.click()
+    camera.wait(lambda: dialog.work.bar.value() > dialog.work.bar.maximum() / 3 > 0)
+    camera.take("keypool-fill", (ThemeMode.LIGHT,), dialog)
+    camera.wait(lambda: not dialog.running)
+    dialog.close()
+    camera.settle(1.0)
+    camera.take("keypool-page")
+    for mode in BOTH:
+        camera.theme(mode)
+        page.with_button.click()
+        camera.wait(lambda: page.pool_card.picture.moving)
+        toggle_bottom(window)
+        camera.wait(lambda: page.pool_card.picture.state.used > POOL_KEYS / 2)
+        camera.take("keypool-live", (mode,))
+        camera.wait(lambda: all(item.state is QueueState.DONE for item in window.services.bridge.queue.items))
+        camera.settle(1.0)
+    for entry in window.messages.entries():
+        window.messages.withdraw(entry.message)
+    page.tabs.setCurrentIndex(PLANNER)
+    camera.settle(2.0)
+    camera.take("keypool-planner")
 
 
 def take_all(camera: Camera, window: MainWindow) -> None:

@@ -22,9 +22,9 @@ _SAME = ("token", "key_store", "key_kind", "keys_per_wrapper")
 
 
 class PoolActions(QObject):
-    """Opens one dialog at a time; `ended` is emitted when an action has ended, whatever came of it."""
+    """Opens dialogs; `ended` carries the name of an action that has ended, whatever came of it."""
 
-    ended = Signal()
+    ended = Signal(str)
 
     def __init__(self, context: PanelContext, values: Callable[[], Mapping[str, Any]], page: QWidget) -> None:
         """`values` are those of the scenario's form."""
@@ -80,6 +80,6 @@ class PoolActions(QObject):
         values = {**action.parameters().model_dump(mode="json"), **same}
         own = {"token": token_editor} if editors is None else editors
         dialog = ActionDialog(self._page.window(), action, self._context.theme, values, own, given)
-        dialog.ended.connect(lambda _end: self.ended.emit())
+        dialog.ended.connect(lambda _end: self.ended.emit(name))
         dialog.open()
         return dialog

@@ -25,6 +25,7 @@ from labconsole_ui.panel import Fact, PanelContext, TrialPanel
 from labconsole_ui.theme import FontRole
 
 SERVICE, SCENARIO, PLANNER = range(3)
+TOKEN_ACTIONS = ("keypool.initialise-token", "keypool.add-token")
 
 
 def make_panel(context: PanelContext) -> ServicePanel:
@@ -116,10 +117,14 @@ class ServicePanel(TrialPanel):
         pool.load_wanted.connect(lambda: actions.load_shares())
         self.token_card.initialise_wanted.connect(lambda: actions.initialise())
         self.token_card.add_wanted.connect(lambda: actions.add_token())
-        actions.ended.connect(watch.count_again)
-        actions.ended.connect(self.token_card.look_again)
+        actions.ended.connect(self._action_ended)
         self.form.judged.connect(self._follow_form)
         self.run_bar.problem_clicked.connect(self._show_problem)
+
+    def _action_ended(self, name: str) -> None:
+        self.watch.count_again()
+        if name in TOKEN_ACTIONS:
+            self.token_card.look_again()
 
     def _follow_form(self) -> None:
         parameters = self.form.parameters
@@ -157,10 +162,10 @@ class ServicePanel(TrialPanel):
         self.tabs.setAccessibleName(self.tr("Parts of the page"))
         for text in (self.tr("Service"), self.tr("Scenario"), self.tr("Planner")):
             self.tabs.addTab(text)
-        self.token_card = TokenCard(theme, page)
         self.pool_card = PoolCard(theme, page)
+        self.token_card = TokenCard(theme, page)
         self.plots = RunPlots(theme, page)
-        service, _ = _part(page, self.token_card, self.pool_card, self.plots)
+        service, _ = _part(page, self.pool_card, self.token_card, self.plots)
         scenario, inner = _part(page, self.form, self.facts_card)
         inner.addLayout(self._warnings)
         inner.addWidget(self.sites)
