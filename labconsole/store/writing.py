@@ -81,6 +81,11 @@ class Writer:
                 self._raw.execute("VACUUM")
                 self._checkpoint()
 
+    def checkpoint(self) -> None:
+        """Empty the write-ahead log, unless somebody reads in it just now. Raises StoreError."""
+        with self._exclusive():
+            self._checkpoint()
+
     def close(self) -> None:
         """Close the connection; the last one to close empties the write-ahead log. A second call does nothing."""
         with self._exclusive():

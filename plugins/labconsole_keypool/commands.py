@@ -9,7 +9,7 @@ from labconsole.cli.command import Command
 
 
 def _verify_store(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("store", nargs="?", default="lab", metavar="NAME|PATH", help="key store (default: lab)")
+    parser.add_argument("store", nargs="?", metavar="NAME|PATH", help="key store (default: that of RUN, or lab)")
     known = parser.add_mutually_exclusive_group()
     known.add_argument("--run", type=int, metavar="RUN", help="hold it against the head that this run has noted")
     known.add_argument("--head", metavar="ROWS:LINK", help="hold it against this head, as this command prints it")

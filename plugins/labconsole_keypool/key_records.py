@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Self
 from labconsole.security.token.terms import KeyKind, WrapMechanism
 
 HEAD_EVENT = "key store head"
-"""Name of the event by which a run notes the `Head` of its key store, as data."""
+"""Name of the event by which a run notes the `Head` of its key store as data, and the name of that as `store`."""
 
 
 class KeyStatus(IntEnum):

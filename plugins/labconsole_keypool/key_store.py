@@ -89,6 +89,7 @@ class KeyStore:
         try:
             with self._changes() as changes:
                 changes.release(self._claimant, "not used before the store was closed")
+            self._writer.checkpoint()  # erased keys are to go from the log too, whoever looks on
         finally:
             self._reader.close()
             self._writer.close()

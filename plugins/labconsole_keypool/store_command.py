@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import re
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from labconsole.cli.exit_codes import FAILED, FINISHED
 from labconsole.cli.terminal import output
@@ -22,8 +24,9 @@ _HEAD = re.compile(r"([0-9]{1,18}):([0-9a-f]{64})")
 
 def verify(arguments: argparse.Namespace) -> int:
     """Check a key store and print what was found; exit code 1 if it is not as it was written. Raises TrialError."""
-    path = _path(arguments.store)
-    findings = verify_store(path, _known_head(arguments))
+    noted = {} if arguments.run is None else _noted(arguments)
+    path = _path(arguments.store or noted.get("store", "lab"))
+    findings = verify_store(path, Head.from_data(noted) if noted else _given_head(arguments.head))
     console = output()
     if not findings:
         with KeyReader(path) as reader:
@@ -48,17 +51,18 @@ def _path(store: str) -> Path:
     return path if path.suffix or len(path.parts) > 1 else store_path(store)
 
 
-def _known_head(arguments: argparse.Namespace) -> Head | None:
-    if arguments.head is not None:
-        if (found := _HEAD.fullmatch(arguments.head)) is None:
-            raise TrialError(
-                f"{arguments.head} is no head: it is ROWS:LINK, as `labconsole hsm verify-store` prints it."
-            )
-        return Head(int(found[1]), found[2])
-    if arguments.run is None:
+def _given_head(text: str | None) -> Head | None:
+    if text is None:
         return None
+    if (found := _HEAD.fullmatch(text)) is None:
+        raise TrialError(f"{text} is no head: it is ROWS:LINK, as `labconsole hsm verify-store` prints it.")
+    return Head(int(found[1]), found[2])
+
+
+def _noted(arguments: argparse.Namespace) -> Mapping[str, Any]:
+    """What a run has noted of its key store: its name, and the head of its chain. Raises TrialError: nothing."""
     with Reader(arguments.db or database_path()) as reader:
         noted = [event.data for event in reader.run(arguments.run).events if event.name == HEAD_EVENT]
     if not noted:
         raise TrialError(f"Run {arguments.run} has noted no head of a key store: name a run of the signing service.")
-    return Head.from_data(noted[-1])
+    return noted[-1]

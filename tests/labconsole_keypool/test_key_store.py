@@ -110,6 +110,18 @@ def test_a_used_key_is_erased_from_the_file_and_its_signature_stored(store: KeyS
     assert hashlib.sha256(used.private).digest() in content
 
 
+def test_an_erased_key_goes_from_the_log_too_though_somebody_looks_on(store: KeyStore, path: Path) -> None:
+    wrapper = new_wrapper(store)
+    store.add(new_keys(wrapper, 1))
+    [key] = store.claim(KIND, [wrapper.serial], 1)
+    with KeyReader(path) as reader:
+        store.used([key.id], [])
+        assert reader.counts() == Counts(0, 0, 1, 0)
+        store.close()
+        for file in path.parent.iterdir():
+            assert key.private not in file.read_bytes()
+
+
 def test_a_request_whose_key_was_never_stored_has_a_signature_too(store: KeyStore, path: Path) -> None:
     [row] = signatures([0])
     store.used([], [replace(row, key=None, pre_generated=False)])

@@ -307,7 +307,7 @@ def noted(path: Path, original: tuple[Path, Head]) -> None:
     campaign = NewCampaign("c", "C", "", 1, (NewScenario("s", "keypool.signing-service", {}),), ((0, 1),))
     with Store.open(database_path()) as runs:
         [run] = runs.add_campaign(campaign, this_process(), datetime.now(UTC))
-        event = Event(1, "keypool.signing-service", Level.INFO, HEAD_EVENT, "noted", head.as_data())
+        event = Event(1, "keypool.signing-service", Level.INFO, HEAD_EVENT, "noted", {"store": "lab", **head.as_data()})
         runs.append(run, [], [EventRecord("worker", 0, event)])
 
 
@@ -334,6 +334,8 @@ def test_the_command_says_what_was_found(
     code, told = command(path)
     assert code == 1 and "does not fit its link" in told
     assert "There is no key store" in command("nowhere")[1]
+    store_path("lab").unlink()
+    assert f"There is no key store {store_path('lab')}" in command("--run", "1")[1]
     assert "is no head" in command("--head", "12:34")[1]
 
 
