@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -50,8 +50,8 @@ def slots(monkeypatch: pytest.MonkeyPatch) -> Slots:
 
 
 @pytest.fixture
-def view(qtbot: QtBot, window: MainWindow, slots: Slots) -> PlannerView:
-    """The planner's tab of the page, as it comes up."""
+def view(qtbot: QtBot, window: MainWindow, slots: Slots) -> Iterator[PlannerView]:
+    """The planner's tab of the page, as it comes up; at the end nothing is worked out any more."""
     navigation = window.findChild(Navigation)
     (entry,) = navigation.findItems("Key pool, live", EXACTLY)
     place = navigation.visualItemRect(entry).center()
@@ -61,7 +61,8 @@ def view(qtbot: QtBot, window: MainWindow, slots: Slots) -> PlannerView:
     tab = page.tabs.tabRect(PLANNER).center()
     qtbot.mouseClick(page.tabs, Qt.MouseButton.LeftButton, pos=tab)
     settle(qtbot, page.planner)
-    return page.planner
+    yield page.planner
+    settle(qtbot, page.planner)
 
 
 def settle(qtbot: QtBot, view: PlannerView) -> None:
