@@ -9,6 +9,7 @@ import pkcs11
 from pkcs11 import TokenFlag
 
 from labconsole.security.secrets import Secret
+from labconsole.security.token import softhsm
 from labconsole.security.token.configuration import TokenConfiguration
 from labconsole.security.token.errors import TokenError
 from labconsole.security.token.explaining import explained
@@ -57,7 +58,8 @@ def _check_length(module: Module, slot: pkcs11.Slot, name: str, pin: Secret) -> 
 def _respond(question: dict[str, Any]) -> dict[str, Any]:
     configuration = TokenConfiguration.model_validate(question["configuration"])
     so_pin, pin = Secret(question["so_pin"]), Secret(question["pin"])
-    initialise(question["name"], configuration, question["new"], so_pin, pin)
+    with softhsm.opened_alone(configuration.environment):
+        initialise(question["name"], configuration, question["new"], so_pin, pin)
     return {}
 
 

@@ -11,6 +11,7 @@ from pkcs11 import Mechanism
 from pydantic import TypeAdapter
 
 from labconsole.security.secrets import Secret
+from labconsole.security.token import softhsm
 from labconsole.security.token.configuration import TokenConfiguration
 from labconsole.security.token.explaining import explained
 from labconsole.security.token.inspection import Findings, Overview
@@ -22,9 +23,10 @@ from labconsole.security.token.probes import probe_wrapping, threads_safe
 
 def look(name: str, configuration: TokenConfiguration) -> Overview:
     """What the module and its token tell anybody. Raises TokenError."""
-    started = time.perf_counter()
-    module = load_module(configuration)
-    start_s = time.perf_counter() - started
+    with softhsm.opened_alone(configuration.environment):
+        started = time.perf_counter()
+        module = load_module(configuration)
+        start_s = time.perf_counter() - started
     try:
         token = find_token(module, name, configuration)
         with explained("be looked at", name):

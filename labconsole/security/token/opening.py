@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from types import TracebackType
 from typing import Self
@@ -12,6 +13,7 @@ from pkcs11 import TokenFlag
 
 from labconsole.profile_file import nearest
 from labconsole.security.secrets import Secret
+from labconsole.security.token import softhsm
 from labconsole.security.token.configuration import TokenConfiguration
 from labconsole.security.token.errors import TokenError, WrongPinError
 from labconsole.security.token.explaining import explained
@@ -32,12 +34,20 @@ class Token:
     Threads share it by `session` and `close` only: each takes a session of its own, and has ended before `close`.
     """
 
-    def __init__(self, name: str, module: Module, token: pkcs11.Token, login: pkcs11.Session) -> None:
+    def __init__(
+        self,
+        name: str,
+        module: Module,
+        token: pkcs11.Token,
+        login: pkcs11.Session,
+        variables: Mapping[str, str],
+    ) -> None:
         self.name = name
         self.identity = identity_of(module, token)
         self._module = module
         self._token = token
         self._login = login
+        self._variables = variables
         self._sessions: list[pkcs11.Session] = []
         self._lock = threading.Lock()
         self._open = True
@@ -51,7 +61,7 @@ class Token:
         with self._lock:
             if not self._open:
                 raise TokenError(f"The token {self.name} is closed: open it again.")
-            with explained("open another session", self.name):
+            with softhsm.opened_alone(self._variables), explained("open another session", self.name):
                 opened = self._token.open(rw=True)
             self._sessions.append(opened)
             return opened
@@ -100,11 +110,11 @@ def open_token(name: str, configuration: TokenConfiguration, secret: Secret | No
         TrialError: there is no PIN.
     """
     pin = configuration.pin_request(name).resolve() if secret is None else secret
-    with ExitStack() as undo:
+    with softhsm.opened_alone(configuration.environment), ExitStack() as undo:
         module = load_module(configuration)
         undo.callback(module.finalize)
         token = find_token(module, name, configuration)
-        opened = Token(name, module, token, _log_in(name, token, pin))
+        opened = Token(name, module, token, _log_in(name, token, pin), configuration.environment)
         undo.pop_all()
         return opened
 

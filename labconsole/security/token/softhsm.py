@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+
+from filelock import FileLock, Timeout
 
 from labconsole.security.private_files import write_private
 from labconsole.security.token.errors import TokenError
@@ -19,6 +24,9 @@ NAMES = ("libsofthsm2.so", "softhsm2-x64.dll")
 CONFIGURATION_FILE = "softhsm2.conf"
 
 _OBJECTS = "objects"
+_VARIABLE = "SOFTHSM2_CONF"
+_OPENING_LOCK = ".opening.lock"
+_LOCK_TIMEOUT_S = 60.0
 _NOT_IN_A_PATH = "#=\r\n"
 """SoftHSM2 ends a line of its configuration at #, and its value at a second =."""
 
@@ -64,4 +72,31 @@ def holds_a_token(directory: Path) -> bool:
 
 def environment(configuration_file: Path) -> dict[str, str]:
     """What SoftHSM2 reads while it starts."""
-    return {"SOFTHSM2_CONF": str(configuration_file)}
+    return {_VARIABLE: str(configuration_file)}
+
+
+@contextmanager
+def opened_alone(variables: Mapping[str, str]) -> Iterator[None]:
+    """One process at a time in this block, where `variables` name a SoftHSM2 configuration whose directory is ours.
+
+    A login writes the token's file; a module that starts meanwhile reads half of it, and finds no token at all.
+
+    Raises:
+        TokenError: another process is at it for a minute.
+    """
+    directory = Path(variables[_VARIABLE]).parent if _VARIABLE in variables else None
+    if directory is None or not os.access(directory, os.W_OK):
+        yield
+        return
+    lock = FileLock(directory / _OPENING_LOCK, timeout=_LOCK_TIMEOUT_S, mode=0o600)
+    try:
+        lock.acquire()
+    except Timeout as error:
+        raise TokenError(
+            f"Another process has been opening the token in {directory} for {_LOCK_TIMEOUT_S:.0f} s: end it, then try "
+            "again."
+        ) from error
+    try:
+        yield
+    finally:
+        lock.release()

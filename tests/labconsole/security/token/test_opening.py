@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -200,3 +203,27 @@ def test_nss_without_a_pin_says_so(nss_configuration: TokenConfiguration, pin: S
 def test_nss_is_opened_the_same_way(nss: Token) -> None:
     make_key(nss.session())
     assert nss.pin_warning() is None
+
+
+OPENING = """
+import sys
+from labconsole.security.secrets import Secret
+from labconsole.security.token.configuration import TokenConfiguration
+from labconsole.security.token.opening import open_token
+configuration = TokenConfiguration.model_validate_json(sys.stdin.readline())
+for _ in range(8):
+    with open_token("test", configuration, Secret("1234-user")) as token:
+        token.session()
+"""
+
+
+def test_processes_that_open_one_token_at_a_time_all_find_it(configuration: TokenConfiguration) -> None:
+    """A login writes the token's file, and a module that starts meanwhile would see half of it."""
+    processes = [
+        subprocess.Popen([sys.executable, "-c", OPENING], stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for _ in range(3)
+    ]
+    told = configuration.model_dump_json()
+    with ThreadPoolExecutor() as pool:
+        ends = list(pool.map(lambda process: process.communicate(told)[1], processes))
+    assert [process.returncode for process in processes] == [0, 0, 0], ends
