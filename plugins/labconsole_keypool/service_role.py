@@ -56,6 +56,7 @@ class ServiceRole(Role):
         self._begin_ns: int | None = None
         self._arrived = 0
         self._moved_ns = 0
+        self._tick_ns = 0
         self._desk = FrontDesk(self)
         self._dispatch: Dispatch[Peer] = Dispatch(RequestQueue(parameters.queue_limit))
         self._log = RequestLog(context, parameters.origin, parameters.speed)
@@ -88,9 +89,11 @@ class ServiceRole(Role):
             self._let_arrive(now)
             self._assign(now)
             self._tell()
-            self._log.flush()
-            self.context.tick()
-            self._raise_stall(now)
+            if now >= self._tick_ns:
+                self._tick_ns = now + int(_TICK_S * 1e9)
+                self._log.flush()
+                self.context.tick()
+                self._raise_stall(now)
         self._desk.dismiss()
         self._log.flush()
         return self._outcome()
