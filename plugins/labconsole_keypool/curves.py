@@ -15,7 +15,7 @@ from labconsole_keypool.service_model import KeyOrigin
 
 _MOST_INTERVALS, _SHORTEST_S = 1000, 1.0
 """Of the arrival rate: shorter ones would show single requests."""
-_BELOW = 0.05
+BELOW_ZERO = 0.05
 """Dropped requests have no latency: as in the source's Figs 4-4 and 4-5 they stand beneath zero, so much (part of the
 peak) beneath it."""
 
@@ -37,7 +37,7 @@ def _latency(recorded: Recorded) -> Iterator[Curve]:
     yield Curve("Latency", "Latency", "ms", recorded.requests["received"] / 1e9, latencies_ms)
     received_s = recorded.drops["received"] / 1e9
     if len(received_s):
-        beneath = np.tile((-_BELOW * latencies_ms.max(initial=1.0), np.nan), len(received_s))
+        beneath = np.tile((-BELOW_ZERO * latencies_ms.max(initial=1.0), np.nan), len(received_s))
         yield Curve("Dropped", "Latency", "ms", np.repeat(received_s, 2), beneath)
 
 

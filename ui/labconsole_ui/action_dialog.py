@@ -93,10 +93,10 @@ class ActionDialog(QDialog):
         self._background.submit(look, partial(self._ask, parameters, given), self._refused)
 
     def reject(self) -> None:
-        """Close, unless the action goes on."""
+        """Close, unless the action goes on, or shows what is shown once: that goes by its button alone."""
         if self.running:
             self.work.say(self.tr("This goes on still: cancel it, or wait for its end, before you close the dialog."))
-        else:
+        elif not self.work.shows_secrets:
             super().reject()
 
     def _build(self, action: Action[Any]) -> None:
@@ -115,7 +115,7 @@ class ActionDialog(QDialog):
         self.cancel_button = QPushButton(self.tr("Cancel"), self)
         self.cancel_button.clicked.connect(self._cancel)
         self.close_button = QPushButton(self.tr("Close"), self)
-        self.close_button.clicked.connect(self.reject)
+        self.close_button.clicked.connect(self._close)
         buttons = QHBoxLayout()
         buttons.addStretch(1)
         for button in (self.again_button, self.start_button, self.cancel_button, self.close_button):
@@ -228,6 +228,10 @@ class ActionDialog(QDialog):
         for process in self._held:
             process.cancel()
 
+    def _close(self) -> None:
+        self.work.forget_secrets()
+        self.reject()
+
     def _pump(self) -> None:
         for process in self._held:
             process.pump()
@@ -244,7 +248,8 @@ class ActionDialog(QDialog):
         self.confirmation.clear()
         self.cancel_button.hide()
         self.close_button.show()
-        self.close_button.setFocus()
+        self.close_button.setText(self.tr("I wrote it down") if self.work.shows_secrets else self.tr("Close"))
+        (self.work if self.work.shows_secrets else self.close_button).setFocus()
         self.again_button.setVisible(end.outcome is not Outcome.DONE)
         self._fitting.start()
         self.ended.emit(end)

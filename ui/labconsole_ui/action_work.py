@@ -46,6 +46,7 @@ class ActionWork(QWidget):
         end.addWidget(self._icon, 0, Qt.AlignmentFlag.AlignTop)
         end.addWidget(self.sentence, 1)
         self._secrets = _HandedOver(theme, self)
+        self.setFocusProxy(self._secrets)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(10)
@@ -61,6 +62,15 @@ class ActionWork(QWidget):
         for widget in (self.said, self.bar, self.count):
             widget.show()
         self._end.hide()
+
+    @property
+    def shows_secrets(self) -> bool:
+        """Whether there is something that is shown once."""
+        return not self._secrets.isHidden()
+
+    def forget_secrets(self) -> None:
+        """Show no more what was handed over."""
+        self._secrets.clear()
 
     def say(self, sentence: str) -> None:
         """What is being done now."""
@@ -118,6 +128,7 @@ class _HandedOver(QFrame):
         self._text.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
         self._text.setMinimumHeight(190)
         column.addWidget(self._text)
+        self.setFocusProxy(self._text)
         self.hide()
 
     def add(self, title: str, secret: Secret) -> None:

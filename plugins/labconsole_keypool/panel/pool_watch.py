@@ -144,7 +144,9 @@ class PoolWatch(QObject):
     def _load(self) -> None:
         if self._run_id is not None and (self._read_points or not self._running):
             path = self._bridge.queue.store.path
-            self._background.submit(partial(load_points, path, self._run_id), self._show_points, self._unread)
+            self._background.submit(
+                partial(load_points, path, self._run_id, ended=not self._running), self._show_points, self._unread
+            )
 
     def _show_points(self, points: RunPoints) -> None:
         if points.run_id == self._run_id:

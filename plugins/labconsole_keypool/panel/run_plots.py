@@ -81,7 +81,13 @@ class RunPlots(QWidget):
         )
 
     def show_points(self, points: RunPoints) -> None:
-        """Show each request of a run."""
+        """Show each request of a run; of one that has ended also its stored curves, instead of the live ones."""
+        for group, plot in (("Queue length", self.queue_plot), ("Arrival rate", self.rate_plot)):
+            stored = [
+                PlotCurve(curve.title, curve.t_s, curve.values) for curve in points.curves if curve.group == group
+            ]
+            if stored:
+                plot.set_curves(stored)
         titles = {source: channel.title for source, channel in zip(_COLOURS, SOURCES, strict=True)}
         letters = dict(zip(_COLOURS, "ABCD", strict=True))
         kinds = [

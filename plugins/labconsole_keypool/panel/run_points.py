@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from labconsole.store.reader import Reader
+from labconsole.trial import Curve
+from labconsole_keypool.curves import BELOW_ZERO, curves
 from labconsole_keypool.recorded import Recorded, load
 from labconsole_keypool.service_model import KeyOrigin
 from labconsole_keypool.service_parameters import ServiceParameters
 
-_BELOW = 0.05
-"""Dropped requests have no latency: as in Figs 4-4 and 4-5 they stand beneath zero, so much of the peak beneath it."""
 BEGIN_EVENT = "T0"
 """The event without which the times of samples mean nothing yet."""
 START_EVENT = "pool"
@@ -31,6 +31,8 @@ class RunPoints:
     run_id: int
     by_source: dict[KeyOrigin, Points]
     dropped: Points
+    curves: tuple[Curve, ...] = ()
+    """The run view's, of a run that has ended."""
 
     @property
     def requests(self) -> int:
@@ -38,14 +40,16 @@ class RunPoints:
         return sum(len(x) for x, _ in self.by_source.values()) + len(self.dropped[0])
 
 
-def load_points(database: Path, run_id: int) -> RunPoints:
-    """What is stored of a live run by now; nothing before T0. Raises StoreError."""
+def load_points(database: Path, run_id: int, *, ended: bool) -> RunPoints:
+    """What is stored of a run by now, with its curves once it has `ended`; nothing before T0. Raises StoreError."""
     with Reader(database) as reader:
         run = reader.run(run_id)
         if not any(event.name == BEGIN_EVENT for event in run.events):
             return RunPoints(run_id, {}, (np.empty(0), np.empty(0)))
         parameters = ServiceParameters.model_validate(dict(run.row.parameters))
-        return points_of(run_id, load(parameters, reader.samples(run_id), run.events))
+        samples = reader.samples(run_id)
+        points = points_of(run_id, load(parameters, samples, run.events))
+        return replace(points, curves=curves(parameters, samples, run.events)) if ended else points
 
 
 def points_of(run_id: int, recorded: Recorded) -> RunPoints:
@@ -58,7 +62,7 @@ def points_of(run_id: int, recorded: Recorded) -> RunPoints:
         if source is not KeyOrigin.NONE and (chosen := sources == source).any()
     }
     dropped_s = recorded.drops["received"] / 1e9
-    beneath = np.full(len(dropped_s), -_BELOW * float(latencies_ms.max(initial=1.0)))
+    beneath = np.full(len(dropped_s), -BELOW_ZERO * float(latencies_ms.max(initial=1.0)))
     return RunPoints(run_id, by_source, (dropped_s, beneath))
 
 

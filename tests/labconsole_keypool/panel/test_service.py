@@ -105,7 +105,8 @@ def test_a_run_with_the_pool_moves_the_picture_and_marks_each_request(qtbot: QtB
     qtbot.waitUntil(lambda: page.pool_card.picture.state.used == 30, timeout=PATIENCE_MS)
     qtbot.waitUntil(lambda: not page.pool_card.picture.state.running, timeout=PATIENCE_MS)
     assert not page.pool_card.picture.moving
-    assert page.plots.queue_plot.curves() and len(page.plots.rate_plot.curves()) == 2
+    qtbot.waitUntil(lambda: [curve.title for curve in page.plots.rate_plot.curves()] == ["Arrivals"])
+    assert [curve.title for curve in page.plots.queue_plot.curves()] == ["Waiting"]
 
 
 def points(page: ServicePanel) -> int:

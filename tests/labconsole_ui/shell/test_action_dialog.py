@@ -129,6 +129,10 @@ def test_a_secret_is_asked_for_and_what_comes_back_is_shown_once(qtbot: QtBot, o
     qtbot.waitUntil(lambda: bool(told), timeout=PATIENCE_MS)
     [shown] = [edit for edit in dialog.findChildren(QPlainTextEdit) if edit.isVisible()]
     assert shown.toPlainText() == "What was given\n2retnuh"
+    qtbot.keyClick(dialog, Qt.Key.Key_Escape)
+    assert dialog.isVisible(), "what is shown once does not go by a slip of the hand"
+    qtbot.mouseClick(dialog.close_button, LEFT)
+    qtbot.waitUntil(lambda: not shiboken6.isValid(dialog))
 
 
 def test_without_the_secret_nothing_is_done(qtbot: QtBot, open_dialog: Open) -> None:
