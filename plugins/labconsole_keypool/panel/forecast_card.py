@@ -20,7 +20,7 @@ from labconsole_ui.tables import DataTable, Field, RecordModel
 from labconsole_ui.theme import FontRole, Theme
 
 _PLOT_HEIGHT = 250
-_CAME, _PREDICTED, _NAIVE, _NEXT = 0, 1, 5, 2
+_CAME, _PREDICTED, _NAIVE, _NEXT = 0, 1, 3, 2
 """Places in the palette."""
 
 

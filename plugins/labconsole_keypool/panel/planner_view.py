@@ -185,9 +185,8 @@ class PlannerView(QWidget):
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(8)
-        column.addWidget(self.form)
         column.addLayout(buttons)
-        for part in (self.trouble, self.figures, self.forecast):
+        for part in (self.trouble, self.form, self.figures, self.forecast):
             column.addWidget(part)
 
     def _button(self, text: str, clicked: Callable[[], None]) -> QPushButton:
