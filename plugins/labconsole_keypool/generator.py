@@ -152,8 +152,9 @@ class Generator:
         try:
             return find_wrapper(self._session, row.serial, row.mechanism), row.room
         except KeyMissingError:
-            if row.pairs:
-                raise
+            # Its maker was killed before it was made; or the token was initialised since, and what it has wrapped waits
+            # for a load from shares.
+            row = self._new_row() if row.pairs else row
             return make_wrapper(self._session, row.serial, row.mechanism), row.room
 
     def _new_row(self) -> WrapperKey:

@@ -77,6 +77,8 @@ def test_a_token_is_made_anew_only_after_its_label(actions: Actions) -> None:
     done = actions.do(INITIALISE, typed="labconsole")
     assert done == ActionEnd(Outcome.DONE, "The token lab is empty now.")
     assert objects(tokens_dir() / "lab") == 0
+    filled = actions.do(FILL, keys=3, key_kind="p-256")
+    assert filled.outcome is Outcome.DONE and filled.sentence.endswith(": 2."), "under a new wrapper key"
 
 
 def test_a_token_of_the_operators_gets_its_pin_from_the_dialog(actions: Actions, office: None) -> None:

@@ -119,17 +119,18 @@ def test_a_wrapper_key_whose_maker_was_killed_before_it_was_used_serves(
         assert generator.make(1, never, nothing) == 1
 
 
-def test_a_wrapper_key_with_keys_that_is_gone_is_told(token: Token, tmp_path: Path) -> None:
+def test_where_the_wrapper_key_is_gone_a_new_one_is_made(token: Token, tmp_path: Path) -> None:
+    """The token was initialised, which keeps its serial number: what was wrapped waits for a load from shares."""
     with KeyStore.open(tmp_path / "keys.db") as store:
-        generator = quick(token, store, 100)
-        generator.make(1, never, nothing)
-        [row] = store.wrappers()
-        find_wrapper(token.session(), row.serial, row.mechanism).destroy()
-    with (
-        KeyStore.open(tmp_path / "keys.db") as store,
-        pytest.raises(KeyMissingError, match=f"no wrapper key {row.serial}: load it from its shares"),
-    ):
         quick(token, store, 100).make(1, never, nothing)
+        [gone] = store.wrappers()
+        find_wrapper(token.session(), gone.serial, gone.mechanism).destroy()
+    for made in (2, 3):
+        with KeyStore.open(tmp_path / "keys.db") as store:
+            assert quick(token, store, 100).make(1, never, nothing) == 1
+            assert store.counts().new == made
+            wrappers = store.wrappers()
+    assert [(row.serial == gone.serial, row.pairs) for row in wrappers] == [(True, 1), (False, 2)]
 
 
 def test_a_wrapper_key_whose_keys_are_all_used_is_destroyed(token: Token, tmp_path: Path) -> None:
