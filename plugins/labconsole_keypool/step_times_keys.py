@@ -16,7 +16,7 @@ from labconsole.security.token.key_pairs import KeyPair, generate
 from labconsole.security.token.opening import Token
 from labconsole.security.token.private_keys import PrivateKey, private_key
 from labconsole.security.token.probes import probe_wrapping
-from labconsole.security.token.terms import KeyKind
+from labconsole.security.token.terms import KeyKind, WrapMechanism
 from labconsole.security.token.wrapping import Wrapper, make_wrapper
 from labconsole_keypool.emulation import Device, Operation
 from labconsole_keypool.key_records import ClaimedKey, NewKey
@@ -37,10 +37,14 @@ class StepKeys:
     thread: int = 1
 
     @classmethod
-    def of(cls, token: Token, kind: KeyKind, device: Device, observations: Observations) -> StepKeys:
-        """With a wrapper key that dies with its session. Raises TokenError: the token cannot wrap such keys."""
+    def of(cls, token: Token, kind: KeyKind, device: Device, observations: Observations, *, wrapping: bool) -> StepKeys:
+        """With a wrapper key that dies with its session; what it can wrap is asked only where a step is `wrapping`.
+
+        Raises:
+            TokenError: the token cannot wrap such keys.
+        """
         session = token.session()
-        mechanism = choose_mechanism(probe_wrapping(session), kind)
+        mechanism = choose_mechanism(probe_wrapping(session), kind) if wrapping else WrapMechanism.KEY_WRAP
         wrapper = make_wrapper(session, f"step-times {secrets.token_hex(8)}", mechanism, stored=False)
         return cls(kind, device, wrapper, observations)
 

@@ -39,7 +39,8 @@ class StepTimesRole(Role):
         request = configuration.pin_request(parameters.token)
         secret = self.context.secret(request.key)
         token = self._closing.enter_context(open_token(parameters.token, configuration, secret))
-        keys = StepKeys.of(token, parameters.key_kind, Device(), Observations())
+        wrapping = parameters.step is not Step.GENERATE
+        keys = StepKeys.of(token, parameters.key_kind, Device(), Observations(), wrapping=wrapping)
         medium = None
         if parameters.step in _KEEPING:
             medium = open_medium(
@@ -54,10 +55,8 @@ class StepTimesRole(Role):
         device.threads = parameters.threads
         work = StepWork(parameters, token, keys, medium, device, self._observations, self._stopped)
         self._works = work.works()
-        return {
-            "identity": f"{token.identity.manufacturer} {token.identity.model}",
-            "mechanism": keys.wrapper.mechanism.name,
-        }
+        identity = f"{token.identity.manufacturer} {token.identity.model}"
+        return {"identity": identity, "mechanism": keys.wrapper.mechanism.name if wrapping else ""}
 
     def run(self) -> dict[str, Any]:
         """Do the step, recording what its threads note."""

@@ -74,9 +74,8 @@ class StepTimesTrial(Trial[StepTimesParameters]):
         ready = role.ready(_READY_S)
         if context.stop_requested:
             return
-        context.event(
-            "token", f"Token {parameters.token}: {ready['identity']}, keys wrapped by {ready['mechanism']}.", **ready
-        )
+        wrapped = f", keys wrapped by {ready['mechanism']}" if ready["mechanism"] else ""
+        context.event("token", f"Token {parameters.token}: {ready['identity']}{wrapped}.", **ready)
         begin_ns = now_ns() + _LEAD_NS
         role.begin(begin_ns)
         context.expect(parameters.keys, DONE_CHANNEL.name, begin_ns)
