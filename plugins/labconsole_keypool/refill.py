@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 from collections import deque
 
@@ -22,9 +21,6 @@ from labconsole_keypool.service_model import KeyOrigin
 
 _LOOK_AGAIN_S = 0.25
 """An empty store is looked into so often: a generator may have added keys."""
-_HAND_OVER_S = 0.0005
-"""How long a signing thread waits at most for the interpreter beside the unwrapping one. With Python's usual 5 ms, one
-signature in a hundred waited 5 ms, since a thread that leaves the interpreter for moments is back before others wake."""
 
 
 class Refiller:
@@ -65,7 +61,6 @@ class Refiller:
         self._dry = False
         """The store has no key for this token."""
         self._fault: Exception | None = None
-        self._usual_hand_over_s = sys.getswitchinterval()
 
     def load(self, count: int, origin: KeyOrigin = KeyOrigin.POOL) -> int:
         """Claim and unwrap `count` keys; returns how many came, fewer if there are no more. Of one thread at a time.
@@ -121,8 +116,7 @@ class Refiller:
             return key
 
     def start(self) -> None:
-        """Begin to refill; until `close` the threads of this process take turns more often."""
-        sys.setswitchinterval(_HAND_OVER_S)
+        """Begin to refill."""
         self._thread = threading.Thread(target=self._work, name="refill")
         self._thread.start()
 
@@ -140,7 +134,6 @@ class Refiller:
             self._came.notify_all()
         if self._thread is not None:
             self._thread.join()
-            sys.setswitchinterval(self._usual_hand_over_s)
         while (key := self._lanes.take(0)) is not None:
             discard(key, self._device)
 

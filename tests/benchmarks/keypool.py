@@ -24,9 +24,11 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from importlib.metadata import version
+from multiprocessing.process import BaseProcess
 from multiprocessing.queues import SimpleQueue
 from multiprocessing.synchronize import Barrier, Event
 from pathlib import Path
+from typing import TypeVar
 
 from labconsole.clock import now_ns
 from labconsole.security.secrets import Secret
@@ -51,6 +53,8 @@ BATCH = 175
 WARM_UP = 50
 PER_SECOND = 50
 LONGEST_S = 600
+
+Answer = TypeVar("Answer")
 
 CONTEXT = multiprocessing.get_context("spawn")
 
@@ -153,7 +157,7 @@ def signers(place: Place, requests: int, cores: Sequence[int]) -> list[Rate]:
     ]
     for process in processes:
         process.start()
-    found = [results.get() for _ in processes]
+    found = [answer(results, processes) for _ in processes]
     for process in processes:
         process.join()
     return found
@@ -185,9 +189,9 @@ def steadiness(place: Place, seconds: int) -> None:
     signer = CONTEXT.Process(target=sign_steadily, args=(place, seconds, results), daemon=True)
     generator.start()
     signer.start()
-    done: list[tuple[int, int]] = results.get()
+    done = answer(results, (generator, signer))
     stop.set()
-    keys = made.get()
+    keys = answer(made, (generator,))
     for process in (generator, signer):
         process.join()
     print(
@@ -255,6 +259,15 @@ def job(place: Place, number: int) -> Job:
 def pooled(done: Done) -> None:
     """A key that had to be generated would be another measurement."""
     assert done.source is not KeyOrigin.GENERATED, "the pool was empty"
+
+
+def answer(queue: SimpleQueue[Answer], processes: Sequence[BaseProcess]) -> Answer:
+    """What the next of `processes` has to say; ends this program if one of them failed."""
+    while queue.empty():
+        if any(process.exitcode for process in processes):
+            raise SystemExit("A process of the benchmark failed: see above.")
+        time.sleep(0.05)
+    return queue.get()
 
 
 def in_child(target: Callable[..., None], *arguments: object) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -111,16 +110,6 @@ def test_keys_that_are_added_while_it_runs_are_found(token: Token, store: KeySto
         fill(token, store, 3)
         until(lambda: told.counts["keys_loaded"] == 3)
         assert [engine.process(0, digest(number)).source for number in range(2, 6)] == [C, C, C, D]
-
-
-def test_signing_threads_wait_for_the_interpreter_no_longer_than_a_moment(
-    token: Token, store: KeyStore, told: Told
-) -> None:
-    usual_s = sys.getswitchinterval()
-    with signing_engine(token, store, told) as engine:
-        engine.start_refill()
-        assert sys.getswitchinterval() < 0.001
-    assert sys.getswitchinterval() == usual_s
 
 
 def test_threads_wait_for_keys_that_are_on_their_way(token: Token, store: KeyStore, told: Told) -> None:
