@@ -22,6 +22,7 @@ from labconsole.profile import (
     load_profile,
     profile_text,
     save_profile,
+    scenarios_text,
     user_profiles_dir,
 )
 from tests.helpers.practice import PLUGIN
@@ -74,6 +75,14 @@ def test_a_matrix_is_every_combination_of_every_scenario(load: Load) -> None:
     )
     assert _values(profile, "count", "rate", "roles") == [(1, 0.5, 2), (2, 0.5, 2), (1, 0.5, 1), (2, 0.5, 1)]
     assert profile.scenarios[1].name == "a count=2 rate=0.5"
+
+
+def test_scenarios_that_are_queued_together_are_a_profile_of_their_own(load: Load) -> None:
+    before = load(HEAD + "[parameters]\ncount = 7\n[matrix]\nroles = [1, 2]\n[thresholds]\ncounted = { min = 5.0 }\n")
+    text = scenarios_text("both", "Both", before.scenarios, repeats=3, seed=9)
+    assert tomllib.loads(text)["scenarios"][1]["parameters"] == {"roles": 2}, "the rest is common"
+    after = load(text)
+    assert (after.scenarios, after.repeats, after.seed) == (before.scenarios, 3, 9)
 
 
 def test_repeats_are_interleaved_and_shuffled_by_the_seed() -> None:

@@ -16,6 +16,7 @@ from labconsole.trial import Parameters
 from labconsole_ui.action_work import ActionWork
 from labconsole_ui.background import Background
 from labconsole_ui.confirmation import ConfirmationBox
+from labconsole_ui.fit_height import fit_height
 from labconsole_ui.form.form import ParameterForm
 from labconsole_ui.form.row import EditorFactory
 from labconsole_ui.plain_text import plain_label
@@ -60,7 +61,7 @@ class ActionDialog(QDialog):
         self._fitting = QTimer(self)
         self._fitting.setSingleShot(True)
         self._fitting.setInterval(0)
-        self._fitting.timeout.connect(self._fit)
+        self._fitting.timeout.connect(partial(fit_height, self))
         self._timer = QTimer(self)
         self._timer.setInterval(PUMP_MS)
         self._timer.timeout.connect(self._pump)
@@ -126,15 +127,6 @@ class ActionDialog(QDialog):
         column.addStretch(1)
         column.addLayout(buttons)
         self._show_form()
-
-    def _fit(self) -> None:
-        """As high as the texts need at this width: lines that wrap are not cut off, and no room stays empty."""
-        layout = self.layout()
-        if layout is not None:
-            layout.activate()
-            height = max(layout.totalHeightForWidth(self.width()), layout.totalMinimumSize().height())
-            self.setMinimumHeight(height)
-            self.resize(self.width(), height)
 
     # The form, and what must be typed
 

@@ -152,3 +152,10 @@ def test_a_growing_curve_keeps_all_points() -> None:
         curve.append(step * 10**9, step / 2)
     t_s, values = curve.points(0)
     assert t_s.tolist() == list(range(1_000)) and values.tolist() == [step / 2 for step in range(1_000)]
+
+
+def test_channels_for_a_panel_alone_are_counted_but_not_shown() -> None:
+    live = LiveRun((*CHANNELS, LiveChannel("inner", "Inner", "msg", shown=False)))
+    live.take(LiveFrame(T0 + 1, T0, 1, 1, {"received": ChannelFrame(1), "inner": ChannelFrame(2)}, {}))
+    assert live.names(observed=False) == ["received", "inner"] and live.shown(observed=False) == ["received"]
+    assert live.figures("inner").count == 2
