@@ -6,7 +6,7 @@ import base64
 import hashlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cryptography.hazmat.primitives.serialization import Encoding
 
@@ -14,9 +14,11 @@ from labconsole.security.identities import load_certificates
 from labconsole.trial import RunContext
 from labconsole_amqp.choices import BrokerChoice, Mode
 from labconsole_amqp.envelope import Protection
-from labconsole_amqp.identity_choice import IdentityChoice
 from labconsole_amqp.parameters import AmqpParameters
 from labconsole_amqp.payload import Payload
+
+if TYPE_CHECKING:
+    from labconsole_amqp.identity_choice import IdentityChoice  # roles import this module, and choose no identity
 
 _LARGEST_MESSAGE = 1_000_000
 

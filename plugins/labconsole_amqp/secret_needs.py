@@ -10,7 +10,6 @@ from labconsole.security.keyfile import is_encrypted
 from labconsole.security.secrets import SecretRequest, SecretSource
 from labconsole.trial import TrialError
 from labconsole_amqp.choices import BrokerChoice, Mode
-from labconsole_amqp.identity_choice import IdentityChoice
 from labconsole_amqp.parameters import AmqpParameters
 
 
@@ -33,6 +32,8 @@ def secret_requests(parameters: AmqpParameters) -> Iterator[SecretRequest]:
         yield password_request(parameters, parameters.host, parameters.port)
     if not parameters.tls:
         return
+    from labconsole_amqp.identity_choice import IdentityChoice  # roles import this module, and choose no identity
+
     identities = IdentityChoice(parameters)
     if parameters.sender_certificate and parameters.mode is not Mode.RECEIVER and _encrypted(identities.sender):
         yield passphrase_request(identities.sender, "the sender")
