@@ -1,9 +1,13 @@
-"""Every figure once more through a broker of other people's: RabbitMQ, and proton.Message as second reader."""
+"""Every figure once more through a broker of other people's: RabbitMQ, and proton.Message as second reader.
+
+Nearly all of such a run is waiting for the broker: those that look at figures, not at times, are made in lanes.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +18,7 @@ from labconsole_amqp.connection import Endpoint, connect
 from labconsole_amqp.envelope import FieldsIn, decode
 from labconsole_amqp.fastlink import Receiver
 from labconsole_amqp.payload import load_payload
+from tests.helpers.lanes import in_lanes
 from tests.labconsole_amqp.lab import Lab, Outcome, run
 from tests.labconsole_amqp.lab_pki import PASSPHRASE, Identity, LabCa
 from tests.labconsole_amqp.rabbitmq import PASSWORD, USER, RabbitMq, available, rabbitmq_broker
@@ -23,6 +28,20 @@ pytestmark = [
     pytest.mark.skipif(not available(), reason="rabbitmq-server is not installed (Debian: rabbitmq-server)"),
     pytest.mark.usefixtures("lab_home"),
 ]
+
+PROPERTIES, ANNOTATIONS = FieldsIn.APPLICATION_PROPERTIES, FieldsIn.MESSAGE_ANNOTATIONS
+FIGURES = tuple((test, payload) for payload in PAYLOADS for test in (1, 2, 3, 4))
+LEFT = (
+    *((test, payload, PROPERTIES) for test in (1, 2, 3, 4) for payload in PAYLOADS),
+    (3, "small", ANNOTATIONS),
+    (4, "fpl-fixm", ANNOTATIONS),
+)
+LANES = 4
+
+
+def queue_of(case: tuple[object, ...]) -> str:
+    """Each case of `FIGURES` and `LEFT` has a queue of its own, so that several go on at a time."""
+    return "-".join(map(str, case))
 
 
 class Foreign:
@@ -76,7 +95,7 @@ def foreign(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Foreign]:
     ca = LabCa(folder / "pki")
     server = ca.issue("server")
     sender, receiver = ca.issue("state-x", encrypted=True), ca.issue("state-y", encrypted=True)
-    queues = ("q", "left")
+    queues = ("q", "left", *map(queue_of, (*FIGURES, *LEFT)))
     with rabbitmq_broker(
         folder, queues=queues, clients=("state-x", "state-y"), ca_file=ca.ca_file, identity=server
     ) as rabbit:
@@ -92,14 +111,29 @@ def all_good(outcome: Outcome, count: int) -> None:
     assert set(outcome.verdicts.values()) == {"pass"}
 
 
-@pytest.mark.parametrize("payload", PAYLOADS)
-@pytest.mark.parametrize("test", (1, 2, 3, 4))
+def _count(payload: str) -> int:
+    return 30 if payload == "fpl-fixm" else 200
+
+
+@pytest.fixture(scope="module")
+def outcomes(foreign: Foreign, tmp_path_factory: pytest.TempPathFactory) -> Mapping[tuple[int, str], Future[Outcome]]:
+    """A run of each case of `FIGURES`."""
+    folder = tmp_path_factory.mktemp("figures")
+
+    def make(case: tuple[int, str]) -> Outcome:
+        test, payload = case
+        settings = foreign.settings(test, queue_of(case), payload=payload, count=_count(payload))
+        return run(folder / queue_of(case), **settings)
+
+    return in_lanes(FIGURES, make, LANES)
+
+
+@pytest.mark.parametrize(("test", "payload"), FIGURES)
 def test_every_figure_comes_out_through_a_foreign_broker_too(
-    test: int, payload: str, foreign: Foreign, tmp_path: Path
+    test: int, payload: str, outcomes: Mapping[tuple[int, str], Future[Outcome]]
 ) -> None:
-    count = 30 if payload == "fpl-fixm" else 200
-    outcome = run(tmp_path / "run", **foreign.settings(test, "q", payload=payload, count=count))
-    all_good(outcome, count)
+    outcome = outcomes[test, payload].result()
+    all_good(outcome, _count(payload))
     assert outcome.figures["sent_size"] == SIZES[test][PAYLOADS.index(payload)]
     assert set(outcome.figures) == ALWAYS | CRYPTO[test]
     containers = {event.data["container"] for event in outcome.told("connected")}
@@ -141,24 +175,30 @@ def test_several_senders_and_receivers_share_a_foreign_queue(foreign: Foreign, t
     assert outcome.samples.roles("received") == ["receiver-0", "receiver-1"]
 
 
-PROPERTIES, ANNOTATIONS = FieldsIn.APPLICATION_PROPERTIES, FieldsIn.MESSAGE_ANNOTATIONS
+Left = Mapping[tuple[int, str, FieldsIn], Future[tuple[Outcome, list[bytes]]]]
 
 
-@pytest.mark.parametrize(
-    ("test", "payload", "fields_in"),
-    (
-        *((test, payload, PROPERTIES) for test in (1, 2, 3, 4) for payload in PAYLOADS),
-        (3, "small", ANNOTATIONS),
-        (4, "fpl-fixm", ANNOTATIONS),
-    ),
-)
+@pytest.fixture(scope="module")
+def left(foreign: Foreign, tmp_path_factory: pytest.TempPathFactory) -> Left:
+    """A run of each case of `LEFT` that only sends three messages, and what then lay in the queue."""
+    folder = tmp_path_factory.mktemp("left")
+
+    def make(case: tuple[int, str, FieldsIn]) -> tuple[Outcome, list[bytes]]:
+        test, payload, fields_in = case
+        queue = queue_of(case)
+        settings = foreign.settings(test, queue, payload=payload, count=3, mode="sender", fields_in=fields_in)
+        outcome = Lab(folder / queue).run(**settings)
+        return outcome, foreign.fetch(queue, 3)
+
+    return in_lanes(LEFT, make, LANES)
+
+
+@pytest.mark.parametrize(("test", "payload", "fields_in"), LEFT)
 def test_a_second_reader_finds_in_the_foreign_queue_what_was_sent(
-    test: int, payload: str, fields_in: FieldsIn, foreign: Foreign, tmp_path: Path
+    test: int, payload: str, fields_in: FieldsIn, left: Left
 ) -> None:
-    settings = foreign.settings(test, "left", payload=payload, count=3, mode="sender", fields_in=fields_in)
-    outcome = Lab(tmp_path / "run").run(**settings)
+    outcome, raw = left[test, payload, fields_in].result()
     assert outcome.failure is None
-    raw = foreign.fetch("left", 3)
     assert len(raw) == 3
     text = load_payload(payload).data
     for message, stamp_ms in zip(raw, outcome.column("sent", "stamp_ms").tolist(), strict=True):
