@@ -9,13 +9,17 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from concurrent.futures import Future
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
 
+from labconsole.locations import HOME_VARIABLE
 from labconsole.report.csv_export import export_run
 from labconsole.security.identities import IdentityFiles
 from labconsole.security.lab_authority import LabAuthority, Purpose, Validity
@@ -26,6 +30,7 @@ from labconsole_amqp.broker_queue import QueueLimits
 from labconsole_amqp.broker_sasl import Access
 from labconsole_amqp.fastlink import TlsSettings
 from tests.helpers.identities import write_identity
+from tests.helpers.lanes import in_lanes
 from tests.helpers.terminal import Terminal
 from tests.labconsole_amqp.embedded import Serving, serving
 from tests.labconsole_amqp.lab import Lab, Outcome
@@ -57,8 +62,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
     return Site(tmp_path_factory.mktemp("site"))
 
 
-@pytest.fixture
-def broker(site: Site) -> Iterator[Serving]:
+@contextmanager
+def serving_states(site: Site) -> Iterator[Serving]:
+    """A broker that takes both States' certificates, and a password."""
     settings = BrokerSettings(
         queues=("q",),
         tls_port=0,
@@ -67,6 +73,12 @@ def broker(site: Site) -> Iterator[Serving]:
         limits=QueueLimits(messages=40),
     )
     with serving(settings) as running:
+        yield running
+
+
+@pytest.fixture
+def broker(site: Site) -> Iterator[Serving]:
+    with serving_states(site) as running:
         yield running
 
 
@@ -91,22 +103,48 @@ def external(broker: Serving, site: Site, mode: str, test: int, **more: Any) -> 
     return settings | more
 
 
-@pytest.mark.parametrize("test", (1, 2, 3, 4))
-@pytest.mark.parametrize("first", ("sender", "receiver"))
-def test_two_consoles_meet_in_whatever_order_they_come(
-    first: str, test: int, broker: Serving, site: Site, tmp_path: Path
-) -> None:
-    outcomes: dict[str, Outcome] = {}
+MEETINGS = tuple((first, test) for first in ("sender", "receiver") for test in (1, 2, 3, 4))
 
-    def play(mode: str) -> None:
-        outcomes[mode] = Lab(tmp_path / mode).run(**external(broker, site, mode, test))
 
-    threads = [threading.Thread(target=play, args=(mode,)) for mode in sorted(("sender", "receiver"), key=first.__ne__)]
-    for thread in threads:
-        thread.start()
-        time.sleep(0.6)
-    for thread in threads:
-        thread.join()
+@dataclass(frozen=True)
+class Meetings:
+    """What both consoles saw, for each of `MEETINGS`, and the home of them all."""
+
+    home: Path
+    outcomes: Mapping[tuple[str, int], Future[dict[str, Outcome]]]
+
+
+@pytest.fixture(scope="module")
+def meetings(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Meetings:
+    """Some at a time, each with a broker of its own: nearly all of them is waiting."""
+    folder = tmp_path_factory.mktemp("meetings")
+
+    def meet(case: tuple[str, int]) -> dict[str, Outcome]:
+        first, test = case
+        outcomes: dict[str, Outcome] = {}
+        with serving_states(site) as broker:
+
+            def play(mode: str) -> None:
+                outcomes[mode] = Lab(folder / f"{first}-{test}" / mode).run(**external(broker, site, mode, test))
+
+            modes = sorted(("sender", "receiver"), key=first.__ne__)
+            threads = [threading.Thread(target=play, args=(mode,)) for mode in modes]
+            for thread in threads:
+                thread.start()
+                time.sleep(0.6)
+            for thread in threads:
+                thread.join()
+        return outcomes
+
+    home = folder / "home"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(HOME_VARIABLE, str(home))
+        return Meetings(home, in_lanes(MEETINGS, meet, 4))
+
+
+@pytest.mark.parametrize(("first", "test"), MEETINGS)
+def test_two_consoles_meet_in_whatever_order_they_come(first: str, test: int, meetings: Meetings) -> None:
+    outcomes = meetings.outcomes[first, test].result()
     sender, receiver = outcomes["sender"], outcomes["receiver"]
     assert (sender.failure, receiver.failure) == (None, None)
     assert sender.figures["sent"] == receiver.figures["received"] == 60
@@ -114,7 +152,7 @@ def test_two_consoles_meet_in_whatever_order_they_come(
     assert receiver.verdicts == {"all messages arrived": "pass", "all messages were accepted": "pass"}
     assert receiver.figures["latency_mean"] > -1
     assert sender.samples.roles("received") == receiver.samples.roles("sent") == []
-    assert not (tmp_path / "home" / "identities").exists(), "lab identities were made that nobody needs"
+    assert not (meetings.home / "identities").exists(), "lab identities were made that nobody needs"
 
 
 def test_a_receiver_that_nobody_sends_to_says_so(broker: Serving, site: Site, tmp_path: Path) -> None:
