@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
+from tests.helpers.lanes import in_lanes
 from tests.helpers.practice import PLUGIN, environment
 
 
@@ -23,6 +25,11 @@ class CommandLine:
         return subprocess.run(
             self.command(*arguments), capture_output=True, text=True, timeout=90, env=self.environment, cwd=self.folder
         )
+
+    def together(self, *commands: Sequence[str | Path]) -> list[subprocess.CompletedProcess[str]]:
+        """Run commands that do not touch each other, two at a time, and give their ends in this order."""
+        ends = in_lanes(range(len(commands)), lambda number: self(*commands[number]))
+        return [ends[number].result() for number in range(len(commands))]
 
     def start(self, *arguments: str | Path) -> subprocess.Popen[str]:
         """Start a command; the test ends it."""

@@ -6,6 +6,7 @@ import csv
 import json
 import signal
 import sqlite3
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -69,25 +70,31 @@ def test_a_run_for_people_shows_a_table_and_where_everything_lies(labconsole: Co
     assert (tmp_path / "csv" / "run-4" / "parameters.csv").exists()
 
 
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        (["run", "dmo"], "No profile is called dmo; did you mean demo?"),
-        (["run", "nowhere/x.toml"], "The profile nowhere/x.toml does not exist; `labconsole profiles` lists"),
-        (["run", "demo", "--set", "cuont=3"], "Profile demo.toml: there is no key cuont; did you mean count?"),
-        (["run", "demo", "--set", "count"], "--set count is not of the form KEY=VALUE."),
-        (["run", "demo", "--set", "count=many"], "Profile demo.toml: count: input should be a valid integer"),
-        (["run", "demo", "--repeat", "0"], "The number of repeats must be 1 or more, not 0."),
-        (["run", "demo", "--repeat", "often"], "argument --repeat: invalid int value: 'often'"),
-        (["trials", "amqp.mesaging"], "no trial is called amqp.mesaging; there are: amqp.messaging"),
-        (["compare", "9" * 19], f"argument RUN: {'9' * 19} is not the number of a run"),
-        (["verify", "1", "0"], "argument RUN: 0 is not the number of a run"),
-        (["frobnicate"], "invalid choice: 'frobnicate'"),
-        ([], "the following arguments are required: COMMAND"),
-    ],
-)
-def test_bad_usage_is_said_in_one_sentence(labconsole: CommandLine, arguments: list[str], sentence: str) -> None:
-    done = labconsole(*arguments)
+BAD_USAGE = [
+    (["run", "dmo"], "No profile is called dmo; did you mean demo?"),
+    (["run", "nowhere/x.toml"], "The profile nowhere/x.toml does not exist; `labconsole profiles` lists"),
+    (["run", "demo", "--set", "cuont=3"], "Profile demo.toml: there is no key cuont; did you mean count?"),
+    (["run", "demo", "--set", "count"], "--set count is not of the form KEY=VALUE."),
+    (["run", "demo", "--set", "count=many"], "Profile demo.toml: count: input should be a valid integer"),
+    (["run", "demo", "--repeat", "0"], "The number of repeats must be 1 or more, not 0."),
+    (["run", "demo", "--repeat", "often"], "argument --repeat: invalid int value: 'often'"),
+    (["trials", "amqp.mesaging"], "no trial is called amqp.mesaging; there are: amqp.messaging"),
+    (["compare", "9" * 19], f"argument RUN: {'9' * 19} is not the number of a run"),
+    (["verify", "1", "0"], "argument RUN: 0 is not the number of a run"),
+    (["frobnicate"], "invalid choice: 'frobnicate'"),
+    ([], "the following arguments are required: COMMAND"),
+]
+
+
+@pytest.fixture(scope="module")
+def refusals(tmp_path_factory: pytest.TempPathFactory) -> list[subprocess.CompletedProcess[str]]:
+    """What the command line says to each of `BAD_USAGE`: every one is a process of its own."""
+    return CommandLine(tmp_path_factory.mktemp("bad usage")).together(*(arguments for arguments, _ in BAD_USAGE))
+
+
+@pytest.mark.parametrize("number", range(len(BAD_USAGE)), ids=[sentence for _, sentence in BAD_USAGE])
+def test_bad_usage_is_said_in_one_sentence(refusals: list[subprocess.CompletedProcess[str]], number: int) -> None:
+    done, (_, sentence) = refusals[number], BAD_USAGE[number]
     assert (done.returncode, done.stdout) == (2, "")
     assert sentence in done.stderr and "Traceback" not in done.stderr
 
@@ -151,24 +158,24 @@ def test_what_lies_in_the_database_can_be_listed_shown_and_exported(labconsole: 
     sites = '[[sites]]\nname = "State A"\nhost_name = "a.example"\n[[sites]]\nname = "State B"\nremarks = "far"\n'
     profile = labconsole.profile(profile_text({"count": 1000}, {"fault": "refuse"}) + sites)
     labconsole("run", profile)
-    listed = labconsole("runs")
+    listed, shown, told, told_json, exported = labconsole.together(
+        *(["runs"], ["show", "1", "--json"], ["show", "2"], ["show", "2", "--json"]),
+        ["export", "1", "--csv", tmp_path / "out"],
+    )
     assert listed.returncode == 0
     assert [line.split()[:2] for line in listed.stdout.splitlines()[1:]] == [["2", "failed"], ["1", "finished"]]
 
-    shown = labconsole("show", "1", "--json")
     detail = json.loads(shown.stdout)
     assert detail["metrics"]["counted"]["value"] == 1000 and detail["warnings"] == ["Counting is not measuring."]
     assert {"uuid", "kind", "seed", "provenance", "events", "series", "started", "ended"} < set(detail)
     assert detail["provenance"]["seed"] == detail["seed"]
-    told = labconsole("show", "2")
     assert "failed: The counter refuses to go on: ask it nicely." in told.stdout and "Parameters: " in told.stdout
     lines = [line.split() for line in told.stdout.splitlines()]
     assert ["Site", "State", "A", "State", "B"] in lines and ["remarks", "–", "far"] in lines
     assert any(line[1:3] == ["worker", "error"] and "The counter refuses" in " ".join(line) for line in lines)
-    assert ["seed", str(json.loads(labconsole("show", "2", "--json").stdout)["seed"])] in lines
+    assert ["seed", str(json.loads(told_json.stdout)["seed"])] in lines
     assert any(line[:1] == ["cpu"] for line in lines) and ["live_view_hz", "4.0"] in lines
 
-    exported = labconsole("export", "1", "--csv", tmp_path / "out")
     assert exported.returncode == 0
     files = {Path(line).name: Path(line) for line in exported.stdout.splitlines()}
     with files["samples-counted.csv"].open(encoding="utf-8") as file:
@@ -204,8 +211,8 @@ def test_a_database_of_a_newer_console_is_refused(labconsole: CommandLine, tmp_p
     with sqlite3.connect(tmp_path / "runs.db") as raw:
         raw.execute("PRAGMA user_version = 99")
     raw.close()
-    for command in (["runs"], ["run", str(labconsole.profile(profile_text(count=10)))]):
-        done = labconsole(*command, "--db", "runs.db")
+    profile = labconsole.profile(profile_text(count=10))
+    for done in labconsole.together(["runs", "--db", "runs.db"], ["run", profile, "--db", "runs.db"]):
         assert done.returncode == 1
         assert "was written by a newer lab console" in done.stderr and "It was not changed." in done.stderr
 
@@ -228,22 +235,21 @@ def test_two_consoles_on_one_database(labconsole: CommandLine, tmp_path: Path) -
 def test_lists_show_what_is_broken_and_go_on(labconsole: CommandLine, own_home: Path) -> None:
     (own_home / "profiles").mkdir(parents=True)
     (own_home / "profiles" / "bad.toml").write_text("format = 1\nextends = [nothing]\n")
-    profiles = labconsole("profiles")
+    profiles, trials, one, doctor = labconsole.together(
+        ["profiles"], ["trials"], ["trials", "practice.counting"], ["doctor"]
+    )
     assert profiles.returncode == 0
     names = [line.split()[0] for line in profiles.stdout.splitlines()[1:]]
     assert {"bad", "demo", "swim-within-malaysia", "swim-my-sg"} <= set(names)
     assert "is not valid TOML" in profiles.stdout
 
-    trials = labconsole("trials")
     assert trials.returncode == 0
     assert ["practice.counting", "Counting"] in [line.split()[:2] for line in trials.stdout.splitlines()]
     assert "broken: ModuleNotFoundError: No module named 'a_library_that_nobody_has'" in trials.stdout
     assert "Plugin shattered is broken: RuntimeError: this plugin is in pieces" in trials.stdout
 
-    one = labconsole("trials", "practice.counting")
     assert "Numbers that each role counts" in one.stdout and "Numbers that all roles counted." in one.stdout
 
-    doctor = labconsole("doctor")
     assert doctor.returncode == 1, "a plugin is broken"
     assert "plugin shattered" in doctor.stdout and "SQLite" in doctor.stdout and "SoftHSM2" in doctor.stdout
 
