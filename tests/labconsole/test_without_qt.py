@@ -6,8 +6,12 @@ import json
 import re
 import subprocess
 import sys
+from concurrent.futures import Future
 from pathlib import Path
 
+import pytest
+
+from tests.helpers.lanes import in_lanes
 from tests.helpers.practice import environment
 
 HIDING = Path(__file__).parents[1] / "helpers" / "no_qt"
@@ -56,33 +60,49 @@ def _run(*command: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_every_headless_module_imports() -> None:
-    done = _run("-c", IMPORT_EVERYTHING)
-    assert done.returncode == 0, done.stderr
-    assert int(done.stdout) > 160
+Done = dict[str, Future[subprocess.CompletedProcess[str]]]
 
 
-def test_a_run_of_the_real_trial_is_finished_and_listed(tmp_path: Path) -> None:
-    profile = tmp_path / "small.toml"
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory) -> Done:
+    """All that is tried here, two at a time."""
+    folder = tmp_path_factory.mktemp("without qt")
+    profile = folder / "small.toml"
     profile.write_text('format = 1\nkind = "amqp.messaging"\n[parameters]\ntest = 2\ncount = 100\n')
-    done = _run("-m", "labconsole.cli.main", "run", str(profile), "--json")
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["status"] == "finished"
-
-
-def test_the_core_s_own_tests_pass(tmp_path: Path) -> None:
-    """Quick ones of each room of the core that start no run, and a report that is set, signed and handed on."""
-    options = ["-o", "addopts=", "--import-mode=importlib", "-m", "not slow", "-q", "--basetemp", str(tmp_path / "t")]
+    options = ["-o", "addopts=", "--import-mode=importlib", "-m", "not slow", "-q", "--basetemp", str(folder / "t")]
     plugins = ["-p", "no:pytest-qt", "-p", "no:cacheprovider"]
     here = Path(__file__).parent
-    done = _run("-m", "pytest", *options, *plugins, *(str(here / name) for name in CORE))
-    assert done.returncode == 0, done.stdout[-4000:]
-    passed = re.search(r"(\d+) passed", done.stdout)
-    assert passed is not None and int(passed[1]) > 300, done.stdout[-500:]
+    commands = {
+        "tests": ["-m", "pytest", *options, *plugins, *(str(here / name) for name in CORE)],
+        "imports": ["-c", IMPORT_EVERYTHING],
+        "run": ["-m", "labconsole.cli.main", "run", str(profile), "--json"],
+        "window": ["-m", "labconsole.cli.main", "gui"],
+    }
+    return in_lanes(commands, lambda name: _run(*commands[name]))
 
 
-def test_the_window_says_what_it_lacks() -> None:
-    done = _run("-m", "labconsole.cli.main", "gui")
-    assert done.returncode == 1
-    assert done.stderr.startswith("labconsole: the window needs ")
-    assert "pip install labconsole[gui]" in done.stderr and "Traceback" not in done.stderr
+def test_every_headless_module_imports(done: Done) -> None:
+    imported = done["imports"].result()
+    assert imported.returncode == 0, imported.stderr
+    assert int(imported.stdout) > 160
+
+
+def test_a_run_of_the_real_trial_is_finished_and_listed(done: Done) -> None:
+    run = done["run"].result()
+    assert run.returncode == 0, run.stderr
+    assert json.loads(run.stdout)["status"] == "finished"
+
+
+def test_the_core_s_own_tests_pass(done: Done) -> None:
+    """Quick ones of each room of the core that start no run, and a report that is set, signed and handed on."""
+    tests = done["tests"].result()
+    assert tests.returncode == 0, tests.stdout[-4000:]
+    passed = re.search(r"(\d+) passed", tests.stdout)
+    assert passed is not None and int(passed[1]) > 300, tests.stdout[-500:]
+
+
+def test_the_window_says_what_it_lacks(done: Done) -> None:
+    refused = done["window"].result()
+    assert refused.returncode == 1
+    assert refused.stderr.startswith("labconsole: the window needs ")
+    assert "pip install labconsole[gui]" in refused.stderr and "Traceback" not in refused.stderr
