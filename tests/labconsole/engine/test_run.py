@@ -15,6 +15,7 @@ from labconsole.store.evidence import verify
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunDetail, RunStatus
 from labconsole.store.store import Store
+from tests.helpers.lanes import in_lanes
 from tests.helpers.practice import Bench, alive, processes
 
 KEPT = "in mid-run; what was measured until then is kept. Run it again."
@@ -36,23 +37,52 @@ SCENARIOS = {
 }
 
 
+LANES = (tuple(SCENARIOS)[:7], tuple(SCENARIOS)[7:])
+"""What runs at a time: two campaigns, each with a queue and a database of its own."""
+
+
 class Campaign:
     """All scenarios, each run once."""
 
     def __init__(self, folder: Path) -> None:
-        self.bench = Bench(folder)
-        details = self.bench.run(*SCENARIOS.values())
-        self.runs = dict(zip(SCENARIOS, details, strict=True))
+        self.benches: list[Bench] = []
+        self.runs: dict[str, RunDetail] = {}
+        self._bench_of: dict[str, Bench] = {}
+        for lane, names in enumerate(LANES):
+            (folder / str(lane)).mkdir()
+            bench = Bench(folder / str(lane))
+            self.benches.append(bench)
+            self._bench_of |= dict.fromkeys(names, bench)
+        done = in_lanes(LANES, lambda names: self._bench_of[names[0]].run(*(SCENARIOS[name] for name in names)))
+        for names, details in done.items():
+            self.runs |= dict(zip(names, details.result(), strict=True))
 
     def __getitem__(self, name: str) -> RunDetail:
         return self.runs[name]
+
+    def bench(self, name: str) -> Bench:
+        """The bench that this scenario ran on."""
+        return self._bench_of[name]
+
+    def numbers(self, name: str, role: str = "counter-0") -> list[int]:
+        """What a role of this scenario has counted."""
+        return self.bench(name).numbers(self[name].row.id, role)
+
+    @property
+    def lines(self) -> list[str]:
+        """The log of all runs."""
+        return [line for bench in self.benches for line in bench.told.lines]
+
+    def close(self) -> None:
+        for bench in self.benches:
+            bench.close()
 
 
 @pytest.fixture(scope="module")
 def done(tmp_path_factory: pytest.TempPathFactory, practice_plugin: Path) -> Iterator[Campaign]:
     campaign = Campaign(tmp_path_factory.mktemp("campaign"))
     yield campaign
-    campaign.bench.close()
+    campaign.close()
 
 
 def test_a_run_that_counts_is_finished_and_evaluated(done: Campaign) -> None:
@@ -61,11 +91,11 @@ def test_a_run_that_counts_is_finished_and_evaluated(done: Campaign) -> None:
     assert run.row.metrics["counted"].value == 12000
     assert [(verdict.name, verdict.result) for verdict in run.verdicts] == [("all counted", "pass")]
     assert run.warnings == ("Counting is not measuring.",)
-    assert len(done.bench.numbers(run.row.id, "counter-1")) == 6000
+    assert len(done.numbers("counts", "counter-1")) == 6000
 
 
 def test_what_a_trial_keeps_is_stored_with_its_run(done: Campaign) -> None:
-    with Reader(done.bench.database) as reader:
+    with Reader(done.bench("counts").database) as reader:
         (artefact,) = reader.artefacts(done["counts"].row.id)
         assert (artefact.name, artefact.media_type, artefact.size) == ("word.txt", "text/plain", 7)
         assert reader.artefact(done["counts"].row.id, "word.txt") == "Größe".encode()
@@ -73,7 +103,7 @@ def test_what_a_trial_keeps_is_stored_with_its_run(done: Campaign) -> None:
 
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_a_run_is_sealed_however_it_ended(done: Campaign, name: str) -> None:
-    with Reader(done.bench.database) as reader:
+    with Reader(done.bench(name).database) as reader:
         verification = verify(reader, done[name].row.id)
     assert verification.ok, verification.faults
 
@@ -90,7 +120,7 @@ def test_a_run_is_sealed_however_it_ended(done: Campaign, name: str) -> None:
         (
             "same artefact",
             RunStatus.FAILED,
-            "Run 10 has an artefact word.txt already: give each a name of its own.",
+            "Run 3 has an artefact word.txt already: give each a name of its own.",
         ),
         (
             "evaluate fault",
@@ -106,7 +136,7 @@ def test_a_run_that_fails_says_why(done: Campaign, name: str, status: RunStatus,
 
 @pytest.mark.parametrize("name", ["refuse", "fault", "stall", "evaluate fault", "close fault", "die at the end"])
 def test_what_was_counted_before_a_failure_is_kept(done: Campaign, name: str) -> None:
-    assert len(done.bench.numbers(done[name].row.id)) >= 500
+    assert len(done.numbers(name)) >= 500
 
 
 @pytest.mark.parametrize("name", ["refuse", "fault", "stall", "close fault", "die at the end"])
@@ -115,14 +145,16 @@ def test_a_run_that_failed_is_evaluated_all_the_same(done: Campaign, name: str) 
 
 
 def test_the_traceback_of_a_fault_is_in_the_log(done: Campaign) -> None:
-    assert "ValueError: three is not a number" in done.bench.told.lines
-    assert "ValueError: the trial is wrong" in done.bench.told.lines
+    assert "ValueError: three is not a number" in done.lines
+    assert "ValueError: the trial is wrong" in done.lines
 
 
 def test_stray_prints_come_as_log_lines_and_do_no_harm(done: Campaign) -> None:
     for line in ("a stray line of a role", "a stray line of the trial", "half a line on descriptor 1"):
-        assert line in done.bench.told.lines
-    assert "after" in [event.name for _, event in done.bench.told.events], "half a line spoils no message"
+        assert line in done.lines
+    assert "after" in [event.name for _, event in done.bench("trial prints").told.events], (
+        "half a line spoils no message"
+    )
     assert done["print"].row.status is done["trial prints"].row.status is RunStatus.FINISHED
 
 
@@ -142,11 +174,12 @@ def test_no_process_of_any_run_is_left(done: Campaign) -> None:
 
 
 def test_no_spool_is_left(done: Campaign) -> None:
-    assert list(spool_root(done.bench.database).iterdir()) == []
+    for bench in done.benches:
+        assert list(spool_root(bench.database).iterdir()) == []
 
 
 def test_each_process_has_its_resources_recorded(done: Campaign) -> None:
-    with Reader(done.bench.database) as reader:
+    with Reader(done.bench("counts").database) as reader:
         samples = reader.samples(done["counts"].row.id)
         assert samples.roles(RESOURCES.name) == ["counter-0", "counter-1", "worker"]
         table = samples.table(RESOURCES.name, "counter-0")
@@ -184,8 +217,8 @@ def test_the_same_seed_counts_the_same_numbers(done: Campaign, tmp_path: Path) -
     [first] = again.run({"count": 6000, "roles": 2})
     again.close()
     assert first.row.seed == done["counts"].row.seed != done["counts again"].row.seed
-    assert again.numbers(first.row.id) == done.bench.numbers(done["counts"].row.id)
-    assert done.bench.numbers(done["counts"].row.id) != done.bench.numbers(done["counts again"].row.id)
+    assert again.numbers(first.row.id) == done.numbers("counts")
+    assert done.numbers("counts") != done.numbers("counts again")
 
 
 def test_evaluating_again_gives_the_same(done: Campaign) -> None:
@@ -193,23 +226,25 @@ def test_evaluating_again_gives_the_same(done: Campaign) -> None:
     from labconsole.engine.settling import RunAtHand, recover
 
     before = done["counts"]
-    with Store.open(done.bench.database) as store:
+    with Store.open(done.bench("counts").database) as store:
         run = RunAtHand(store, before)
         recover(run, Recorder(store, run.id, run.spool), RunStatus.INTERRUPTED, "must not be written")
-    assert done.bench.detail(before.row.id) == before
+    assert done.bench("counts").detail(before.row.id) == before
 
 
 def test_progress_rate_and_time_to_go_were_reported(done: Campaign) -> None:
     run_id = done["counts"].row.id
-    frames = [frame for number, frame in done.bench.told.frames if number == run_id]
+    frames = [frame for number, frame in done.bench("counts").told.frames if number == run_id]
     assert frames[-1].done == frames[-1].total == 12000
     assert frames[-1].channels["lateness"].histogram.count == 12000
     assert frames[-1].channels["lateness"].minimum == 1_000_000
     assert [frame.done for frame in frames] == sorted(frame.done for frame in frames)
-    item = next(item for item in done.bench.queue.items if item.run_id == run_id)
+    item = next(item for item in done.bench("counts").queue.items if item.run_id == run_id)
     assert item.rate is not None and 2000 < item.rate < 16500
     assert item.eta_s is None and item.reason == ""
 
 
 def test_no_pump_took_long(done: Campaign) -> None:
-    assert done.bench.slowest_pump_s < 0.25  # 0.05 on an idle machine, see tests/benchmarks/engine.py
+    assert (
+        max(bench.slowest_pump_s for bench in done.benches) < 0.25
+    )  # 0.05 on an idle machine, see tests/benchmarks/engine.py
