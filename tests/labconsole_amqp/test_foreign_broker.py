@@ -6,7 +6,7 @@ Nearly all of such a run is waiting for the broker: those that look at figures, 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
@@ -36,11 +36,18 @@ LEFT = (
     (3, "small", ANNOTATIONS),
     (4, "fpl-fixm", ANNOTATIONS),
 )
+OPTIONS: tuple[tuple[int, dict[str, Any]], ...] = (
+    (1, {"settlement": "pre-settled"}),
+    (1, {"durable": True}),
+    (1, {"numbered": True}),
+    (4, {"fields_in": "message-annotations"}),
+    (4, {"settlement": "pre-settled", "credit": 5}),
+)
 LANES = 4
 
 
 def queue_of(case: tuple[object, ...]) -> str:
-    """Each case of `FIGURES` and `LEFT` has a queue of its own, so that several go on at a time."""
+    """Each case of `FIGURES`, `LEFT` and `OPTIONS` has a queue of its own, so that several go on at a time."""
     return "-".join(map(str, case))
 
 
@@ -95,7 +102,8 @@ def foreign(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Foreign]:
     ca = LabCa(folder / "pki")
     server = ca.issue("server")
     sender, receiver = ca.issue("state-x", encrypted=True), ca.issue("state-y", encrypted=True)
-    queues = ("q", "left", *map(queue_of, (*FIGURES, *LEFT)))
+    cases = (*FIGURES, *LEFT, *(("options", place) for place in range(len(OPTIONS))))
+    queues = ("q", "left", "several", *map(queue_of, cases))
     with rabbitmq_broker(
         folder, queues=queues, clients=("state-x", "state-y"), ca_file=ca.ca_file, identity=server
     ) as rabbit:
@@ -142,28 +150,65 @@ def test_every_figure_comes_out_through_a_foreign_broker_too(
     assert {event.data["tls"] is not None for event in outcome.told("connected")} == {test >= 2}
 
 
-@pytest.mark.parametrize(
-    ("test", "options"),
-    (
-        (1, {"settlement": "pre-settled"}),
-        (1, {"durable": True}),
-        (1, {"numbered": True}),
-        (2, {"loop": "open", "rate": 200.0}),
-        (4, {"fields_in": "message-annotations"}),
-        (4, {"settlement": "pre-settled", "credit": 5}),
-    ),
-)
-def test_options_work_through_a_foreign_broker(
-    test: int, options: dict[str, Any], foreign: Foreign, tmp_path: Path
-) -> None:
-    outcome = run(tmp_path / "run", **foreign.settings(test, "q", count=50, **options))
+@pytest.fixture(scope="module")
+def with_options(foreign: Foreign, tmp_path_factory: pytest.TempPathFactory) -> Mapping[int, Future[Outcome]]:
+    """A run of each of `OPTIONS`, by its place there."""
+    folder = tmp_path_factory.mktemp("options")
+
+    def make(place: int) -> Outcome:
+        test, options = OPTIONS[place]
+        queue = queue_of(("options", place))
+        return run(folder / queue, **foreign.settings(test, queue, count=50, **options))
+
+    return in_lanes(range(len(OPTIONS)), make, LANES)
+
+
+@pytest.mark.parametrize("place", range(len(OPTIONS)), ids=[f"{test}-{options}" for test, options in OPTIONS])
+def test_options_work_through_a_foreign_broker(place: int, with_options: Mapping[int, Future[Outcome]]) -> None:
+    test, options = OPTIONS[place]
+    outcome = with_options[place].result()
     all_good(outcome, 50)
     if "fields_in" in options:
-        assert outcome.figures["sent_size"] == SIZES_IN_ANNOTATIONS[4][1]
+        assert outcome.figures["sent_size"] == SIZES_IN_ANNOTATIONS[test][1]
 
 
-def test_several_senders_and_receivers_share_a_foreign_queue(foreign: Foreign, tmp_path: Path) -> None:
-    outcome = run(tmp_path / "run", **foreign.settings(4, "q", count=50, numbered=True, senders=2, receivers=2))
+def test_an_open_loop_works_through_a_foreign_broker(foreign: Foreign, tmp_path: Path) -> None:
+    all_good(run(tmp_path / "run", **foreign.settings(2, "q", count=50, loop="open", rate=200.0)), 50)
+
+
+Slow = Mapping[Callable[[Foreign, Path], Any], Future[Any]]
+
+
+@pytest.fixture(scope="module")
+def slow(foreign: Foreign, tmp_path_factory: pytest.TempPathFactory) -> Slow:
+    """Runs for which the broker takes its time, at the same time: each function with what it returned."""
+    folder = tmp_path_factory.mktemp("slow")
+    return in_lanes(
+        (_shared, _missing_or_not_empty, _wrong_password), lambda make: make(foreign, folder / make.__name__), LANES
+    )
+
+
+def _shared(foreign: Foreign, folder: Path) -> Outcome:
+    return run(folder, **foreign.settings(4, "several", count=50, numbered=True, senders=2, receivers=2))
+
+
+def _missing_or_not_empty(foreign: Foreign, folder: Path) -> tuple[Outcome, ...]:
+    return (
+        run(folder / "a", **foreign.settings(1, "no-such-queue", count=5)),
+        run(folder / "b", **foreign.settings(1, "left", count=7, mode="sender")),
+        run(folder / "c", **foreign.settings(1, "left", count=5)),
+        run(folder / "d", **foreign.settings(1, "left", count=5, leftover="drain")),
+    )
+
+
+def _wrong_password(foreign: Foreign, folder: Path) -> Outcome:
+    folder.mkdir()
+    wrong = {"password_file": str(_private(folder / "wrong", "not this"))}
+    return run(folder / "a", **foreign.settings(1, "q", count=5) | wrong)
+
+
+def test_several_senders_and_receivers_share_a_foreign_queue(slow: Slow) -> None:
+    outcome = slow[_shared].result()
     assert outcome.failure is None
     assert [outcome.figures[name] for name in ("sent", "received", "lost", "duplicated", "unknown")] == [
         100,
@@ -218,20 +263,18 @@ def test_a_second_reader_finds_in_the_foreign_queue_what_was_sent(
             )
 
 
-def test_a_queue_that_is_missing_or_not_empty_is_told_in_one_sentence(foreign: Foreign, tmp_path: Path) -> None:
-    missing = run(tmp_path / "a", **foreign.settings(1, "no-such-queue", count=5))
+def test_a_queue_that_is_missing_or_not_empty_is_told_in_one_sentence(slow: Slow) -> None:
+    missing, sent, refused, drained = slow[_missing_or_not_empty].result()
     assert missing.failure is not None
     assert "has no queue /amq/queue/no-such-queue" in missing.failure
-    assert run(tmp_path / "b", **foreign.settings(1, "left", count=7, mode="sender")).failure is None
-    refused = run(tmp_path / "c", **foreign.settings(1, "left", count=5))
+    assert sent.failure is None
     assert refused.failure is not None
     assert "is not empty, 7 messages lie in it" in refused.failure
-    all_good(run(tmp_path / "d", **foreign.settings(1, "left", count=5, leftover="drain")), 5)
+    all_good(drained, 5)
 
 
-def test_a_wrong_password_is_told_in_one_sentence(foreign: Foreign, tmp_path: Path) -> None:
-    wrong = foreign.settings(1, "q", count=5) | {"password_file": str(_private(tmp_path / "wrong", "not this"))}
-    failure = run(tmp_path / "a", **wrong).failure
+def test_a_wrong_password_is_told_in_one_sentence(slow: Slow) -> None:
+    failure = slow[_wrong_password].result().failure
     assert failure is not None
     assert "refused user lab: wrong user name or password" in failure
 
