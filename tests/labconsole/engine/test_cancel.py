@@ -6,14 +6,23 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Mapping
+from concurrent.futures import Future
+from contextlib import closing
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from labconsole.engine import supervisor
-from labconsole.store.records import RunStatus
+from labconsole.store.records import RunDetail, RunStatus
+from tests.helpers.lanes import in_lanes
 from tests.helpers.practice import Bench, alive, processes, wait_until
 
 LONG = {"count": 1_000_000, "rate": 2000.0}
+GETS_READY = (("fault", "slow prepare"),)
+DEAF = (*LONG.items(), ("fault", "deaf"))
+Slow = Mapping[tuple[tuple[str, Any], ...], Future[tuple[RunDetail, float]]]
 
 
 def test_cancel_ends_a_run_and_keeps_what_it_has(bench: Bench) -> None:
@@ -39,22 +48,35 @@ def test_cancel_in_the_moment_of_the_start_is_not_lost(bench: Bench) -> None:
     assert time.monotonic() - begun < supervisor.TERMINATE_AFTER_S
 
 
-def test_cancel_while_a_role_gets_ready(bench: Bench) -> None:
-    [run_id] = bench.submit({"fault": "slow prepare"})
-    bench.pump_until(lambda: bool(bench.told.events))
-    bench.queue.cancel(run_id)
-    begun = time.monotonic()
-    bench.pump_until_idle()
-    assert bench.detail(run_id).row.reason == "Cancelled by the operator."
-    assert time.monotonic() - begun < 6
+@pytest.fixture(scope="module")
+def slow(tmp_path_factory: pytest.TempPathFactory, practice_plugin: Path) -> Slow:
+    """Both cancellations that wait for a role until it is killed, at the same time: how they went."""
+    folder = tmp_path_factory.mktemp("slow")
+
+    def cancelled(parameters: tuple[tuple[str, Any], ...]) -> tuple[RunDetail, float]:
+        (own := folder / str(dict(parameters)["fault"])).mkdir()
+        with closing(Bench(own)) as bench:
+            [run_id] = bench.submit(dict(parameters))
+            if parameters is DEAF:
+                bench.pump_until_counting()
+            else:
+                bench.pump_until(lambda: bool(bench.told.events))
+            bench.queue.cancel(run_id)
+            begun = time.monotonic()
+            bench.pump_until_idle()
+            return bench.detail(run_id), time.monotonic() - begun
+
+    return in_lanes((GETS_READY, DEAF), cancelled)
 
 
-def test_a_role_that_is_deaf_is_killed_and_named(bench: Bench) -> None:
-    [run_id] = bench.submit({**LONG, "fault": "deaf"})
-    bench.pump_until_counting()
-    bench.queue.cancel(run_id)
-    bench.pump_until_idle()
-    run = bench.detail(run_id)
+def test_cancel_while_a_role_gets_ready(slow: Slow) -> None:
+    run, took_s = slow[GETS_READY].result()
+    assert run.row.reason == "Cancelled by the operator."
+    assert took_s < 6
+
+
+def test_a_role_that_is_deaf_is_killed_and_named(slow: Slow) -> None:
+    run, _ = slow[DEAF].result()
     assert run.row.status is RunStatus.CANCELLED
     assert [event.message for event in run.events if event.name == "killed"] == [
         "Did not end within 3 s and was killed: counter-0."
