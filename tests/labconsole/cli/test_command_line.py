@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -289,12 +290,24 @@ def test_csv_files_go_where_they_were_asked_for(labconsole: CommandLine, tmp_pat
     assert (folder / "metrics.csv").exists()
 
 
-@pytest.mark.parametrize("command", [["runs"], ["show", "1"], ["export", "1", "--csv", "out"]])
-def test_a_database_of_an_older_version_is_updated_and_read(
-    labconsole: CommandLine, tmp_path: Path, command: list[str]
-) -> None:
+READING = (("runs",), ("show", "1"), ("export", "1", "--csv", "out"))
+
+
+@pytest.fixture(scope="module")
+def readings(tmp_path_factory: pytest.TempPathFactory) -> list[subprocess.CompletedProcess[str]]:
+    """What each of `READING` says to a copy of its own of an old database."""
+    folder = tmp_path_factory.mktemp("old")
     old = Path(__file__).parents[1] / "store" / "golden" / "v1.db"
-    (tmp_path / "old.db").write_bytes(old.read_bytes())
-    done = labconsole(*command, "--db", "old.db")
+    for number in range(len(READING)):
+        shutil.copy(old, folder / f"{number}.db")
+    commands = [[*command, "--db", f"{number}.db"] for number, command in enumerate(READING)]
+    return CommandLine(folder).together(*commands)
+
+
+@pytest.mark.parametrize("number", range(len(READING)), ids=[command[0] for command in READING])
+def test_a_database_of_an_older_version_is_updated_and_read(
+    readings: list[subprocess.CompletedProcess[str]], number: int
+) -> None:
+    done = readings[number]
     assert done.returncode == 0, done.stderr
     assert done.stdout

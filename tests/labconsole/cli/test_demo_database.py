@@ -8,8 +8,8 @@ import shutil
 import signal
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -34,13 +34,16 @@ def table(path: Path) -> list[dict[str, str]]:
 
 def checked(labconsole: CommandLine, *arguments: str | Path) -> str:
     """What a command that must succeed prints; it says nothing on stderr."""
-    done = labconsole(*arguments)
-    assert (done.returncode, done.stderr) == (0, ""), (arguments, done.stderr)
-    return done.stdout
+    [printed] = all_checked(labconsole, arguments)
+    return printed
 
 
-def shown(labconsole: CommandLine, database: Path, run: str) -> dict[str, Any]:
-    return dict(json.loads(checked(labconsole, "show", run, "--json", "--db", database)))
+def all_checked(labconsole: CommandLine, *commands: Sequence[str | Path]) -> list[str]:
+    """What commands that must succeed print, two of them at a time."""
+    ends = labconsole.together(*commands)
+    for command, done in zip(commands, ends, strict=True):
+        assert (done.returncode, done.stderr) == (0, ""), (command, done.stderr)
+    return [done.stdout for done in ends]
 
 
 def test_runs_are_compared_and_what_the_table_says_is_in_csv_and_json(
@@ -57,9 +60,9 @@ def test_runs_are_compared_and_what_the_table_says_is_in_csv_and_json(
         "--db",
         database,
     )
-    text = checked(labconsole, *asked, "--csv", tmp_path / "comparison.csv")
+    text, as_json = all_checked(labconsole, [*asked, "--csv", tmp_path / "comparison.csv"], [*asked, "--json"])
     assert "Message throughput" in text and "no interval" in text and "published" in text
-    comparison = json.loads(checked(labconsole, *asked, "--json"))
+    comparison = json.loads(as_json)
     titles = [column["title"] for column in comparison["columns"]]
     assert sorted(titles[:4]) == SCENARIOS and len(titles) == 8
     rows = [row for row in table(tmp_path / "comparison.csv") if row["metric"] == "sent_size"]
@@ -80,12 +83,20 @@ def test_a_campaign_becomes_a_report_and_csv(labconsole: CommandLine, database: 
 def test_runs_move_to_another_database_with_all_they_hold(
     labconsole: CommandLine, database: Path, tmp_path: Path
 ) -> None:
-    assert checked(labconsole, "verify", *RUNS, "--db", database).count("ok") == 4
-    checked(labconsole, "bundle", "3", "4", tmp_path / "two.lcz", "--db", database)
-    other = tmp_path / "other.db"
-    checked(labconsole, "import", tmp_path / "two.lcz", "--db", other)
-    assert checked(labconsole, "verify", "1", "2", "--db", other).count("ok") == 2
-    before, after = shown(labconsole, database, "4"), shown(labconsole, other, "2")
+    bundle, other = tmp_path / "two.lcz", tmp_path / "other.db"
+    verified, _ = all_checked(
+        labconsole, ["verify", *RUNS, "--db", database], ["bundle", "3", "4", bundle, "--db", database]
+    )
+    assert verified.count("ok") == 4
+    checked(labconsole, "import", bundle, "--db", other)
+    verified, *shown = all_checked(
+        labconsole,
+        ["verify", "1", "2", "--db", other],
+        ["show", "4", "--json", "--db", database],
+        ["show", "2", "--json", "--db", other],
+    )
+    assert verified.count("ok") == 2
+    before, after = map(json.loads, shown)
     assert before["evidence"]["digest"] == after["evidence"]["digest"]
     assert before["artefacts"] == after["artefacts"] != []
     assert before["metrics"] == after["metrics"] and before["uuid"] == after["uuid"]
