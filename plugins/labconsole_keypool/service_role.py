@@ -102,6 +102,11 @@ class ServiceRole(Role):
         """Close all connections."""
         self._desk.close()
 
+    @property
+    def threads(self) -> int:
+        """Threads of all signers that have connected."""
+        return self._dispatch.threads
+
     def _at_end(self) -> bool:
         return self._arrived == len(self._due_ns) and not (len(self._dispatch.queue) or self._dispatch.outstanding)
 
@@ -157,7 +162,7 @@ class ServiceRole(Role):
         for peer in self._desk.members(Member.GENERATOR):
             self._desk.tell(peer, busy=waiting > 0 or self._begin_ns is None)
         for peer in self._desk.members(Member.SIGNER):
-            self._desk.tell(peer, busy=waiting > self._dispatch.threads)
+            self._desk.tell(peer, busy=waiting > self.threads)
 
     def joined(self, peer: Peer) -> None:
         """`Host`: a signer or generator is there."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -11,12 +12,11 @@ from typing import Any, Self
 
 from labconsole.clock import now_ns
 from labconsole.engine.protocol import ChannelFrame
-from labconsole.engine.role import RoleProcess, _conduct
-from labconsole_keypool.conducting import SERVICE
+from labconsole.engine.role import RoleProcess
 from labconsole_keypool.service_link import LinkClosedError, ServiceLink, connect, connect_command
 from labconsole_keypool.service_model import KeyOrigin
 from labconsole_keypool.service_parameters import ServiceParameters
-from labconsole_keypool.service_role import admit_command, start_command
+from labconsole_keypool.service_role import ServiceRole, admit_command, start_command
 from labconsole_keypool.wire import Busy, Done, End, Frame, Idle, Job, JobStatus, Member, Want
 from tests.helpers.spool_samples import SpoolSamples
 
@@ -36,13 +36,13 @@ class Service:
         task = {"name": "service", "settings": {"parameters": parameters, "seed": 1}, "secrets": {}, "live_hz": 20.0}
         self.context = RoleProcess(self, {**task, "spool": str(folder / "service.spool")})  # type: ignore[arg-type]
         self._links: list[ServiceLink] = []
-        self._thread = threading.Thread(target=_conduct, args=(self, self.context, SERVICE))
+        self.role = ServiceRole(self.context)
+        self._thread = threading.Thread(target=self._conduct)
 
     def __enter__(self) -> Self:
+        self.port = self.role.prepare()["port"]
         self._thread.start()
-        self.port = self.said("ready")["info"]["port"]
         self.context.on_message({"t": "command", "command": admit_command(TOKEN)})
-        self.context.on_message({"t": "begin", "at_ns": now_ns()})
         return self
 
     def __exit__(
@@ -50,6 +50,14 @@ class Service:
     ) -> None:
         self.stop()
         self._thread.join(_PATIENCE_S)
+
+    def _conduct(self) -> None:
+        try:
+            self.role.run()
+        finally:
+            self.context.send_live()
+            self.role.close()
+            self.context.close()
 
     def send(self, message: Mapping[str, Any]) -> None:
         """What the role says to its worker."""
@@ -83,6 +91,13 @@ class Service:
         self._links.append(link)
         return link
 
+    def until_threads(self, threads: int) -> None:
+        """Wait until the service knows of so many threads of its signers."""
+        deadline_ns = now_ns() + int(_PATIENCE_S * 1e9)
+        while self.role.threads != threads:
+            assert now_ns() < deadline_ns, f"{self.role.threads} threads and not {threads}"
+            time.sleep(0.002)
+
     def live(self, channel: str) -> int:
         """The last count of a live channel."""
         return ChannelFrame.from_json(self.said("live")["channels"][channel]).count
@@ -94,7 +109,6 @@ class Service:
                 while End() not in (told := link.receive(_PATIENCE_S)) and told:
                     pass
             link.close()
-        self.said("done")
         self._thread.join(_PATIENCE_S)
         return SpoolSamples.read(self._folder)
 
@@ -106,17 +120,18 @@ class Signer:
         self.link = service.link(name=name)
         self.jobs: list[Job] = []
         self.signals: list[Idle | Busy] = []
+        before = service.role.threads
         self.link.send(Want(threads))
+        service.until_threads(before + threads)
 
     def wait_for(self, jobs: int) -> None:
         """Until it has been given so many in all."""
         while len(self.jobs) < jobs:
-            self.hear()
+            assert self.hear(), "nothing came"
 
-    def hear(self) -> list[Frame]:
+    def hear(self, patience_s: float = _PATIENCE_S) -> list[Frame]:
         """What came next."""
-        frames = self.link.receive(_PATIENCE_S)
-        assert frames, "nothing came"
+        frames = self.link.receive(patience_s)
         self.jobs += [frame for frame in frames if isinstance(frame, Job)]
         self.signals += [frame for frame in frames if isinstance(frame, Idle | Busy)]
         return frames

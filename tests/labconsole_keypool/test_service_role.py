@@ -62,6 +62,7 @@ def test_what_a_lost_signer_had_goes_to_another_with_its_old_time(tmp_path: Path
         service.let_requests_come()
         first.wait_for(2)
         first.link.close()
+        service.until_threads(0)
         second = Signer(service, 1, "signer-1b")
         for at in range(3):
             second.wait_for(at + 1)
@@ -84,7 +85,7 @@ def test_signers_hear_when_more_wait_than_they_can_begin(tmp_path: Path) -> None
             signer.wait_for(at + 1)
             signer.answer(signer.jobs[at])
         service.samples()
-    assert signer.signals[:2] == [Idle(), Busy()]
+    assert signer.signals[:3] == [Idle(), Busy(), Idle()]
 
 
 def test_a_refused_request_is_a_failure_and_no_signature(tmp_path: Path) -> None:
