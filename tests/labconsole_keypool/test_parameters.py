@@ -11,6 +11,7 @@ from labconsole.profile_file import fault_sentence
 from labconsole_keypool.labels import LABELS
 from labconsole_keypool.parameters import KeypoolParameters
 from labconsole_keypool.service_parameters import ServiceParameters
+from labconsole_keypool.share_actions import ExportParameters
 from labconsole_keypool.simulation_parameters import SimulationParameters
 from labconsole_keypool.timing import load_timing, timing_names
 
@@ -126,8 +127,10 @@ def test_a_form_can_be_made_of_every_parameter(model: type[KeypoolParameters]) -
 
 
 def test_every_choice_has_a_label() -> None:
+    models = (SimulationParameters, ServiceParameters, ExportParameters)
+    fields = {name: field for model in models for name, field in model.model_fields.items()}
     for name, labels in LABELS.items():
-        annotation = {**SimulationParameters.model_fields, **ServiceParameters.model_fields}[name].annotation
+        annotation = fields[name].annotation
         assert annotation is not None and set(labels) == {entry.value for entry in annotation}
 
 
