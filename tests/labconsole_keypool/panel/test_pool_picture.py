@@ -38,6 +38,8 @@ def test_it_moves_while_keys_move_and_somebody_looks(qtbot: QtBot, picture: Pool
     qtbot.waitUntil(lambda: picture.grab().toImage() != before, timeout=3000)
     picture.hide()
     assert not picture.moving
+    picture.show_state(RUNNING)
+    assert not picture.moving
     picture.show()
     assert picture.moving
     picture.show_state(replace(RUNNING, rates=Rates()))
