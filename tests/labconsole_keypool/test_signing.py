@@ -252,10 +252,10 @@ def test_an_emulated_device_keeps_its_rate_whatever_is_between_two_requests(
         engine.fill(10)
         jobs = [digest(number) for number in range(10)]
         for job in jobs:
-            time.sleep(0.003)
+            time.sleep(0.01)
             done = engine.process(0, job)
     taken_ms = (done.signed_ns - jobs[0].received_ns) / 1e6
-    assert 200 <= taken_ms < 200 + 25
+    assert 200 <= taken_ms < 200 + 75
 
 
 def test_threads_in_lanes_share_the_keys_and_none_is_used_twice(token: Token, store: KeyStore, told: Told) -> None:
