@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from labconsole.clock import now_ns, wall_offset_ns
 from labconsole.security.token.choice import choose_mechanism
-from labconsole.security.token.errors import KeyMissingError
+from labconsole.security.token.errors import KeyMissingError, TokenError
 from labconsole.security.token.key_pairs import generate
 from labconsole.security.token.opening import Token
 from labconsole.security.token.probes import probe_wrapping
@@ -166,6 +166,12 @@ class Generator:
     def _destroy_spent(self) -> None:
         """Destroy wrapper keys whose keys are all used: what copies of the store hold of these is gone with them."""
         for row in self._store.spent_wrappers(self._token.identity.serial):
-            with suppress(KeyMissingError):
+            try:
                 find_wrapper(self._session, row.serial, row.mechanism).destroy()
+            except KeyMissingError:
+                pass
+            except TokenError:
+                with suppress(KeyMissingError):  # another generator of this token was faster
+                    find_wrapper(self._session, row.serial, row.mechanism)
+                    raise
             self._store.wrapper_destroyed(row.serial)

@@ -14,7 +14,8 @@ from labconsole.security.token.configuration import TokenConfiguration
 from labconsole.security.token.errors import KeyMissingError
 from labconsole.security.token.opening import Token, open_token
 from labconsole.security.token.terms import KeyKind, WrapMechanism
-from labconsole.security.token.wrapping import find_wrapper, make_wrapper
+from labconsole.security.token.wrapping import Wrapper, find_wrapper, make_wrapper
+from labconsole_keypool import generator
 from labconsole_keypool.emulation import Device
 from labconsole_keypool.generator import Generator, KeyTimes
 from labconsole_keypool.key_store import KeyStore
@@ -40,9 +41,9 @@ def store(tmp_path: Path) -> Iterator[KeyStore]:
 
 def quick(token: Token, store: KeyStore, keys_per_wrapper: int, **hooks: Any) -> Generator:
     """A generator that need not probe the token, which makes RSA keys."""
-    generator = Generator(token, store, Device(), KIND, keys_per_wrapper, **hooks)
-    generator._mechanism = WrapMechanism.KEY_WRAP_PAD
-    return generator
+    maker = Generator(token, store, Device(), KIND, keys_per_wrapper, **hooks)
+    maker._mechanism = WrapMechanism.KEY_WRAP_PAD
+    return maker
 
 
 def never() -> bool:
@@ -63,11 +64,11 @@ def test_keys_come_wrapped_into_the_store_and_leave_the_token(token: Token, stor
     told: list[int] = []
     generated: list[None] = []
     batches: list[Sequence[KeyTimes]] = []
-    generator = Generator(
+    maker = Generator(
         token, store, Device(), KIND, 1_000, on_generated=lambda: generated.append(None), on_stored=batches.append
     )
     began = time.time_ns()
-    assert generator.make(70, never, told.append) == 70
+    assert maker.make(70, never, told.append) == 70
     assert told == [50, 70] and len(generated) == 70
     assert store.counts(KIND).new == 70
     assert sorted(objects_in(token)) == sorted([*before, "SECRET_KEY"]), "the wrapper key alone is new"
@@ -84,24 +85,24 @@ def test_keys_come_wrapped_into_the_store_and_leave_the_token(token: Token, stor
 
 
 def test_a_wrapper_key_that_is_full_is_followed_by_another(token: Token, store: KeyStore) -> None:
-    generator = quick(token, store, 4)
-    assert generator.make(10, never, nothing) == 10
+    maker = quick(token, store, 4)
+    assert maker.make(10, never, nothing) == 10
     assert [wrapper.pairs for wrapper in store.wrappers()] == [4, 4, 2]
 
 
 def test_it_stops_before_the_next_key(token: Token, store: KeyStore) -> None:
     made: list[None] = []
-    generator = quick(token, store, 100, on_generated=lambda: made.append(None))
-    assert generator.make(10, lambda: len(made) >= 3, nothing) == 3
+    maker = quick(token, store, 100, on_generated=lambda: made.append(None))
+    assert maker.make(10, lambda: len(made) >= 3, nothing) == 3
     assert store.counts().new == 3
 
 
 def test_the_next_one_goes_on_under_the_same_wrapper_key(token: Token, tmp_path: Path) -> None:
     for _ in range(2):
         with KeyStore.open(tmp_path / "keys.db") as store:
-            generator = quick(token, store, 100)
-            serial = generator.ensure_wrapper()
-            assert generator.make(2, never, nothing) == 2
+            maker = quick(token, store, 100)
+            serial = maker.ensure_wrapper()
+            assert maker.make(2, never, nothing) == 2
     with KeyStore.open(tmp_path / "keys.db") as store:
         assert [(wrapper.serial, wrapper.pairs) for wrapper in store.wrappers()] == [(serial, 4)]
 
@@ -115,8 +116,8 @@ def test_a_wrapper_key_whose_maker_was_killed_before_it_was_used_serves(
         if made:
             make_wrapper(token.session(), row.serial, row.mechanism)
     with KeyStore.open(tmp_path / "keys.db") as store:
-        generator = quick(token, store, 100)
-        assert generator.make(1, never, nothing) == 1
+        maker = quick(token, store, 100)
+        assert maker.make(1, never, nothing) == 1
 
 
 def test_where_the_wrapper_key_is_gone_a_new_one_is_made(token: Token, tmp_path: Path) -> None:
@@ -146,6 +147,24 @@ def test_a_wrapper_key_whose_keys_are_all_used_is_destroyed(token: Token, tmp_pa
         assert [wrapper.serial for wrapper in store.wrappers()] == [goes_on.serial]
         with pytest.raises(KeyMissingError):
             find_wrapper(token.session(), spent.serial, spent.mechanism)
+
+
+def test_two_generators_of_a_token_may_destroy_the_same_wrapper_key(
+    token: Token, store: KeyStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    quick(token, store, 2).make(2, never, nothing)
+    [spent] = store.wrappers()
+    store.purge()
+    slower = quick(token, store, 2)
+
+    def found_by_both(*arguments: Any) -> Wrapper:
+        wrapper = find_wrapper(*arguments)
+        find_wrapper(*arguments).destroy()
+        return wrapper
+
+    monkeypatch.setattr(generator, "find_wrapper", found_by_both)
+    assert slower.ensure_wrapper() != spent.serial
+    assert spent.serial not in [wrapper.serial for wrapper in store.wrappers()]
 
 
 def test_rsa_keys_sign_after_they_were_stored(token: Token, store: KeyStore) -> None:
