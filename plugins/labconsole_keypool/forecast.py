@@ -129,7 +129,7 @@ def fit(log: ArrivalLog) -> Forecast:
 
 def _next_week(counts: Hours, hours_of_week: NDArray[np.int64]) -> Hours:
     """What comes in the week after `counts`, shape (weeks, 168): additive on log(1 + count), a level for each week and
-    a profile over the hours, in which hours far off what the others say count less."""
+    a profile over the hours, in which hours far off what the others say count less; drawn to what whole weeks sum to."""
     logs = np.log1p(counts)
     ages = np.arange(len(logs))[::-1, None]
     weights = np.repeat(_FORGETTING**ages, WEEK, axis=1)
@@ -144,7 +144,10 @@ def _next_week(counts: Hours, hours_of_week: NDArray[np.int64]) -> Hours:
         profile = (trust * (logs - levels[:, None])).sum(axis=0) / trust.sum(axis=0)
         levels = (trust * (logs - profile)).sum(axis=1) / trust.sum(axis=1)
     shrunk = _shrunk(profile, hours_of_week, scale**2 / trust.sum(axis=0).mean())
-    return np.maximum(0.0, np.expm1(_next_level(levels) + shrunk))
+    said = np.maximum(0.0, np.expm1(levels[:, None] + shrunk)).sum(axis=1)
+    # What is usual on a logarithm lies below the mean; a pool is taken from by all requests: the weeks' sums decide.
+    mean = float(np.median(counts.sum(axis=1) / np.maximum(said, 1.0)))
+    return mean * np.maximum(0.0, np.expm1(_next_level(levels) + shrunk))
 
 
 def _shrunk(profile: Hours, hours_of_week: NDArray[np.int64], variance: float) -> Hours:
