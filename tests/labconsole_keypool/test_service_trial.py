@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-import psutil
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -27,9 +26,6 @@ PEAK = "100,50\n100,20\n100,10\n100,20\n100,50\n"
 """Steps 13 to 17 of Table 4-1: 20, 50, 100, 50 and 20 requests per second."""
 
 
-NAMES = ["Latency", "Waiting", "Arrivals", "Keys", "In the key store"]
-
-
 def assert_sound(outcome: Outcome) -> None:
     """Nothing was lost, nothing used twice, and the key store says so too."""
     verdicts = {name: result for name, result in outcome.verdicts.items() if "ms" not in name}
@@ -46,47 +42,52 @@ def assert_sound(outcome: Outcome) -> None:
         assert store.counts().in_use == 0, "a claimed key is used or invalid in the end"
 
 
-def test_the_peak_of_table_4_1_at_ten_times_its_speed_drops_nothing(tmp_path: Path) -> None:
-    """And what the live view showed last is what the stored samples say."""
-    busy = psutil.getloadavg()[0] > 1.5 * (psutil.cpu_count() or 1)
-    (tmp_path / "peak.csv").write_text(PEAK)
-    outcome = LiveLab(tmp_path / "run").run(
-        arrivals="csv",
-        csv=str(tmp_path / "peak.csv"),
-        time_scale=10.0,
-        queue_limit=50,
-        key_kind="p-256",
-        signers=2,
-        threads=2,
-        pool_at_start=500,
-        keys_at_start=500,
-        generate="before",
-    )
-    assert_sound(outcome)
+def assert_live_is_stored(outcome: Outcome) -> None:
+    """What the live view showed last is what the stored samples say; of a run that loads no key after T0."""
     figures = outcome.figures
-    processed, dropped = figures["processed"], figures["dropped"]
-    assert (figures["requests"], figures["failed"], processed + dropped) == (500, 0, 500)
-    assert outcome.sources == {"token RAM": processed}, "at T0 lay there what the scenario says"
-    assert {metric.origin for metric in outcome.evaluation.metrics} == {Origin.MEASURED}
-    assert figures["keys_generated"] == outcome.live("keys_generated") == outcome.live("keys_stored") == 500
-    assert outcome.live("received") == outcome.live("settled") == 500
-    assert outcome.live("taken") == outcome.live("processed") == outcome.live("from_ram") == processed
-    assert outcome.live("keys_used") == processed
-    assert outcome.live("dropped") == dropped
-    shown = outcome.frame.channels["latency"]
-    latencies_ns = outcome.samples.table("requests", "service")
-    latencies_ns = latencies_ns["finished"] - latencies_ns["received"]
-    assert (shown.count, shown.minimum, shown.maximum) == (processed, latencies_ns.min(), latencies_ns.max())
+    assert figures["keys_generated"] == outcome.live("keys_generated") == outcome.live("keys_stored")
+    assert figures["requests"] == outcome.live("received") == outcome.live("settled")
+    assert figures["processed"] == outcome.live("processed") == outcome.live("taken")
+    assert outcome.sources["token RAM"] == outcome.live("from_ram") == outcome.live("keys_used")
+    assert outcome.sources.get("generated", 0) == outcome.live("generated")
+    assert figures["dropped"] == outcome.live("dropped")
+    shown, table = outcome.frame.channels["latency"], outcome.samples.table("requests", "service")
+    latencies_ns = table["finished"] - table["received"]
+    stored = (len(latencies_ns), latencies_ns.min(), latencies_ns.max())
+    assert (shown.count, shown.minimum, shown.maximum) == stored
     for fraction, name in ((0.5, "latency_p50"), (0.95, "latency_p95"), (0.99, "latency_p99")):
         assert shown.histogram.quantile(fraction) / 1e6 == pytest.approx(figures[name], rel=0.02)
     assert set(outcome.frame.channels) <= {channel.name for channel in TRIAL.live}
-    names = [curve.title for curve in TRIAL.curves(outcome.parameters, outcome.samples, outcome.samples.events)]
-    assert [name for name in names if name != "Dropped"] == NAMES
-    certificate = x509.load_der_x509_certificate(outcome.artefacts["certificate.der"])
-    assert isinstance(certificate.public_key(), ec.EllipticCurvePublicKey)
-    if busy:
-        pytest.skip("this machine is busy with something else: its processors decide how many are dropped")
-    assert dropped == 0
+
+
+def test_the_peak_of_table_4_1_at_ten_times_its_speed_drops_nothing(tmp_path: Path) -> None:
+    """In one of three tries: somebody else may have the processors just then. The rest holds in each of them."""
+    (tmp_path / "peak.csv").write_text(PEAK)
+    dropped = []
+    while len(dropped) < 3 and 0 not in dropped:
+        outcome = LiveLab(tmp_path / f"run-{len(dropped)}").run(
+            arrivals="csv",
+            csv=str(tmp_path / "peak.csv"),
+            time_scale=10.0,
+            queue_limit=50,
+            key_kind="p-256",
+            signers=2,
+            threads=2,
+            pool_at_start=500,
+            keys_at_start=500,
+            generate="before",
+        )
+        assert_sound(outcome)
+        assert_live_is_stored(outcome)
+        figures = outcome.figures
+        assert (figures["requests"], figures["failed"], figures["processed"] + figures["dropped"]) == (500, 0, 500)
+        assert set(outcome.sources) <= {"token RAM", "generated"}, "at T0 lay there what the scenario says"
+        assert outcome.sources["token RAM"] > 0.9 * figures["processed"], "each signer has half of them"
+        assert {metric.origin for metric in outcome.evaluation.metrics} == {Origin.MEASURED}
+        certificate = x509.load_der_x509_certificate(outcome.artefacts["certificate.der"])
+        assert isinstance(certificate.public_key(), ec.EllipticCurvePublicKey)
+        dropped.append(figures["dropped"])
+    assert dropped[-1] == 0, dropped
 
 
 def test_two_tokens_pass_a_load_with_signer_and_generator_killed(tmp_path: Path) -> None:
