@@ -67,16 +67,16 @@ class GenerationPlan:
         )
 
 
-def plan_generation(forecast: Forecast, base: float, generation_ms: float) -> GenerationPlan:
+def plan_generation(forecast: Forecast, base: float, pooled_ms: float) -> GenerationPlan:
     """Plan the forecast week, with the margin by which the held-out week's worst day was above its forecast.
 
     Args:
         forecast: The week.
         base: Requests that the device signs in a second (BR).
-        generation_ms: Time from one generated key pair to the next (KG).
+        pooled_ms: Time to generate a key pair (KG), to wrap and to save it (Table 2-5).
     """
     requests = forecast.expected * (1 + forecast.margin)
-    made = made_when_idle(requests, base, generation_ms)
+    made = made_when_idle(requests, base, pooled_ms)
     needed = keys_needed(requests, made)
     if made.sum() >= requests.sum():
         # The week after it is taken to be alike: what that needs at its beginning must be there at this one's end.
@@ -91,9 +91,9 @@ def plan_generation(forecast: Forecast, base: float, generation_ms: float) -> Ge
         (
             f"requests of each hour as forecast, and {forecast.margin * 100:.1f} % more: the held-out week's worst day "
             "was so far above its forecast",
-            f"generated in idle time: (1 - requests / (BR * 3,600 s)) * 3,600 s / KG, with BR = "
-            f"{format_number(round(base, 3))}/s and KG = {format_number(round(generation_ms, 3))} ms: at most "
-            f"{round(HOUR_S * 1000 / generation_ms):,} an hour",
+            f"idle part of an hour = 1 - requests / (BR * 3,600 s), BR = {format_number(round(base, 3))}/s; a key is "
+            f"generated, wrapped and saved in {format_number(round(pooled_ms, 3))} ms: at most "
+            f"{round(HOUR_S * 1000 / pooled_ms):,} an hour",
             f"most keys are needed on {when:%A %Y-%m-%d %H:%M}: {value:,} keys",
         ),
     )

@@ -44,7 +44,7 @@ def make_plan(parameters: PlannerParameters, runs: Sequence[RunRow], log: Arriva
     forecast = fit(log)
     service = parameters.service(_busiest_day(forecast))
     base = base_rate(service.sign_ms, service.threads).value
-    return Plan(plan_table(service, runs), forecast, plan_generation(forecast, base, service.each_generated_ms))
+    return Plan(plan_table(service, runs), forecast, plan_generation(forecast, base, service.each_pooled_ms))
 
 
 def _busiest_day(forecast: Forecast) -> NDArray[np.float64]:

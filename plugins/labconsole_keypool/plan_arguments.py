@@ -20,6 +20,7 @@ def _plan(parser: argparse.ArgumentParser) -> None:
     device.add_argument("--key-generation", metavar="END", help="the profile's shortest or longest (default: shortest)")
     device.add_argument("--sign-ms", metavar="MS", help="own time to sign")
     device.add_argument("--generation-ms", metavar="MS", help="own time to generate a key pair")
+    device.add_argument("--wrap-ms", metavar="MS", help="own time to wrap and save a key pair")
     device.add_argument("--unwrap-ms", metavar="MS", help="own time to load and unwrap a key pair")
     device.add_argument("--keys-in-token", metavar="N", help="key pairs that fit into the own device")
     arrivals = parser.add_mutually_exclusive_group()

@@ -32,7 +32,7 @@ COLUMNS = (
     *("figure", "title", "unit", "formula", "simulation", "measurement", "origin"),
     *("simulation note", "measurement note"),
 )
-_OWN = ("sign_ms", "generation_ms", "unwrap_ms", "keys_in_token")
+_OWN = ("sign_ms", "generation_ms", "wrap_ms", "unwrap_ms", "keys_in_token")
 
 
 def plan(arguments: argparse.Namespace) -> int:

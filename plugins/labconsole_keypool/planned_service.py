@@ -19,6 +19,7 @@ class PlannedService:
         duration_s: How long the peak lasts (T), s.
         sign_ms: Time to sign of each of `threads` (Si).
         generation_ms: Time to generate a key pair (KG).
+        wrap_ms: Time to wrap and save a key pair.
         unwrap_ms: Time to load and unwrap a key pair (KP).
         threads: Signing threads.
         at_a_time: Key pairs that the device generates at a time.
@@ -34,6 +35,7 @@ class PlannedService:
     duration_s: float
     sign_ms: float
     generation_ms: float
+    wrap_ms: float
     unwrap_ms: float
     threads: int
     at_a_time: int
@@ -52,3 +54,8 @@ class PlannedService:
     def each_generated_ms(self) -> float:
         """Time from one generated key pair to the next."""
         return self.generation_ms / self.at_a_time
+
+    @property
+    def each_pooled_ms(self) -> float:
+        """Time from one key pair that lies in the pool to the next: it is generated, wrapped and saved."""
+        return (self.generation_ms + self.wrap_ms) / self.at_a_time

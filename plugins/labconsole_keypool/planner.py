@@ -116,10 +116,10 @@ def business_day(peak_rate: float) -> NDArray[np.float64]:
     return np.repeat(shares, hours.astype(int)) * peak_rate * HOUR_S
 
 
-def made_when_idle(requests: NDArray[np.float64], base: float, generation_ms: float) -> NDArray[np.float64]:
-    """Key pairs that a device can generate in each hour in the time in which it does not sign; as `requests`."""
+def made_when_idle(requests: NDArray[np.float64], base: float, pooled_ms: float) -> NDArray[np.float64]:
+    """Key pairs that a device can put into the pool in each hour in the time in which it does not sign; as `requests`."""
     idle = np.maximum(0.0, 1 - requests / (base * HOUR_S))
-    return np.asarray(idle * HOUR_S * 1000 / generation_ms)
+    return np.asarray(idle * HOUR_S * 1000 / pooled_ms)
 
 
 def keys_needed(requests: NDArray[np.float64], made: NDArray[np.float64], at_end: float = 0.0) -> NDArray[np.float64]:
@@ -133,22 +133,23 @@ def keys_needed(requests: NDArray[np.float64], made: NDArray[np.float64], at_end
     return needed
 
 
-def pool_for_day(requests: NDArray[np.float64], base: float, generation_ms: float) -> Derivation:
+def pool_for_day(requests: NDArray[np.float64], base: float, pooled_ms: float) -> Derivation:
     """Wrapped keys that must lie in the pool so that no request of a day waits for its key, with generation in idle
     time: the most that any stretch of hours takes above what is made meanwhile.
 
     Args:
         requests: Requests in each hour of the day, shape (hours,).
         base: Requests that the device signs in a second (BR).
-        generation_ms: Time to generate a key pair (KG).
+        pooled_ms: Time to generate a key pair (KG), to wrap and to save it (Table 2-5).
     """
-    made = made_when_idle(requests, base, generation_ms)
+    made = made_when_idle(requests, base, pooled_ms)
     needed = keys_needed(requests, made)
     begin = int(needed.argmax())
     value = math.ceil(float(needed[begin]) - 1e-9)
     steps = [
         "pool = most that any stretch of hours takes above what is generated in its idle time",
-        f"idle part of an hour = 1 - requests / (BR * 3,600 s); BR = {shown(base)}/s, KG = {shown(generation_ms)} ms",
+        f"idle part of an hour = 1 - requests / (BR * 3,600 s), BR = {shown(base)}/s; a key is generated, wrapped and "
+        f"saved in {shown(pooled_ms)} ms",
     ]
     if value:
         end = begin + int(np.flatnonzero(np.append(needed[begin + 1 :], 0.0) == 0)[0]) + 1

@@ -94,12 +94,13 @@ class PlannerParameters(Parameters):
         RangeEnd,
         Field(
             title="Key generation (KG)",
-            description="Which of the profile's times to generate a key pair",
+            description="Which of the profile's times to generate a key pair, and to wrap it",
             json_schema_extra=extra(_DEVICE, labels=LABELS["key_generation"], shown_if=_PROFILED),
         ),
     ] = RangeEnd.SHORTEST
     sign_ms: Annotated[float, _ms("Signing takes (Si)", "Time of each thread to sign")] = 1.0
     generation_ms: Annotated[float, _ms("Key generation takes (KG)", "Time to generate a key pair")] = 300.0
+    wrap_ms: Annotated[float, _ms("Wrapping takes", "Time to wrap and save a key pair")] = 1.0
     unwrap_ms: Annotated[float, _ms("Unwrapping takes (KP)", "Time to load and unwrap a key pair")] = 1.0
     keys_in_token: Annotated[
         int,
@@ -117,12 +118,14 @@ class PlannerParameters(Parameters):
 
         Raises TrialError: there is no such timing profile, or it is broken.
         """
-        sign_ms, generation_ms, unwrap_ms = self.sign_ms, self.generation_ms, self.unwrap_ms
+        sign_ms, generation_ms = self.sign_ms, self.generation_ms
+        wrap_ms, unwrap_ms = self.wrap_ms, self.unwrap_ms
         keys_in_token, at_a_time = self.keys_in_token, 1
         if self.timing != OWN_TIMES:
             profile = load_timing(self.timing)
             sign_ms = profile.sign_ms(self.sign, self.threads)
             generation_ms = profile.key_generation.at(self.key_generation)
+            wrap_ms = 0.0 if profile.wrap is None else profile.wrap.at(self.key_generation)
             unwrap_ms, at_a_time = profile.unwrap.ms, profile.key_generation.at_a_time
             keys_in_token = profile.ram.key_pairs + profile.store.key_pairs
         return PlannedService(
@@ -130,6 +133,7 @@ class PlannerParameters(Parameters):
             duration_s=self.duration_s,
             sign_ms=sign_ms,
             generation_ms=generation_ms,
+            wrap_ms=wrap_ms,
             unwrap_ms=unwrap_ms,
             threads=self.threads,
             at_a_time=at_a_time,

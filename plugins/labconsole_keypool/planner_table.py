@@ -94,8 +94,8 @@ def _pool(service: PlannedService, simulated: PlanSimulations) -> Iterator[PlanR
     yield PlanRow(
         "pool",
         "Pool for the day",
-        planner.pool_for_day(service.day, base, service.each_generated_ms),
-        Cell(None, "the simulation generates no keys in idle time"),
+        planner.pool_for_day(service.day, base, service.each_pooled_ms),
+        Cell(None, "makes no keys when idle"),
         Cell(None, "no run goes on for a day"),
     )
 

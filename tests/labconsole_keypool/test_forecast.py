@@ -111,7 +111,7 @@ def week_of(hours: list[float]) -> Forecast:
 
 def test_keys_are_made_in_idle_hours_by_when_they_are_needed() -> None:
     """3,600 keys an hour can be made; from 9 to 11 o'clock 7,200 requests come each hour, all that can be signed."""
-    plan = plan_generation(week_of([0.0] * 9 + [7200.0] * 2 + [0.0] * 13), base=2.0, generation_ms=1000.0)
+    plan = plan_generation(week_of([0.0] * 9 + [7200.0] * 2 + [0.0] * 13), base=2.0, pooled_ms=1000.0)
     assert plan.pool.value == pytest.approx(14_400, abs=2)
     assert plan.keeps_up and plan.requests == pytest.approx(7 * 14_400, abs=10)
     first, second, *_, last = plan.windows
@@ -126,7 +126,7 @@ def test_keys_are_made_in_idle_hours_by_when_they_are_needed() -> None:
 def test_windows_make_what_the_week_takes_and_never_more_than_their_idle_time_does() -> None:
     for seed in range(5):
         forecast = fit(synthetic_weeks(weeks=5, seed=seed, scale=80))
-        plan = plan_generation(forecast, base=2.0, generation_ms=1000.0)
+        plan = plan_generation(forecast, base=2.0, pooled_ms=1000.0)
         assert plan.keeps_up and plan.pool.value > 0
         level, hour = float(plan.at_start), forecast.start
         requests = forecast.expected * (1 + forecast.margin)
@@ -149,13 +149,13 @@ def test_windows_make_what_the_week_takes_and_never_more_than_their_idle_time_do
 
 def test_a_device_that_is_too_slow_is_told_how_many_would_do() -> None:
     busy = week_of([3600.0] * 24)
-    plan = plan_generation(busy, base=4.0, generation_ms=2000.0)
+    plan = plan_generation(busy, base=4.0, pooled_ms=2000.0)
     assert not plan.keeps_up
     assert plan.requests == pytest.approx(168 * 3600, rel=1e-3)
     assert plan.made == pytest.approx(168 * 3600 * 0.75 / 2, rel=1e-3)
     assert "let 3 such devices generate" in plan.sentence
     assert plan.pool.value == pytest.approx(plan.requests - plan.made, abs=2), "the week can only be begun with them"
-    assert "no idle time is left" in plan_generation(busy, base=1.0, generation_ms=2000.0).sentence
+    assert "no idle time is left" in plan_generation(busy, base=1.0, pooled_ms=2000.0).sentence
 
 
 def test_the_margin_is_that_of_the_held_out_week_s_worst_day() -> None:

@@ -26,7 +26,7 @@ def test_with_a_log_the_day_is_the_forecast_s_busiest_from_midnight_on_with_its_
     weeks = np.concatenate([np.tile(week, 4), last])
     thursday = np.zeros(24)
     thursday[15] = 9000 * 1.5
-    needed = pool_for_day(thursday, 50, 588).value
+    needed = pool_for_day(thursday, 50, 588 + 121).value
     for hours in (weeks, weeks[:-5]):
         plan = make_plan(PARAMETERS, (), ArrivalLog(datetime(2026, 3, 2), hours, "log"))
         (row,) = (row for row in plan.rows if row.name == "pool")
@@ -38,7 +38,7 @@ def test_with_a_log_the_day_is_the_forecast_s_busiest_from_midnight_on_with_its_
 def test_without_a_log_the_day_is_the_source_s_business_day() -> None:
     plan = make_plan(PlannerParameters(rate=2.0, duration_s=60.0), ())
     assert (plan.forecast, plan.generation) == (None, None)
-    assert plan.pool_keys == pool_for_day(np.repeat([0.5, 1.0, 2.0, 0.5], [8, 7, 2, 7]) * 3600, 50, 588).value
+    assert plan.pool_keys == pool_for_day(np.repeat([0.5, 1.0, 2.0, 0.5], [8, 7, 2, 7]) * 3600, 50, 588 + 121).value
 
 
 def test_a_log_that_is_too_short_is_refused() -> None:

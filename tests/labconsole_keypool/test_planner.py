@@ -9,7 +9,7 @@ import pytest
 
 from labconsole_keypool import planner
 
-SI, KG, KP = 20.0, 588.0, 70.0
+SI, KG, WRAP, KP = 20.0, 588.0, 121.0, 70.0
 IN_TOKEN = 12_033 + 20_000
 PEAK_S = 7200.0
 
@@ -84,12 +84,12 @@ def test_with_a_pool_more_devices_are_needed_once_loading_is_counted() -> None:
 def test_a_pool_for_a_day_holds_what_its_busy_hours_take_beyond_what_they_make() -> None:
     day = np.zeros(24)
     day[9:12] = [1000, 4000, 2000]
-    base, generation_ms = 2.0, 1000.0
+    base, pooled_ms = 2.0, 1000.0
     made = [3600 * (1 - taken / 7200) for taken in (4000, 2000)]
-    pool = planner.pool_for_day(day, base, generation_ms)
+    pool = planner.pool_for_day(day, base, pooled_ms)
     assert pool.value == math.ceil(4000 - made[0])
     assert pool.steps[-1].startswith("10:00 to 11:00: 4,000 requests")
-    assert planner.pool_for_day(day / 100, base, generation_ms).value == 0
+    assert planner.pool_for_day(day / 100, base, pooled_ms).value == 0
 
 
 def test_a_pool_covers_every_hour_to_the_key_and_one_less_does_not() -> None:
@@ -104,9 +104,9 @@ def test_a_pool_covers_every_hour_to_the_key_and_one_less_does_not() -> None:
 
 
 def test_a_day_that_takes_more_than_is_made_says_so() -> None:
-    pool = planner.pool_for_day(planner.business_day(50), 50, KG)
-    assert pool.steps[-1] == ("generation does not keep up: the day takes 1,665,000 keys, its idle time makes 90,306")
-    assert pool.value == 1_665_000 - 90_306
+    pool = planner.pool_for_day(planner.business_day(50), 50, KG + WRAP)
+    assert pool.steps[-1] == ("generation does not keep up: the day takes 1,665,000 keys, its idle time makes 74,894")
+    assert pool.value == 1_665_000 - 74_894
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_a_day_that_takes_more_than_is_made_says_so() -> None:
         planner.latency(0, SI, 100),
         planner.time_to_first_drop(60, 50, 150),
         planner.time_to_empty(1000, 50, 50, KP),
-        planner.pool_for_day(planner.business_day(2), 50, KG),
+        planner.pool_for_day(planner.business_day(2), 50, KG + WRAP),
         planner.hsms_with_pool(60, 50),
         planner.hsms_with_loading(50, 50, PEAK_S, IN_TOKEN, KP),
         planner.hsms_without_pool(50, 50, PEAK_S, IN_TOKEN, KG),

@@ -78,6 +78,17 @@ def test_the_longest_key_generation_of_a_profile_may_be_planned_with() -> None:
     assert PlannerParameters(key_generation="longest").service().generation_ms == 673
 
 
+def test_a_key_lies_in_the_pool_only_when_it_is_wrapped_and_saved_too() -> None:
+    """Table 2-5: 121 to 141 ms a key, beside its generation."""
+    shortest, longest = (PlannerParameters(key_generation=end).service() for end in ("shortest", "longest"))
+    assert (shortest.each_pooled_ms, longest.each_pooled_ms) == (588 + 121, 673 + 141)
+    own = PlannerParameters(timing="", generation_ms=10.0, wrap_ms=5.0).service()
+    assert (own.each_generated_ms, own.each_pooled_ms, replace(own, at_a_time=2).each_pooled_ms) == (10, 15, 7.5)
+    pool, unstored = (table(own)[name].formula for name in ("pool", "hsms_without_storage"))
+    assert any("saved in 15 ms" in step for step in pool.steps)
+    assert unstored.value == 1, "who stores no key wraps none"
+
+
 def test_keys_last_as_long_as_the_formula_says_until_a_request_waits_for_one() -> None:
     rows = table(replace(service(50.0, 100.0), sign_ms=10.0, keys_in_token=1000))
     assert rows["keys_last"].simulation.value == pytest.approx(rows["keys_last"].formula.value, rel=0.01)
