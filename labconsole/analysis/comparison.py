@@ -6,7 +6,7 @@ is link-bound, and its interval excludes no change, also after Holm's correction
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +21,7 @@ from labconsole.analysis.columns import (
     single_runs,
 )
 from labconsole.analysis.comparison_notes import named, notes
+from labconsole.analysis.contrasts import apart
 from labconsole.analysis.figures import NO_FIGURE
 from labconsole.analysis.intervals import Interval, centre, interval_of
 from labconsole.analysis.parameters import describe_parameters
@@ -109,6 +110,7 @@ class Comparison:
 def compare(columns: Sequence[Column], trial: Trial[Any] | None, *, baseline: int = 0) -> Comparison:
     """Compare columns; `trial` describes parameters and metrics (None: a trial that is not installed).
 
+    A column that the trial calls not comparable with the baseline has figures, and no change.
     Columns of different kinds show the metrics they share. Raises ValueError without columns or with a `baseline` that
     is none; TrialError for a run that is still queued or running.
     """
@@ -117,8 +119,13 @@ def compare(columns: Sequence[Column], trial: Trial[Any] | None, *, baseline: in
     _refuse_live(columns)
     figures = {name: [_figures(column, name) for column in columns] for name in _names(columns, trial)}
     kinds = {name: _kind(name, row, trial) for name, row in figures.items()}
+    excluded = apart(columns, baseline, trial)
     changes = corrected(
-        [one for name, row in figures.items() for one in _changes(columns, row, baseline, kinds[name].direction)]
+        [
+            one
+            for name, row in figures.items()
+            for one in _changes(columns, row, baseline, excluded, kinds[name].direction)
+        ]
     )
     judged = sum(one is not None and one.p is not None for one in changes)
     following = iter(changes)
@@ -126,7 +133,8 @@ def compare(columns: Sequence[Column], trial: Trial[Any] | None, *, baseline: in
     for name, row in figures.items():
         cells = tuple(_cell(columns, row, index, next(following)) for index in range(len(columns)))
         lines.append(MetricLine(name, kinds[name], cells, _remarks(columns, row, kinds[name])))
-    return Comparison(tuple(columns), baseline, _parameters(columns, trial), tuple(lines), notes(columns, judged))
+    told = notes(columns, judged, excluded)
+    return Comparison(tuple(columns), baseline, _parameters(columns, trial), tuple(lines), told)
 
 
 def counterpart(columns: Sequence[Column], published: PublishedColumn) -> RunGroup | None:
@@ -213,14 +221,21 @@ def _units(row: Sequence[tuple[Metric, ...]]) -> list[str]:
 
 
 def _changes(
-    columns: Sequence[Column], row: Sequence[tuple[Metric, ...]], baseline: int, direction: Direction
+    columns: Sequence[Column],
+    row: Sequence[tuple[Metric, ...]],
+    baseline: int,
+    excluded: Collection[int],
+    direction: Direction,
 ) -> list[Change | None]:
-    """Each column against the baseline; None for that itself and where there is nothing to compare."""
+    """Each column against the baseline; None for that itself, for those `excluded`, and where there is nothing to
+    compare."""
     if not row[baseline] or len(_units(row)) > 1:
         return [None] * len(columns)
     reference = _side(columns[baseline], row[baseline])
     return [
-        None if index == baseline or not metrics else change(reference, _side(column, metrics), direction)
+        None
+        if index == baseline or index in excluded or not metrics
+        else change(reference, _side(column, metrics), direction)
         for index, (column, metrics) in enumerate(zip(columns, row, strict=True))
     ]
 

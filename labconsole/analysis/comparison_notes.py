@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from labconsole.analysis.caveats import beyond_link, link_bound, link_share
 from labconsole.analysis.columns import Column, RunGroup, of_one_trial
 from labconsole.store.records import RunStatus
 
 
-def notes(columns: Sequence[Column], judged: int) -> tuple[str, ...]:
-    """One sentence each; `judged` is the number of cells over which Holm's correction goes."""
+def notes(columns: Sequence[Column], judged: int, apart: Collection[int] = ()) -> tuple[str, ...]:
+    """One sentence each; `judged` is the number of cells over which Holm's correction goes, `apart` are the columns
+    that cannot be compared with the baseline."""
     groups = [column for column in columns if isinstance(column, RunGroup)]
     told = []
     if not of_one_trial(columns):
         told.append("Runs of different trials: only the metrics they share are shown.")
+    if apart:
+        titles = "; ".join(columns[index].title for index in sorted(apart))
+        told.append(f"No difference from the baseline, which was asked to do something else: {titles}.")
     for group in groups:
         told += [
             f"Run {run.id} ({run.status.value}) is left out of the figures of {group.title}."

@@ -41,17 +41,22 @@ def contrasts(columns: Sequence[Column], baseline: int, trial: Trial[Any] | None
             pairs.setdefault(frozenset((reference, other)), Pair(reference, other, words[reference, other]))
     paired = {index for pair in pairs.values() for index in (pair.reference, pair.other)}
     base = columns[baseline].title
+    excluded = {baseline, *paired, *apart(columns, baseline, trial)}
     for other, column in enumerate(columns):
-        apart = _not_comparable(models[baseline], models[other], trial)
-        if isinstance(column, RunGroup) and other not in paired and other != baseline and not apart:
+        if isinstance(column, RunGroup) and other not in excluded:
             pair = Pair(baseline, other, f"{column.title} against {base}")
             pairs.setdefault(frozenset((baseline, other)), pair)
     return tuple(sorted(pairs.values(), key=lambda pair: pair.other))
 
 
-def _not_comparable(reference: Parameters | None, other: Parameters | None, trial: Trial[Any] | None) -> bool:
-    """Whether the trial says so; what it does not know may stand side by side."""
-    return trial is not None and reference is not None and other is not None and not trial.comparable(reference, other)
+def apart(columns: Sequence[Column], baseline: int, trial: Trial[Any] | None) -> frozenset[int]:
+    """Indices of the columns that cannot be compared with the baseline, as the trial says: what each was asked to do
+    differs. What the trial does not know may stand side by side."""
+    reference = _model(columns[baseline], trial)
+    if trial is None or reference is None:
+        return frozenset()
+    models = enumerate(_model(column, trial) for column in columns)
+    return frozenset(index for index, model in models if model is not None and not trial.comparable(reference, model))
 
 
 def _references(

@@ -22,7 +22,7 @@ from labconsole.analysis.comparison import (
     single_runs,
 )
 from labconsole.store.records import RunRow, RunStatus
-from labconsole.trial import LINK_USE, Origin, TrialError
+from labconsole.trial import LINK_USE, Origin, Parameters, TrialError
 from tests.helpers.post import PostParameters, PostTrial, metric, published, repeats, run
 
 QUICK = (100.0, 101.0, 99.0, 100.5, 99.5)
@@ -163,6 +163,24 @@ def test_a_change_that_only_the_many_metrics_make_likely_is_taken_back_and_says_
     assert corrected.judgement is Judgement.NO_CHANGE and corrected.p == pytest.approx(10 * alone.p)
     assert corrected.note.startswith("not significant after Holm's correction")
     assert corrected.interval == alone.interval and corrected.interval is not None and corrected.interval.low > 1
+
+
+def test_columns_that_the_trial_calls_incomparable_have_no_difference_and_are_named() -> None:
+    class Particular(PostTrial):
+        def comparable(self, reference: Parameters, other: Parameters) -> bool:
+            return reference.model_dump()["letters"] == other.model_dump()["letters"]
+
+    runs = [
+        *repeats(1, "open", "rate", QUICK),
+        *repeats(6, "stamped", "rate", SLOW),
+        *repeats(11, "more", "rate", SLOW, parameters={"letters": 99}),
+    ]
+    comparison = compare(group_repeats(runs), Particular())
+    _, same, apart = line(comparison, "rate").cells
+    assert change(same).judgement is Judgement.WORSE
+    assert (apart.value, apart.change) == (pytest.approx(same.value), None)
+    assert "No difference from the baseline, which was asked to do something else: more." in comparison.notes
+    assert "Holm's correction over the table's one comparison" in comparison.notes[-1]
 
 
 def test_nothing_is_made_up_from_zero_or_from_nothing() -> None:
