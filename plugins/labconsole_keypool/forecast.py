@@ -129,7 +129,7 @@ def fit(log: ArrivalLog) -> Forecast:
 
 def _next_week(counts: Hours, hours_of_week: NDArray[np.int64]) -> Hours:
     """What comes in the week after `counts`, shape (weeks, 168): additive on log(1 + count), a level for each week and
-    a profile over the hours, in which hours far off what the others say count less; scaled to what whole weeks have in all."""
+    a profile over the hours, in which hours far off what the others say count less; as much in sum as whole weeks."""
     logs = np.log1p(counts)
     ages = np.arange(len(logs))[::-1, None]
     weights = np.repeat(_FORGETTING**ages, WEEK, axis=1)

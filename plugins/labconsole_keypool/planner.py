@@ -117,7 +117,7 @@ def business_day(peak_rate: float) -> NDArray[np.float64]:
 
 
 def made_when_idle(requests: NDArray[np.float64], base: float, pooled_ms: float) -> NDArray[np.float64]:
-    """Key pairs that a device can put into the pool in each hour in the time in which it does not sign; as `requests`."""
+    """Key pairs that a device can put into the pool in each hour while it does not sign; shape as `requests`."""
     idle = np.maximum(0.0, 1 - requests / (base * HOUR_S))
     return np.asarray(idle * HOUR_S * 1000 / pooled_ms)
 
