@@ -39,6 +39,18 @@ def test_reduction_keeps_the_extremes_of_every_pixel() -> None:
     assert (drawn_y.max(), drawn_y.min()) == (50.0, -60.0)
 
 
+def test_reduction_goes_over_pixels_without_a_point_from_the_last_value_to_the_next() -> None:
+    """A queue that is full for a moment and empty for ten minutes is not drawn as one that slowly runs empty."""
+    burst = np.linspace(481.0, 499.0, 5_000)
+    length = np.where(np.arange(5_000) % 2, 50.0, 0.0)
+    length[-1] = 0.0
+    x, y = np.concatenate(([0.0], burst, [1_000.0])), np.concatenate(([0.0], length, [0.0]))
+    drawn_x, drawn_y = CurveData(x, y).reduced(0.0, 1_000.0, 400)
+    assert np.interp([240.0, 479.9, 500.1, 750.0], drawn_x, drawn_y).tolist() == [0.0, 0.0, 0.0, 0.0]
+    assert drawn_y.max() == 50.0 and len(drawn_x) <= 2 * 400
+    assert (np.diff(drawn_x) >= 0).all()
+
+
 def test_reduction_draws_every_point_once_zoomed_in() -> None:
     x = np.arange(100_000.0)
     drawn_x, drawn_y = CurveData(x, x * 2).reduced(500.5, 600.5, 400)

@@ -29,7 +29,8 @@ class CurveData:
     def reduced(self, low: float, high: float, bins: int) -> tuple[Array, Array]:
         """What to draw between x `low` and `high` on `bins` pixels: at most about two points a pixel.
 
-        One point beyond each border is kept, so that lines run out of the picture instead of ending in it.
+        One point beyond each border is kept, so that lines run out of the picture instead of ending in it. Where pixels
+        without a point lie between, the line goes from the last point before them to the first one after.
         """
         first = max(0, int(np.searchsorted(self.x, low, "left")) - 1)
         last = min(len(self.x), int(np.searchsorted(self.x, high, "right")) + 1)
@@ -37,13 +38,17 @@ class CurveData:
         if len(x) <= 2 * bins or bins < 1:
             return x, y
         edges = np.searchsorted(x, np.linspace(low, high, bins + 1)[1:-1], "left")
-        starts = np.concatenate(([0], edges[edges < len(x)]))
-        starts = starts[np.diff(starts, append=len(x)) > 0]
+        bounds = np.concatenate(([0], edges, [len(x)]))
+        filled = np.flatnonzero(np.diff(bounds))
+        starts, lasts = bounds[filled], bounds[filled + 1] - 1
         lower, upper = (np.fmin, np.fmax) if self.gaps else (np.minimum, np.maximum)
         drawn = np.empty(2 * len(starts))
         drawn[0::2] = lower.reduceat(y, starts)
         drawn[1::2] = upper.reduceat(y, starts)
-        return np.repeat(x[starts], 2), drawn
+        jumps = np.flatnonzero(np.diff(filled) > 1)
+        ends = np.column_stack((lasts[jumps], starts[jumps + 1])).ravel()
+        places = np.repeat(2 * (jumps + 1), 2)
+        return np.insert(np.repeat(x[starts], 2), places, x[ends]), np.insert(drawn, places, y[ends])
 
     def value_at(self, x: float, reach: float) -> float | None:
         """The value of the point nearest to `x`; None in a gap, and further than `reach` beyond the ends."""
