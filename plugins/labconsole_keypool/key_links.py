@@ -15,6 +15,7 @@ from enum import IntEnum
 from itertools import count
 from typing import Any
 
+from labconsole.store.errors import StoreError
 from labconsole_keypool.key_schema import LINKED
 
 ORIGIN = hashlib.sha256(b"labconsole key store 1").digest()
@@ -48,12 +49,23 @@ def link(previous: bytes, table: str, number: int, values: Iterable[Any]) -> byt
     return hashlib.sha256(b"".join(parts)).digest()
 
 
+def end_of_chain(raw: sqlite3.Connection) -> tuple[int, bytes]:
+    """Number and link of the last row. Raises StoreError: the row that says so was removed."""
+    found: tuple[int, bytes] | None = raw.execute("SELECT rows, link FROM head").fetchone()
+    if found is None:
+        raise StoreError(
+            "The key store does not say any more where its chain of rows ends: it was changed. Look what else is wrong "
+            "(labconsole hsm verify-store), and take another key store."
+        )
+    return found
+
+
 class Chain:
     """Appends rows within one transaction; `close` it before that ends."""
 
     def __init__(self, raw: sqlite3.Connection) -> None:
         self._raw = raw
-        self._rows, self._link = raw.execute("SELECT rows, link FROM head").fetchone()
+        self._rows, self._link = end_of_chain(raw)
 
     def append(
         self, table: str, rows: Iterable[Sequence[Any]], beside: Mapping[str, Sequence[Any]] | None = None

@@ -12,33 +12,49 @@ from types import TracebackType
 from typing import Any, Self
 
 from labconsole.security.token.terms import KeyKind, WrapMechanism
-from labconsole.store.errors import explained
+from labconsole.store.errors import StoreError, explained
 from labconsole.store.opening import connect_for_reading
+from labconsole_keypool.key_links import end_of_chain
 from labconsole_keypool.key_records import ClaimedKey, Counts, Head, KeyStatus, WrapperKey
 from labconsole_keypool.key_schema import KEY_STORE
 
 WRAPPER_COLUMNS = "serial, token, kind, mechanism, made, limit_keys, pairs"
 """Of the table `wrapper_key`, as `wrapper_key_of` takes them."""
 
+_KINDS = {str(kind): kind for kind in KeyKind}
+_MECHANISMS = {int(mechanism): mechanism for mechanism in WrapMechanism}
+
 
 def wrapper_key_of(row: Sequence[Any]) -> WrapperKey:
-    """A row of `WRAPPER_COLUMNS` as a record."""
+    """A row of `WRAPPER_COLUMNS` as a record. Raises StoreError: it was changed."""
     serial, token, kind, mechanism, made, limit_keys, pairs = row
-    return WrapperKey(serial, token, KeyKind(kind), WrapMechanism(mechanism), made, limit_keys, pairs)
+    with _known_terms():
+        return WrapperKey(serial, token, _KINDS[kind], _MECHANISMS[mechanism], made, limit_keys, pairs)
 
 
 def keys_of(raw: sqlite3.Connection, ids: Sequence[int]) -> list[ClaimedKey]:
-    """These keys, by their ids, as far as they are not erased. Raises sqlite3.Error."""
+    """These keys, by their ids, as far as they are not erased. Raises sqlite3.Error; StoreError: one was changed."""
     rows = raw.execute(
         "SELECT key.id, key.kind, private, public, wrapper, mechanism FROM json_each(?) CROSS JOIN key "
         "ON key.id = value WHERE private IS NOT NULL",
         (json.dumps(ids),),
     )
-    kinds, mechanisms = {str(kind): kind for kind in KeyKind}, {int(code): code for code in WrapMechanism}
-    return [
-        ClaimedKey(number, kinds[kind], private, public, wrapper, mechanisms[mechanism])
-        for number, kind, private, public, wrapper, mechanism in rows.fetchall()
-    ]
+    with _known_terms():
+        return [
+            ClaimedKey(number, _KINDS[kind], private, public, wrapper, _MECHANISMS[mechanism])
+            for number, kind, private, public, wrapper, mechanism in rows.fetchall()
+        ]
+
+
+@contextmanager
+def _known_terms() -> Iterator[None]:
+    try:
+        yield
+    except KeyError as error:
+        raise StoreError(
+            f"The key store names {error.args[0]!r} as a kind of keys or a mechanism, and there is none: it was "
+            "changed. Look what else is wrong (labconsole hsm verify-store), and take another key store."
+        ) from error
 
 
 class KeyReader:
@@ -95,7 +111,8 @@ class KeyReader:
 
     def head(self) -> Head:
         """How far the chain of rows goes, to be kept elsewhere as evidence."""
-        [(rows, link)] = self._rows("SELECT rows, link FROM head")
+        with self._reading() as raw:
+            rows, link = end_of_chain(raw)
         return Head(rows, link.hex())
 
     def _rows(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import sys
 from collections.abc import Iterator
 from contextlib import closing
 from heapq import merge
@@ -29,6 +30,9 @@ def verify_store(path: Path, known_head: Head | None = None) -> tuple[Finding, .
     """
     with explained(path, KEY_STORE.noun), closing(connect_for_reading(path, KEY_STORE)) as raw:
         raw.execute("BEGIN")
+        tables = {name for (name,) in raw.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        if gone := KEY_STORE.metadata.tables.keys() - tables:
+            return tuple(Finding(Fault.REMOVED, 0, f"The table {name} is missing: removed.") for name in sorted(gone))
         history = History()
         return (*_wrong_links(raw, history, known_head), *history.wrong_states(raw))
 
@@ -38,8 +42,7 @@ def _wrong_links(raw: sqlite3.Connection, history: History, known_head: Head | N
     head = raw.execute("SELECT rows, link FROM head").fetchone()
     if head is None:
         yield Finding(Fault.REMOVED, 0, "The row that says where the chain ends is missing: removed.")
-        return
-    rows, end = head
+    rows, end = head or (sys.maxsize, b"")
     all_rows = merge(*(_rows(raw, table) for table in LINKED), key=itemgetter(0))
     last = 0
     previous: bytes | None = ORIGIN
@@ -73,7 +76,9 @@ def _wrong_links(raw: sqlite3.Connection, history: History, known_head: Head | N
                 number,
                 f"Row {number} has another link than when the head was noted: it, or rows before it, were rewritten.",
             )
-    if last < rows:
+    if head is None:
+        rows = last
+    elif last < rows:
         yield _removed(last + 1, rows, "at the end")
     elif previous != end:
         yield Finding(Fault.CHANGED, last, f"Row {last} is not the one that was written last: it was exchanged.")

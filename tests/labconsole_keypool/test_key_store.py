@@ -42,6 +42,11 @@ def rows(path: Path, statement: str) -> list[Any]:
         return raw.execute(statement).fetchall()
 
 
+def change(path: Path, statement: str) -> None:
+    with closing(sqlite3.connect(path)) as raw, raw:
+        raw.execute(statement)
+
+
 def test_a_new_store_is_a_private_file_of_its_own_kind(store: KeyStore, path: Path) -> None:
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert rows(path, "PRAGMA page_size") == [(8192,)]
@@ -325,6 +330,34 @@ def test_a_missing_store_is_named(path: Path) -> None:
             use(path)  # type: ignore[operator]
     with pytest.raises(StoreError, match="There is no directory"):
         KeyStore.open(path.parent / "nowhere" / "lab.db")
+
+
+def test_a_store_whose_end_was_removed_is_not_written_on(path: Path) -> None:
+    store = KeyStore.open(path)
+    wrapper = new_wrapper(store)
+    with KeyReader(path) as reader:
+        change(path, "DELETE FROM head")
+        with pytest.raises(StoreError, match="where its chain of rows ends: it was changed"):
+            store.add(new_keys(wrapper, 1))
+        with pytest.raises(StoreError, match="where its chain of rows ends"):
+            reader.head()
+        for use in (store.close, lambda: KeyStore.open(path)):
+            with pytest.raises(StoreError, match="where its chain of rows ends"):
+                use()
+        assert reader.counts() == Counts(0, 0, 0, 0)
+
+
+@pytest.mark.parametrize("values", ["kind = 'dsa-1024'", "mechanism = 99"])
+def test_a_key_whose_kind_or_mechanism_was_changed_is_not_given_out(store: KeyStore, path: Path, values: str) -> None:
+    wrapper = new_wrapper(store)
+    store.add(new_keys(wrapper, 2))
+    change(path, f"UPDATE key SET {values}")
+    with pytest.raises(StoreError, match="as a kind of keys or a mechanism, and there is none: it was changed"):
+        store.claim(KIND, [wrapper.serial], 1)
+    assert store.counts() == Counts(2, 0, 0, 0)
+    change(path, f"UPDATE wrapper_key SET {values}")
+    with pytest.raises(StoreError, match="it was changed"):
+        store.wrappers()
 
 
 def test_a_locked_store_is_named_and_nothing_is_lost(path: Path) -> None:

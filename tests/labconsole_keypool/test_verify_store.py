@@ -284,9 +284,21 @@ def test_blobs_that_were_swapped_taken_or_put_back_are_found(path: Path) -> None
     assert [finding.row for finding in findings] == sorted([*new[:3], used])
 
 
-def test_a_removed_end_of_the_chain_is_found(path: Path) -> None:
+def test_a_removed_end_of_the_chain_is_found(path: Path, original: tuple[Path, Head]) -> None:
     change(path, "DELETE FROM head")
-    assert verify_store(path)[0].fault is Fault.REMOVED
+    [finding] = verify_store(path)
+    assert finding.fault is Fault.REMOVED
+    change(path, "DELETE FROM event WHERE id = (SELECT max(id) FROM event)")
+    cut = verify_store(path, original[1])
+    assert len(cut) > 1 and cut[0] == finding
+    assert any("which were there when the head was noted" in found.message for found in cut)
+
+
+@pytest.mark.parametrize("table", ["head", "event", "key_state"])
+def test_a_removed_table_is_found(path: Path, table: str) -> None:
+    change(path, f"DROP TABLE {table}")
+    [finding] = verify_store(path)
+    assert (finding.fault, finding.message) == (Fault.REMOVED, f"The table {table} is missing: removed.")
 
 
 def test_ids_are_ranges_in_an_event() -> None:
