@@ -128,7 +128,8 @@ class PurgePool(Action[PurgeParameters]):
     parameters: ClassVar[type[Parameters]] = PurgeParameters
 
     def confirmation(self, parameters: PurgeParameters) -> Confirmation:
-        waiting = counts_of(parameters.key_store).new
+        with KeyReader(store_path(parameters.key_store)) as reader:
+            waiting = reader.counts().new
         return Confirmation(
             find_configuration(parameters.token).label,
             f"{_pairs(waiting)} in the key store {parameters.key_store} will be lost.",

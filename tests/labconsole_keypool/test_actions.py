@@ -15,6 +15,7 @@ from labconsole.security.token.errors import TokenError
 from labconsole.security.token.inspection import inspect_token
 from labconsole.security.token.lab_token import make_softhsm_token
 from labconsole.security.token.named_tokens import load_configurations, save_configuration
+from labconsole.store.errors import StoreError
 from labconsole_keypool.actions import PurgeParameters, PurgePool, counts_of
 from labconsole_keypool.key_records import Counts
 from labconsole_keypool.token_actions import (
@@ -99,8 +100,10 @@ def test_a_cancelled_filling_keeps_what_was_made_and_a_token_is_made_anew_after_
     assert filled.outcome is Outcome.DONE and filled.sentence.endswith(": 2."), "under a new wrapper key"
 
 
-def test_a_store_that_was_never_made_holds_nothing() -> None:
+def test_a_store_that_was_never_made_holds_nothing_and_cannot_be_purged() -> None:
     assert counts_of("unmade") == Counts(0, 0, 0, 0)
+    with pytest.raises(StoreError, match=r"There is no key store .*unmade\.db"):
+        PurgePool().confirmation(PurgeParameters(key_store="unmade"))
 
 
 def test_a_token_of_the_operators_gets_its_pin_from_the_dialog(office: None) -> None:
