@@ -93,7 +93,8 @@ class ExportShares(Action[ExportParameters]):
                 )
             carried, shares = export_wrappers(token, held, parameters.shares, parameters.needed)
         file = _hand_out(parameters, carried, shares, context)
-        left = f" {len(wrappers) - len(held)} are in other tokens." if len(held) < len(wrappers) else ""
+        others = len(wrappers) - len(held)
+        left = f" {_keys(others)} {'is' if others == 1 else 'are'} in other tokens." if others else ""
         return (
             f"{_keys(len(held))} of the token {parameters.token} went to {file}; {parameters.needed} of"
             f" {parameters.shares} shares load them.{left}"
@@ -192,10 +193,8 @@ def _hand_out(
 
 def _typed(context: ActionContext) -> list[Share]:
     """The shares that the operator typed or chose in the dialog. Raises ShareError."""
-    shares: list[Share] = []
-    while (text := context.secret(SHARE_KEY.format(number=len(shares) + 1))) is not None:
-        shares.append(from_text(text.reveal()))
-    return shares
+    given = (context.secret(SHARE_KEY.format(number=number)) for number in range(1, MOST_SHARES + 1))
+    return [from_text(text.reveal()) for text in given if text is not None]
 
 
 def _proof(key_store: str, carried: CarriedWrappers) -> dict[str, ClaimedKey]:

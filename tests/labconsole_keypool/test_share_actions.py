@@ -126,8 +126,9 @@ def test_words_are_shown_once_and_load_the_wrapper_key(tmp_path: Path, serial: s
 
     load = {"file": str(directory / "wrappers.json")}
     alone = LoadParameters(file=directory / "wrappers.json")
-    with pytest.raises(ShareError, match=r"^1 of 2 present: share 1 or 3 is missing\.$"):
-        LoadShares().run(alone, Console({"share-1": texts[1]}))
+    for entry in ("share-1", "share-2"):  # whichever the operator left empty
+        with pytest.raises(ShareError, match=r"^1 of 2 present: share 1 or 3 is missing\.$"):
+            LoadShares().run(alone, Console({entry: texts[1]}))
     assert not _loaded(serial)
 
     enough = _run("keypool.load-shares", load, {"share-1": texts[2], "share-2": texts[0]})
@@ -165,6 +166,20 @@ def test_a_token_without_the_wrapper_keys_says_so(tmp_path: Path, serial: str) -
     with pytest.raises(TokenError, match="lab-2 holds no wrapper key of the key store lab"):
         ExportShares().run(parameters, Console())
     assert not (tmp_path / "carried").exists()
+
+
+def test_wrapper_keys_of_other_tokens_are_left_out_and_counted(tmp_path: Path, serial: str) -> None:
+    with (
+        open_token("lab", find_configuration("lab")) as token,
+        KeyStore.open(store_path("of-two")) as store,
+    ):
+        here = store.new_wrapper(token.identity.serial, KeyKind.P_256, PAD, 10)
+        make_wrapper(token.session(), here.serial, PAD)
+        elsewhere = store.new_wrapper("another token", KeyKind.P_256, PAD, 10)
+        store.add([NewKey(KeyKind.P_256, b"", b"", wrapper.serial, PAD, 1, 2, 1) for wrapper in (here, elsewhere)])
+    told = ExportShares().run(ExportParameters(directory=tmp_path, key_store="of-two"), Console())
+    assert told.startswith("1 wrapper key of the token lab went to ")
+    assert told.endswith("; 2 of 3 shares load them. 1 wrapper key is in other tokens.")
 
 
 def test_as_many_shares_are_asked_for_as_are_needed(tmp_path: Path, serial: str) -> None:
