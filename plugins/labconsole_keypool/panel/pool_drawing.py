@@ -49,21 +49,23 @@ class PoolDrawing:
         painter.setBrush(Qt.BrushStyle.NoBrush)
         painter.drawPath(path)
 
-    def ring(self, area: QRectF, colour: QColor, *, pale: bool) -> None:
-        """A place that keys pass through."""
+    def ring(self, area: QRectF, colour: QColor, *, pale: bool) -> QRectF:
+        """A place that keys pass through; returns the area inside."""
         size = min(area.width(), area.height()) - 6
         ring = QRectF(area.center().x() - size / 2, area.center().y() - size / 2, size, size)
         self._painter.setBrush(QColor(self._theme.colours.base))
         self._painter.setPen(QPen(QColor(self._theme.colours.border) if pale else colour, 4))
         self._painter.drawEllipse(ring)
+        return ring.adjusted(2, 2, -2, -2)
 
     def count(self, area: QRectF, number: int) -> None:
         """A number in the middle of `area`, on a ground of its own: readable however full the tank is."""
         painter, text = self._painter, f"{number:,}"
-        large = QFontMetricsF(self._theme.font(FontRole.TITLE)).horizontalAdvance(text) <= area.width() - 14
-        font = self._theme.font(FontRole.TITLE if large else FontRole.STRONG)
+        fonts = [self._theme.font(role) for role in (FontRole.TITLE, FontRole.STRONG, FontRole.CAPTION)]
+        room = area.width() - 8
+        font = next((font for font in fonts if QFontMetricsF(font).horizontalAdvance(text) <= room), fonts[-1])
         metrics = QFontMetricsF(font)
-        box = QRectF(0, 0, metrics.horizontalAdvance(text) + 14, metrics.height() + 2)
+        box = QRectF(0, 0, metrics.horizontalAdvance(text) + 8, metrics.height() + 2)
         box.moveCenter(area.center())
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(_translucent(QColor(self._theme.colours.base), 0.9))

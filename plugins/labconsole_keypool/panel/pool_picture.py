@@ -8,7 +8,6 @@ from PySide6.QtCore import QPointF, QRectF, QSize, QTimer
 from PySide6.QtGui import QHideEvent, QPainter, QPaintEvent, QShowEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from labconsole.analysis.figures import format_number
 from labconsole_keypool.panel.pool_drawing import PoolDrawing
 from labconsole_keypool.panel.pool_state import PoolState
 from labconsole_ui.theme import FontRole, Theme
@@ -37,6 +36,11 @@ class _Station:
     note: str
     level: float | None = None
     mark: float | None = None
+
+
+def rate_text(per_second: float) -> str:
+    """A rate that changes several times a second, with two digits at least: `0.53/s`, `7.2/s`, `1,234/s`."""
+    return f"{per_second:,.0f}/s" if per_second >= 10 else f"{per_second:.2g}/s"
 
 
 class PoolPicture(QWidget):
@@ -133,10 +137,10 @@ class PoolPicture(QWidget):
     def _paint_station(self, drawing: PoolDrawing, station: _Station, area: QRectF, room: float) -> None:
         colour = self._theme.series_colour(station.colour)
         if station.level is None:
-            drawing.ring(area, colour, pale=not station.count)
+            drawing.count(drawing.ring(area, colour, pale=not station.count), station.count)
         else:
             drawing.tank(area, colour, station.level, station.mark)
-        drawing.count(area, station.count)
+            drawing.count(area, station.count)
         middle = area.center().x()
         drawing.text(station.caption, FontRole.STRONG, "text", QPointF(middle, _CAPTION_AT), room)
         drawing.text(station.note, FontRole.CAPTION, "muted", QPointF(middle, _NOTE_AT), room)
@@ -148,8 +152,7 @@ class PoolPicture(QWidget):
         middle, room = begin + QPointF(length / 2, 0), length + _SIDE_GAP
         drawing.whole_text(word, FontRole.CAPTION, "muted", middle + QPointF(0, _WORD_BELOW), room)
         if rate > 0:
-            told = f"{format_number(float(f'{rate:.3g}'))}/s"
-            drawing.whole_text(told, FontRole.CAPTION, "text", middle - QPointF(0, _RATE_ABOVE), room)
+            drawing.whole_text(rate_text(rate), FontRole.CAPTION, "text", middle - QPointF(0, _RATE_ABOVE), room)
             drawing.keys(begin, length, rate, self._travelled)
 
     def _moves(self) -> tuple[tuple[str, float], ...]:

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import pytest
 import shiboken6
-from PySide6.QtGui import QColor, QFontMetricsF
+from PySide6.QtGui import QColor
 from pytestqt.qtbot import QtBot
 
-from labconsole_keypool.panel.pool_picture import PoolPicture
+from labconsole_keypool.panel.pool_picture import PoolPicture, rate_text
 from labconsole_keypool.panel.pool_state import PoolState, Rates
-from labconsole_ui.theme import FontRole, Theme, ThemeMode
+from labconsole_ui.theme import Theme, ThemeMode
 from tests.labconsole_ui.shell.conftest import theme
 
 __all__ = ["theme"]
@@ -74,12 +74,27 @@ def test_a_tank_is_full_at_its_largest_number_until_another_store_is_named(pictu
     assert filled() == full
 
 
-@pytest.mark.parametrize("width", [400, 640, 1000])
+@pytest.mark.parametrize("width", [560, 640, 1000])
 def test_large_numbers_fit_their_places(picture: PoolPicture, width: int) -> None:
     picture.resize(width, picture.height())
-    picture.show_state(PoolState(in_store=20_000, in_token=12_033, used=123_456))
-    widest = QFontMetricsF(picture._theme.font(FontRole.STRONG)).horizontalAdvance("123,456")
-    assert widest < width / 4
+    strokes = set()
+    for used in (1, 123_456, 1_234_567):
+        picture.show_state(PoolState(in_store=20_000, in_token=12_033, used=used))
+        image = picture.grab().toImage()
+        left, right = round(width * 0.75), width
+        ring = picture._theme.series_colour(1).name()
+        strokes.add(tuple(x for x in range(left, right) if image.pixelColor(x, 64).name() == ring))
+    assert len(strokes) == 1 and strokes.pop(), "no number covers the ring that it stands in"
+
+
+def test_rates_are_told_as_finely_as_they_are_known() -> None:
+    assert [rate_text(rate) for rate in (0.5312, 7.24, 9.97, 26.31, 1234.5)] == [
+        "0.53/s",
+        "7.2/s",
+        "10/s",
+        "26/s",
+        "1,234/s",
+    ]
 
 
 def test_both_themes_draw_it_in_their_colours(picture: PoolPicture) -> None:
