@@ -96,7 +96,10 @@ class ActionDialog(QDialog):
     def reject(self) -> None:
         """Close, unless the action goes on, or shows what is shown once: that goes by its button alone."""
         if self.running:
-            self.work.say(self.tr("This goes on still: cancel it, or wait for its end, before you close the dialog."))
+            self.work.remind(
+                self.tr("This goes on still: cancel it, or wait for its end, before you close the dialog.")
+            )
+            self._fitting.start()
         elif not self.work.shows_secrets:
             super().reject()
 

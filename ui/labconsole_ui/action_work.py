@@ -34,6 +34,9 @@ class ActionWork(QWidget):
         self.bar: QProgressBar = busy_bar(self.tr("Progress"), self)
         self.count = plain_label("", self)
         self.count.setProperty("muted", True)
+        self.reminder = plain_label("", self)
+        self.reminder.setWordWrap(True)
+        self.reminder.setProperty("tone", "bad")
         self._icon = IconLabel(theme, "good", 20, "good")
         self.sentence = plain_label("", self)
         self.sentence.setWordWrap(True)
@@ -50,7 +53,7 @@ class ActionWork(QWidget):
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(10)
-        for widget in (self.said, self.bar, self.count, self._end, self._secrets):
+        for widget in (self.said, self.bar, self.count, self.reminder, self._end, self._secrets):
             column.addWidget(widget)
 
     def begin(self) -> None:
@@ -61,6 +64,7 @@ class ActionWork(QWidget):
         self.count.setText("")
         for widget in (self.said, self.bar, self.count):
             widget.show()
+        self.reminder.hide()
         self._end.hide()
 
     @property
@@ -75,6 +79,11 @@ class ActionWork(QWidget):
     def say(self, sentence: str) -> None:
         """What is being done now."""
         self.said.setText(sentence)
+
+    def remind(self, sentence: str) -> None:
+        """What the operator must know until it ends, whatever else is said."""
+        self.reminder.setText(sentence)
+        self.reminder.show()
 
     def follow(self, process: ActionProcess) -> None:
         """Show what is new."""
@@ -92,7 +101,7 @@ class ActionWork(QWidget):
         self._icon.show_icon(icon, meaning)
         self.sentence.setText(end.sentence)
         self.sentence.setToolTip("\n".join(self._log[-_SHOWN_LINES:]) if end.outcome is Outcome.FAILED else "")
-        for widget in (self.said, self.bar, self.count):
+        for widget in (self.said, self.bar, self.count, self.reminder):
             widget.hide()
         self._end.show()
 
