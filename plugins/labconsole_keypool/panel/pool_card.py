@@ -30,14 +30,14 @@ class PoolCard(QFrame):
         self.picture = PoolPicture(theme, self)
         buttons = QWidget(self)
         flow = FlowLayout(buttons, spacing=8)
-        self.fill_button = self._button(buttons, flow, theme, "database", self.tr("&Fill pool …"), self.fill_wanted)
+        self.fill_button = self._button(buttons, flow, theme, "database", self.tr("F&ill pool …"), self.fill_wanted)
         self.export_button = self._button(
             buttons, flow, theme, "export", self.tr("&Export wrapper keys …"), self.export_wanted
         )
         self.load_button = self._button(
             buttons, flow, theme, "import", self.tr("&Load wrapper keys …"), self.load_wanted
         )
-        self.purge_button = self._button(buttons, flow, theme, "trash", self.tr("&Purge …"), self.purge_wanted)
+        self.purge_button = self._button(buttons, flow, theme, "trash", self.tr("P&urge …"), self.purge_wanted)
         column = QVBoxLayout(self)
         column.setContentsMargins(12, 8, 12, 4)
         column.setSpacing(6)

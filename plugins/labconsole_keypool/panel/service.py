@@ -162,6 +162,7 @@ class ServicePanel(TrialPanel):
         self.tabs.setAccessibleName(self.tr("Parts of the page"))
         for text in (self.tr("Service"), self.tr("Scenario"), self.tr("Planner")):
             self.tabs.addTab(text)
+        run_buttons = self._run_buttons(page)
         self.pool_card = PoolCard(theme, page)
         self.token_card = TokenCard(theme, page)
         self.plots = RunPlots(theme, page)
@@ -176,7 +177,7 @@ class ServicePanel(TrialPanel):
         below = QHBoxLayout()
         below.addWidget(self.tabs)
         below.addStretch(1)
-        below.addWidget(self._run_buttons(page))
+        below.addWidget(run_buttons)
         column.addLayout(below)
         for part in self._parts:
             column.addWidget(part)

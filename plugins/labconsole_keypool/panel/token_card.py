@@ -42,7 +42,7 @@ class TokenCard(QFrame):
         self.state.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.try_button = self._button(self.tr("&Try it"), self._try, self.tr("Log in once, and try what a pool needs"))
         self.initialise_button = self._button(
-            self.tr("&Initialise …"),
+            self.tr("Initiali&se …"),
             self.initialise_wanted.emit,
             self.tr("Make the token anew: every key in it is destroyed"),
         )

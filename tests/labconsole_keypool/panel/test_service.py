@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QPushButton, QWidget
 from pytestqt.qtbot import QtBot
 
 from labconsole.engine.queue import QueueState
@@ -82,6 +82,20 @@ def test_three_tabs_and_the_token(qtbot: QtBot, page: ServicePanel) -> None:
     assert "AES_KEY_WRAP_PAD (0x210A)" in card.state.text() and "labconsole, serial number " in card.toolTip()
     page.form.set_values({**page.form.values(), "token": "nobody"})
     qtbot.waitUntil(lambda: card.state.text().startswith("No token is called nobody"), timeout=PATIENCE_MS)
+
+
+def test_each_letter_is_for_one_button_and_tab_goes_as_one_reads(page: ServicePanel, window: MainWindow) -> None:
+    shown = [button.text() for button in page.findChildren(QPushButton) if button.isVisible()]
+    menus = [menu.text() for menu in window.menuBar().actions() if menu.text() != "&Runs"]  # beside Run, of each panel
+    letters = [text.split("&")[1][0].upper() for text in (*shown, *menus, "&Preset") if "&" in text]
+    assert len(letters) > 10 and len(set(letters)) == len(letters), letters
+    order, widget = [], page.tabs.nextInFocusChain()
+    while widget is not page.token_card.try_button:
+        order += [widget] if isinstance(widget, QPushButton) else []
+        widget = widget.nextInFocusChain()
+    pool = page.pool_card
+    runs = [page.with_button, page.without_button, page.both_button]
+    assert order == [*runs, pool.fill_button, pool.export_button, pool.load_button, pool.purge_button]
 
 
 def test_a_run_with_the_pool_moves_the_picture_and_marks_each_request(qtbot: QtBot, page: ServicePanel) -> None:
