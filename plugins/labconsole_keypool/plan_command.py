@@ -33,6 +33,7 @@ COLUMNS = (
     *("simulation note", "measurement note"),
 )
 _OWN = ("sign_ms", "generation_ms", "wrap_ms", "unwrap_ms", "keys_in_token")
+_PROFILED = ("timing", "sign", "key_generation")
 
 
 def plan(arguments: argparse.Namespace) -> int:
@@ -57,9 +58,13 @@ def plan(arguments: argparse.Namespace) -> int:
 
 
 def _parameters(arguments: argparse.Namespace) -> PlannerParameters:
-    names = PlannerParameters.model_fields
-    given = {name: getattr(arguments, name) for name in names if getattr(arguments, name) is not None}
-    if "timing" not in given and any(name in given for name in _OWN):
+    fields = PlannerParameters.model_fields
+    given = {name: getattr(arguments, name) for name in fields if getattr(arguments, name) is not None}
+    own, profiled = ([name for name in names if given.get(name)] for names in (_OWN, _PROFILED))
+    if own and profiled:
+        one, other = (f"--{name.replace('_', '-')}" for name in (own[0], profiled[0]))
+        raise TrialError(f"No plan was made: {one} is of own times, {other} of a timing profile; leave one out.")
+    if own:
         given["timing"] = OWN_TIMES
     try:
         return PlannerParameters.model_validate(given)

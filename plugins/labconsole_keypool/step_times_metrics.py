@@ -5,7 +5,10 @@ from __future__ import annotations
 from labconsole.trial import Direction, MetricKind
 
 _HIGHER, _LOWER, _NEUTRAL = Direction.HIGHER, Direction.LOWER, Direction.NEUTRAL
-_ONE = "One operation is a key pair generated, wrapped, or unwrapped, a batch saved or loaded, a signature"
+_ONE = (
+    "One operation is a key pair generated or unwrapped, a batch saved or loaded, a signature; of generating, wrapping "
+    "and saving it is a key pair wrapped"
+)
 _FEW = "Left out with fewer than 20 operations."
 
 

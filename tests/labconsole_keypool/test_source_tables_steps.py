@@ -91,6 +91,13 @@ def test_one_run_of_the_device_stands_beside_every_column_of_appendix_c(plugins:
     assert len(table.cells) == 48
 
 
+def test_of_the_device_s_profile_the_run_with_all_sizes_stands_in_appendix_c(plugins: Plugins) -> None:
+    campaign = campaign_of(load_profile("keypool-device-benchmark", plugins))
+    runs = [run(number, DEVICE, one.parameters, plugins) for number, one in enumerate(campaign.scenarios, start=1)]
+    (group, *_) = fill(SHAPES[DEVICE][0], group_repeats(runs), plugins).groups
+    assert group is not None and (group.parameters["threads"], group.parameters["largest"]) == (4, "4096")
+
+
 def test_live_and_simulated_runs_stand_side_by_side_in_one_table(plugins: Plugins) -> None:
     """Each under the same column of the source, told apart by how its figures came about."""
     shape = next(table for table in source_tables.TABLES if table.name == "keypool-table-4-2")
