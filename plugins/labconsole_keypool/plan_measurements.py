@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from labconsole.analysis.figures import format_number
 from labconsole.store.records import RunRow, RunStatus
 from labconsole_keypool.choices import ArrivalPattern, KeySource
+from labconsole_keypool.labels import LABELS
 from labconsole_keypool.plan_cell import Cell
 from labconsole_keypool.planned_service import PlannedService
 
@@ -105,4 +106,8 @@ def _keys(keys: KeySource) -> str:
 
 
 def _said(run: RunRow) -> str:
-    return f"run {run.id}: {int(run.parameters['requests']):,} requests at {format_number(_rate(run))}/s"
+    """Which run it is; of a real token's times also the kind of its keys, on which they depend."""
+    said = f"run {run.id}: {int(run.parameters['requests']):,} requests at {format_number(_rate(run))}/s"
+    if run.parameters.get("timing"):
+        return said
+    return f"{said}, {LABELS['key_kind'][run.parameters['key_kind']]} keys"

@@ -42,6 +42,7 @@ def run(number: int, *, kind: str = LIVE_KIND, status: RunStatus = RunStatus.FIN
         "threads": 1,
         "timing": "luna-sa-1700",
         "sign": "stockholm-base-rate",
+        "key_kind": "rsa-2048",
     }
     values = {"throughput": 26.1, "queue_length": 1010, "latency_peak": 38_500, "dropped": 0}
     values |= {name: value for name, value in changes.items() if name in METRICS}
@@ -151,7 +152,8 @@ def test_another_service_or_another_peak_is_no_measurement_of_this_one(changes: 
 
 def test_a_plan_of_entered_times_is_measured_by_runs_of_real_tokens() -> None:
     planned = PlannerParameters(timing="", sign_ms=25.0, rate=40.0, duration_s=75.0).service()
-    assert table(planned, run(1, timing="", sign="malmo"))["queue"].measurement.value == 1010
+    cell = table(planned, run(1, timing="", sign="malmo", key_kind="p-256"))["queue"].measurement
+    assert (cell.value, cell.note) == (1010, "run 1: 3,000 requests at 40/s, P-256 keys"), "what the times depend on"
     none = table(planned, run(1))["queue"].measurement
     assert none.note == "no run with a pool near 3,000 requests at 40/s with a real token's times, 1 thread"
 
