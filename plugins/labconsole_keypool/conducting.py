@@ -11,7 +11,7 @@ from labconsole.clock import now_ns
 from labconsole.trial import RoleSpec, RunContext, TrialError
 from labconsole_keypool.carriage import Carriage
 from labconsole_keypool.choices import GenerateWhen
-from labconsole_keypool.crew import Crew
+from labconsole_keypool.crew import Crew, unchanged
 from labconsole_keypool.key_reader import KeyReader
 from labconsole_keypool.role_settings import RoleSettings
 from labconsole_keypool.run_plan import RunPlan
@@ -28,6 +28,7 @@ _LEAD_NS = 200_000_000
 """T0 lies this far ahead: by then all have connected."""
 _POLL_S = 0.05
 _STALL_S = 120.0
+_GATHER_S = 0.3
 _END_S = 2.0
 """How long roles may take to end by themselves on a cancel."""
 
@@ -82,7 +83,7 @@ class Conductor:
         self._generators.command(lambda at: [_fill_command(shares[at])])
         last, last_change = missing, time.monotonic()
         while not self._context.stop_requested and (missing := self._missing()):
-            self._generators.replace_lost(_same, (), lambda at: [_fill_command(self._missing())])
+            self._generators.replace_lost(unchanged, (), lambda at: [_fill_command(self._missing())])
             if missing != last:
                 last, last_change = missing, time.monotonic()
             elif time.monotonic() - last_change > _STALL_S:
@@ -95,7 +96,12 @@ class Conductor:
     def _serve(self, requests: int, connect: Mapping[str, Any]) -> None:
         """Let signers load their keys and requests come; keep everybody at work until the last one is answered."""
         self._carriage.carry()
-        self._carriage.say_what_lacks(self._signers.get_ready([connect]))
+        try:
+            infos = self._signers.get_ready([connect])
+        except TrialError:
+            self._service_has_ended()
+            raise
+        self._carriage.say_what_lacks(infos)
         generates = self._parameters.generate is GenerateWhen.IDLE
         if generates:
             self._generators.command(lambda at: [connect])
@@ -112,13 +118,23 @@ class Conductor:
             try:
                 self._signers.replace_lost(_empty_handed, [connect], lambda at: ())
                 if generates:
-                    self._generators.replace_lost(_same, (), lambda at: [connect])
+                    self._generators.replace_lost(unchanged, (), lambda at: [connect])
             except TrialError:
-                if not self._service.running:
-                    self._service.finish()  # raises its own reason, if it was the first
-                raise
+                if not self._service_has_ended():
+                    raise
             self._carriage.carry()
             time.sleep(_POLL_S)
+
+    def _service_has_ended(self) -> bool:
+        """Whether the service is done, so that who failed came too late to be missed. Raises TrialError: it failed.
+
+        Then that is the reason; but who lost it may say so a moment before its own end is known.
+        """
+        time.sleep(_GATHER_S)
+        if self._service.running:
+            return False
+        self._service.finish()
+        return True
 
     def _end(self) -> None:
         """Let all end by themselves, so that they write how far they came; whoever is late is ended by the engine."""
@@ -137,10 +153,6 @@ def service_spec(plan: RunPlan, seed: int) -> RoleSpec:
 
 def _fill_command(keys: int) -> dict[str, Any]:
     return {"do": "fill", "keys": keys}
-
-
-def _same(settings: RoleSettings) -> RoleSettings:
-    return settings
 
 
 def _empty_handed(settings: RoleSettings) -> RoleSettings:

@@ -56,18 +56,18 @@ class Crew:
         self._places = [self._begin(one) for one in settings if is_lab(one.token)]
 
     def get_ready(self, early: Sequence[Mapping[str, Any]] = ()) -> list[dict[str, Any]]:
-        """Give each the `early` commands, and let it begin once it is ready.
+        """Give each the `early` commands, and let it begin once it is ready; who is killed before is replaced.
 
         Returns what each reported, with its `settings`. Raises TrialError: one of them cannot start.
         """
         for place in self._places:
             _command(place.handle, early)
-        infos = [_ready(place) for place in self._places]
+        infos = [self._ready(place, unchanged, early) for place in self._places]
         for settings in self._later:
             place = self._begin(settings)
             self._places.append(place)
             _command(place.handle, early)
-            infos.append(_ready(place))
+            infos.append(self._ready(place, unchanged, early))
         self._later = []
         return infos
 
@@ -96,6 +96,7 @@ class Crew:
                 place.handle.finish(_FINISH_S)
                 continue
             self._replace(place, again, early)
+            self._ready(place, again, early)
             _command(place.handle, orders(number))
 
     @property
@@ -109,13 +110,35 @@ class Crew:
             place.handle.stop()
 
     def finish(self) -> None:
-        """Wait for the end of all; one that was killed after its work does no harm. Raises TrialError: one failed."""
+        """Wait for the end of all. Raises TrialError: one failed.
+
+        The work is done: one that was killed after it does no harm, nor one that took another's place and came too late
+        for it; what that one says is a warning.
+        """
         for place in self._places:
             try:
                 place.handle.finish(_FINISH_S)
+            except TrialError as error:
+                if place.handle.running or not (place.handle.lost or place.replacements):
+                    raise
+                if not place.handle.lost:
+                    message = f"{place.handle.name} took another's place and was not needed any more: {error}"
+                    self._context.event("not needed", message, Level.WARNING)
+
+    def _ready(
+        self, place: _Place, again: Callable[[RoleSettings], RoleSettings], early: Sequence[Mapping[str, Any]]
+    ) -> dict[str, Any]:
+        """Let the one at `place` begin once it is ready, or another one if it is killed before; what that reported."""
+        while True:
+            try:
+                info = place.handle.ready(_READY_S)
             except TrialError:
                 if not place.handle.lost:
                     raise
+                self._replace(place, again, early)
+            else:
+                place.handle.begin(now_ns())
+                return {**info, "settings": place.settings}
 
     def _replace(
         self, place: _Place, again: Callable[[RoleSettings], RoleSettings], early: Sequence[Mapping[str, Any]]
@@ -131,12 +154,7 @@ class Crew:
         place.settings = again(place.settings).model_copy(update={"name": name})
         place.handle = self._begin(place.settings).handle
         _command(place.handle, early)
-        try:
-            _ready(place)
-        except TrialError:
-            if not place.handle.lost:  # else it is replaced in its turn
-                raise
-        self._context.event(REPLACED, f"{lost} was killed; {name} took its place.", Level.WARNING, lost=lost, by=name)
+        self._context.event(REPLACED, f"{lost} was killed; {name} takes its place.", Level.WARNING, lost=lost, by=name)
 
     def _begin(self, settings: RoleSettings) -> _Place:
         return _Place(settings.name, settings, self._context.start(settings.spec(self._target)))
@@ -147,7 +165,6 @@ def _command(handle: RoleHandle, commands: Sequence[Mapping[str, Any]]) -> None:
         handle.command(command)
 
 
-def _ready(place: _Place) -> dict[str, Any]:
-    info = place.handle.ready(_READY_S)
-    place.handle.begin(now_ns())
-    return {**info, "settings": place.settings}
+def unchanged(settings: RoleSettings) -> RoleSettings:
+    """The next one has the settings of the one before."""
+    return settings

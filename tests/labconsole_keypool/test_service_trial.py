@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import numpy as np
@@ -63,7 +64,7 @@ def assert_live_is_stored(outcome: Outcome) -> None:
 def test_the_peak_of_table_4_1_at_ten_times_its_speed_drops_nothing(tmp_path: Path) -> None:
     """In one of three tries: somebody else may have the processors just then. The rest holds in each of them."""
     (tmp_path / "peak.csv").write_text(PEAK)
-    dropped = []
+    dropped: list[float] = []
     while len(dropped) < 3 and 0 not in dropped:
         outcome = LiveLab(tmp_path / f"run-{len(dropped)}").run(
             arrivals="csv",
@@ -124,6 +125,36 @@ def test_two_tokens_pass_a_load_with_signer_and_generator_killed(tmp_path: Path)
     assert np.array_equal(np.sort(numbers), np.arange(1, 501))
     assert b"SignRequest" in outcome.artefacts["sign-request.xml"]
     assert b"resultmajor:Success" in outcome.artefacts["sign-response.xml"]
+
+
+def test_a_run_goes_on_when_one_is_killed_before_it_is_ready_and_another_one_too_late_to_be_missed(
+    tmp_path: Path,
+) -> None:
+    def kill_early_and_late(lab: LiveLab) -> None:
+        while "signer-2" not in lab.started:
+            time.sleep(0.005)
+        lab.kill("signer-2")
+        lab.until("processed", 40)
+        lab.kill("signer-1")
+
+    outcome = LiveLab(tmp_path / "run", during=kill_early_and_late).run(
+        **P_256, rate=100.0, requests=60, signers=2, threads=2, pool_at_start=60, keys_at_start=60
+    )
+    assert_sound(outcome)
+    assert outcome.figures["processed"] == 60
+    assert [event.data["by"] for event in outcome.told("replaced")] == ["signer-2b", "signer-1b"]
+    (late,) = outcome.told("not needed")
+    assert late.message.startswith("signer-1b took another's place and was not needed any more: ")
+
+
+def test_a_service_that_is_killed_is_the_reason_whoever_loses_it_first(tmp_path: Path) -> None:
+    def kill(lab: LiveLab) -> None:
+        while not (tmp_path / "run" / "signer-1.spool").exists():
+            time.sleep(0.005)
+        lab.kill("service")
+
+    outcome = LiveLab(tmp_path / "run", during=kill).run(**P_256, keys="generated", requests=10)
+    assert outcome.failure is not None and outcome.failure.startswith("Role service was killed")
 
 
 def test_a_cancelled_run_without_pool_ends_soon_and_leaves_no_verdict_about_the_rest(tmp_path: Path) -> None:
