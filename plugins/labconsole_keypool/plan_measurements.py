@@ -110,4 +110,5 @@ def _said(run: RunRow) -> str:
     said = f"run {run.id}: {int(run.parameters['requests']):,} requests at {format_number(_rate(run))}/s"
     if run.parameters.get("timing"):
         return said
-    return f"{said}, {LABELS['key_kind'][run.parameters['key_kind']]} keys"
+    kind, *_ = LABELS["key_kind"][run.parameters["key_kind"]].partition(":")
+    return f"{said}, {kind} keys"
