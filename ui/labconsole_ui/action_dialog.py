@@ -123,7 +123,6 @@ class ActionDialog(QDialog):
         buttons = QHBoxLayout()
         buttons.addStretch(1)
         for button in (self.again_button, self.start_button, self.cancel_button, self.close_button):
-            button.setAutoDefault(button is self.start_button)
             buttons.addWidget(button)
         for widget in (description, self.form, self.confirmation, self.work):
             column.addWidget(widget)
@@ -142,6 +141,7 @@ class ActionDialog(QDialog):
         self.work.begin()
 
     def _show(self, *, form: bool) -> None:
+        self.cancel_button.setAutoDefault(form)  # it gets the focus next: Return held too long cancels nothing
         self.form.setVisible(form)
         self.confirmation.setVisible(form and self._confirmation is not None)
         self.work.setVisible(not form)

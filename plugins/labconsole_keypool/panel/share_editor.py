@@ -51,11 +51,9 @@ class ShareEditor(Editor):
         column.setSpacing(6)
         buttons = QHBoxLayout()
         for button in (self.words_button, self.files_button):
-            button.setAutoDefault(False)
             buttons.addWidget(button)
         buttons.addStretch(1)
         buttons.addWidget(self.forget_button)
-        self.forget_button.setAutoDefault(False)
         for widget in (title, self.state, self.words):
             column.addWidget(widget)
         column.addLayout(buttons)

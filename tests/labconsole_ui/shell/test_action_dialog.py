@@ -113,6 +113,24 @@ def test_what_is_destroyed_needs_its_label_typed_exactly(qtbot: QtBot, open_dial
     assert dialog.confirmation.typed == "", "another time it is typed again"
 
 
+def test_return_presses_the_button_that_has_the_focus_but_cancels_nothing(qtbot: QtBot, open_dialog: Open) -> None:
+    left = open_dialog(count=60, pause=0.02)
+    qtbot.waitUntil(left.start_button.isEnabled, timeout=PATIENCE_MS)
+    left.cancel_button.setFocus()
+    qtbot.keyClick(left.cancel_button, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: not shiboken6.isValid(left))
+    dialog = open_dialog(count=60, pause=0.02)
+    told = ends(dialog)
+    qtbot.waitUntil(dialog.start_button.isEnabled, timeout=PATIENCE_MS)
+    qtbot.keyClick(dialog.form.row("count").editor.findChild(QLineEdit), Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: dialog.running, timeout=PATIENCE_MS)
+    qtbot.keyClick(dialog.cancel_button, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: bool(told), timeout=PATIENCE_MS)
+    assert told[0].outcome is Outcome.DONE
+    qtbot.keyClick(dialog.close_button, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: not shiboken6.isValid(dialog))
+
+
 def test_a_mistake_in_the_form_cannot_be_started(qtbot: QtBot, open_dialog: Open) -> None:
     dialog = open_dialog()
     qtbot.waitUntil(dialog.start_button.isEnabled, timeout=PATIENCE_MS)
