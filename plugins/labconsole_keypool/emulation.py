@@ -98,6 +98,10 @@ class Device:
         if self.timing is not None:
             sleep_until(now_ns() + self.timing.connection_set_up_ns)
 
+    def warm_up(self) -> None:
+        """Wait as long as the first signature would take longer than the others; then none does."""
+        sleep_until(now_ns() + self._warming_up_ns())
+
     @contextmanager
     def busy(self, operation: Operation, since_ns: int | None = None) -> Iterator[int]:
         """The block is this operation: waits for its turn, and ends no earlier than the device would (given by `as`).

@@ -53,6 +53,7 @@ class SignerRole(Role):
         store = self._resources.enter_context(KeyStore.open(settings.store, run=settings.run))
         device = settings.device()
         device.connect()
+        device.warm_up()  # before T0: the simulation, and what the source states of its peaks, have a warm device
         self._engine = SigningEngine(
             token,
             store,
