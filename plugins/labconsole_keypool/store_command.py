@@ -64,5 +64,8 @@ def _noted(arguments: argparse.Namespace) -> Mapping[str, Any]:
     with Reader(arguments.db or database_path()) as reader:
         noted = [event.data for event in reader.run(arguments.run).events if event.name == HEAD_EVENT]
     if not noted:
-        raise TrialError(f"Run {arguments.run} has noted no head of a key store: name a run of the signing service.")
+        raise TrialError(
+            f"Run {arguments.run} has noted no head of a key store: name a run of the signing service that was not "
+            "killed."
+        )
     return noted[-1]

@@ -313,12 +313,12 @@ def test_ids_are_ranges_in_an_event() -> None:
 
 @pytest.fixture
 def noted(path: Path, original: tuple[Path, Head]) -> None:
-    """The store as `lab`, and a run that has noted its head."""
+    """The store as `lab`, a run (1) that has noted its head, and one (2) that was killed before it could."""
     shutil.copy(path, store_path("lab"))
     head = original[1]
-    campaign = NewCampaign("c", "C", "", 1, (NewScenario("s", "keypool.signing-service", {}),), ((0, 1),))
+    campaign = NewCampaign("c", "C", "", 1, (NewScenario("s", "keypool.signing-service", {}),), ((0, 1), (0, 2)))
     with Store.open(database_path()) as runs:
-        [run] = runs.add_campaign(campaign, this_process(), datetime.now(UTC))
+        run, _ = runs.add_campaign(campaign, this_process(), datetime.now(UTC))
         event = Event(1, "keypool.signing-service", Level.INFO, HEAD_EVENT, "noted", {"store": "lab", **head.as_data()})
         runs.append(run, [], [EventRecord("worker", 0, event)])
 
@@ -349,6 +349,7 @@ def test_the_command_says_what_was_found(
     store_path("lab").unlink()
     assert f"There is no key store {store_path('lab')}" in command("--run", "1")[1]
     assert "is no head" in command("--head", "12:34")[1]
+    assert "Run 2 has noted no head of a key store: name a run of the signing service" in command("--run", "2")[1]
 
 
 def test_a_head_survives_an_event(original: tuple[Path, Head]) -> None:
