@@ -28,7 +28,7 @@ _PROFILED = {"timing": list(timing_names())}
 def _ms(title: str, description: str) -> Any:
     """The field of a time that is entered where there is no timing profile."""
     more = extra(_DEVICE, unit="ms", shown_if=_OWN)
-    return Field(title=title, description=description, gt=0, le=1e9, json_schema_extra=more)
+    return Field(title=title, description=description, gt=0, le=1e6, json_schema_extra=more)
 
 
 class PlannerParameters(Parameters):
