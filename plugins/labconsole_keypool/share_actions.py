@@ -25,7 +25,7 @@ from labconsole_keypool.key_records import ClaimedKey, WrapperKey
 from labconsole_keypool.key_store import store_path
 from labconsole_keypool.labels import LABELS
 from labconsole_keypool.share_files import ShareForm, from_text, read_share, to_text, write_shares
-from labconsole_keypool.sharing import MOST_SHARES, Share, combine, progress
+from labconsole_keypool.sharing import MOST_SHARES, Share, ShareError, combine, progress
 
 if TYPE_CHECKING:
     from labconsole.security.token.opening import Token
@@ -193,8 +193,15 @@ def _hand_out(
 
 def _typed(context: ActionContext) -> list[Share]:
     """The shares that the operator typed or chose in the dialog. Raises ShareError."""
-    given = (context.secret(SHARE_KEY.format(number=number)) for number in range(1, MOST_SHARES + 1))
-    return [from_text(text.reveal()) for text in given if text is not None]
+    shares: list[Share] = []
+    for number in range(1, MOST_SHARES + 1):
+        if (text := context.secret(SHARE_KEY.format(number=number))) is None:
+            continue  # left empty
+        try:
+            shares.append(from_text(text.reveal()))
+        except ShareError as error:
+            raise ShareError(f"Entry {number}: {error}") from error
+    return shares
 
 
 def _proof(key_store: str, carried: CarriedWrappers) -> dict[str, ClaimedKey]:

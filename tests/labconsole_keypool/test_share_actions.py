@@ -129,6 +129,8 @@ def test_words_are_shown_once_and_load_the_wrapper_key(tmp_path: Path, serial: s
     for entry in ("share-1", "share-2"):  # whichever the operator left empty
         with pytest.raises(ShareError, match=r"^1 of 2 present: share 1 or 3 is missing\.$"):
             LoadShares().run(alone, Console({entry: texts[1]}))
+    with pytest.raises(ShareError, match=r"^Entry 2: A share has 34 words, here are 2"):
+        LoadShares().run(alone, Console({"share-1": texts[0], "share-2": "balav ranok"}))
     assert not _loaded(serial)
 
     enough = _run("keypool.load-shares", load, {"share-1": texts[2], "share-2": texts[0]})
