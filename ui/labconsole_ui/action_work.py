@@ -11,7 +11,7 @@ from labconsole.engine.action_process import ActionEnd, ActionProcess, ActionPro
 from labconsole.security.secrets import Secret
 from labconsole_ui.busy_bar import busy_bar
 from labconsole_ui.icon_label import IconLabel
-from labconsole_ui.plain_text import plain_label
+from labconsole_ui.plain_text import plain_label, plain_tooltip
 from labconsole_ui.theme import FontRole, Theme
 
 _STEPS = 1000
@@ -100,7 +100,8 @@ class ActionWork(QWidget):
         icon, meaning = _ENDS[end.outcome]
         self._icon.show_icon(icon, meaning)
         self.sentence.setText(end.sentence)
-        self.sentence.setToolTip("\n".join(self._log[-_SHOWN_LINES:]) if end.outcome is Outcome.FAILED else "")
+        words = "\n".join(self._log[-_SHOWN_LINES:]) if end.outcome is Outcome.FAILED else ""
+        self.sentence.setToolTip(plain_tooltip(words))
         for widget in (self.said, self.bar, self.count, self.reminder):
             widget.hide()
         self._end.show()

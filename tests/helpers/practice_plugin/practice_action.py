@@ -51,6 +51,7 @@ class Tally(Action[TallyParameters]):
             case "fault":
                 raise RuntimeError("seven")
             case "exit":
+                print("<b>My last words.</b>\n" * 8, file=sys.stderr, flush=True)
                 os._exit(7)
             case "deaf":
                 context.say("I hear nothing.")

@@ -180,6 +180,7 @@ def test_a_failure_is_one_sentence_and_leads_back(qtbot: QtBot, open_dialog: Ope
     qtbot.waitUntil(lambda: bool(told), timeout=PATIENCE_MS)
     assert told == [ActionEnd(Outcome.FAILED, sentence)] and dialog.work.sentence.text() == sentence
     assert dialog.again_button.isVisible()
+    assert fault != "exit" or "&lt;b&gt;My last words.&lt;/b&gt;" in dialog.work.sentence.toolTip()
 
 
 def test_the_window_stays_while_an_action_goes_on(qtbot: QtBot, open_dialog: Open, window: MainWindow) -> None:
