@@ -10,7 +10,6 @@ from typing import Any
 
 from labconsole.role import Role, RoleContext
 from labconsole.security.token.opening import open_token
-from labconsole.trial import Origin
 from labconsole_keypool.generator import Generator, KeyTimes
 from labconsole_keypool.key_store import KeyStore
 from labconsole_keypool.role_settings import RoleSettings
@@ -35,8 +34,7 @@ class GeneratorRole(Role):
     def __init__(self, context: RoleContext) -> None:
         super().__init__(context)
         self._settings = RoleSettings.model_validate(context.settings)
-        origin = Origin.EMULATED if self._settings.parameters.timing else Origin.MEASURED
-        self._series = context.series(of_origin(GENERATED, origin))
+        self._series = context.series(of_origin(GENERATED, self._settings.parameters.origin))
         self._device = self._settings.device()
         self._resources = ExitStack()
         self._store: KeyStore | None = None
