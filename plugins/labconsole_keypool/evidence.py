@@ -9,7 +9,7 @@ from typing import Any
 from labconsole.trial import Level, RunContext
 from labconsole_keypool.choices import RequestContent
 from labconsole_keypool.key_reader import KeyReader
-from labconsole_keypool.key_records import HEAD_EVENT
+from labconsole_keypool.key_records import HEAD_EVENT, Head
 from labconsole_keypool.service_parameters import ServiceParameters
 from labconsole_keypool.verify_store import verify_store
 
@@ -32,8 +32,8 @@ def keep_artefacts(parameters: ServiceParameters, result: Mapping[str, Any], con
         context.artefact("certificate.der", "application/pkix-cert", answer)
 
 
-def record_store(path: Path, store: KeyReader, parameters: ServiceParameters, context: RunContext) -> None:
-    """Record the head of the key store's chain, and what a check of its links finds. Raises StoreError."""
+def note_head(store: KeyReader, parameters: ServiceParameters, context: RunContext) -> Head:
+    """Record the head of the key store's chain: `labconsole hsm verify-store --run` holds the store against it."""
     head, counts = store.head(), store.counts(parameters.key_kind)
     context.event(
         HEAD_EVENT,
@@ -42,6 +42,12 @@ def record_store(path: Path, store: KeyReader, parameters: ServiceParameters, co
         store=parameters.key_store,
         **head.as_data(),
     )
+    return head
+
+
+def record_store(path: Path, store: KeyReader, parameters: ServiceParameters, context: RunContext) -> None:
+    """Record the head of the key store's chain, and what a check of its links finds. Raises StoreError."""
+    head = note_head(store, parameters, context)
     findings = verify_store(path, head)
     said = (
         f"{len(findings):,} rows are not as they were written: {findings[0].message}"

@@ -25,7 +25,7 @@ from labconsole.trial import (
 )
 from labconsole_keypool import contrast, curves, evaluation
 from labconsole_keypool.conducting import GENERATOR, SIGNER, Conductor, service_spec
-from labconsole_keypool.evidence import keep_artefacts, record_store
+from labconsole_keypool.evidence import keep_artefacts, note_head, record_store
 from labconsole_keypool.key_reader import KeyReader
 from labconsole_keypool.key_store import KeyStore, store_path
 from labconsole_keypool.metrics import METRICS
@@ -75,6 +75,7 @@ class ServiceTrial(Trial[ServiceParameters]):
                 store=str(parameters.key_store),
                 run=run,
             )
+            note_head(store, parameters, context)  # already now: a run that is killed has one, too
             result = Conductor(RunPlan(parameters, path, run), context, store).conduct()
             if result is not None:
                 keep_artefacts(parameters, result, context)

@@ -64,8 +64,5 @@ def _noted(arguments: argparse.Namespace) -> Mapping[str, Any]:
     with Reader(arguments.db or database_path()) as reader:
         noted = [event.data for event in reader.run(arguments.run).events if event.name == HEAD_EVENT]
     if not noted:
-        raise TrialError(
-            f"Run {arguments.run} has noted no head of a key store: name a run of the signing service that was not "
-            "killed."
-        )
+        raise TrialError(f"Run {arguments.run} has noted no head of a key store: name a run of the signing service.")
     return noted[-1]

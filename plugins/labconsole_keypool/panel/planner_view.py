@@ -74,7 +74,7 @@ class PlannerView(QWidget):
         self._background = Background(self)
         self._arrange()
         self.form.judged.connect(self._plan_when_seen)
-        context.bridge.finished.connect(lambda *_ended: self._plan_when_seen())
+        context.bridge.finished.connect(self._run_ended)
 
     def showEvent(self, event: QShowEvent) -> None:
         """Begin with what the scenario says; later, with runs that ended meanwhile."""
@@ -135,6 +135,9 @@ class PlannerView(QWidget):
     def _have_log(self, log: ArrivalLog) -> None:
         self._log = log
         self.forget_button.show()
+        self._plan_when_seen()
+
+    def _run_ended(self, _run: int, _status: object) -> None:
         self._plan_when_seen()
 
     def _plan_when_seen(self) -> None:

@@ -12,6 +12,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFileDialog, QLineEdit, QPushButton
 from pytestqt.qtbot import QtBot
 
+from labconsole.store.records import RunStatus
 from labconsole_keypool.arrival_log import HOUR
 from labconsole_keypool.panel import planner_view
 from labconsole_keypool.panel.planner_view import PlannerView
@@ -52,6 +53,13 @@ def slots(monkeypatch: pytest.MonkeyPatch) -> Slots:
 @pytest.fixture
 def view(qtbot: QtBot, window: MainWindow, slots: Slots) -> Iterator[PlannerView]:
     """The planner's tab of the page, as it comes up; at the end nothing is worked out any more."""
+    planner = open_planner(qtbot, window)
+    yield planner
+    settle(qtbot, planner)
+
+
+def open_planner(qtbot: QtBot, window: MainWindow) -> PlannerView:
+    """Click through to the planner, and wait for its first plan."""
     navigation = window.findChild(Navigation)
     (entry,) = navigation.findItems("Key pool, live", EXACTLY)
     place = navigation.visualItemRect(entry).center()
@@ -61,8 +69,7 @@ def view(qtbot: QtBot, window: MainWindow, slots: Slots) -> Iterator[PlannerView
     tab = page.tabs.tabRect(PLANNER).center()
     qtbot.mouseClick(page.tabs, Qt.MouseButton.LeftButton, pos=tab)
     settle(qtbot, page.planner)
-    yield page.planner
-    settle(qtbot, page.planner)
+    return page.planner
 
 
 def settle(qtbot: QtBot, view: PlannerView) -> None:
@@ -209,3 +216,11 @@ def test_what_is_typed_while_a_plan_is_worked_out_is_planned_once_afterwards(
     qtbot.waitUntil(lambda: planned == [11.0, 14.0], timeout=20_000)
     settle(qtbot, view)
     assert cells(view, "hsms_with_pool")[1] == "1 HSM"
+
+
+def test_a_run_that_ends_after_the_page_was_closed_plans_nothing(qtbot: QtBot, window: MainWindow) -> None:
+    """An error in a slot fails the test: pytest-qt sees it."""
+    view = open_planner(qtbot, window)
+    with qtbot.waitSignal(view.destroyed):
+        window.close_page()
+    window.services.bridge.finished.emit(1, RunStatus.FINISHED)
