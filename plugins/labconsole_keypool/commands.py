@@ -19,5 +19,5 @@ def _verify_store(parser: argparse.ArgumentParser) -> None:
 VERIFY_STORE = Command(
     help="check that a key store is as it was written",
     add_arguments=_verify_store,
-    run="labconsole_keypool.store_command:verify",
+    run="labconsole_keypool.store.store_command:verify",
 )

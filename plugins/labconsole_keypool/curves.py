@@ -11,7 +11,7 @@ from labconsole.trial import Curve, Event, Origin, Samples
 from labconsole_keypool.choices import KeySource, Refill
 from labconsole_keypool.parameters import KeypoolParameters
 from labconsole_keypool.recorded import Recorded, load
-from labconsole_keypool.service_model import KeyOrigin
+from labconsole_keypool.simulation.service_model import KeyOrigin
 
 _MOST_INTERVALS, _SHORTEST_S = 1000, 1.0
 """Of the arrival rate: shorter ones would show single requests."""

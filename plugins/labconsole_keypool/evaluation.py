@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labconsole.trial import Distribution, Evaluation, Event, Metric, Origin, Samples
-from labconsole_keypool.live_verdicts import live_verdicts
+from labconsole_keypool.live.live_verdicts import live_verdicts
 from labconsole_keypool.metrics import METRICS
 from labconsole_keypool.parameters import KeypoolParameters
 from labconsole_keypool.recorded import Recorded, Table, load
-from labconsole_keypool.service_model import KeyOrigin
+from labconsole_keypool.simulation.service_model import KeyOrigin
 from labconsole_keypool.verdicts import NORMAL_MS, PEAK_MS, service_level
 
 _KINDS = {kind.name: kind for kind in METRICS}

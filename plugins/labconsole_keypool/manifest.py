@@ -9,10 +9,10 @@ plugin = Plugin(
     title="HSM key pool",
     description="Can a slow HSM carry a peak load if keys are made ahead of time?",
     trials={
-        "keypool.signing-service": "labconsole_keypool.service_trial:ServiceTrial",
-        "keypool.simulation": "labconsole_keypool.simulation_trial:SimulationTrial",
-        "keypool.step-times": "labconsole_keypool.step_times_trial:StepTimesTrial",
-        "keypool.device-benchmark": "labconsole_keypool.device_benchmark_trial:DeviceBenchmarkTrial",
+        "keypool.signing-service": "labconsole_keypool.live.service_trial:ServiceTrial",
+        "keypool.simulation": "labconsole_keypool.simulation.simulation_trial:SimulationTrial",
+        "keypool.step-times": "labconsole_keypool.measuring.step_times_trial:StepTimesTrial",
+        "keypool.device-benchmark": "labconsole_keypool.measuring.device_benchmark_trial:DeviceBenchmarkTrial",
     },
     panels={
         "keypool.signing-service": "labconsole_keypool.panel.service:make_panel",
@@ -21,16 +21,16 @@ plugin = Plugin(
         "keypool.device-benchmark": "labconsole_keypool.panel.measuring:make_panel",
     },
     actions={
-        "keypool.fill": "labconsole_keypool.actions:FillPool",
-        "keypool.purge": "labconsole_keypool.actions:PurgePool",
-        "keypool.initialise-token": "labconsole_keypool.token_actions:InitialiseToken",
-        "keypool.add-token": "labconsole_keypool.token_actions:AddToken",
-        "keypool.export-shares": "labconsole_keypool.share_actions:ExportShares",
-        "keypool.load-shares": "labconsole_keypool.share_actions:LoadShares",
+        "keypool.fill": "labconsole_keypool.engine.actions:FillPool",
+        "keypool.purge": "labconsole_keypool.engine.actions:PurgePool",
+        "keypool.initialise-token": "labconsole_keypool.engine.token_actions:InitialiseToken",
+        "keypool.add-token": "labconsole_keypool.engine.token_actions:AddToken",
+        "keypool.export-shares": "labconsole_keypool.shares.share_actions:ExportShares",
+        "keypool.load-shares": "labconsole_keypool.shares.share_actions:LoadShares",
     },
     commands={
         "hsm verify-store": "labconsole_keypool.commands:VERIFY_STORE",
-        "hsm plan": "labconsole_keypool.plan_arguments:PLAN",
+        "hsm plan": "labconsole_keypool.planning.plan_arguments:PLAN",
     },
     profiles=(
         "keypool-live-demo",

@@ -23,9 +23,9 @@ from importlib.metadata import version
 from pathlib import Path
 
 from labconsole.security.token.terms import KeyKind, WrapMechanism
-from labconsole_keypool.key_records import ClaimedKey, NewKey
-from labconsole_keypool.key_store import KeyStore
-from labconsole_keypool.verify_store import verify_store
+from labconsole_keypool.store.key_records import ClaimedKey, NewKey
+from labconsole_keypool.store.key_store import KeyStore
+from labconsole_keypool.store.verify_store import verify_store
 
 KIND = KeyKind.RSA_2048
 PRIVATE, PUBLIC = 1224, 294

@@ -37,15 +37,15 @@ from labconsole.security.token.lab_token import make_softhsm_token
 from labconsole.security.token.opening import Token, open_token
 from labconsole.security.token.terms import KeyKind
 from labconsole.trial import Level
-from labconsole_keypool.authority import Authority
 from labconsole_keypool.choices import KeySource, Refill
-from labconsole_keypool.emulation import Device, sleep_until
-from labconsole_keypool.generator import Generator
-from labconsole_keypool.key_records import NewKey
-from labconsole_keypool.key_store import KeyStore
-from labconsole_keypool.service_model import KeyOrigin
-from labconsole_keypool.signing import SigningEngine
-from labconsole_keypool.wire import Done, Job, JobKind
+from labconsole_keypool.engine.authority import Authority
+from labconsole_keypool.engine.emulation import Device, sleep_until
+from labconsole_keypool.engine.generator import Generator
+from labconsole_keypool.engine.signing import SigningEngine
+from labconsole_keypool.live.wire import Done, Job, JobKind
+from labconsole_keypool.simulation.service_model import KeyOrigin
+from labconsole_keypool.store.key_records import NewKey
+from labconsole_keypool.store.key_store import KeyStore
 
 PIN = Secret("benchmark-user")
 DISTINCT_KEYS = 8

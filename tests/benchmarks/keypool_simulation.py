@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from labconsole.clock import now_ns
 from labconsole_keypool.arrivals import arrivals_ns
 from labconsole_keypool.choices import ArrivalPattern, KeySource, RangeEnd, Refill, SignTime
-from labconsole_keypool.service_model import ServiceModel
-from labconsole_keypool.simulation import simulate
+from labconsole_keypool.simulation.service_model import ServiceModel
+from labconsole_keypool.simulation.simulation import simulate
 from labconsole_keypool.timing import load_timing
 
 

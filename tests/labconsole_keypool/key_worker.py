@@ -9,8 +9,8 @@ import time
 from pathlib import Path
 
 from labconsole.store.errors import StoreError
-from labconsole_keypool.key_links import ids_as_text
-from labconsole_keypool.key_store import KeyStore
+from labconsole_keypool.store.key_links import ids_as_text
+from labconsole_keypool.store.key_store import KeyStore
 from tests.labconsole_keypool.stored_keys import KIND, TOKEN, new_keys, new_wrapper, signatures
 
 BATCH = 7

@@ -14,8 +14,8 @@ from labconsole.engine.protocol import LiveFrame
 from labconsole.engine.run_context import WorkerContext
 from labconsole.security.secrets import Secret
 from labconsole.trial import Evaluation, Event, TrialError
-from labconsole_keypool.service_parameters import ServiceParameters
-from labconsole_keypool.service_trial import ServiceTrial
+from labconsole_keypool.live.service_parameters import ServiceParameters
+from labconsole_keypool.live.service_trial import ServiceTrial
 from tests.helpers.spool_samples import SpoolSamples
 
 _LIVE_HZ = 20.0

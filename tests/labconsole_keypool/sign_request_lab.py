@@ -11,8 +11,8 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from lxml import etree
 
-from labconsole_keypool.certificate_fields import CertificateFields
-from labconsole_keypool.safe_xml import NAMESPACES
+from labconsole_keypool.messages.certificate_fields import CertificateFields
+from labconsole_keypool.messages.safe_xml import NAMESPACES
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 

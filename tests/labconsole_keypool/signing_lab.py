@@ -20,13 +20,13 @@ from labconsole.security.token.opening import Token
 from labconsole.security.token.terms import KeyKind, WrapMechanism
 from labconsole.security.token.wrapping import make_wrapper
 from labconsole.trial import Level
-from labconsole_keypool.authority import Authority
 from labconsole_keypool.choices import KeySource, Refill
-from labconsole_keypool.emulation import Device
-from labconsole_keypool.generator import Generator
-from labconsole_keypool.key_store import KeyStore
-from labconsole_keypool.signing import SigningEngine
-from labconsole_keypool.wire import Job, JobKind
+from labconsole_keypool.engine.authority import Authority
+from labconsole_keypool.engine.emulation import Device
+from labconsole_keypool.engine.generator import Generator
+from labconsole_keypool.engine.signing import SigningEngine
+from labconsole_keypool.live.wire import Job, JobKind
+from labconsole_keypool.store.key_store import KeyStore
 
 PIN = Secret("1234-user")
 KIND = KeyKind.P_256

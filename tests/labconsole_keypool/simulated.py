@@ -10,9 +10,9 @@ from typing import Any
 from labconsole.engine.protocol import ChannelFrame
 from labconsole.engine.role import RoleProcess
 from labconsole.trial import Evaluation, TrialError
-from labconsole_keypool.simulation_parameters import SimulationParameters
-from labconsole_keypool.simulation_trial import SimulationTrial
-from labconsole_keypool.simulator_role import SimulatorRole
+from labconsole_keypool.simulation.simulation_parameters import SimulationParameters
+from labconsole_keypool.simulation.simulation_trial import SimulationTrial
+from labconsole_keypool.simulation.simulator_role import SimulatorRole
 from tests.helpers.spool_samples import SpoolSamples
 
 

@@ -6,8 +6,8 @@ import hashlib
 from collections.abc import Sequence
 
 from labconsole.security.token.terms import KeyKind, WrapMechanism
-from labconsole_keypool.key_records import NewKey, SignatureRow, SignatureStatus, WrapperKey
-from labconsole_keypool.key_store import KeyStore
+from labconsole_keypool.store.key_records import NewKey, SignatureRow, SignatureStatus, WrapperKey
+from labconsole_keypool.store.key_store import KeyStore
 
 TOKEN = "0123456789abcdef"
 KIND = KeyKind.P_256

@@ -6,7 +6,7 @@ from datetime import datetime
 
 import numpy as np
 
-from labconsole_keypool.arrival_log import ArrivalLog
+from labconsole_keypool.planning.arrival_log import ArrivalLog
 
 _DAY = [2, 1, 1, 1, 1, 2, 5, 15, 40, 60, 70, 65, 50, 60, 65, 60, 50, 35, 20, 15, 12, 10, 6, 3]
 _WEEKEND = [4, 3, 2, 1, 1, 1, 1, 2, 3, 6, 9, 11, 12, 12, 11, 10, 10, 11, 13, 14, 12, 9, 7, 5]

@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from labconsole.trial import Evaluation, Origin
 from labconsole_keypool.evaluation import distributions, evaluate
 from labconsole_keypool.metrics import METRICS
-from labconsole_keypool.queue_lengths import QueueLengths
 from labconsole_keypool.recorded import load
 from labconsole_keypool.samples import DROPS, QUEUE, REQUESTS
-from labconsole_keypool.service_model import KeyOrigin, ServiceModel
-from labconsole_keypool.simulation import Outcome, Simulation, simulate
-from labconsole_keypool.simulation_parameters import SimulationParameters
+from labconsole_keypool.simulation.queue_lengths import QueueLengths
+from labconsole_keypool.simulation.service_model import KeyOrigin, ServiceModel
+from labconsole_keypool.simulation.simulation import Outcome, Simulation, simulate
+from labconsole_keypool.simulation.simulation_parameters import SimulationParameters
 from labconsole_keypool.verdicts import service_level
 
 MS = 1_000_000

@@ -11,7 +11,7 @@ import pytest
 from labconsole.analysis.published import PublishedTable, published_columns, published_tables, same_scenario
 from labconsole.plugin import Plugins
 from labconsole_keypool.arrivals import TABLE_4_1_DELAYS_MS, TABLE_4_1_REQUESTS
-from labconsole_keypool.simulation_parameters import SimulationParameters
+from labconsole_keypool.simulation.simulation_parameters import SimulationParameters
 
 SOURCE = Path(__file__).resolve().parents[3] / "shared" / "sources" / "hsm-key-pool-thesis.txt"
 KIND = "keypool.simulation"

@@ -15,7 +15,7 @@ from labconsole.profile import campaign_of, load_profile
 from labconsole.store.records import RunRow
 from labconsole.trial import Metric, Origin
 from labconsole_keypool.metrics import METRICS
-from labconsole_keypool.simulation_parameters import SimulationParameters
+from labconsole_keypool.simulation.simulation_parameters import SimulationParameters
 from labconsole_keypool.source_tables import TABLES
 from tests.helpers.run_row import finished_run
 

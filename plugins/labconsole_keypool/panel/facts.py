@@ -10,10 +10,10 @@ from labconsole.analysis.figures import NO_FIGURE, format_duration, format_numbe
 from labconsole.trial import TrialError
 from labconsole_keypool.arrivals import arrivals_ns
 from labconsole_keypool.choices import ArrivalPattern, KeySource
+from labconsole_keypool.live.service_parameters import ServiceParameters
 from labconsole_keypool.parameters import KeypoolParameters
-from labconsole_keypool.planner import base_rate, rate_without_keys
-from labconsole_keypool.service_parameters import ServiceParameters
-from labconsole_keypool.simulation_parameters import SimulationParameters
+from labconsole_keypool.planning.planner import base_rate, rate_without_keys
+from labconsole_keypool.simulation.simulation_parameters import SimulationParameters
 from labconsole_ui.panel import Fact
 
 _MOST_COUNTED = 100_000

@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFrame, QLabel, QVBoxLayout, QWidget
 
-from labconsole_keypool.arrival_log import HOUR
-from labconsole_keypool.forecast import WEEK, Forecast
-from labconsole_keypool.generation_plan import GenerationPlan, Window
 from labconsole_keypool.panel.day_scale import DayScale
-from labconsole_keypool.plan_text import window_texts
+from labconsole_keypool.planning.arrival_log import HOUR
+from labconsole_keypool.planning.forecast import WEEK, Forecast
+from labconsole_keypool.planning.generation_plan import GenerationPlan, Window
+from labconsole_keypool.planning.plan_text import window_texts
 from labconsole_ui.plain_text import plain_label
 from labconsole_ui.plots.curveplot import CurvePlot, PlotCurve
 from labconsole_ui.tables import DataTable, Field, RecordModel

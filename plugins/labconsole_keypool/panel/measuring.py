@@ -6,8 +6,8 @@ from PySide6.QtCore import QCoreApplication
 
 from labconsole.analysis.figures import format_duration
 from labconsole.trial import Parameters
+from labconsole_keypool.measuring.step_times_parameters import StepTimesParameters
 from labconsole_keypool.panel.editors import editors
-from labconsole_keypool.step_times_parameters import StepTimesParameters
 from labconsole_ui.panel import Fact, PanelContext, TrialPanel
 
 _translate = QCoreApplication.translate

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from PySide6.QtCore import QItemSelection, Qt
 from PySide6.QtWidgets import QAbstractItemView, QFrame, QVBoxLayout, QWidget
 
-from labconsole_keypool.plan_cell import Cell
-from labconsole_keypool.plan_text import cell_text, figure_text
-from labconsole_keypool.planner_table import PlanRow
+from labconsole_keypool.planning.plan_cell import Cell
+from labconsole_keypool.planning.plan_text import cell_text, figure_text
+from labconsole_keypool.planning.planner_table import PlanRow
 from labconsole_ui.plain_text import plain_label
 from labconsole_ui.tables import DataTable, Field, RecordModel
 from labconsole_ui.theme import FontRole, Theme

@@ -12,15 +12,15 @@ from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from labconsole.store.reader import Reader
-from labconsole_keypool.arrival_log import ArrivalLog, read_log
 from labconsole_keypool.choices import ArrivalPattern
-from labconsole_keypool.forecast import fit
 from labconsole_keypool.panel.forecast_card import ForecastCard
 from labconsole_keypool.panel.plan_figures import PlanFigures
-from labconsole_keypool.plan import Plan, make_plan
-from labconsole_keypool.plan_measurements import METRICS
-from labconsole_keypool.planner_parameters import PlannerParameters
-from labconsole_keypool.recorded_arrivals import arrivals_of_runs
+from labconsole_keypool.planning.arrival_log import ArrivalLog, read_log
+from labconsole_keypool.planning.forecast import fit
+from labconsole_keypool.planning.plan import Plan, make_plan
+from labconsole_keypool.planning.plan_measurements import METRICS
+from labconsole_keypool.planning.planner_parameters import PlannerParameters
+from labconsole_keypool.planning.recorded_arrivals import arrivals_of_runs
 from labconsole_ui.background import Background
 from labconsole_ui.form.editors import ChoiceEditor, Editor
 from labconsole_ui.form.form import ParameterForm

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from labconsole.engine.protocol import LiveFrame
-from labconsole_keypool.key_records import Counts
 from labconsole_keypool.samples import (
     DROPPED_CHANNEL,
     FROM_POOL_CHANNEL,
@@ -21,6 +20,7 @@ from labconsole_keypool.samples import (
     RECEIVED_CHANNEL,
     TAKEN_CHANNEL,
 )
+from labconsole_keypool.store.key_records import Counts
 
 SOURCES = (FROM_RAM_CHANNEL, FROM_STORE_CHANNEL, FROM_POOL_CHANNEL, GENERATED_CHANNEL)
 """Where the key of a request came from: Appendix B's A, B, C and D."""

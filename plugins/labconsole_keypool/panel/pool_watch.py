@@ -10,8 +10,7 @@ from labconsole.engine.protocol import LiveFrame
 from labconsole.engine.queue import QueueState
 from labconsole.store.records import RunStatus
 from labconsole.trial import Event
-from labconsole_keypool.actions import counts_of
-from labconsole_keypool.key_records import Counts
+from labconsole_keypool.engine.actions import counts_of
 from labconsole_keypool.panel.pool_state import PoolState, idle_state, running_state
 from labconsole_keypool.panel.run_points import (
     START_EVENT,
@@ -20,6 +19,7 @@ from labconsole_keypool.panel.run_points import (
     newest_run,
     stored_at_start,
 )
+from labconsole_keypool.store.key_records import Counts
 from labconsole_ui.background import Background
 from labconsole_ui.live.model import LiveRun
 from labconsole_ui.panel import PanelContext

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from labconsole.store.reader import Reader
 from labconsole.trial import Curve
 from labconsole_keypool.curves import BELOW_ZERO, curves
+from labconsole_keypool.live.service_parameters import ServiceParameters
 from labconsole_keypool.recorded import Recorded, load
-from labconsole_keypool.service_model import KeyOrigin
-from labconsole_keypool.service_parameters import ServiceParameters
+from labconsole_keypool.simulation.service_model import KeyOrigin
 
 BEGIN_EVENT = "T0"
 """The event without which the times of samples mean nothing yet."""

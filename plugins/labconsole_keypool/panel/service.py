@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QTabBar, QVBoxLa
 from labconsole.store.records import NewScenario
 from labconsole.trial import Parameters
 from labconsole_keypool.choices import KeySource
+from labconsole_keypool.live.service_parameters import ServiceParameters
 from labconsole_keypool.panel.editors import editors
 from labconsole_keypool.panel.facts import service_facts
 from labconsole_keypool.panel.planner_view import PlannerView
@@ -20,7 +21,6 @@ from labconsole_keypool.panel.pool_card import PoolCard
 from labconsole_keypool.panel.pool_watch import PoolWatch
 from labconsole_keypool.panel.run_plots import RunPlots
 from labconsole_keypool.panel.token_card import TokenCard
-from labconsole_keypool.service_parameters import ServiceParameters
 from labconsole_ui.panel import Fact, PanelContext, TrialPanel
 from labconsole_ui.theme import FontRole
 

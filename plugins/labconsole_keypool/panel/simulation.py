@@ -5,7 +5,7 @@ from __future__ import annotations
 from labconsole.trial import Parameters
 from labconsole_keypool.panel.editors import editors
 from labconsole_keypool.panel.facts import simulation_facts
-from labconsole_keypool.simulation_parameters import SimulationParameters
+from labconsole_keypool.simulation.simulation_parameters import SimulationParameters
 from labconsole_ui.panel import Fact, PanelContext, TrialPanel
 
 

@@ -13,10 +13,10 @@ from PySide6.QtWidgets import QFileDialog, QLineEdit, QPushButton
 from pytestqt.qtbot import QtBot
 
 from labconsole.store.records import RunStatus
-from labconsole_keypool.arrival_log import HOUR
 from labconsole_keypool.panel import planner_view
 from labconsole_keypool.panel.planner_view import PlannerView
 from labconsole_keypool.panel.service import PLANNER, ServicePanel
+from labconsole_keypool.planning.arrival_log import HOUR
 from labconsole_ui.main_window import MainWindow
 from labconsole_ui.navigation import Navigation
 from tests.labconsole_keypool.synthetic_weeks import synthetic_weeks

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from labconsole.engine.protocol import ChannelFrame, LiveFrame
-from labconsole_keypool.key_records import Counts
 from labconsole_keypool.panel.pool_state import Rates, idle_state, running_state
+from labconsole_keypool.store.key_records import Counts
 
 
 def frame(**counts: int) -> LiveFrame:

@@ -12,12 +12,12 @@ from pytestqt.qtbot import QtBot
 from labconsole.engine.queue import QueueState
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunStatus
-from labconsole_keypool.actions import counts_of
+from labconsole_keypool.engine.actions import counts_of
 from labconsole_keypool.panel.pool_state import PoolState
 from labconsole_keypool.panel.service import PLANNER, SCENARIO, ServicePanel
 from labconsole_keypool.panel.share_editor import ShareEditor
-from labconsole_keypool.share_files import ShareForm, to_text, write_shares
-from labconsole_keypool.sharing import split
+from labconsole_keypool.shares.share_files import ShareForm, to_text, write_shares
+from labconsole_keypool.shares.sharing import split
 from labconsole_ui.action_dialog import ActionDialog
 from labconsole_ui.main_window import MainWindow
 from labconsole_ui.navigation import Navigation

@@ -1,0 +1,134 @@
+"""The CA that certifies each request's key: its own key in software, as in the source, or in the token."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Self
+
+from cryptography import x509
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.x509.oid import NameOID
+from filelock import FileLock
+
+from labconsole import locations
+from labconsole.security.token.errors import KeyMissingError
+from labconsole.security.token.key_pairs import generate
+from labconsole.security.token.opening import Token
+from labconsole.security.token.private_keys import find_private_key
+from labconsole.security.token.terms import KeyKind
+from labconsole_keypool.engine.authority_files import load_or_make
+from labconsole_keypool.messages.certificate_fields import CertificateFields
+
+_LABEL = "labconsole signing CA"
+_LOCK_TIMEOUT_S = 60.0
+_CLOCK_SKEW = timedelta(hours=1)
+_AUTHORITY_LIFE = timedelta(days=3650)
+_LIFE = timedelta(days=365)
+_SHA256 = hashes.SHA256()
+
+
+class Authority:
+    """A CA: its private key, its certificate, and the certificates it issues (RFC 5280).
+
+    `chain` is the CA's certificate, and those above it: none, for it signed its own.
+    """
+
+    def __init__(self, key: rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey, certificate: x509.Certificate) -> None:
+        self.chain = (certificate,)
+        self._key = key
+        self._issuer = certificate.subject
+        key_id = certificate.extensions.get_extension_for_class(x509.SubjectKeyIdentifier).value
+        self._own_extensions: tuple[tuple[x509.ExtensionType, bool], ...] = (
+            (x509.BasicConstraints(ca=False, path_length=None), True),
+            (_usage(signs_documents=True), True),
+            (x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(key_id), False),
+        )
+
+    @classmethod
+    def of_lab(cls, home: Path | None = None) -> Self:
+        """The console's own CA with a P-256 key in software; made on first use, never asks anybody.
+
+        Raises:
+            TrialError: it is damaged, or cannot be made.
+        """
+        return cls(*load_or_make(locations.data_dir(home) / "signing-ca", self_signed))
+
+    @classmethod
+    def in_token(cls, token: Token, home: Path | None = None) -> Self:
+        """A CA whose P-256 key lies in `token` and never leaves it; made on first use, its certificate at each.
+
+        Raises:
+            TokenError: the token cannot make or find the key.
+        """
+        session = token.session()
+        with FileLock(locations.tokens_dir(home) / f".ca-{token.identity.serial}.lock", timeout=_LOCK_TIMEOUT_S):
+            try:
+                key = find_private_key(session, _LABEL)
+            except KeyMissingError:
+                generate(session, KeyKind.P_256, extractable=False, label=_LABEL, stored=True)
+                key = find_private_key(session, _LABEL)
+        return cls(key, self_signed(key, f"Lab Signing CA in {token.identity.label} {token.identity.serial}"))
+
+    def issue(self, csr: x509.CertificateSigningRequest, fields: CertificateFields) -> x509.Certificate:
+        """A certificate for the key of `csr`, with the fields of the sign request. May be called by several threads.
+
+        Raises:
+            InvalidSignature: whoever made `csr` does not have its private key.
+            TokenError: the CA's key lies in a token that refuses.
+        """
+        if not csr.is_signature_valid:
+            raise InvalidSignature("The CSR was not signed with the private key of its public key.")
+        now = datetime.now(UTC)
+        builder = x509.CertificateBuilder(
+            issuer_name=self._issuer,
+            subject_name=fields.subject,
+            public_key=csr.public_key(),
+            serial_number=x509.random_serial_number(),
+            not_valid_before=now.replace(tzinfo=None) - _CLOCK_SKEW,
+            not_valid_after=now.replace(tzinfo=None) + _LIFE,
+        )
+        for extension, critical in (*self._own_extensions, *fields.extensions):
+            builder = builder.add_extension(extension, critical)
+        return builder.sign(self._key, _SHA256)
+
+
+def self_signed(key: rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey, name: str) -> x509.Certificate:
+    """The certificate of a CA that signs end certificates only. Raises TokenError where `key` lies in a token."""
+    subject = x509.Name(
+        [
+            x509.NameAttribute(NameOID.ORGANIZATION_NAME, "Lab Console"),
+            x509.NameAttribute(NameOID.COMMON_NAME, name[:64]),
+        ]
+    )
+    now = datetime.now(UTC)
+    return (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(subject)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - _CLOCK_SKEW)
+        .not_valid_after(now + _AUTHORITY_LIFE)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .add_extension(_usage(signs_documents=False), critical=True)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+        .sign(key, _SHA256)
+    )
+
+
+def _usage(*, signs_documents: bool) -> x509.KeyUsage:
+    """KeyUsage (RFC 5280, 4.2.1.3) of somebody who signs documents, else of a CA."""
+    return x509.KeyUsage(
+        digital_signature=signs_documents,
+        content_commitment=signs_documents,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        key_cert_sign=not signs_documents,
+        crl_sign=not signs_documents,
+        encipher_only=False,
+        decipher_only=False,
+    )

@@ -1,0 +1,115 @@
+"""From the recorded operations to the figures of a step: pure, and the same whenever it is called."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labconsole.trial import Curve, Distribution, Evaluation, Metric, Origin, Samples
+from labconsole_keypool.measuring.step_times_metrics import METRICS
+from labconsole_keypool.measuring.step_times_parameters import Step, StepTimesParameters
+from labconsole_keypool.measuring.step_times_samples import MAIN, OPERATIONS, StepOperation
+
+_KINDS = {kind.name: kind for kind in METRICS}
+_QUANTILES = tuple((kind.name, kind.quantile) for kind in METRICS if kind.quantile is not None)
+_ENOUGH = 20
+"""Operations behind a percentile: of a few batches it says nothing."""
+_BESIDE = {Step.SIGN_WHILE_UNWRAPPING: (StepOperation.UNWRAP,)}
+"""What goes on beside a step, and is no part of its time."""
+
+Rows = dict[str, NDArray[np.int64]]
+
+
+def evaluate(parameters: StepTimesParameters, samples: Samples) -> Evaluation:
+    """All figures of a run; without an operation of the step there are none."""
+    origin = Origin.EMULATED if parameters.timing else Origin.MEASURED
+    labels: dict[str, str] = {}
+    metrics = []
+    for name, value, count in _figures(parameters.step, _rows(samples)):
+        kind = _KINDS[name]
+        metrics.append(Metric(name, float(value), kind.unit, kind.direction, count, labels, origin))
+    order = list(_KINDS)
+    return Evaluation(tuple(sorted(metrics, key=lambda metric: order.index(metric.name))))
+
+
+def distributions(parameters: StepTimesParameters, samples: Samples) -> tuple[Distribution, ...]:
+    """The times of single operations behind mean and percentiles, ms."""
+    rows = _of(_rows(samples), MAIN[parameters.step])
+    return (Distribution("One operation", "ms", _times(rows) / 1e6),) if len(rows["keys"]) else ()
+
+
+def curves(parameters: StepTimesParameters, samples: Samples, begin_ns: int) -> tuple[Curve, ...]:
+    """The time of each operation at its end, a line for each kind of operation: how a device warms up, and what
+    disturbs it."""
+    rows = _rows(samples)
+    return tuple(
+        Curve(
+            operation.name.capitalize(),
+            "One operation",
+            "ms",
+            (found["finished"][order] - begin_ns) / 1e9,
+            _times(found)[order] / 1e6,
+        )
+        for operation in StepOperation
+        if len((found := _of(rows, operation))["keys"]) > 1
+        for order in [np.argsort(found["finished"], kind="stable")]
+    )
+
+
+def _figures(step: Step, rows: Rows) -> Iterator[tuple[str, float, int]]:
+    """(metric, value, number of samples behind it)."""
+    main = _of(rows, MAIN[step])
+    keys = int(main["keys"].sum())
+    if not keys:
+        return
+    own = ~np.isin(rows["operation"], _BESIDE.get(step, ()))
+    total_ms = (rows["finished"][own].max() - rows["started"][own].min()) / 1e6
+    yield "keys", keys, keys
+    yield "total_time", total_ms, keys
+    yield "time_per_key", total_ms / keys, keys
+    yield "throughput", keys / total_ms * 1e3, keys
+    times_ms = _times(main) / 1e6
+    yield "latency_mean", times_ms.mean(), len(times_ms)
+    for name, fraction in _QUANTILES if len(times_ms) >= _ENOUGH else ():
+        yield name, float(np.quantile(times_ms, fraction, method="inverted_cdf")), len(times_ms)
+    yield "latency_peak", times_ms.max(), len(times_ms)
+    yield "latency_range", times_ms.max() - times_ms.min(), len(times_ms)
+    yield from _parts(step, rows, keys)
+
+
+def _parts(step: Step, rows: Rows, keys: int) -> Iterator[tuple[str, float, int]]:
+    """Of a step of several operations, each one's share; what goes on beside the signing."""
+    ms = {operation: float(_times(_of(rows, operation)).sum()) / 1e6 for operation in StepOperation}
+    if step is Step.WRAP_AND_SAVE:
+        yield "generation_per_key", ms[StepOperation.GENERATE] / keys, keys
+        yield "wrap_and_save_per_key", (ms[StepOperation.WRAP] + ms[StepOperation.SAVE]) / keys, keys
+    if step is Step.LOAD_AND_UNWRAP:
+        yield "load_time", ms[StepOperation.LOAD], keys
+        yield "initialisation_time", ms[StepOperation.INITIALISE], 1
+        yield "unwrap_time", ms[StepOperation.UNWRAP], keys
+        yield "unwrap_per_key", ms[StepOperation.UNWRAP] / keys, keys
+    if step is Step.SIGN_WHILE_UNWRAPPING:
+        unwrapped = len(_of(rows, StepOperation.UNWRAP)["keys"])
+        yield "unwrapped", unwrapped, unwrapped
+        if unwrapped:
+            yield "unwrap_per_key", ms[StepOperation.UNWRAP] / unwrapped, unwrapped
+
+
+def _rows(samples: Samples) -> Rows:
+    tables = [samples.table(OPERATIONS.name, role) for role in samples.roles(OPERATIONS.name)]
+    return {
+        column.name: np.concatenate([np.empty(0, np.int64), *(table[column.name].astype(np.int64) for table in tables)])
+        for column in OPERATIONS.columns
+    }
+
+
+def _of(rows: Rows, operation: StepOperation) -> Rows:
+    chosen = rows["operation"] == operation
+    return {name: values[chosen] for name, values in rows.items()}
+
+
+def _times(rows: Rows) -> NDArray[np.int64]:
+    """How long each operation took, ns."""
+    return rows["finished"] - rows["started"]

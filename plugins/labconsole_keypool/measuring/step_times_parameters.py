@@ -1,0 +1,184 @@
+"""The parameters of the step times: which step of the chain, on which token, how often, by how many threads."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from labconsole.security.token.configuration import LAB
+from labconsole.security.token.terms import KeyKind
+from labconsole.trial import Parameters
+from labconsole_keypool.choices import RangeEnd, SignTime
+from labconsole_keypool.engine.emulation import Operation, Timing
+from labconsole_keypool.labels import LABELS
+from labconsole_keypool.measuring.storage_media import Storage
+from labconsole_keypool.timing import load_timing, timing_names
+
+
+class Step(StrEnum):
+    """A step of the key pool's chain, as sections 2.10.1 to 2.10.5 time them."""
+
+    GENERATE = "generate"
+    WRAP_AND_SAVE = "wrap-and-save"
+    SAVE = "save"
+    LOAD = "load"
+    LOAD_AND_UNWRAP = "load-and-unwrap"
+    SIGN = "sign"
+    SIGN_WHILE_UNWRAPPING = "sign-while-unwrapping"
+
+
+STEP_LABELS = {
+    Step.GENERATE: "Generate key pairs (Table 2-4)",
+    Step.WRAP_AND_SAVE: "Generate, wrap and save (Table 2-5)",
+    Step.SAVE: "Save wrapped keys (Table 2-6)",
+    Step.LOAD: "Load wrapped keys (Table 2-6)",
+    Step.LOAD_AND_UNWRAP: "Load and unwrap (Table 2-7)",
+    Step.SIGN: "Sign (Tables 2-8 to 2-10)",
+    Step.SIGN_WHILE_UNWRAPPING: "Sign while keys are unwrapped (Table 2-11)",
+}
+_MEDIA = {Storage.DATABASE: "Database: the key store", Storage.FILE: "Flat file"}
+
+_EMULATED_OPERATIONS = {
+    Step.GENERATE: (Operation.GENERATE,),
+    Step.WRAP_AND_SAVE: (Operation.GENERATE, Operation.WRAP),
+    Step.LOAD_AND_UNWRAP: (Operation.UNWRAP,),
+    Step.SIGN: (Operation.SIGN,),
+    Step.SIGN_WHILE_UNWRAPPING: (Operation.SIGN,),
+}
+"""What the device does for each key; to save and to load are the storage's."""
+
+_STEP, _TOKEN = "Step", "Token"
+_STORING = {"step": ["wrap-and-save", "save", "load", "load-and-unwrap"]}
+_SIGNING = {"step": ["sign", "sign-while-unwrapping"]}
+_PREPARED = {"step": ["save", "load", "load-and-unwrap", "sign", "sign-while-unwrapping"]}
+_EMULATED = {"timing": list(timing_names())}
+
+
+def _extra(group: str, **more: Any) -> dict[str, Any]:
+    return {"group": group, **more}
+
+
+class StepTimesParameters(Parameters):
+    """One step of the chain (`hsm-key-pool-thesis.txt`, section 2.10)."""
+
+    step: Annotated[
+        Step,
+        Field(
+            title="Step",
+            description="Which step of the key pool's chain is timed",
+            json_schema_extra=_extra(_STEP, labels={step.value: label for step, label in STEP_LABELS.items()}),
+        ),
+    ] = Step.SIGN
+    keys: Annotated[
+        int,
+        Field(
+            title="Key pairs",
+            description="Key pairs that go through the step; of a signing step, requests, each with a key of its own",
+            ge=1,
+            le=100_000,
+            json_schema_extra=_extra(_STEP, unit="keys"),
+        ),
+    ] = 1000
+    threads: Annotated[
+        int,
+        Field(
+            title="Signing threads",
+            description="Threads that sign, each with a session of its own",
+            ge=1,
+            le=50,
+            json_schema_extra=_extra(_STEP, shown_if=_SIGNING),
+        ),
+    ] = 1
+    storage: Annotated[
+        Storage,
+        Field(
+            title="Storage",
+            description="Where wrapped keys are kept; both lie in a directory that is removed after the run",
+            json_schema_extra=_extra(
+                _STEP, shown_if=_STORING, labels={medium.value: label for medium, label in _MEDIA.items()}
+            ),
+        ),
+    ] = Storage.DATABASE
+    batch: Annotated[
+        int,
+        Field(
+            title="Batch",
+            description="Key pairs saved or loaded at a time; each batch is on the disk before the next one begins",
+            ge=1,
+            le=100_000,
+            json_schema_extra=_extra(_STEP, unit="keys", shown_if=_STORING),
+        ),
+    ] = 1000
+    distinct: Annotated[
+        int,
+        Field(
+            title="Different keys",
+            description="Key pairs generated beforehand; the step takes copies of them in turn, which cost it the same",
+            ge=1,
+            le=100_000,
+            json_schema_extra=_extra(_STEP, unit="keys", shown_if=_PREPARED),
+        ),
+    ] = 10
+
+    key_kind: Annotated[
+        KeyKind,
+        Field(
+            title="Kind of keys",
+            description="The source has RSA-2048",
+            json_schema_extra=_extra(_TOKEN, labels=LABELS["key_kind"]),
+        ),
+    ] = KeyKind.RSA_2048
+    token: Annotated[
+        str,
+        Field(
+            title="Token",
+            description="Name of the token, as `labconsole hsm tokens` lists it; `lab` is the console's own",
+            min_length=1,
+            json_schema_extra=_extra(_TOKEN),
+        ),
+    ] = LAB
+    timing: Annotated[
+        str,
+        Field(
+            title="Emulate a device",
+            description="Let every operation take as long as this timing profile says; empty: as fast as the token is",
+            json_schema_extra=_extra(_TOKEN, choices=["", *timing_names()]),
+        ),
+    ] = ""
+    sign: Annotated[
+        SignTime,
+        Field(
+            title="Signing time (Si)",
+            description="Which of the timing profile's times to sign",
+            json_schema_extra=_extra(_TOKEN, shown_if=_EMULATED, labels=LABELS["sign"]),
+        ),
+    ] = SignTime.MALMO
+    key_generation: Annotated[
+        RangeEnd,
+        Field(
+            title="Key generation (KG)",
+            description="Which of the timing profile's times to generate a key pair",
+            json_schema_extra=_extra(_TOKEN, shown_if=_EMULATED, labels=LABELS["key_generation"]),
+        ),
+    ] = RangeEnd.SHORTEST
+
+    @property
+    def device_times(self) -> Timing | None:
+        """The times of the emulated device; None without one. Raises TrialError: no such timing profile."""
+        if not self.timing:
+            return None
+        return Timing(load_timing(self.timing), sign=self.sign, key_generation=self.key_generation)
+
+    @property
+    def emulated_seconds(self) -> float:
+        """How long the emulated device takes for the step, without its connection's set-up; 0 without a device."""
+        timing = self.device_times
+        if timing is None:
+            return 0.0
+        one_ns = sum(
+            timing.duration_ns(operation, self.threads) for operation in _EMULATED_OPERATIONS.get(self.step, ())
+        )
+        at_a_time = self.threads if self.step in (Step.SIGN, Step.SIGN_WHILE_UNWRAPPING) else 1
+        return one_ns * self.keys / at_a_time / 1e9

@@ -1,0 +1,132 @@
+"""The trial `keypool.step-times`: how long each step of the key pool's chain takes on a token (section 2.10)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from labconsole.clock import now_ns
+from labconsole.security.secrets import SecretRequest
+from labconsole.security.token.configuration import is_lab
+from labconsole.security.token.named_tokens import find_configuration
+from labconsole.trial import (
+    Curve,
+    Distribution,
+    Evaluation,
+    Event,
+    LiveChannel,
+    MetricKind,
+    Parameters,
+    RoleSpec,
+    RunContext,
+    Samples,
+    Series,
+    Trial,
+)
+from labconsole_keypool.contrast import difference
+from labconsole_keypool.measuring import step_times_evaluation as evaluation
+from labconsole_keypool.measuring.step_times_metrics import METRICS
+from labconsole_keypool.measuring.step_times_parameters import STEP_LABELS, Step, StepTimesParameters
+from labconsole_keypool.measuring.step_times_samples import DONE_CHANNEL, OPERATIONS, TIME_CHANNEL
+from labconsole_keypool.measuring.storage_media import Storage
+
+_READY_S = 3600.0
+"""How long the keys that a step works on may take to be made."""
+_STALL_S = 300.0
+"""An RSA-4096 key pair may take a minute by chance."""
+_LEAD_NS = 20_000_000
+
+_OF_LOAD = frozenset({"batch"})
+_SIGNING = (Step.SIGN, Step.SIGN_WHILE_UNWRAPPING)
+
+
+class StepTimesTrial(Trial[StepTimesParameters]):
+    """Time one step of the chain on a token: generate, wrap and save, load, unwrap, sign."""
+
+    kind: ClassVar[str] = "keypool.step-times"
+    title: ClassVar[str] = "Key pool, steps"
+    description: ClassVar[str] = (
+        "How long does a token take to generate a key pair, to wrap it, to load it back, to sign with it? Each step of "
+        "the key pool by itself, beside the source's Tables 2-4 to 2-11."
+    )
+    parameters: ClassVar[type[Parameters]] = StepTimesParameters
+    series: ClassVar[tuple[Series, ...]] = (OPERATIONS,)
+    metrics: ClassVar[tuple[MetricKind, ...]] = METRICS
+    live: ClassVar[tuple[LiveChannel, ...]] = (DONE_CHANNEL, TIME_CHANNEL)
+
+    def roles(self, parameters: StepTimesParameters) -> tuple[RoleSpec, ...]:
+        configuration = find_configuration(parameters.token)
+        settings = {
+            "parameters": parameters.model_dump(mode="json"),
+            "configuration": configuration.model_dump(mode="json"),
+        }
+        request = configuration.pin_request(parameters.token)
+        return (
+            RoleSpec("token", "labconsole_keypool.measuring.step_times_role:StepTimesRole", settings, (request.key,)),
+        )
+
+    def secrets(self, parameters: StepTimesParameters) -> tuple[SecretRequest, ...]:
+        if is_lab(parameters.token):
+            return ()
+        return (find_configuration(parameters.token).pin_request(parameters.token),)
+
+    def run(self, parameters: StepTimesParameters, context: RunContext) -> None:
+        (spec,) = self.roles(parameters)
+        role = context.start(spec)
+        ready = role.ready(_READY_S)
+        if context.stop_requested:
+            return
+        wrapped = f", keys wrapped by {ready['mechanism']}" if ready["mechanism"] else ""
+        context.event("token", f"Token {parameters.token}: {ready['identity']}{wrapped}.", **ready)
+        begin_ns = now_ns() + _LEAD_NS
+        role.begin(begin_ns)
+        context.expect(parameters.keys, DONE_CHANNEL.name, begin_ns)
+        context.event("T0", f"T0: {STEP_LABELS[parameters.step]}, {parameters.keys:,} keys.", begin_ns=begin_ns)
+        context.wait(
+            [role],
+            stall_s=_STALL_S,
+            reason=f"The token {parameters.token} ended no operation for {_STALL_S:g} s: see `labconsole hsm doctor "
+            f"{parameters.token}`.",
+        )
+
+    def evaluate(self, parameters: StepTimesParameters, samples: Samples, events: Sequence[Event]) -> Evaluation:
+        return evaluation.evaluate(parameters, samples)
+
+    def curves(self, parameters: StepTimesParameters, samples: Samples, events: Sequence[Event]) -> tuple[Curve, ...]:
+        begin_ns = next((event.data["begin_ns"] for event in events if event.name == "T0"), None)
+        return evaluation.curves(parameters, samples, begin_ns) if begin_ns is not None else ()
+
+    def distributions(
+        self, parameters: StepTimesParameters, samples: Samples, events: Sequence[Event]
+    ) -> tuple[Distribution, ...]:
+        return evaluation.distributions(parameters, samples)
+
+    def contrast(self, reference: StepTimesParameters, other: StepTimesParameters) -> str:
+        in_order = reference.step is other.step or (reference.step, other.step) == _SIGNING
+        if not in_order or other.threads < reference.threads:
+            return ""
+        as_many = {"keys": reference.keys, "distinct": reference.distinct}  # a key takes the time that it takes
+        return difference(reference, other.model_copy(update=as_many), _OF_LOAD)
+
+    def comparable(self, reference: StepTimesParameters, other: StepTimesParameters) -> bool:
+        return reference.step is other.step or {reference.step, other.step} == set(_SIGNING)
+
+    def warnings(self, parameters: StepTimesParameters) -> tuple[str, ...]:
+        told = []
+        if parameters.timing:
+            told.append(
+                f"Emulated with the timing profile {parameters.timing}: the token's operations take as long as that "
+                "device's; storage is this computer's."
+            )
+        if parameters.step in (Step.SAVE, Step.LOAD, Step.LOAD_AND_UNWRAP) and parameters.storage is Storage.DATABASE:
+            told.append("The database is a key store: what is loaded is claimed durably, so that no key is used twice.")
+        if parameters.step not in (Step.GENERATE, Step.WRAP_AND_SAVE) and parameters.distinct < parameters.keys:
+            told.append(
+                f"{parameters.distinct:,} different key pairs were generated; those of the step are copies of them "
+                "and take the same time."
+            )
+        if parameters.step in _SIGNING:
+            told.append(
+                "A signature by the token, without network and CA; the source's signing times include its service."
+            )
+        return tuple(told)

@@ -1,0 +1,1 @@
+"""Sign requests (OASIS DSS, csig) and their answers."""

@@ -1,0 +1,145 @@
+"""What the planner asks for: the peak, the device with its times, and the service on it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from labconsole.trial import Parameters
+from labconsole_keypool.arrival_file import MOST_REQUESTS
+from labconsole_keypool.choices import RangeEnd, SignTime
+from labconsole_keypool.labels import LABELS
+from labconsole_keypool.parameters import extra
+from labconsole_keypool.planning.planned_service import PlannedService
+from labconsole_keypool.planning.planner import business_day
+from labconsole_keypool.timing import load_timing, timing_names
+
+OWN_TIMES = ""
+"""Stands for no timing profile: the times are entered."""
+
+_PEAK, _DEVICE = "Peak", "Device"
+_OWN = {"timing": OWN_TIMES}
+_PROFILED = {"timing": list(timing_names())}
+
+
+def _ms(title: str, description: str) -> Any:
+    """The field of a time that is entered where there is no timing profile."""
+    more = extra(_DEVICE, unit="ms", shown_if=_OWN)
+    return Field(title=title, description=description, gt=0, le=1e6, json_schema_extra=more)
+
+
+class PlannerParameters(Parameters):
+    """A peak of constant rate, and the device that is to meet it (`hsm-key-pool-thesis.txt`, sections 1.9 and 4.5)."""
+
+    rate: Annotated[
+        float,
+        Field(
+            title="Rate at the peak (HR)",
+            description="Requests per second at the peak; the business day around it has the source's shape",
+            gt=0,
+            le=100_000,
+            json_schema_extra=extra(_PEAK, unit="1/s"),
+        ),
+    ] = 50.0
+    duration_s: Annotated[
+        float,
+        Field(
+            title="Peak lasts (T)",
+            description="The source has two hours, 7,200 s",
+            gt=0,
+            le=366 * 86_400,
+            json_schema_extra=extra(_PEAK, unit="s"),
+        ),
+    ] = 7200.0
+    queue_limit: Annotated[
+        int,
+        Field(
+            title="Queue limit",
+            description="Requests that may wait; one that finds so many is dropped. 0: no limit",
+            ge=0,
+            le=MOST_REQUESTS,
+            json_schema_extra=extra(_PEAK),
+        ),
+    ] = 50
+    threads: Annotated[
+        int,
+        Field(
+            title="Signing threads",
+            description="Requests signed at a time",
+            ge=1,
+            le=50,
+            json_schema_extra=extra(_PEAK),
+        ),
+    ] = 1
+    timing: Annotated[
+        str,
+        Field(
+            title="Timing profile",
+            description="The device's times; empty: enter them, as keypool.step-times measured them",
+            json_schema_extra=extra(_DEVICE, choices=[OWN_TIMES, *timing_names()]),
+        ),
+    ] = "luna-sa-1700"
+    sign: Annotated[
+        SignTime,
+        Field(
+            title="Signing time (Si)",
+            description="Which of the profile's times to sign",
+            json_schema_extra=extra(_DEVICE, labels=LABELS["sign"], shown_if=_PROFILED),
+        ),
+    ] = SignTime.MALMO
+    key_generation: Annotated[
+        RangeEnd,
+        Field(
+            title="Key generation (KG)",
+            description="Which of the profile's times to generate a key pair, and to wrap it",
+            json_schema_extra=extra(_DEVICE, labels=LABELS["key_generation"], shown_if=_PROFILED),
+        ),
+    ] = RangeEnd.SHORTEST
+    sign_ms: Annotated[float, _ms("Signing takes (Si)", "Time of each thread to sign")] = 1.0
+    generation_ms: Annotated[float, _ms("Key generation takes (KG)", "Time to generate a key pair")] = 300.0
+    wrap_ms: Annotated[float, _ms("Wrapping takes", "Time to wrap and save a key pair")] = 1.0
+    unwrap_ms: Annotated[float, _ms("Unwrapping takes (KP)", "Time to load and unwrap a key pair")] = 1.0
+    keys_in_token: Annotated[
+        int,
+        Field(
+            title="Token holds",
+            description="Key pairs that fit into the device",
+            ge=1,
+            le=100_000_000,
+            json_schema_extra=extra(_DEVICE, unit="keys", shown_if=_OWN),
+        ),
+    ] = 12_033
+
+    def service(self, day: NDArray[np.float64] | None = None) -> PlannedService:
+        """What is planned; `day` holds the requests of each of its 24 hours, otherwise it is the source's business day.
+
+        Raises TrialError: there is no such timing profile, or it is broken.
+        """
+        sign_ms, generation_ms = self.sign_ms, self.generation_ms
+        wrap_ms, unwrap_ms = self.wrap_ms, self.unwrap_ms
+        keys_in_token, at_a_time = self.keys_in_token, 1
+        if self.timing != OWN_TIMES:
+            profile = load_timing(self.timing)
+            sign_ms = profile.sign_ms(self.sign, self.threads)
+            generation_ms = profile.key_generation.at(self.key_generation)
+            wrap_ms = 0.0 if profile.wrap is None else profile.wrap.at(self.key_generation)
+            unwrap_ms, at_a_time = profile.unwrap.ms, profile.key_generation.at_a_time
+            keys_in_token = profile.ram.key_pairs + profile.store.key_pairs
+        return PlannedService(
+            rate=self.rate,
+            duration_s=self.duration_s,
+            sign_ms=sign_ms,
+            generation_ms=generation_ms,
+            wrap_ms=wrap_ms,
+            unwrap_ms=unwrap_ms,
+            threads=self.threads,
+            at_a_time=at_a_time,
+            queue_limit=self.queue_limit,
+            keys_in_token=keys_in_token,
+            day=business_day(self.rate) if day is None else day,
+            timing=self.timing,
+            sign=self.sign if self.timing != OWN_TIMES else None,
+        )

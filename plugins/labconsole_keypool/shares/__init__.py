@@ -1,0 +1,1 @@
+"""Wrapper keys carried between tokens under M of N control."""

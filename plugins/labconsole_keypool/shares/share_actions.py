@@ -1,0 +1,224 @@
+"""M of N as the operator does it: take wrapper keys out of a token as shares, and load them into another.
+
+The console's process imports this for forms and questions: what loads a PKCS#11 module is imported by `run` alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, ClassVar
+
+from pydantic import Field
+
+from labconsole.action import Action, ActionContext
+from labconsole.security.secrets import Secret, SecretRequest, SecretSource
+from labconsole.security.token.configuration import LAB
+from labconsole.security.token.errors import TokenError
+from labconsole.security.token.named_tokens import find_configuration
+from labconsole.trial import Parameters
+from labconsole_keypool.engine.actions import StoreName, TokenName
+from labconsole_keypool.labels import LABELS
+from labconsole_keypool.shares.carried_wrappers import CarriedWrappers, read_carried, write_carried
+from labconsole_keypool.shares.share_files import ShareForm, from_text, read_share, to_text, write_shares
+from labconsole_keypool.shares.sharing import MOST_SHARES, Share, ShareError, combine, progress
+from labconsole_keypool.store.key_reader import KeyReader
+from labconsole_keypool.store.key_records import ClaimedKey, WrapperKey
+from labconsole_keypool.store.key_store import store_path
+
+if TYPE_CHECKING:
+    from labconsole.security.token.opening import Token
+
+SHARE_KEY = "share-{number}"
+"""Key of the secret with a share's text, from 1 on."""
+
+_CARRIED_FILE = "wrappers.json"
+
+
+class ExportParameters(Parameters):
+    """Which wrapper keys leave which token, and in how many shares."""
+
+    token: TokenName = LAB
+    key_store: StoreName = "lab"
+    shares: Annotated[
+        int, Field(title="Shares", description="Into how many the transport key is split", ge=2, le=MOST_SHARES)
+    ] = 3
+    needed: Annotated[
+        int, Field(title="Needed", description="How many of them load the wrapper keys again", ge=2, le=MOST_SHARES)
+    ] = 2
+    form: Annotated[
+        ShareForm,
+        Field(
+            title="Form",
+            description="Words are shown once, to be written down; files lie beside the wrapper keys until they are"
+            " moved apart",
+            json_schema_extra={"labels": LABELS["form"]},
+        ),
+    ] = ShareForm.WORDS
+    directory: Annotated[
+        Path,
+        Field(
+            title="Directory",
+            description=f"Where {_CARRIED_FILE} goes (and files of shares); made if it is not there. Files that are"
+            " there stay, and end the export",
+        ),
+    ] = Path("~/wrapper-keys")
+
+
+class ExportShares(Action[ExportParameters]):
+    """Wraps a key store's wrapper keys by a transport key, and splits that into shares."""
+
+    name: ClassVar[str] = "keypool.export-shares"
+    title: ClassVar[str] = "Export wrapper keys as shares"
+    description: ClassVar[str] = (
+        "Wraps the key store's wrapper keys by a new transport key, writes them to a file, and splits the transport key"
+        " into shares. So many of them as are needed load the wrapper keys into another token; fewer tell nothing."
+    )
+    parameters: ClassVar[type[Parameters]] = ExportParameters
+
+    def secrets(self, parameters: ExportParameters) -> tuple[SecretRequest, ...]:
+        return (find_configuration(parameters.token).pin_request(parameters.token),)
+
+    def run(self, parameters: ExportParameters, context: ActionContext) -> str:
+        from labconsole_keypool.shares.transport import export_wrappers, held_by
+
+        wrappers = _wrappers(parameters.key_store)
+        with _opened(parameters.token, context) as token:
+            held = held_by(token, wrappers)
+            if not held:
+                raise TokenError(
+                    f"The token {parameters.token} holds no wrapper key of the key store {parameters.key_store}: take"
+                    " the token that filled it, or fill it first."
+                )
+            carried, shares = export_wrappers(token, held, parameters.shares, parameters.needed)
+        file = _hand_out(parameters, carried, shares, context)
+        others = len(wrappers) - len(held)
+        left = f" {_keys(others)} {'is' if others == 1 else 'are'} in other tokens." if others else ""
+        return (
+            f"{_keys(len(held))} of the token {parameters.token} went to {file}; {parameters.needed} of"
+            f" {parameters.shares} shares load them.{left}"
+        )
+
+
+class LoadParameters(Parameters):
+    """Which wrapper keys go into which token."""
+
+    token: TokenName = "lab-2"
+    file: Annotated[
+        Path, Field(title="Wrapper keys", description=f"The file {_CARRIED_FILE} that was made with the shares")
+    ] = Path("~/wrapper-keys") / _CARRIED_FILE
+    share_files: Annotated[
+        tuple[Path, ...],
+        Field(title="Files of shares", description="Where shares lie as files; the others are asked for"),
+    ] = ()
+    key_store: StoreName = "lab"
+
+
+class LoadShares(Action[LoadParameters]):
+    """Loads carried wrapper keys into a token with enough shares."""
+
+    name: ClassVar[str] = "keypool.load-shares"
+    title: ClassVar[str] = "Load wrapper keys from shares"
+    description: ClassVar[str] = (
+        "Restores the transport key from shares, loads the wrapper keys of the file into the token, and sees that each"
+        " unwraps a key of the key store. All are loaded or none."
+    )
+    parameters: ClassVar[type[Parameters]] = LoadParameters
+
+    def secrets(self, parameters: LoadParameters) -> tuple[SecretRequest, ...]:
+        needed = read_carried(parameters.file.expanduser()).threshold
+        asked = range(1, needed - len(parameters.share_files) + 1)
+        return (
+            find_configuration(parameters.token).pin_request(parameters.token),
+            *(
+                SecretRequest(
+                    SHARE_KEY.format(number=number), f"share {number} of {len(asked)} (its words)", SecretSource()
+                )
+                for number in asked
+            ),
+        )
+
+    def run(self, parameters: LoadParameters, context: ActionContext) -> str:
+        from labconsole_keypool.shares.transport import load_wrappers
+
+        carried = read_carried(parameters.file.expanduser())
+        shares = [read_share(path.expanduser()) for path in parameters.share_files] + _typed(context)
+        context.say(f"{progress(shares).sentence}.")
+        combine(shares)  # before the token is opened
+        proof = _proof(parameters.key_store, carried)
+        with _opened(parameters.token, context) as token:
+            new = load_wrappers(token, carried, shares, proof)
+        there = len(carried.wrappers) - len(new)
+        known = f" {_keys(there)} {'was' if there == 1 else 'were'} there already." if there else ""
+        tried = _tried(len(proof), len(carried.wrappers))
+        return f"{_keys(len(new))} loaded into the token {parameters.token}.{known}{tried}"
+
+
+def _opened(name: str, context: ActionContext) -> Token:
+    """The token, open in this process. Raises TokenError, TrialError."""
+    from labconsole.security.token.opening import open_token
+
+    configuration = find_configuration(name)
+    return open_token(name, configuration, context.secret(configuration.pin_request(name).key))
+
+
+def _wrappers(key_store: str) -> list[WrapperKey]:
+    """The key store's wrapper keys that have wrapped a key. Raises StoreError: there is no such key store."""
+    with KeyReader(store_path(key_store)) as reader:
+        return [wrapper for wrapper in reader.wrappers() if wrapper.pairs]
+
+
+def _hand_out(
+    parameters: ExportParameters, carried: CarriedWrappers, shares: Sequence[Share], context: ActionContext
+) -> Path:
+    """Write the file of wrapper keys and hand out the shares, all or nothing; returns the file."""
+    directory = parameters.directory.expanduser()
+    try:
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise TokenError(f"{directory} cannot be made ({error.strerror}): name another directory.") from error
+    file = directory / _CARRIED_FILE
+    write_carried(file, carried)
+    with ExitStack() as undo:
+        undo.callback(file.unlink, missing_ok=True)
+        if parameters.form is ShareForm.FILES:
+            write_shares(directory, shares, parameters.form)
+        undo.pop_all()
+    if parameters.form is ShareForm.WORDS:
+        for share in shares:
+            context.hand_over(f"Share {share.index} of {share.total}", Secret(to_text(share, parameters.form)))
+    return file
+
+
+def _typed(context: ActionContext) -> list[Share]:
+    """The shares that the operator typed or chose in the dialog. Raises ShareError."""
+    shares: list[Share] = []
+    for number in range(1, MOST_SHARES + 1):
+        if (text := context.secret(SHARE_KEY.format(number=number))) is None:
+            continue  # left empty
+        try:
+            shares.append(from_text(text.reveal()))
+        except ShareError as error:
+            raise ShareError(f"Entry {number}: {error}") from error
+    return shares
+
+
+def _proof(key_store: str, carried: CarriedWrappers) -> dict[str, ClaimedKey]:
+    """A key of the store for each wrapper key that has one, to be tried. Raises StoreError."""
+    path = store_path(key_store)
+    if not path.exists():
+        return {}
+    with KeyReader(path) as reader:
+        samples = {one.serial: reader.sample_of(one.serial) for one in carried.wrappers}
+    return {serial: sample for serial, sample in samples.items() if sample is not None}
+
+
+def _tried(proven: int, carried: int) -> str:
+    if proven == carried:
+        return " Each unwraps a key of the key store."
+    return f" {proven} of {carried} were tried with a key of the key store; it has none for the others."
+
+
+def _keys(number: int) -> str:
+    return f"{number} wrapper key{'' if number == 1 else 's'}"

@@ -1,0 +1,53 @@
+"""The process that `carrying` starts: opens one token, and takes wrapper keys out of it or into it."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+from labconsole.security.secrets import Secret
+from labconsole.security.token.configuration import TokenConfiguration
+from labconsole.security.token.module_process import answer
+from labconsole.security.token.opening import Token, open_token
+from labconsole.security.token.terms import KeyKind, WrapMechanism
+from labconsole_keypool.shares.carried_wrappers import CarriedWrappers
+from labconsole_keypool.shares.sharing import Share
+from labconsole_keypool.shares.transport import export_wrappers, held_by, load_wrappers
+
+
+@dataclass(frozen=True)
+class _Named:
+    serial: str
+    mechanism: WrapMechanism
+
+
+@dataclass(frozen=True)
+class _Stored:
+    kind: KeyKind
+    private: bytes
+
+
+def _respond(question: dict[str, Any]) -> dict[str, Any]:
+    configuration = TokenConfiguration.model_validate(question["configuration"])
+    with open_token(question["name"], configuration, Secret(question["pin"])) as token:
+        return _export(token, question) if question["do"] == "export" else _load(token, question)
+
+
+def _export(token: Token, question: dict[str, Any]) -> dict[str, Any]:
+    wrappers = [_Named(serial, WrapMechanism(mechanism)) for serial, mechanism in question["wrappers"]]
+    carried, shares = export_wrappers(token, held_by(token, wrappers), question["shares"], question["threshold"])
+    return {"carried": carried.as_data(), "shares": [share.to_bytes().hex() for share in shares]}
+
+
+def _load(token: Token, question: dict[str, Any]) -> dict[str, Any]:
+    carried = CarriedWrappers.from_data(question["carried"])
+    shares = [Share.from_bytes(bytes.fromhex(share)) for share in question["shares"]]
+    proof = {
+        serial: _Stored(KeyKind(kind), bytes.fromhex(private)) for serial, (kind, private) in question["proof"].items()
+    }
+    return {"loaded": list(load_wrappers(token, carried, shares, proof))}
+
+
+if __name__ == "__main__":
+    sys.exit(answer(_respond))

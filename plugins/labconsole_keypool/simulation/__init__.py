@@ -1,0 +1,1 @@
+"""The trial `keypool.simulation`: the signing service on a virtual clock."""

@@ -1,0 +1,70 @@
+"""The parameters of the simulated signing service: what the form shows and a profile sets."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field, field_validator
+
+from labconsole.trial import Origin
+from labconsole_keypool.parameters import (
+    SERVICE,
+    Batch,
+    KeypoolParameters,
+    KeysAtStart,
+    LowWater,
+    extra,
+    key_count,
+)
+from labconsole_keypool.simulation.service_model import ServiceModel
+from labconsole_keypool.timing import load_timing, timing_names
+
+
+class SimulationParameters(KeypoolParameters):
+    """One scenario of the simulated signing service."""
+
+    timing: Annotated[
+        str,
+        Field(
+            title="Timing profile",
+            description="How long each operation of the device takes, with RSA-2048",
+            json_schema_extra=extra(SERVICE, choices=list(timing_names())),
+        ),
+    ] = "luna-sa-1700"
+
+    keys_at_start: KeysAtStart = 12_033
+    low_water: LowWater = 2000
+    batch: Batch = 2000
+    pool_keys: Annotated[
+        int,
+        key_count("In the pool", "Wrapped key pairs outside at the start; once they are used up, keys are generated"),
+    ] = 20_000
+
+    @field_validator("timing")
+    @classmethod
+    def _is_given(cls, timing: str) -> str:
+        if not timing:
+            raise ValueError(f"a simulation needs a timing profile; there are: {', '.join(timing_names())}")
+        return timing
+
+    @property
+    def origin(self) -> Origin:
+        return Origin.SIMULATED
+
+    def service_model(self) -> ServiceModel:
+        """The signing service that the simulator follows. Raises TrialError: its timing profile is broken."""
+        profile = load_timing(self.timing)
+        return ServiceModel(
+            sign_ms=profile.sign_ms(self.sign, self.threads),
+            key_generation_ms=profile.key_generation.at(self.key_generation),
+            unwrap_ms=profile.unwrap.ms,
+            keys=self.keys,
+            keys_at_start=self.keys_at_start,
+            store_keys=self.store_keys,
+            pool_keys=self.pool_keys,
+            batch=self.batch,
+            low_water=self.low_water,
+            refill=self.refill,
+            threads=self.threads,
+            generators=profile.key_generation.at_a_time,
+        )

@@ -1,0 +1,113 @@
+"""The trial `keypool.simulation`: the signing service of the source on a virtual clock, in a second."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import ClassVar
+
+from labconsole.clock import now_ns
+from labconsole.trial import (
+    Curve,
+    Distribution,
+    Evaluation,
+    Event,
+    LiveChannel,
+    MetricKind,
+    Parameters,
+    RoleSpec,
+    RunContext,
+    Samples,
+    Series,
+    Trial,
+)
+from labconsole_keypool import contrast, curves, evaluation
+from labconsole_keypool.choices import KeySource
+from labconsole_keypool.metrics import METRICS
+from labconsole_keypool.samples import (
+    DROPPED_CHANNEL,
+    DROPS,
+    LATENCY_CHANNEL,
+    QUEUE,
+    REFILLS,
+    REQUESTS,
+    SIMULATED_CHANNEL,
+)
+from labconsole_keypool.simulation.simulation_parameters import SimulationParameters
+from labconsole_keypool.timing import load_timing
+
+_STALL_S = 120.0
+"""Nothing is counted while it computes: two million requests take some seconds."""
+
+
+class SimulationTrial(Trial[SimulationParameters]):
+    """Let signing requests arrive at a service with one slow HSM, with and without a pool of keys made before."""
+
+    kind: ClassVar[str] = "keypool.simulation"
+    title: ClassVar[str] = "Key pool, simulated"
+    description: ClassVar[str] = (
+        "Can a slow HSM carry a peak load if keys are made ahead of time? Computed on a virtual clock from the times "
+        "of a device: an hour of requests takes a second."
+    )
+    parameters: ClassVar[type[Parameters]] = SimulationParameters
+    series: ClassVar[tuple[Series, ...]] = (REQUESTS, DROPS, QUEUE, REFILLS)
+    metrics: ClassVar[tuple[MetricKind, ...]] = METRICS
+    live: ClassVar[tuple[LiveChannel, ...]] = (SIMULATED_CHANNEL, DROPPED_CHANNEL, LATENCY_CHANNEL)
+
+    def roles(self, parameters: SimulationParameters) -> tuple[RoleSpec, ...]:
+        settings = {"parameters": parameters.model_dump(mode="json")}
+        return (RoleSpec("simulator", "labconsole_keypool.simulation.simulator_role:SimulatorRole", settings),)
+
+    def run(self, parameters: SimulationParameters, context: RunContext) -> None:
+        (spec,) = self.roles(parameters)
+        simulator = context.start(replace(spec, settings={**spec.settings, "seed": context.seed}))
+        requests = simulator.ready()["requests"]
+        model, profile = parameters.service_model(), load_timing(parameters.timing)
+        context.event(
+            "timing",
+            f"Timing profile {parameters.timing}: {model.sign_ms:g} ms to sign, {model.key_generation_ms:g} ms to "
+            f"generate a key pair, {model.unwrap_ms:g} ms to unwrap one.",
+            timing=parameters.timing,
+            sign_ms=model.sign_ms,
+            key_generation_ms=model.key_generation_ms,
+            unwrap_ms=model.unwrap_ms,
+            references={
+                "sign": profile.sign[parameters.sign].reference,
+                "sign_by_threads": profile.sign_by_threads.reference,
+                "key_generation": profile.key_generation.reference,
+                "unwrap": profile.unwrap.reference,
+            },
+        )
+        begin_ns = now_ns()
+        simulator.begin(begin_ns)
+        context.expect(requests, SIMULATED_CHANNEL.name, begin_ns)
+        context.event("T0", f"T0: {requests:,} requests, on a virtual clock.", begin_ns=begin_ns)
+        context.wait([simulator], stall_s=_STALL_S, reason="The simulator does not come to its end: look at the log.")
+
+    def evaluate(self, parameters: SimulationParameters, samples: Samples, events: Sequence[Event]) -> Evaluation:
+        return evaluation.evaluate(parameters, samples)
+
+    def curves(self, parameters: SimulationParameters, samples: Samples, events: Sequence[Event]) -> tuple[Curve, ...]:
+        return curves.curves(parameters, samples)
+
+    def distributions(
+        self, parameters: SimulationParameters, samples: Samples, events: Sequence[Event]
+    ) -> tuple[Distribution, ...]:
+        return evaluation.distributions(parameters, samples)
+
+    def contrast(self, reference: SimulationParameters, other: SimulationParameters) -> str:
+        return contrast.words(reference, other)
+
+    def comparable(self, reference: SimulationParameters, other: SimulationParameters) -> bool:
+        return contrast.same_load(reference, other)
+
+    def warnings(self, parameters: SimulationParameters) -> tuple[str, ...]:
+        told = [
+            f"Simulated with the timing profile {parameters.timing}: no token was used, and no real time passed. Times "
+            "are those of a virtual clock."
+        ]
+        if parameters.keys is KeySource.POOL and not (
+            parameters.keys_at_start or parameters.store_keys or parameters.pool_keys
+        ):
+            told.append("The pool is empty: every request generates its key pair, as without a pool.")
+        return tuple(told)

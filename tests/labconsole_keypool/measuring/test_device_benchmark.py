@@ -1,0 +1,106 @@
+"""The device benchmark on a real token: every operation of Appendix C is done, and what a token cannot do is told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from labconsole.security.token.configuration import TokenConfiguration
+from labconsole.security.token.lab_token import make_softhsm_token
+from labconsole.trial import Level
+from labconsole_keypool.measuring.device_benchmark_evaluation import curves, distributions
+from labconsole_keypool.measuring.device_benchmark_parameters import DeviceBenchmarkParameters
+from labconsole_keypool.measuring.device_benchmark_role import DeviceBenchmarkRole
+from labconsole_keypool.measuring.device_benchmark_samples import RSAOperation
+from labconsole_keypool.measuring.device_benchmark_trial import DeviceBenchmarkTrial
+from tests.labconsole_keypool.token_role import PIN, SO_PIN, TokenRun, run_on_token
+
+TRIAL = DeviceBenchmarkTrial()
+
+
+@pytest.fixture(scope="module")
+def configuration(tmp_path_factory: pytest.TempPathFactory) -> TokenConfiguration:
+    return make_softhsm_token(tmp_path_factory.mktemp("softhsm"), "test", PIN, SO_PIN)
+
+
+def without_hashing(configuration: TokenConfiguration, folder: Path) -> TokenConfiguration:
+    """The same token, which lacks CKM_SHA256_RSA_PKCS. SoftHSM2 takes no notice of the first one in its list."""
+    there = Path(configuration.environment["SOFTHSM2_CONF"]).read_text(encoding="utf-8")
+    less = folder / "less.conf"
+    less.write_text(f"{there}\nslots.mechanisms = -CKM_MD5,CKM_SHA256_RSA_PKCS\n", encoding="utf-8")
+    return configuration.model_copy(update={"environment": {"SOFTHSM2_CONF": str(less)}})
+
+
+def done(configuration: TokenConfiguration, folder: Path, stopped: bool = False, **settings: Any) -> TokenRun:
+    parameters = DeviceBenchmarkParameters(
+        **{"largest": "1024", "seconds": 0.05, "key_seconds": 0.1, "threads": 2, **settings}
+    )
+    return run_on_token(TRIAL, DeviceBenchmarkRole, configuration, parameters, folder / "run", stopped=stopped)
+
+
+def test_every_operation_is_measured_with_every_size(configuration: TokenConfiguration, tmp_path: Path) -> None:
+    run = done(configuration, tmp_path, largest="2048")
+    assert set(run.figures) == {"throughput", "latency_mean", "key_pairs"} | {
+        f"{operation.name.lower()}_{figure} {bits}"
+        for operation in RSAOperation
+        for figure in ("rate", "latency")
+        for bits in (1024, 2048)
+    }
+    assert all(value > 0 for value in run.figures.values())
+    assert run.figures["throughput"] == run.figures["sign_rate 2048"]
+    assert run.figures["verify_rate 1024"] > run.figures["sign_rate 1024"], "a short exponent"
+    assert run.live["measured"].count == 12
+    rows = run.samples.table("operations", "token")
+    assert run.live["operations"].count == len(rows["bits"])
+    assert set(rows["thread"][rows["operation"] == RSAOperation.KEY_GENERATION]) == {1}
+    assert set(rows["thread"][rows["operation"] == RSAOperation.SIGN]) == {1, 2}
+    assert not run.events
+
+
+def test_a_figure_is_what_was_recorded(configuration: TokenConfiguration, tmp_path: Path) -> None:
+    run = done(configuration, tmp_path)
+    rows = run.samples.table("operations", "token")
+    chosen = rows["operation"] == RSAOperation.DECRYPT
+    started, finished = rows["started"][chosen], rows["finished"][chosen]
+    assert run.figures["decrypt_rate 1024"] == pytest.approx(chosen.sum() / (finished.max() - started.min()) * 1e9)
+    assert run.figures["decrypt_latency 1024"] == pytest.approx((finished - started).mean() / 1e6)
+    shown = {shown.title: shown for shown in distributions(run.samples)}
+    assert len(shown["Decrypt, 1024 bit"].values) == chosen.sum()
+    lines = [curve for curve in curves(run.samples, int(started.min())) if curve.group == "Decrypt"]
+    assert [(line.title, len(line.values)) for line in lines] == [("1024 bit", chosen.sum())]
+
+
+def test_an_operation_that_the_token_lacks_is_told_and_left_out(
+    configuration: TokenConfiguration, tmp_path: Path
+) -> None:
+    run = done(without_hashing(configuration, tmp_path), tmp_path)
+    (event,) = run.events
+    assert event.level is Level.WARNING
+    assert event.message.startswith("Hash and sign with 1024 bits: left out. The token test cannot hash and sign: it")
+    assert "hash_and_sign_rate 1024" not in run.figures
+    assert "decrypt_rate 1024" in run.figures
+    assert run.live["measured"].count == 6, "the progress comes to its end all the same"
+
+
+def test_a_size_that_the_token_cannot_do_is_told_and_its_rows_are_empty(
+    configuration: TokenConfiguration, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SoftHSM2 does all sizes of Appendix C: one that it refuses stands for them."""
+    monkeypatch.setattr(DeviceBenchmarkParameters, "sizes", (256, 1024))
+    run = done(configuration, tmp_path)
+    (event,) = run.events
+    assert event.message.startswith("RSA keys of 256 bits: left out. The token test cannot make an RSA key pair of 256")
+    assert {name.rpartition(" ")[2] for name in run.figures} == {"1024"}
+    assert run.live["measured"].count == 12, "the progress comes to its end all the same"
+
+
+def test_a_cancelled_benchmark_ends_soon(configuration: TokenConfiguration, tmp_path: Path) -> None:
+    assert done(configuration, tmp_path, stopped=True).metrics == ()
+
+
+def test_more_threads_are_set_against_fewer() -> None:
+    four, one = DeviceBenchmarkParameters(), DeviceBenchmarkParameters(threads=1)
+    assert TRIAL.contrast(one, four) == "Threads: 4 against 1"
+    assert TRIAL.contrast(four, one) == ""

@@ -1,0 +1,36 @@
+"""Threads that time operations: what they see arrives whole, and one that fails stops the others."""
+
+from __future__ import annotations
+
+import time
+from functools import partial
+from threading import Event
+
+import pytest
+
+from labconsole.trial import TrialError
+from labconsole_keypool.measuring.timed_threads import Observations, run_threads
+
+
+def test_every_row_of_every_thread_arrives_once() -> None:
+    observations, taken = Observations(), []
+
+    def work(thread: int) -> None:
+        for number in range(2000):
+            observations.add(thread, number)
+
+    run_threads([partial(work, thread) for thread in range(4)], lambda: taken.extend(observations.take()), Event())
+    assert sorted(taken) == [(thread, number) for thread in range(4) for number in range(2000)]
+
+
+def test_one_that_fails_stops_the_others_and_its_error_is_raised() -> None:
+    failed, looks = Event(), []
+
+    def fails() -> None:
+        time.sleep(0.06)
+        raise TrialError("It broke.")
+
+    with pytest.raises(TrialError, match=r"It broke\."):
+        run_threads([lambda: failed.wait(10.0) and None, fails], lambda: looks.append(1), failed)
+    assert failed.is_set()
+    assert len(looks) > 1, "looked while they ran, and once more at the end"

@@ -1,0 +1,84 @@
+"""`labconsole hsm plan` at the terminal: the table, derivations, forecast, CSV, and one sentence for a mistake."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import pytest
+
+from labconsole.cli.main import main
+from labconsole_keypool.planning import plan_simulations
+from labconsole_keypool.planning.arrival_log import HOUR
+from tests.labconsole_keypool.synthetic_weeks import synthetic_weeks
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    """Five weeks of hours with counts."""
+    weeks = synthetic_weeks(5, 1, scale=100)
+    hours = [f"{weeks.start + number * HOUR},{count:.0f}" for number, count in enumerate(weeks.requests)]
+    path = tmp_path / "log.csv"
+    path.write_text("\n".join(["hour,count", *hours]))
+    return path
+
+
+@pytest.fixture
+def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("LABCONSOLE_HOME", str(tmp_path / "home"))
+    return tmp_path
+
+
+def test_the_source_s_case_is_what_is_planned_without_arguments(
+    own_home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(plan_simulations, "MOST_SIMULATED", 1000)  # two seconds less
+    assert main(["hsm", "plan", "--steps"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    (nine,) = (line for line in lines if line.startswith("HSMs with their own storage alone  "))
+    assert nine.split()[6:8] == ["9", "HSMs"]
+    assert "  360,000 / 44,278 = 8.130, rounded up 9" in lines
+    assert any("no run with a pool near 360,000 requests at 50/s" in line for line in lines)
+
+
+def test_a_forecast_shows_its_error_beside_the_benchmark_s_and_all_goes_into_a_csv(
+    own_home: Path, log: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    target = own_home / "plan.csv"
+    assert main(["hsm", "plan", "--rate", "4", "--duration", "75", "--arrivals", str(log), "--csv", str(target)]) == 0
+    told = capsys.readouterr().out
+    assert "better than the same hour of the week before" in told
+    assert "Generation keeps up" in told and "Idle from" in told
+    with target.open(newline="") as file:
+        rows = {row["figure"]: row for row in csv.DictReader(file)}
+    assert float(rows["pool"]["formula"]) > 0 and rows["queue"]["simulation note"] == "300 requests at 4/s"
+    assert sum(name.startswith("forecast 2026-04-") for name in rows) == 168
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--rate", "ten"], "No plan was made: rate: input should be a valid number"),
+        (["--threads", "0"], "No plan was made: threads: input should be greater than or equal to 1 (it is '0')."),
+        (["--timing", "luna"], "No timing profile is called luna; did you mean luna-sa-1700?"),
+        (["--sign-ms", "1000001"], "No plan was made: sign_ms: input should be less than or equal to 1000000"),
+        (["--wrap-ms", "5", "--sign", "malmo"], "No plan was made: --wrap-ms is of own times, --sign of a timing"),
+        (["--arrivals", "short.csv"], "short.csv: 0.1 days of arrivals. A forecast needs 3 weeks at least"),
+        (["--arrivals", "text.csv"], "Arrival log text.csv, line 2: the count must be a whole number from 0 on"),
+        (["--from-runs", "--db", "none.db"], "There is no database none.db"),
+    ],
+)
+def test_a_mistake_is_one_sentence(
+    own_home: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    said: str,
+) -> None:
+    monkeypatch.chdir(own_home)
+    Path("short.csv").write_text("2026-03-02T08:00,1\n2026-03-02T09:00,1\n")
+    Path("text.csv").write_text("2026-03-02T08:00,1\n2026-03-02T09:00,ten\n")
+    assert main(["hsm", "plan", *arguments]) == 1
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert told.err.startswith(f"labconsole: {said}") and len(told.err.splitlines()) == 1
