@@ -12,13 +12,14 @@ import os
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
 from PySide6.QtWidgets import QApplication, QWidget
 
-from labconsole.engine.queue import QueueState
+from labconsole.engine.queue import QueueState, RunQueue
 from labconsole.profile import campaign_of, load_profile
 from labconsole.store.records import RunStatus
 from labconsole_keypool.panel.service import PLANNER, ServicePanel
@@ -35,6 +36,8 @@ from labconsole_ui.theme import ThemeMode
 KIND = "amqp.messaging"
 LIMIT_S = 180.0
 REPEATS = 5
+LONGER = "20000"
+"""Messages of a run that is pictured while it goes on."""
 WIDER = 1.3
 """Tables of many columns are taken in a window that much larger."""
 TABLE_WIDTH = 1170
@@ -105,10 +108,12 @@ def main() -> None:
         window.resize(width, height)
         window.show()
         camera = Camera(app, window, options.folder)
-        if options.only != "amqp":
-            take_key_pool(camera, window)
         if options.only != "keypool":
             take_all(camera, window)
+            while window.pages.count() > 1:
+                window.pages.close_page(window.pages.count() - 1)
+        if options.only != "amqp":
+            take_key_pool(camera, window)
         window.close()
 
 
@@ -160,22 +165,28 @@ def take_all(camera: Camera, window: MainWindow) -> None:
     camera.take("help")
     window.show_page(START)
     window.run_demo()
-    camera.wait(lambda: len(finished) >= 2)
-    camera.wait(lambda: any(item.done > item.total / 2 for item in bridge.queue.items if item.run_id == 3))
-    camera.take("live", (ThemeMode.LIGHT,))
-    camera.wait(lambda: len(finished) >= 3)
-    camera.wait(lambda: any(item.done > item.total / 2 for item in bridge.queue.items if item.run_id == 4))
-    camera.take("live", (ThemeMode.DARK,))
     camera.wait(lambda: len(finished) >= 4)
     settings = {"payload": "small", "fields_in": "message-annotations"}
-    campaign = campaign_of(load_profile("demo", window.services.plugins, settings, REPEATS))
-    repeats = bridge.queue.submit(campaign, {})
+    repeats = bridge.queue.submit(campaign_of(load_profile("demo", window.services.plugins, settings, REPEATS)), {})
     camera.wait(lambda: len(finished) >= 4 + len(repeats))
-    if set(finished) != {RunStatus.FINISHED} or len(finished) != 4 + len(repeats):
+    window.show_page(START)
+    bring_forward(window.live_dock, focus=False)
+    longer = bridge.queue.submit(campaign_of(load_profile("demo", window.services.plugins, {"count": LONGER}, 1)), {})
+    for run, mode in zip(longer[-2:], BOTH, strict=True):
+        camera.theme(mode)
+        camera.wait(partial(half_done, bridge.queue, run))
+        camera.take("live", (mode,))
+    camera.wait(lambda: len(finished) >= 4 + len(repeats) + len(longer))
+    if set(finished) != {RunStatus.FINISHED}:
         raise SystemExit(f"the runs did not finish: {finished}")
     for entry in window.messages.entries():
         window.messages.withdraw(entry.message)
     take_results(camera, window, repeats)
+
+
+def half_done(queue: RunQueue, run: int) -> bool:
+    """Whether more than half of a queued run's work is done."""
+    return any(item.done > item.total / 2 for item in queue.items if item.run_id == run)
 
 
 def compared(camera: Camera, window: MainWindow, runs: list[int]) -> SideBySideView:
