@@ -22,6 +22,11 @@ def warnings(parameters: ServiceParameters) -> Iterator[str]:
             f"Emulated: the token was slowed down to the timing profile {parameters.timing}; the figures are those of "
             f"that device, not of this token.{faster}"
         )
+        if parameters.signers > len(parameters.signing_tokens):
+            yield (
+                f"Each of the {parameters.signers} signers emulates a device of its own: they sign as many devices "
+                "would, not as one that they share."
+            )
     if parameters.keys is KeySource.POOL and parameters.key_kind is KeyKind.P_256 and not parameters.timing:
         yield "A pool gains nothing for P-256: such a key is generated faster than it is loaded and unwrapped."
     if parameters.keys is KeySource.POOL and not (parameters.pool_at_start or parameters.keys_at_start):
