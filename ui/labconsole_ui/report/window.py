@@ -124,7 +124,10 @@ class ReportWindow(QDialog):
 
     def _images(self, request: ReportRequest, paper: Paper, ppi: float) -> list[QImage]:
         document = self._document(request)
-        return [QImage.fromData(page) for page in preview_pages(document, paper, ppi)]
+        # Without the format Qt would ask its SVG reader as well. That one connects a signal, and so waits for a lock of
+        # Qt with the interpreter in hand, while the window's thread may hold that lock and wait for the interpreter.
+        pages = preview_pages(document, paper, ppi)
+        return [QImage.fromData(page, "PNG") for page in pages]  # type: ignore[arg-type]  # the stub says bytes
 
     def _show_pages(self, images: list[QImage]) -> None:
         self.pages.set_busy(False)
