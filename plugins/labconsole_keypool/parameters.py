@@ -9,6 +9,7 @@ from pydantic import Field, ValidationInfo, field_validator
 from labconsole.trial import Origin, Parameters
 from labconsole_keypool.arrival_file import MOST_REQUESTS
 from labconsole_keypool.choices import ArrivalPattern, KeySource, RangeEnd, Refill, SignTime
+from labconsole_keypool.form_fields import extra
 from labconsole_keypool.labels import LABELS
 from labconsole_keypool.timing import TimingProfile, load_timing, timing_names
 
@@ -21,11 +22,6 @@ POOL = {"keys": "pool"}
 """What only a scenario with a pool shows."""
 
 _RATED = {"arrivals": ["constant", "poisson", "business-day"]}
-
-
-def extra(group: str, **more: Any) -> dict[str, Any]:
-    """What a form needs of a field beside its type."""
-    return {"group": group, **more}
 
 
 def key_count(title: str, description: str, least: int = 0, **shown_if: str) -> Any:

@@ -12,60 +12,28 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from labconsole.engine.protocol import LiveFrame
 from labconsole.engine.role import RoleProcess, _conduct
 from labconsole.engine.roles import RoleChild
 from labconsole.engine.run_context import WorkerContext
-from labconsole.trial import Evaluation, Event, Metric, RoleHandle, RoleSpec, TrialError
+from labconsole.trial import Metric, RoleHandle, RoleSpec
 from labconsole_amqp.parameters import AmqpParameters
 from labconsole_amqp.trial import AmqpTrial
-from tests.helpers.spool_samples import SpoolSamples
-
-LIVE_HZ = 20.0
-
-
-class Sink:
-    """Stands for the channel to the console, and keeps what the worker says."""
-
-    def __init__(self) -> None:
-        self.messages: list[Mapping[str, Any]] = []
-
-    def send(self, message: Mapping[str, Any]) -> None:
-        self.messages.append(message)
+from tests.helpers import trial_lab
+from tests.helpers.trial_lab import LIVE_HZ
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """How a run went: the sentence it failed with, if it did, and everything measured."""
-
-    parameters: AmqpParameters
-    failure: str | None
-    samples: SpoolSamples
-    evaluation: Evaluation
-    frame: LiveFrame
-
-    @property
-    def figures(self) -> dict[str, float]:
-        """Metrics without labels by name."""
-        return {metric.name: metric.value for metric in self.evaluation.metrics if not metric.labels}
+class Outcome(trial_lab.Outcome[AmqpParameters]):
+    """How a run between two ends went."""
 
     def labelled(self, name: str) -> dict[str, Metric]:
         """Metrics with one label by its value."""
         found = [metric for metric in self.evaluation.metrics if metric.name == name and metric.labels]
         return {next(iter(metric.labels.values())): metric for metric in found}
 
-    @property
-    def verdicts(self) -> dict[str, str]:
-        """Results by name."""
-        return {verdict.name: verdict.result for verdict in self.evaluation.verdicts}
-
     def column(self, series: str, name: str) -> NDArray[Any]:
         """One column of a series, of all its roles."""
         return np.concatenate([self.samples.table(series, role)[name] for role in self.samples.roles(series)])
-
-    def told(self, name: str) -> list[Event]:
-        """Events by name."""
-        return [event for event in self.samples.events if event.name == name]
 
 
 class _RoleThread(RoleChild):
@@ -108,79 +76,24 @@ class _ThreadContext(WorkerContext):
         return child
 
 
-class Lab:
-    """One run: `context` is the worker's, `during` is called on another thread once it has begun (T0)."""
+class Lab(trial_lab.TrialLab[AmqpParameters, Outcome]):
+    """One run, in threads; `during` is called on another thread once it has begun (T0)."""
 
-    def __init__(
-        self,
-        folder: Path,
-        *,
-        processes: bool = False,
-        live_hz: float = LIVE_HZ,
-        during: Callable[[Lab], None] | None = None,
-    ) -> None:
-        folder.mkdir(parents=True)
-        self._folder = folder
-        self._during = during
-        self._sink = Sink()
-        make = WorkerContext if processes else _ThreadContext
-        self.artefacts: dict[str, bytes] = {}
-        self.context = make(self._sink, folder, 1, live_hz, {}, self._keep)  # type: ignore[arg-type]
-        self._over = threading.Event()
-        self._fault: Exception | None = None
+    trial = AmqpTrial()
+    outcome = Outcome
+    context_type = _ThreadContext
 
-    def _keep(self, name: str, media_type: str, content: bytes) -> None:
-        assert name not in self.artefacts
-        self.artefacts[name] = content
-
-    def pid(self, role: str) -> int:
-        """Process id of a role."""
-        return next(child.pid for child in self.context._roles if child.name == role)
-
-    def count(self, channel: str) -> int:
-        """The live counter as the worker knows it."""
-        frame = self.context.frame().channels.get(channel)
-        return 0 if frame is None else frame.count
-
-    def until(self, channel: str, count: int) -> None:
-        """Wait until the live counter has come so far, or the run is over."""
-        while self.count(channel) < count and not self._over.wait(0.01):
-            pass
-
-    def cancel(self) -> None:
-        """What the operator's cancel does."""
-        self.context.on_message({"t": "cancel"})
-
-    def run(self, **settings: Any) -> Outcome:
-        """Run the trial with these parameters."""
-        parameters = AmqpParameters(**settings)
-        trial, failure, thread = AmqpTrial(), None, threading.Thread(target=self._watch)
-        thread.start()
-        try:
-            trial.run(parameters, self.context)
-        except TrialError as error:
-            failure = str(error)
-        finally:
-            self._over.set()
-            self.context.end_roles()
-            thread.join()
-            self.context.close()
-        if self._fault is not None:
-            raise self._fault
-        samples = SpoolSamples.read(self._folder)
-        evaluation = trial.evaluate(parameters, samples, samples.events)
-        return Outcome(parameters, failure, samples, evaluation, self.context.frame())
-
-    def _watch(self) -> None:
-        """Call `during` when the run has begun."""
+    def _await_begin(self) -> bool:
         while not self._over.wait(0.005):
             if self.context.frame().begin_ns is not None:
-                try:
-                    if self._during is not None:
-                        self._during(self)
-                except Exception as fault:  # noqa: BLE001 - raised again where the test sees it
-                    self._fault = fault
-                return
+                return True
+        return False
+
+
+class ProcessLab(Lab):
+    """The same with roles in processes of their own."""
+
+    context_type = WorkerContext
 
 
 def run(folder: Path, **settings: Any) -> Outcome:

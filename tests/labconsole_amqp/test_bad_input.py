@@ -29,7 +29,7 @@ from labconsole_amqp.link_role import full_sentence
 from labconsole_amqp.parameters import AmqpParameters
 from tests.helpers.identities import EXPIRED, foreign_authority, write_identity
 from tests.labconsole_amqp.embedded import Serving, broker_process, serving
-from tests.labconsole_amqp.lab import Lab, Outcome, run
+from tests.labconsole_amqp.lab import Lab, Outcome, ProcessLab, run
 
 pytestmark = pytest.mark.usefixtures("lab_home")
 
@@ -289,7 +289,7 @@ def killing(role: str) -> Callable[[Lab], None]:
 def test_a_role_that_is_killed_in_mid_run_fails_it_with_everything_measured_until_then(
     role: str, tmp_path: Path
 ) -> None:
-    lab = Lab(tmp_path / "run", processes=True, during=killing(role))
+    lab = ProcessLab(tmp_path / "run", during=killing(role))
     outcome = lab.run(count=100_000, loop="open", rate=400.0)
     kept = "what was measured until then is kept"
     assert sentence(outcome) == f"Role {role} was killed by signal 9 in mid-run; {kept}. Run it again."

@@ -18,19 +18,13 @@ from labconsole.security.token.configuration import LAB
 from labconsole.security.token.named_tokens import find_configuration
 from labconsole.security.token.terms import KeyKind
 from labconsole.trial import Parameters
+from labconsole_keypool.form_fields import token_name
 from labconsole_keypool.labels import LABELS
 from labconsole_keypool.store.key_reader import KeyReader
 from labconsole_keypool.store.key_records import Counts
 from labconsole_keypool.store.key_store import KeyStore, store_path
 
-TokenName = Annotated[
-    str,
-    Field(
-        title="Token",
-        description="Name of the token, as `labconsole hsm tokens` lists it; `lab` is the console's own",
-        min_length=1,
-    ),
-]
+TokenName = Annotated[str, token_name()]
 StoreName = Annotated[
     str,
     Field(title="Key store", description="Name of the database of wrapped keys", pattern="[A-Za-z0-9][A-Za-z0-9_-]*"),

@@ -11,6 +11,7 @@ from labconsole.security.token.configuration import LAB
 from labconsole.security.token.terms import KeyKind
 from labconsole.trial import Origin
 from labconsole_keypool.choices import ArrivalPattern, CaKey, GenerateWhen, RequestContent, TokenUse
+from labconsole_keypool.form_fields import extra, token_name
 from labconsole_keypool.labels import LABELS
 from labconsole_keypool.parameters import (
     KEYS,
@@ -24,7 +25,6 @@ from labconsole_keypool.parameters import (
     LowWater,
     Rate,
     Requests,
-    extra,
     key_count,
     left_at_refill,
 )
@@ -128,14 +128,7 @@ class ServiceParameters(KeypoolParameters):
         ),
     ] = CaKey.LAB
 
-    token: Annotated[
-        str,
-        Field(
-            title="Token",
-            description="Name of the token, as `labconsole hsm tokens` lists it; `lab` is the console's own",
-            json_schema_extra=extra(_TOKENS),
-        ),
-    ] = LAB
+    token: Annotated[str, token_name(group=_TOKENS)] = LAB
     further_tokens: Annotated[
         str,
         Field(

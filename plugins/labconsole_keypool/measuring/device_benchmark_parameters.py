@@ -9,6 +9,7 @@ from pydantic import Field
 
 from labconsole.security.token.configuration import LAB
 from labconsole.trial import Parameters
+from labconsole_keypool.form_fields import token_name
 
 
 class KeySize(StrEnum):
@@ -31,15 +32,7 @@ _LABELS = {size.value: f"{size.bits} bit" for size in KeySize} | {"8192": "8192 
 class DeviceBenchmarkParameters(Parameters):
     """A report on a device as in Appendix C of `hsm-key-pool-thesis.txt`."""
 
-    token: Annotated[
-        str,
-        Field(
-            title="Token",
-            description="Name of the token, as `labconsole hsm tokens` lists it; `lab` is the console's own",
-            min_length=1,
-            json_schema_extra={"group": "Token"},
-        ),
-    ] = LAB
+    token: Annotated[str, token_name(group="Token")] = LAB
     threads: Annotated[
         int,
         Field(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field
 
@@ -12,6 +12,7 @@ from labconsole.security.token.terms import KeyKind
 from labconsole.trial import Parameters
 from labconsole_keypool.choices import RangeEnd, SignTime
 from labconsole_keypool.engine.emulation import Operation, Timing
+from labconsole_keypool.form_fields import extra, token_name
 from labconsole_keypool.labels import LABELS
 from labconsole_keypool.measuring.storage_media import Storage
 from labconsole_keypool.timing import load_timing, timing_names
@@ -56,10 +57,6 @@ _PREPARED = {"step": ["save", "load", "load-and-unwrap", "sign", "sign-while-unw
 _EMULATED = {"timing": list(timing_names())}
 
 
-def _extra(group: str, **more: Any) -> dict[str, Any]:
-    return {"group": group, **more}
-
-
 class StepTimesParameters(Parameters):
     """One step of the chain (`hsm-key-pool-thesis.txt`, section 2.10)."""
 
@@ -68,7 +65,7 @@ class StepTimesParameters(Parameters):
         Field(
             title="Step",
             description="Which step of the key pool's chain is timed",
-            json_schema_extra=_extra(_STEP, labels={step.value: label for step, label in STEP_LABELS.items()}),
+            json_schema_extra=extra(_STEP, labels={step.value: label for step, label in STEP_LABELS.items()}),
         ),
     ] = Step.SIGN
     keys: Annotated[
@@ -78,7 +75,7 @@ class StepTimesParameters(Parameters):
             description="Key pairs that go through the step; of a signing step, requests, each with a key of its own",
             ge=1,
             le=100_000,
-            json_schema_extra=_extra(_STEP, unit="keys"),
+            json_schema_extra=extra(_STEP, unit="keys"),
         ),
     ] = 1000
     threads: Annotated[
@@ -88,7 +85,7 @@ class StepTimesParameters(Parameters):
             description="Threads that sign, each with a session of its own",
             ge=1,
             le=50,
-            json_schema_extra=_extra(_STEP, shown_if=_SIGNING),
+            json_schema_extra=extra(_STEP, shown_if=_SIGNING),
         ),
     ] = 1
     storage: Annotated[
@@ -96,7 +93,7 @@ class StepTimesParameters(Parameters):
         Field(
             title="Storage",
             description="Where wrapped keys are kept; both lie in a directory that is removed after the run",
-            json_schema_extra=_extra(
+            json_schema_extra=extra(
                 _STEP, shown_if=_STORING, labels={medium.value: label for medium, label in _MEDIA.items()}
             ),
         ),
@@ -108,7 +105,7 @@ class StepTimesParameters(Parameters):
             description="Key pairs saved or loaded at a time; each batch is on the disk before the next one begins",
             ge=1,
             le=100_000,
-            json_schema_extra=_extra(_STEP, unit="keys", shown_if=_STORING),
+            json_schema_extra=extra(_STEP, unit="keys", shown_if=_STORING),
         ),
     ] = 1000
     distinct: Annotated[
@@ -118,7 +115,7 @@ class StepTimesParameters(Parameters):
             description="Key pairs generated beforehand; the step takes copies of them in turn, which cost it the same",
             ge=1,
             le=100_000,
-            json_schema_extra=_extra(_STEP, unit="keys", shown_if=_PREPARED),
+            json_schema_extra=extra(_STEP, unit="keys", shown_if=_PREPARED),
         ),
     ] = 10
 
@@ -127,24 +124,16 @@ class StepTimesParameters(Parameters):
         Field(
             title="Kind of keys",
             description="The source has RSA-2048",
-            json_schema_extra=_extra(_TOKEN, labels=LABELS["key_kind"]),
+            json_schema_extra=extra(_TOKEN, labels=LABELS["key_kind"]),
         ),
     ] = KeyKind.RSA_2048
-    token: Annotated[
-        str,
-        Field(
-            title="Token",
-            description="Name of the token, as `labconsole hsm tokens` lists it; `lab` is the console's own",
-            min_length=1,
-            json_schema_extra=_extra(_TOKEN),
-        ),
-    ] = LAB
+    token: Annotated[str, token_name(group=_TOKEN)] = LAB
     timing: Annotated[
         str,
         Field(
             title="Emulate a device",
             description="Let every operation take as long as this timing profile says; empty: as fast as the token is",
-            json_schema_extra=_extra(_TOKEN, choices=["", *timing_names()]),
+            json_schema_extra=extra(_TOKEN, choices=["", *timing_names()]),
         ),
     ] = ""
     sign: Annotated[
@@ -152,7 +141,7 @@ class StepTimesParameters(Parameters):
         Field(
             title="Signing time (Si)",
             description="Which of the timing profile's times to sign",
-            json_schema_extra=_extra(_TOKEN, shown_if=_EMULATED, labels=LABELS["sign"]),
+            json_schema_extra=extra(_TOKEN, shown_if=_EMULATED, labels=LABELS["sign"]),
         ),
     ] = SignTime.MALMO
     key_generation: Annotated[
@@ -160,7 +149,7 @@ class StepTimesParameters(Parameters):
         Field(
             title="Key generation (KG)",
             description="Which of the timing profile's times to generate a key pair",
-            json_schema_extra=_extra(_TOKEN, shown_if=_EMULATED, labels=LABELS["key_generation"]),
+            json_schema_extra=extra(_TOKEN, shown_if=_EMULATED, labels=LABELS["key_generation"]),
         ),
     ] = RangeEnd.SHORTEST
 

@@ -7,13 +7,13 @@ from typing import Annotated
 from pydantic import Field, field_validator
 
 from labconsole.trial import Origin
+from labconsole_keypool.form_fields import extra
 from labconsole_keypool.parameters import (
     SERVICE,
     Batch,
     KeypoolParameters,
     KeysAtStart,
     LowWater,
-    extra,
     key_count,
 )
 from labconsole_keypool.simulation.service_model import ServiceModel

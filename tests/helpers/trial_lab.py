@@ -1,0 +1,130 @@
+"""Runs of a trial in tests as the worker conducts them: the real trial, roles and spools; no console listens."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Generic, Self, TypeVar
+
+from labconsole.engine.protocol import LiveFrame
+from labconsole.engine.run_context import WorkerContext
+from labconsole.security.secrets import Secret
+from labconsole.trial import Evaluation, Event, Parameters, Trial, TrialError
+from tests.helpers.spool_samples import SpoolSamples
+
+LIVE_HZ = 20.0
+P = TypeVar("P", bound=Parameters)
+R = TypeVar("R", bound="Outcome[Any]")
+
+
+@dataclass(frozen=True)
+class Outcome(Generic[P]):
+    """How a run went: the sentence it failed with, if it did, and everything recorded."""
+
+    parameters: P
+    failure: str | None
+    samples: SpoolSamples
+    evaluation: Evaluation
+    frame: LiveFrame
+    artefacts: Mapping[str, bytes]
+
+    @property
+    def figures(self) -> dict[str, float]:
+        """Metrics without labels by name."""
+        return {metric.name: metric.value for metric in self.evaluation.metrics if not metric.labels}
+
+    @property
+    def verdicts(self) -> dict[str, str]:
+        """Results by name."""
+        return {verdict.name: verdict.result for verdict in self.evaluation.verdicts}
+
+    def told(self, name: str) -> list[Event]:
+        """Events by name."""
+        return [event for event in self.samples.events if event.name == name]
+
+
+class TrialLab(Generic[P, R]):
+    """One run of `trial`; `during` is called on another thread once `_await_begin` returns."""
+
+    trial: Trial[P]
+    outcome: type[R]
+    context_type: type[WorkerContext] = WorkerContext
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        live_hz: float = LIVE_HZ,
+        secrets: Mapping[str, Secret] | None = None,
+        during: Callable[[Self], None] | None = None,
+    ) -> None:
+        folder.mkdir(parents=True)
+        self._folder = folder
+        self._during = during
+        self._over = threading.Event()
+        self._fault: Exception | None = None
+        self.artefacts: dict[str, bytes] = {}
+        self.context = self.context_type(self, folder, 1, live_hz, secrets or {}, self._keep)  # type: ignore[arg-type]
+
+    def send(self, message: Mapping[str, Any]) -> None:
+        """What the worker says to the console, who is not there."""
+
+    def _keep(self, name: str, media_type: str, content: bytes) -> None:
+        assert name not in self.artefacts
+        self.artefacts[name] = content
+
+    @property
+    def started(self) -> list[str]:
+        """Names of all roles that were started, in order."""
+        return [child.name for child in self.context._roles]
+
+    def pid(self, role: str) -> int:
+        """Process id of a role."""
+        return next(child.pid for child in self.context._roles if child.name == role)
+
+    def count(self, channel: str) -> int:
+        """The live counter as the worker knows it."""
+        frame = self.context.frame().channels.get(channel)
+        return 0 if frame is None else frame.count
+
+    def until(self, channel: str, count: int) -> None:
+        """Wait until the live counter has come so far, or the run is over."""
+        while self.count(channel) < count and not self._over.wait(0.005):
+            pass
+
+    def cancel(self) -> None:
+        """What the operator's cancel does."""
+        self.context.on_message({"t": "cancel"})
+
+    def run(self, **settings: Any) -> R:
+        """Run the trial with these parameters."""
+        parameters = self.trial.parameters(**settings)
+        failure, thread = None, threading.Thread(target=self._watch)
+        thread.start()
+        try:
+            self.trial.run(parameters, self.context)
+        except TrialError as error:
+            failure = str(error)
+        finally:
+            self._over.set()
+            self.context.end_roles()
+            thread.join()
+            self.context.close()
+        if self._fault is not None:
+            raise self._fault
+        samples = SpoolSamples.read(self._folder)
+        evaluation = self.trial.evaluate(parameters, samples, samples.events)
+        return self.outcome(parameters, failure, samples, evaluation, self.context.frame(), self.artefacts)
+
+    def _await_begin(self) -> bool:
+        """Whether `during` is to be called, after waiting for its moment: at once, unless a trial says otherwise."""
+        return True
+
+    def _watch(self) -> None:
+        try:
+            if self._during is not None and self._await_begin():
+                self._during(self)
+        except Exception as fault:  # noqa: BLE001 - raised again where the test sees it
+            self._fault = fault
