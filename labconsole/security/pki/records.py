@@ -1,0 +1,268 @@
+"""What the certificate database holds, row by row, as records. All times are aware, UTC; `sha256` is hex of the DER."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from functools import cached_property
+
+from cryptography import x509
+
+from labconsole.security.secrets import SecretSource
+from labconsole.security.x509.key_types import KeyType
+from labconsole.security.x509.profiles import CertificateProfile
+
+
+@dataclass(frozen=True)
+class State:
+    """A State (or whoever runs a CA of its own). `local`: its private keys lie with this console."""
+
+    id: int
+    name: str
+    domain: str
+    """DNS domain of its hosts, as in `caas.gov.sg`; may be empty."""
+    local: bool
+    made: datetime
+
+
+@dataclass(frozen=True)
+class FileKey:
+    """A private key in an encrypted PKCS#8 file (PEM, 0600) of the database's directory."""
+
+    file: str
+    """Name of the file, relative to the directory of keys."""
+    source: SecretSource
+    """Where its passphrase comes from; a passphrase file is named relative to that directory too."""
+
+
+@dataclass(frozen=True)
+class TokenKey:
+    """A private key in a PKCS#11 token, which it never leaves."""
+
+    token: str
+    """Name of the token (`labconsole hsm tokens`)."""
+    label: str
+    """CKA_LABEL."""
+
+
+@dataclass(frozen=True)
+class KeyRecord:
+    """A key pair of a State."""
+
+    id: int
+    state: int
+    label: str
+    type: KeyType
+    spki_sha256: str
+    place: FileKey | TokenKey
+    made: datetime
+
+
+class Origin(StrEnum):
+    """How a certificate came into the database."""
+
+    SELF_SIGNED = "self-signed"
+    ISSUED = "issued"
+    LINK = "link"
+    IMPORTED = "imported"
+    BUNDLE = "bundle"
+
+
+@dataclass(frozen=True)
+class Revocation:
+    """That a certificate was revoked by its issuer (RFC 5280, 5.3.1)."""
+
+    at: datetime
+    reason: x509.ReasonFlags
+
+
+@dataclass(frozen=True)
+class CertificateRecord:
+    """A certificate. `state` is whom it certifies, if known; `key` the key here that it belongs to."""
+
+    id: int
+    der: bytes
+    sha256: str
+    state: int | None
+    key: int | None
+    profile: CertificateProfile | None
+    origin: Origin
+    revoked: Revocation | None
+    replaces: int | None
+    """The certificate that it takes over from."""
+    made: datetime
+    removed: datetime | None
+    """Since when it is hidden; it can be restored."""
+
+    @cached_property
+    def certificate(self) -> x509.Certificate:
+        """The certificate itself, parsed once."""
+        return x509.load_der_x509_certificate(self.der)
+
+
+class RequestStatus(StrEnum):
+    """How far a certificate signing request has come."""
+
+    MADE = "made"
+    """By a State of this console, for another one."""
+    RECEIVED = "received"
+    APPROVED = "approved"
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True)
+class RequestRecord:
+    """A CSR: from whom, to whom, and what was decided."""
+
+    id: int
+    der: bytes
+    sha256: str
+    requester: int
+    """State."""
+    issuer: int
+    """State whose CA is asked."""
+    profile: CertificateProfile
+    """What it asks for; the issuer may decide for another."""
+    key: int | None
+    status: RequestStatus
+    reason: str
+    """Why it was refused."""
+    certificate: int | None
+    made: datetime
+    decided: datetime | None
+
+    @cached_property
+    def csr(self) -> x509.CertificateSigningRequest:
+        """The request itself, parsed once."""
+        return x509.load_der_x509_csr(self.der)
+
+
+@dataclass(frozen=True)
+class CrlRecord:
+    """A CRL. `issuer` is the CA certificate whose key signed it."""
+
+    id: int
+    der: bytes
+    sha256: str
+    issuer: int
+    number: int
+    this_update: datetime
+    next_update: datetime
+
+    @cached_property
+    def crl(self) -> x509.CertificateRevocationList:
+        """The CRL itself, parsed once."""
+        return x509.load_der_x509_crl(self.der)
+
+
+class TrustKind(StrEnum):
+    """What is trusted."""
+
+    ROOT = "root"
+    """A CA and what it issues."""
+    PIN = "pin"
+    """One end certificate by its fingerprint, without any CA."""
+
+
+@dataclass(frozen=True)
+class TrustRecord:
+    """That a State trusts a certificate. `confirmed` tells how it came to that, in a few words for the operator."""
+
+    id: int
+    state: int
+    certificate: int
+    kind: TrustKind
+    since: datetime
+    confirmed: str
+    withdrawn: datetime | None
+
+
+@dataclass(frozen=True)
+class BundleRecord:
+    """A trust bundle that `importer` took from `subject`; of one's own: `importer` is `subject`."""
+
+    id: int
+    importer: int
+    subject: int
+    sequence: int
+    made: datetime
+    next_update: datetime
+    sha256: str
+    signer: str
+    """SHA-256 of the signer's certificate."""
+
+
+class Item(StrEnum):
+    """What States hand to each other."""
+
+    ROOT = "root"
+    CSR = "csr"
+    CERTIFICATE = "certificate"
+    CRL = "crl"
+    BUNDLE = "bundle"
+    PKCS12 = "pkcs12"
+
+
+@dataclass(frozen=True)
+class HandoverRecord:
+    """That something went from one State to another."""
+
+    id: int
+    at: datetime
+    sender: int
+    receiver: int
+    item: Item
+    sha256: str
+
+
+class RotationStatus(StrEnum):
+    """How far a rotation has come."""
+
+    PREPARING = "preparing"
+    """The successor is being made."""
+    OVERLAP = "overlap"
+    """Old and new hold; peers confirm."""
+    SWITCHED = "switched"
+    """The new one is used; the old one still holds."""
+    FINISHED = "finished"
+    CANCELLED = "cancelled"
+
+
+@dataclass(frozen=True)
+class RotationRecord:
+    """The plan to replace a certificate (an end certificate, or a root with link certificates)."""
+
+    id: int
+    certificate: int
+    successor: int | None
+    status: RotationStatus
+    overlap_days: int
+    begun: datetime
+    switched: datetime | None
+    ended: datetime | None
+    peers: tuple[int, ...]
+    """States that must confirm."""
+    confirmed: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class IdentityRecord:
+    """A certificate with its key, ready for a trial, by a name that is unique in the database."""
+
+    name: str
+    state: int
+    certificate: int
+
+
+@dataclass(frozen=True)
+class AuditRecord:
+    """Who did what, and when. `fingerprint` is the SHA-256 (hex) of what it was done to, where there is one."""
+
+    id: int
+    at: datetime
+    who: str
+    what: str
+    subject: str
+    fingerprint: str
+    detail: str
