@@ -1,0 +1,1 @@
+"""`labconsole pki demo`: States that exchange certificates and bundles as files, and prove it by handshakes."""
