@@ -1,0 +1,1 @@
+"""The exchange assistant between two States in the window."""

@@ -1,0 +1,1 @@
+"""Certificate signing requests in the window: made, taken in, decided, handed back."""

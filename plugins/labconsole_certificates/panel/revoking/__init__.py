@@ -1,0 +1,1 @@
+"""Revocation in the window: CRLs and the OCSP responder."""

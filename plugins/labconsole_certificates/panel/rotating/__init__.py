@@ -1,0 +1,1 @@
+"""Rotation in the window: what expires, plans, steps, confirmations."""

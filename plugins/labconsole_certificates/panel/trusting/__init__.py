@@ -1,0 +1,1 @@
+"""The State x State matrix in the window, and trust bundles."""
