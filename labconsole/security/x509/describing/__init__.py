@@ -1,0 +1,1 @@
+"""Describes certificates, CSRs, CRLs, keys and PKCS#12 files for people, and compares two of them."""
