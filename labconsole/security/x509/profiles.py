@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import StrEnum
+from types import MappingProxyType
+
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.x509.oid import ExtendedKeyUsageOID
+
+from labconsole.security.x509.bad_input import BadInput
+from labconsole.security.x509.key_types import PublicKey
 
 
 class CertificateProfile(StrEnum):
@@ -17,3 +27,105 @@ class CertificateProfile(StrEnum):
     STATE = "state"
     """TLS client that signs messages and is encrypted to, with one key: the lab's States in AMQP trials."""
     OCSP_RESPONDER = "ocsp-responder"
+
+
+@dataclass(frozen=True)
+class ProfileText:
+    """A profile in words for people."""
+
+    title: str
+    description: str
+
+
+TEXTS = MappingProxyType(
+    {
+        CertificateProfile.ROOT: ProfileText("Root CA", "Signs certificates and CRLs; signed by itself."),
+        CertificateProfile.INTERMEDIATE: ProfileText("Intermediate CA", "Signs certificates and CRLs; signed by a CA."),
+        CertificateProfile.TLS_SERVER: ProfileText("TLS server", "A broker or service that clients connect to."),
+        CertificateProfile.TLS_CLIENT: ProfileText("TLS client", "Whoever connects to a State's broker or service."),
+        CertificateProfile.MESSAGE_SIGNING: ProfileText("Message signing", "Signs messages, whose origin is so proven."),
+        CertificateProfile.MESSAGE_ENCRYPTION: ProfileText(
+            "Message encryption", "Others encrypt messages to it: its key is RSA or ECDSA."
+        ),
+        CertificateProfile.STATE: ProfileText(
+            "State in AMQP trials", "TLS client, signs messages and is encrypted to, all with one RSA or ECDSA key."
+        ),
+        CertificateProfile.OCSP_RESPONDER: ProfileText("OCSP responder", "Signs answers on which certificates hold."),
+    }
+)
+
+AUTHORITIES = frozenset({CertificateProfile.ROOT, CertificateProfile.INTERMEDIATE})
+"""Profiles of a CA."""
+
+_ENCRYPTED_TO = frozenset({CertificateProfile.MESSAGE_ENCRYPTION, CertificateProfile.STATE})
+_PURPOSES = MappingProxyType(
+    {
+        CertificateProfile.TLS_SERVER: (ExtendedKeyUsageOID.SERVER_AUTH,),
+        CertificateProfile.TLS_CLIENT: (ExtendedKeyUsageOID.CLIENT_AUTH,),
+        CertificateProfile.MESSAGE_SIGNING: (ExtendedKeyUsageOID.EMAIL_PROTECTION,),
+        CertificateProfile.MESSAGE_ENCRYPTION: (ExtendedKeyUsageOID.EMAIL_PROTECTION,),
+        CertificateProfile.STATE: (ExtendedKeyUsageOID.CLIENT_AUTH, ExtendedKeyUsageOID.EMAIL_PROTECTION),
+        CertificateProfile.OCSP_RESPONDER: (ExtendedKeyUsageOID.OCSP_SIGNING,),
+    }
+)
+"""Extended key usages. S/MIME's emailProtection is what CMS tools look for in whoever signs or is encrypted to."""
+
+Extensions = tuple[tuple[x509.ExtensionType, bool], ...]
+"""Extensions of a certificate, each with whether it is critical."""
+
+
+def profile_extensions(
+    profile: CertificateProfile, public_key: PublicKey, *, path_length: int | None = None
+) -> Extensions:
+    """basicConstraints, keyUsage, extended key usage of a certificate for `public_key`; what a CSR asks for, too.
+
+    `path_length`: how many CAs may follow below a CA; None for any number.
+
+    Raises:
+        BadInput: a key of this type cannot be used so.
+    """
+    authority = profile in AUTHORITIES
+    found: list[tuple[x509.ExtensionType, bool]] = [
+        (x509.BasicConstraints(ca=authority, path_length=path_length if authority else None), True),
+        (_key_usage(profile, public_key), True),
+    ]
+    if profile in _PURPOSES:
+        found.append((x509.ExtendedKeyUsage(_PURPOSES[profile]), False))
+    if profile is CertificateProfile.OCSP_RESPONDER:
+        found.append((x509.OCSPNoCheck(), False))
+    return tuple(found)
+
+
+def profile_asked_for(extensions: x509.Extensions) -> CertificateProfile | None:
+    """The profile that the extensions of a CSR ask for, or None if they do not tell."""
+    raise NotImplementedError
+
+
+def limits(permitted: Sequence[x509.GeneralName]) -> x509.NameConstraints:
+    """nameConstraints (RFC 5280, 4.2.1.10) of a CA that may name nothing outside `permitted`, of each form in it.
+
+    Where no address is permitted, all addresses are excluded: a host is not certified by its address instead.
+    """
+    raise NotImplementedError
+
+
+def _key_usage(profile: CertificateProfile, public_key: PublicKey) -> x509.KeyUsage:
+    """keyUsage, 4.2.1.3; what the type of key allows: RFC 3279 and 4055 RSA, 8813 EC, 8410 Ed25519, 9881 ML-DSA."""
+    is_rsa = isinstance(public_key, rsa.RSAPublicKey)
+    is_ec = isinstance(public_key, ec.EllipticCurvePublicKey)
+    if profile in _ENCRYPTED_TO and not (is_rsa or is_ec):
+        raise BadInput(
+            f"The profile {TEXTS[profile].title} needs a key that messages are encrypted to: take RSA or ECDSA, "
+            "for this type only signs."
+        )
+    return x509.KeyUsage(
+        digital_signature=profile is not CertificateProfile.MESSAGE_ENCRYPTION,
+        content_commitment=profile in {CertificateProfile.MESSAGE_SIGNING, CertificateProfile.STATE},
+        key_encipherment=is_rsa and profile in {*_ENCRYPTED_TO, CertificateProfile.TLS_SERVER},
+        data_encipherment=False,
+        key_agreement=is_ec and profile in _ENCRYPTED_TO,
+        key_cert_sign=profile in AUTHORITIES,
+        crl_sign=profile in AUTHORITIES,
+        encipher_only=False,
+        decipher_only=False,
+    )
