@@ -57,5 +57,5 @@ def handed_over(
 
 
 def write_export(path: Path, data: bytes, *, private: bool = False) -> None:
-    """Write a file that is not there yet; `private`: mode 0600. Raises TrialError: it is there, or cannot be written."""
+    """Write a new file; `private`: mode 0600. Raises TrialError: it is there already, or cannot be written."""
     raise NotImplementedError

@@ -7,10 +7,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from labconsole.security.pki.changes import Change
-from labconsole.security.x509.gate import PrivateKey
 
 from labconsole.security.pki.records import KeyRecord, State
 from labconsole.security.secrets import Prompt, SecretRequest, SecretSource
+from labconsole.security.x509.gate import PrivateKey
 from labconsole.security.x509.key_types import KeyType
 
 
