@@ -15,6 +15,20 @@ from labconsole.trial import Trial
 GROUP = "labconsole.plugins"
 
 
+class PluginPage(BaseModel):
+    """A page that a plugin brings into the window beside its trials; its key there is `page:<plugin>:<name>`."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    title: str = Field(description="What the tab shows, and the navigation where a plugin has more than one entry")
+    factory: str = Field(description="QWidget factory taking the shell's PageContext")
+    opens: tuple[str, ...] = Field(
+        default=(),
+        description="Suffixes of files, lower case with their dot, that the page takes by `open_files(paths)` "
+        "when they are dropped on the window",
+    )
+
+
 class Plugin(BaseModel):
     """A plugin's manifest: names and dotted strings (`package.module:attribute`), imported only when needed."""
 
@@ -28,6 +42,7 @@ class Plugin(BaseModel):
     panels: dict[str, str] = Field(
         default={}, description="Trial kind -> QWidget factory taking the shell's PanelContext"
     )
+    pages: dict[str, PluginPage] = Field(default={}, description="Name of a page -> the page")
     commands: dict[str, str] = Field(
         default={}, description="Command of the terminal (`hsm verify-store`) -> `labconsole.cli.command.Command`"
     )
