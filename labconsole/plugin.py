@@ -46,6 +46,9 @@ class Plugin(BaseModel):
     commands: dict[str, str] = Field(
         default={}, description="Command of the terminal (`hsm verify-store`) -> `labconsole.cli.command.Command`"
     )
+    command_groups: dict[str, str] = Field(
+        default={}, description="Group of commands that only plugins bring (`pki`) -> its line in the help"
+    )
     doctor_checks: tuple[str, ...] = Field(default=(), description="Functions returning `doctor.Check` lists")
     profiles: tuple[str, ...] = Field(default=(), description="Names of the profiles that belong to this plugin")
     published: tuple[str, ...] = Field(

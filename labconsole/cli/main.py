@@ -5,11 +5,12 @@ from __future__ import annotations
 import argparse
 import importlib
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from labconsole import __version__
 from labconsole.cli.exit_codes import BAD_USAGE, CANCELLED, FAILED
+from labconsole.cli.group import AddCommand, add_group
 
 _LONGEST_NUMBER = 18
 """Digits that a run's number may have: the database holds no more."""
@@ -18,7 +19,7 @@ _LONGEST_NUMBER = 18
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code (`labconsole.cli.exit_codes`)."""
     given = sys.argv[1:] if argv is None else argv
-    arguments = _parser(given[:1]).parse_args(given)
+    arguments = _parser(given[0] if given else "").parse_args(given)
     # Imported only now, and only what this command needs: the help and the lists come at once.
     from labconsole.profile_file import ProfileError
     from labconsole.trial import TrialError
@@ -40,8 +41,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     return code
 
 
-def _parser(group: Sequence[str]) -> argparse.ArgumentParser:
-    """All arguments; `group` holds the command that was given, if it is a group that plugins add commands to."""
+def _parser(given: str) -> argparse.ArgumentParser:
+    """All arguments; plugins are asked for theirs only where the command `given` may be one of them."""
     parser = argparse.ArgumentParser(prog="labconsole", description="Secure messaging trials: run, watch, compare.")
     parser.add_argument("--version", action="version", version=f"labconsole {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
@@ -127,11 +128,8 @@ def _parser(group: Sequence[str]) -> argparse.ArgumentParser:
     restore = commands.add_parser("restore", parents=[database], help="make a new database of the newest backup")
     restore.set_defaults(command="labconsole.cli.backups:restore")
 
-    hsm = _add_hsm(commands.add_parser("hsm", help="tokens (HSM): list, add and remove them, see what they can do"))
-    if "hsm" in group:
-        from labconsole.cli.plugin_commands import add_plugin_commands  # to ask the plugins takes 0.2 s
-
-        add_plugin_commands("hsm", hsm)
+    hsm = add_group(commands, "hsm", "tokens (HSM): list, add and remove them, see what they can do")
+    _add_hsm(hsm)
 
     work = commands.add_parser(
         "action", parents=[settings], help="list the actions (long work that is no run), or do one"
@@ -141,6 +139,11 @@ def _parser(group: Sequence[str]) -> argparse.ArgumentParser:
 
     doctor = commands.add_parser("doctor", help="check this machine, and say what is missing for what")
     doctor.set_defaults(command="labconsole.cli.lists:doctor")
+
+    if given == "hsm" or given not in commands.choices:
+        from labconsole.cli.plugin_commands import add_plugin_commands  # to ask the plugins takes 0.2 s
+
+        add_plugin_commands(commands, {"hsm": hsm}, given)
     return parser
 
 
@@ -187,20 +190,19 @@ def _add_report(report: argparse.ArgumentParser) -> None:
     report.add_argument("--keyring-entry", metavar="NAME", help="entry of the OS keyring with the key's passphrase")
 
 
-def _add_hsm(hsm: argparse.ArgumentParser) -> Callable[..., argparse.ArgumentParser]:
-    """No PIN is ever an argument: others of this machine see those. Returns what adds a further command."""
-    commands = hsm.add_subparsers(required=True, metavar="COMMAND")
+def _add_hsm(add_command: AddCommand) -> None:
+    """No PIN is ever an argument: others of this machine see those."""
     named = argparse.ArgumentParser(add_help=False)
     named.add_argument("name", metavar="NAME", help="name of the token")
 
-    doctor = commands.add_parser("doctor", help="look at a token and try it")
+    doctor = add_command("doctor", help="look at a token and try it")
     doctor.add_argument("name", nargs="?", default="lab", metavar="NAME", help="name of the token (default: lab)")
     doctor.set_defaults(command="labconsole.cli.hsm:doctor")
 
-    tokens = commands.add_parser("tokens", help="list the tokens")
+    tokens = add_command("tokens", help="list the tokens")
     tokens.set_defaults(command="labconsole.cli.hsm:tokens")
 
-    add = commands.add_parser("add", parents=[named], help="add a token, or replace what was said of it")
+    add = add_command("add", parents=[named], help="add a token, or replace what was said of it")
     add.add_argument("--module", type=Path, required=True, metavar="FILE", help="the PKCS#11 library of its maker")
     add.add_argument("--label", required=True, metavar="TEXT", help="label of the token")
     add.add_argument("--serial", default="", metavar="TEXT", help="its serial number, if another has the same label")
@@ -210,12 +212,11 @@ def _add_hsm(hsm: argparse.ArgumentParser) -> Callable[..., argparse.ArgumentPar
     pin.add_argument("--passphrase-file", type=Path, metavar="FILE", help="file with its PIN (0600)")
     add.set_defaults(command="labconsole.cli.hsm:add")
 
-    remove = commands.add_parser("remove", parents=[named], help="forget a token; nothing in it changes")
+    remove = add_command("remove", parents=[named], help="forget a token; nothing in it changes")
     remove.set_defaults(command="labconsole.cli.hsm:remove")
 
-    init = commands.add_parser("init", parents=[named], help="make a token anew: every key in it is destroyed")
+    init = add_command("init", parents=[named], help="make a token anew: every key in it is destroyed")
     init.set_defaults(command="labconsole.cli.hsm:init")
-    return commands.add_parser
 
 
 if __name__ == "__main__":

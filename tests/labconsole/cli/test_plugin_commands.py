@@ -26,9 +26,12 @@ DOUBLE = Command("return a number", _arguments, f"{__name__}:run")
 
 @pytest.fixture
 def installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A plugin with a command of the group hsm, one of another group, and a broken one."""
+    """A plugin with a group of its own, a command of it and of the group hsm, one of no group, and a broken one."""
     commands = {"hsm give": f"{__name__}:DOUBLE", "other give": "nowhere:X", "hsm broken": "nowhere_at_all:X"}
-    plugins = Plugins((Plugin(name="p", title="Practice", description="", commands=commands),))
+    commands["own give"] = commands["hsm give"]
+    groups = {"own": "what the plugin practises", "show": "a name that is taken"}
+    plugin = Plugin(name="p", title="Practice", description="", commands=commands, command_groups=groups)
+    plugins = Plugins((plugin,))
     monkeypatch.setattr(Plugins, "discover", lambda: plugins)
 
 
@@ -53,12 +56,33 @@ def test_the_key_pool_s_command_is_installed(capsys: pytest.CaptureFixture[str])
     assert "verify-store" in capsys.readouterr().out
 
 
+@pytest.mark.usefixtures("installed")
+def test_a_group_that_only_a_plugin_brings_works_like_the_console_s_own(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["own", "give", "5"]) == 5
+    assert main(["own"]) == 0
+    alone = capsys.readouterr()
+    assert "What the plugin practises." in alone.out and "return a number" in alone.out
+    assert "the group show of Practice is broken (there is a command of that name)" in alone.err
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    assert "what the plugin practises" in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("installed")
+def test_a_group_of_the_console_alone_prints_its_help_too(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["hsm"]) == 0
+    assert "verify" not in (told := capsys.readouterr().out) and "return a number" in told and "tokens" in told
+
+
 def test_no_plugin_is_looked_for_where_none_is_meant() -> None:
     script = (
         "import contextlib, sys\n"
         "from labconsole.cli.main import main\n"
+        "with contextlib.suppress(SystemExit): main(['show', '--help'])\n"
+        "print('labconsole.plugin' in sys.modules)\n"
         "with contextlib.suppress(SystemExit): main(['--help'])\n"
-        "print('labconsole.plugin' in sys.modules, 'labconsole_keypool.commands' in sys.modules)\n"
+        "print('labconsole_keypool.commands' in sys.modules)\n"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=30, check=True)
-    assert done.stdout.splitlines()[-1] == "False False"
+    told = done.stdout.splitlines()
+    assert "False" in told and told[-1] == "False" and "True" not in told
