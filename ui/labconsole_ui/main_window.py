@@ -34,6 +34,7 @@ from labconsole_ui.message_bar import Message, MessageBar, Tone
 from labconsole_ui.navigation import GUIDE, HELP, START, Navigation
 from labconsole_ui.pages import Pages
 from labconsole_ui.panel import PanelContext, TrialPanel
+from labconsole_ui.plugin_pages import PluginPages, icon_of, show_broken
 from labconsole_ui.queue_view import QueueView
 from labconsole_ui.report.window import ReportWindow
 from labconsole_ui.run_files import RunFiles, bundles_in
@@ -69,6 +70,8 @@ class MainWindow(QMainWindow):
         self.launcher = Launcher(bridge, plugins, self.messages.show_message, self)
         self.runs = RunPages(services, self.pages, self.messages, self.open_trial, self)
         self.files = RunFiles(services, self.messages, self)
+        jobs = LongJobs(self, self.messages.show_message)
+        self.plugin_pages = PluginPages(services, self.pages, self.messages.show_message, jobs)
         self.failures = FailedRuns(
             bridge, services.reader, self.messages.show_message, self.runs.open_run, self.launcher.run_again, self
         )
@@ -89,7 +92,8 @@ class MainWindow(QMainWindow):
     # Pages
 
     def show_page(self, target: str) -> None:
-        """Open a page as the navigation names it: `start`, `help`, `guide`, `trial:<kind>`, `broken:<plugin>`."""
+        """Open a page as the navigation names it: `start`, `help`, `guide`, `trial:<kind>`, `page:<plugin>:<name>`,
+        `broken:<plugin>`."""
         kind, _, name = target.partition(":")
         match kind:
             case "start":
@@ -103,13 +107,14 @@ class MainWindow(QMainWindow):
                     self.pages.show_page(GUIDE, self.tr("Guide"), "book", lambda: GuidePage(self.services.theme, guide))
             case "trial":
                 self.open_trial(name)
+            case "page":
+                self.plugin_pages.open(target)
             case "broken":
                 self._open_broken(name)
 
     def open_trial(self, kind: str) -> TrialPanel | None:
         """Bring the panel of a trial to the front. Returns it, or None if the plugin's code fails (a page says so)."""
         plugin = self.services.plugins.of_kind(kind)
-        icon = f"plugin-{plugin.name}" if self.services.theme.has_icon(f"plugin-{plugin.name}") else "plugin"
         try:
             trial = self.services.plugins.trial(kind)
             make_panel = load_dotted(plugin.panels[kind]) if kind in plugin.panels else TrialPanel
@@ -124,15 +129,10 @@ class MainWindow(QMainWindow):
                 open_run=self.runs.open_run,
                 show_message=self.messages.show_message,
             )
+            icon = icon_of(plugin, context.theme)
             page = self.pages.show_page(f"trial:{kind}", trial.title, icon, lambda: make_panel(context))
         except Exception as error:  # noqa: BLE001 - foreign code: its fault is shown and must not take the window down
-            text = f"{type(error).__name__}: {error}"
-            self.pages.show_page(
-                f"broken:{kind}",
-                plugin.title,
-                "broken",
-                lambda: BrokenPage(plugin.title, text, self.services.theme),
-            )
+            show_broken(self.pages, kind, plugin.title, error, self.services.theme)
             return None
         return page if isinstance(page, TrialPanel) else None
 
@@ -179,12 +179,15 @@ class MainWindow(QMainWindow):
             self.close()
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        """Bundles of runs can be dropped anywhere."""
-        if bundles_in(event.mimeData()):
+        """Bundles of runs can be dropped anywhere, and files that a page of a plugin takes."""
+        if bundles_in(event.mimeData()) or self.plugin_pages.files_in(event.mimeData()):
             event.acceptProposedAction()
 
     def dropEvent(self, event: QDropEvent) -> None:
-        self.files.import_bundles(bundles_in(event.mimeData()))
+        bundles = bundles_in(event.mimeData())
+        if bundles:
+            self.files.import_bundles(bundles)
+        self.plugin_pages.open_files(self.plugin_pages.files_in(event.mimeData()))
         event.acceptProposedAction()
 
     # Closing

@@ -1,4 +1,4 @@
-"""The navigation: the first page, every plugin with its trials, and plugins that are broken, with their error."""
+"""The navigation: the first page, every plugin with its trials and pages, and plugins that are broken, with their error."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ GUIDE = "guide"
 
 
 class Navigation(QTreeWidget):
-    """`wanted` carries a page: `start`, `help`, `guide`, `trial:<kind>` or `broken:<plugin>`."""
+    """`wanted` carries a page: `start`, `help`, `guide`, `trial:<kind>`, `page:<plugin>:<name>` or `broken:<plugin>`."""
 
     wanted = Signal(str)
 
@@ -57,15 +57,17 @@ class Navigation(QTreeWidget):
 
     def _add_plugin(self, plugin: Plugin) -> None:
         icon = f"plugin-{plugin.name}"
-        if len(plugin.trials) == 1:
-            kind = next(iter(plugin.trials))
-            item = self._entry(None, plugin.title, icon, "text", f"trial:{kind}")
+        targets = targets_of(plugin)
+        if len(targets) == 1:
+            item = self._entry(None, plugin.title, icon, "text", targets[0])
             item.setToolTip(0, plugin.description)
             return
         parent = self._entry(None, plugin.title, icon, "text", "")
         parent.setToolTip(0, plugin.description)
         for kind in plugin.trials:
             self._entry(parent, self._trial_title(kind), "run", "muted", f"trial:{kind}")
+        for name, page in plugin.pages.items():
+            self._entry(parent, page.title, "panes", "muted", f"page:{plugin.name}:{name}")
 
     def _add_broken(self, broken: BrokenPlugin) -> None:
         title = self.tr("{name} (broken)").format(name=broken.name)
@@ -100,3 +102,8 @@ class Navigation(QTreeWidget):
         target = item.data(0, _TARGET)
         if target:
             self.wanted.emit(target)
+
+
+def targets_of(plugin: Plugin) -> list[str]:
+    """What a plugin brings into the window, as `Navigation.wanted` names it: its trials, then its other pages."""
+    return [f"trial:{kind}" for kind in plugin.trials] + [f"page:{plugin.name}:{name}" for name in plugin.pages]

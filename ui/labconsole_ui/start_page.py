@@ -26,7 +26,7 @@ from labconsole_ui.background import Background
 from labconsole_ui.bridge import QueueBridge
 from labconsole_ui.guide_page import guide_path
 from labconsole_ui.icon_label import IconLabel
-from labconsole_ui.navigation import GUIDE, HELP
+from labconsole_ui.navigation import GUIDE, HELP, targets_of
 from labconsole_ui.plain_text import plain_label, plain_tooltip
 from labconsole_ui.scroll_page import ScrollPage
 from labconsole_ui.theme import FontRole, Theme
@@ -151,10 +151,10 @@ class StartPage(ScrollPage):
         texts.addWidget(text)
         texts.addStretch(1)
         line.addLayout(texts, 1)
-        for kind in list(plugin.trials)[:1]:
+        for target in targets_of(plugin)[:1]:
             button = QPushButton(self.tr("Open"))
             button.setAccessibleName(self.tr("Open {title}").format(title=plugin.title))
-            button.clicked.connect(lambda _checked=False, kind=kind: self.page_wanted.emit(f"trial:{kind}"))
+            button.clicked.connect(lambda _checked=False, target=target: self.page_wanted.emit(target))
             line.addWidget(button, 0, Qt.AlignmentFlag.AlignVCenter)
         return card
 
