@@ -8,8 +8,13 @@ from datetime import datetime
 
 from cryptography import x509
 
+from labconsole.security.x509.bad_input import BadInput
 from labconsole.security.x509.issuing import Issuer
+from labconsole.security.x509.key_types import signing_hash
+from labconsole.security.x509.signing import authority_key_id
 from labconsole.security.x509.validity import Validity
+
+_NUMBERS = 1 << 159  # twenty octets, with a sign bit that is nought
 
 
 @dataclass(frozen=True)
@@ -32,4 +37,38 @@ def make_crl(
         BadInput: the issuer may not sign CRLs, a serial number is listed twice, or `number` cannot be one.
         TokenError: the issuer's key lies in a token that refuses.
     """
-    raise NotImplementedError
+    usage = _key_usage(issuer.certificate)
+    if usage is not None and not usage.crl_sign:
+        raise BadInput(f"{issuer.certificate.subject.rfc4514_string()} may not sign CRLs: choose a CA.")
+    if not 0 <= number < _NUMBERS:
+        raise BadInput(f"{number} cannot be the number of a CRL: choose one from 0 up.")
+    if len({entry.serial for entry in revoked}) < len(revoked):
+        raise BadInput("One serial number is listed as revoked twice: list each once.")
+    builder = (
+        x509.CertificateRevocationListBuilder()
+        .issuer_name(issuer.certificate.subject)
+        .last_update(validity.not_before)
+        .next_update(validity.not_after)
+        .add_extension(authority_key_id(issuer.certificate), critical=False)
+        .add_extension(x509.CRLNumber(number), critical=False)
+    )
+    for entry in revoked:
+        builder = builder.add_revoked_certificate(_entry(entry))
+    return builder.sign(issuer.key, signing_hash(issuer.key))
+
+
+def _key_usage(certificate: x509.Certificate) -> x509.KeyUsage | None:
+    for extension in certificate.extensions:
+        if isinstance(extension.value, x509.KeyUsage):
+            return extension.value
+    return None
+
+
+def _entry(revoked: Revoked) -> x509.RevokedCertificate:
+    """One entry. The reason "unspecified" is said by saying none; "removeFromCRL" is for delta CRLs only (5.3.1)."""
+    if revoked.reason is x509.ReasonFlags.remove_from_crl:
+        raise BadInput("The reason removeFromCRL is for delta CRLs only: choose why the certificate was revoked.")
+    builder = x509.RevokedCertificateBuilder().serial_number(revoked.serial).revocation_date(revoked.at)
+    if revoked.reason is not x509.ReasonFlags.unspecified:
+        builder = builder.add_extension(x509.CRLReason(revoked.reason), critical=False)
+    return builder.build()

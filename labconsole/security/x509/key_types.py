@@ -6,13 +6,14 @@ from enum import StrEnum
 from types import MappingProxyType
 
 from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric import ec, ed25519, mldsa, rsa
+from cryptography.hazmat.primitives.asymmetric import ec, ed448, ed25519, mldsa, rsa
 from cryptography.hazmat.primitives.asymmetric.types import PublicKeyTypes
 
 PrivateKey = (
     rsa.RSAPrivateKey
     | ec.EllipticCurvePrivateKey
     | ed25519.Ed25519PrivateKey
+    | ed448.Ed448PrivateKey
     | mldsa.MLDSA44PrivateKey
     | mldsa.MLDSA65PrivateKey
     | mldsa.MLDSA87PrivateKey
@@ -23,6 +24,7 @@ PublicKey = (
     rsa.RSAPublicKey
     | ec.EllipticCurvePublicKey
     | ed25519.Ed25519PublicKey
+    | ed448.Ed448PublicKey
     | mldsa.MLDSA44PublicKey
     | mldsa.MLDSA65PublicKey
     | mldsa.MLDSA87PublicKey
@@ -64,7 +66,7 @@ TITLES = MappingProxyType(
 
 _RSA = {2048: KeyType.RSA_2048, 3072: KeyType.RSA_3072, 4096: KeyType.RSA_4096}
 _CURVES = {"secp256r1": KeyType.P_256, "secp384r1": KeyType.P_384}
-_MORE_CURVES = frozenset({"secp521r1"})  # no type of ours, but strong, and known everywhere
+_STRONG_CURVES = frozenset({*_CURVES, "secp521r1"})
 
 
 def generate(type: KeyType) -> PrivateKey:
@@ -106,15 +108,15 @@ def type_of(public_key: PublicKeyTypes) -> KeyType | None:
 
 
 def problem_of(public_key: PublicKeyTypes) -> str:
-    """Why no certificate should be issued for a key (a sentence), or nothing: RSA of 2,048 bits up, NIST's curves, ..."""
+    """Why no certificate should be issued for a key (a sentence), or nothing: what is strong and widely known."""
     match public_key:
         case rsa.RSAPublicKey() if public_key.key_size < SMALLEST_RSA_BITS:
-            return f"The key is RSA-{public_key.key_size}, which is too short: ask for one of {SMALLEST_RSA_BITS} bits up."
-        case rsa.RSAPublicKey():
-            return ""
-        case ec.EllipticCurvePublicKey() if public_key.curve.name in _MORE_CURVES:
-            return ""
-        case _ if type_of(public_key) is None:
+            return (
+                f"The key is RSA-{public_key.key_size}, which is too short: ask for {SMALLEST_RSA_BITS} bits or more."
+            )
+        case ec.EllipticCurvePublicKey() if public_key.curve.name not in _STRONG_CURVES:
+            return f"The key is on the curve {public_key.curve.name}, which is not used here: ask for P-256 or P-384."
+        case _ if not isinstance(public_key, PublicKey):
             return "The key is of a kind that gets no certificate here: ask for RSA, ECDSA P-256, Ed25519 or ML-DSA."
         case _:
             return ""

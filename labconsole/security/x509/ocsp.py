@@ -6,10 +6,16 @@ from collections.abc import Callable
 from enum import StrEnum
 
 from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives.serialization import Encoding
+from cryptography.x509 import ocsp
 
 from labconsole.security.x509.crls import Revoked
 from labconsole.security.x509.issuing import Issuer
+from labconsole.security.x509.key_types import signing_hash
 from labconsole.security.x509.validity import Validity
+
+_LONGEST_NONCE = 128  # octets (RFC 9654, 2.1)
 
 
 class NotRevoked(StrEnum):
@@ -21,6 +27,8 @@ class NotRevoked(StrEnum):
     """It never did."""
 
 
+_STATUS = {NotRevoked.GOOD: ocsp.OCSPCertStatus.GOOD, NotRevoked.UNKNOWN: ocsp.OCSPCertStatus.UNKNOWN}
+
 StatusOf = Callable[[int], NotRevoked | Revoked]
 """Tells the status of the issuer's certificate with a serial number."""
 
@@ -28,7 +36,7 @@ StatusOf = Callable[[int], NotRevoked | Revoked]
 def answer(
     request_der: bytes, issuer: x509.Certificate, responder: Issuer, status_of: StatusOf, validity: Validity
 ) -> bytes:
-    """The DER of an OCSP response to one OCSP request; what is no request gets the answer "malformedRequest".
+    """The DER of an OCSP response to a request; what is none, or asks for several certificates, is "malformedRequest".
 
     Args:
         issuer: the CA whose certificates are asked for; those of others are answered "unknown".
@@ -38,4 +46,51 @@ def answer(
     Raises:
         TokenError: the responder's key lies in a token that refuses.
     """
-    raise NotImplementedError
+    try:
+        request = ocsp.load_der_ocsp_request(request_der)
+        nonce = _nonce(request)
+        ours = _asks_for(request, issuer)
+    except (ValueError, UnsupportedAlgorithm, NotImplementedError):  # the last one: of several certificates at once
+        refusal = ocsp.OCSPResponseBuilder.build_unsuccessful(ocsp.OCSPResponseStatus.MALFORMED_REQUEST)
+        return refusal.public_bytes(Encoding.DER)
+    status = status_of(request.serial_number) if ours else NotRevoked.UNKNOWN
+    builder = (
+        ocsp.OCSPResponseBuilder()
+        .add_response_by_hash(
+            request.issuer_name_hash,
+            request.issuer_key_hash,
+            request.serial_number,
+            request.hash_algorithm,
+            ocsp.OCSPCertStatus.REVOKED if isinstance(status, Revoked) else _STATUS[status],
+            validity.not_before,
+            validity.not_after,
+            status.at if isinstance(status, Revoked) else None,
+            _reason(status) if isinstance(status, Revoked) else None,
+        )
+        .responder_id(ocsp.OCSPResponderEncoding.HASH, responder.certificate)
+    )
+    if responder.certificate != issuer:
+        builder = builder.certificates([responder.certificate])
+    if nonce is not None:
+        builder = builder.add_extension(nonce, critical=False)
+    return builder.sign(responder.key, signing_hash(responder.key)).public_bytes(Encoding.DER)
+
+
+def _nonce(request: ocsp.OCSPRequest) -> x509.OCSPNonce | None:
+    """The nonce that the answer must repeat, if there is one. Raises ValueError: it is not 1 to 128 octets long."""
+    for extension in request.extensions:
+        if isinstance(extension.value, x509.OCSPNonce):
+            if not 1 <= len(extension.value.nonce) <= _LONGEST_NONCE:
+                raise ValueError("a nonce that is too long or empty")
+            return extension.value
+    return None
+
+
+def _asks_for(request: ocsp.OCSPRequest, issuer: x509.Certificate) -> bool:
+    """Whether a request is about a certificate of `issuer`, whose name and key it tells by their hashes."""
+    own = ocsp.OCSPRequestBuilder().add_certificate(issuer, issuer, request.hash_algorithm).build()
+    return (request.issuer_name_hash, request.issuer_key_hash) == (own.issuer_name_hash, own.issuer_key_hash)
+
+
+def _reason(revoked: Revoked) -> x509.ReasonFlags | None:
+    return None if revoked.reason is x509.ReasonFlags.unspecified else revoked.reason

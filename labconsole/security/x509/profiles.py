@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -43,7 +44,9 @@ TEXTS = MappingProxyType(
         CertificateProfile.INTERMEDIATE: ProfileText("Intermediate CA", "Signs certificates and CRLs; signed by a CA."),
         CertificateProfile.TLS_SERVER: ProfileText("TLS server", "A broker or service that clients connect to."),
         CertificateProfile.TLS_CLIENT: ProfileText("TLS client", "Whoever connects to a State's broker or service."),
-        CertificateProfile.MESSAGE_SIGNING: ProfileText("Message signing", "Signs messages, whose origin is so proven."),
+        CertificateProfile.MESSAGE_SIGNING: ProfileText(
+            "Message signing", "Signs messages, whose origin is so proven."
+        ),
         CertificateProfile.MESSAGE_ENCRYPTION: ProfileText(
             "Message encryption", "Others encrypt messages to it: its key is RSA or ECDSA."
         ),
@@ -69,6 +72,8 @@ _PURPOSES = MappingProxyType(
     }
 )
 """Extended key usages. S/MIME's emailProtection is what CMS tools look for in whoever signs or is encrypted to."""
+
+_ALL_ADDRESSES = [x509.IPAddress(ipaddress.ip_network(network)) for network in ("0.0.0.0/0", "::/0")]
 
 Extensions = tuple[tuple[x509.ExtensionType, bool], ...]
 """Extensions of a certificate, each with whether it is critical."""
@@ -96,17 +101,46 @@ def profile_extensions(
     return tuple(found)
 
 
+def naming(subject: x509.Name, names: Sequence[x509.GeneralName]) -> Extensions:
+    """subjectAltName with `names`, if there are any: critical where the subject is empty (RFC 5280, 4.2.1.6).
+
+    Raises:
+        BadInput: neither subject nor names.
+    """
+    if names:
+        return ((x509.SubjectAlternativeName(dict.fromkeys(names)), not subject.rdns),)
+    if not subject.rdns:
+        raise BadInput("Neither a subject nor an alternative name is given: say whom it is for, as in CN=Broker,C=SG.")
+    return ()
+
+
 def profile_asked_for(extensions: x509.Extensions) -> CertificateProfile | None:
-    """The profile that the extensions of a CSR ask for, or None if they do not tell."""
-    raise NotImplementedError
+    """The profile that the extensions of a CSR ask for by basicConstraints, else by extended key usage, if any."""
+    found = {extension.oid: extension.value for extension in extensions}
+    constraints = found.get(x509.BasicConstraints.oid)
+    if isinstance(constraints, x509.BasicConstraints) and constraints.ca:
+        return CertificateProfile.INTERMEDIATE
+    purposes = found.get(x509.ExtendedKeyUsage.oid)
+    usage = found.get(x509.KeyUsage.oid)
+    if not isinstance(purposes, x509.ExtendedKeyUsage):
+        return None
+    only_encryption = isinstance(usage, x509.KeyUsage) and not usage.digital_signature
+    for profile, oids in _PURPOSES.items():
+        if set(purposes) == set(oids) and (profile is CertificateProfile.MESSAGE_ENCRYPTION) == only_encryption:
+            return profile
+    return None
 
 
 def limits(permitted: Sequence[x509.GeneralName]) -> x509.NameConstraints:
     """nameConstraints (RFC 5280, 4.2.1.10) of a CA that may name nothing outside `permitted`, of each form in it.
 
-    Where no address is permitted, all addresses are excluded: a host is not certified by its address instead.
+    Where hosts are permitted and no address is, all addresses are excluded: no host is certified by its address then.
     """
-    raise NotImplementedError
+    hosts = any(isinstance(name, x509.DNSName) for name in permitted)
+    addresses = any(isinstance(name, x509.IPAddress) for name in permitted)
+    return x509.NameConstraints(
+        permitted_subtrees=list(permitted), excluded_subtrees=_ALL_ADDRESSES if hosts and not addresses else None
+    )
 
 
 def _key_usage(profile: CertificateProfile, public_key: PublicKey) -> x509.KeyUsage:

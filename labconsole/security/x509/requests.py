@@ -6,9 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives import hashes
 
-from labconsole.security.x509.key_types import PrivateKey
-from labconsole.security.x509.profiles import CertificateProfile
+from labconsole.security.x509.key_types import PrivateKey, problem_of, signing_hash
+from labconsole.security.x509.profiles import CertificateProfile, naming, profile_asked_for, profile_extensions
+
+_BROKEN_HASHES = (hashes.MD5, hashes.SHA1)
 
 
 @dataclass(frozen=True)
@@ -35,12 +39,69 @@ def make_csr(
     """A request for a certificate for `key`, which signs it as proof that its sender has it.
 
     Raises:
-        BadInput: neither subject nor names, or the type of key does not fit the profile.
+        BadInput: it names nobody, or the type of key does not fit the profile.
         TokenError: the key lies in a token that refuses.
     """
-    raise NotImplementedError
+    builder = x509.CertificateSigningRequestBuilder().subject_name(subject)
+    for extension, critical in (*naming(subject, names), *profile_extensions(profile, key.public_key())):
+        builder = builder.add_extension(extension, critical)
+    return builder.sign(key, signing_hash(key))
 
 
 def judge_csr(csr: x509.CertificateSigningRequest) -> CsrJudgement:
     """Everything that speaks against a request, and what it asks for. Raises nothing."""
-    raise NotImplementedError
+    problems = []
+    proof = _proof_of_possession(csr)
+    if not proof:
+        problems.append("Its signature is not by the key in it, so its sender need not have that key: refuse it.")
+    problems.append(_problem_of_key(csr))
+    if isinstance(csr.signature_hash_algorithm, _BROKEN_HASHES):
+        problems.append(f"It is signed with {csr.signature_hash_algorithm.name.upper()}: ask for SHA-256 or better.")
+    try:
+        extensions = csr.extensions
+    except (ValueError, x509.DuplicateExtension, x509.UnsupportedGeneralNameType) as error:
+        problems.append(f"The extensions that it asks for cannot be read ({str(error).rstrip('.')}): ask for another.")
+        extensions = x509.Extensions([])
+    names = _names(extensions)
+    asks_for_ca = _asks_for_ca(extensions)
+    if asks_for_ca:
+        problems.append("It asks to become a CA that issues certificates itself: approve only what was agreed upon.")
+    if not csr.subject.rdns and not names:
+        problems.append("It names nobody, neither in its subject nor in its alternative names: ask for another.")
+    return CsrJudgement(
+        proof_of_possession=proof,
+        asks_for_ca=asks_for_ca,
+        profile=profile_asked_for(extensions),
+        names=names,
+        extensions=tuple(extensions),
+        problems=tuple(filter(None, problems)),
+    )
+
+
+def _proof_of_possession(csr: x509.CertificateSigningRequest) -> bool:
+    try:
+        return csr.is_signature_valid
+    except (ValueError, TypeError, UnsupportedAlgorithm):  # a key or an algorithm that nobody knows proves nothing
+        return False
+
+
+def _problem_of_key(csr: x509.CertificateSigningRequest) -> str:
+    try:
+        return problem_of(csr.public_key())
+    except (ValueError, UnsupportedAlgorithm):
+        return "The key in it cannot be read: ask for RSA, ECDSA P-256, Ed25519 or ML-DSA."
+
+
+def _names(extensions: x509.Extensions) -> tuple[x509.GeneralName, ...]:
+    for extension in extensions:
+        if isinstance(extension.value, x509.SubjectAlternativeName):
+            return tuple(extension.value)
+    return ()
+
+
+def _asks_for_ca(extensions: x509.Extensions) -> bool:
+    return any(
+        (isinstance(value, x509.BasicConstraints) and value.ca)
+        or (isinstance(value, x509.KeyUsage) and (value.key_cert_sign or value.crl_sign))
+        for value in (extension.value for extension in extensions)
+    )
