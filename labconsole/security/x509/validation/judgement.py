@@ -22,7 +22,7 @@ class Answer(StrEnum):
     ACCEPTED = "accepted"
     REFUSED = "refused"
     UNKNOWN = "unknown"
-    """It does not know what the path is made of (a type of key), so it cannot tell."""
+    """It does not know what the path is made of (a type of key...), so it cannot tell. OpenSSL never says so."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,8 @@ class Decision(StrEnum):
     BOTH = "both"
     CRYPTOGRAPHY = "cryptography"
     OPENSSL = "openssl"
+    CONSOLE = "console"
+    """The console itself: the certificate is not for that purpose, or not for that name."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,7 @@ class Judgement:
     cryptography: Opinion
     openssl: Opinion
     decided_by: Decision
-    """Who refused (both, or one of them), or who accepted: one alone where the other does not know."""
+    """Who refused, or who accepted: both, or OpenSSL alone where `cryptography` does not know."""
     why: str
     """One sentence for the operator: which of the two refused and why, or what the acceptance rests on."""
     path: tuple[x509.Certificate, ...] = ()

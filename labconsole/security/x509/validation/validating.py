@@ -1,4 +1,4 @@
-"""Validates certificates against roots: accepted only if `cryptography` and OpenSSL, the latter with CRLs, both accept."""
+"""Validates certificates: accepted only if `cryptography` and OpenSSL, the latter with CRLs, both accept."""
 
 from __future__ import annotations
 
@@ -7,14 +7,19 @@ from datetime import datetime
 
 from cryptography import x509
 
-from labconsole.security.x509.validation.judgement import Judgement, Purpose
+from labconsole.security.x509.names import name_as_text
+from labconsole.security.x509.validation.cryptography_path import CryptographyVerifier
+from labconsole.security.x509.validation.fitness import misfit
+from labconsole.security.x509.validation.judgement import Answer, Decision, Judgement, Opinion, Purpose
+from labconsole.security.x509.validation.openssl_path import OpenSslStore
 
 
 class Validator:
     """Validates any number of end certificates against the same roots, intermediates and CRLs at one time.
 
-    `at` is aware. `crls_required`: a path is refused unless there is a CRL of every issuer in it; otherwise CRLs are
-    used where they are known, and the judgement names the issuers without.
+    `at` is aware. A root is whatever is trusted, self-signed or not. `crls_required`: a path is refused unless there is
+    a CRL of every issuer in it; otherwise CRLs are used where they are known, and the judgement names the issuers
+    without. A CRL that is out of date refuses.
     """
 
     def __init__(
@@ -26,11 +31,29 @@ class Validator:
         at: datetime,
         crls_required: bool = False,
     ) -> None:
-        raise NotImplementedError
+        trusted = tuple(roots)
+        self._intermediates = tuple(intermediates)
+        self._openssl = OpenSslStore(trusted, self._intermediates, crls, at=at, crls_required=crls_required)
+        self._cryptography = CryptographyVerifier(trusted, at=at)
 
     def validate(self, leaf: x509.Certificate, purpose: Purpose = Purpose.ANY, name: str | None = None) -> Judgement:
-        """Judge `leaf` for `purpose`; `name` (DNS name or IP address) must be among its subject alternative names."""
-        raise NotImplementedError
+        """Judge `leaf` for `purpose`; `name` (DNS name or IP address) must be among its subject alternative names.
+
+        Raises:
+            BadInput: `name` is neither a DNS name nor an IP address.
+        """
+        openssl = self._openssl.judge(leaf)
+        cryptography = self._cryptography.judge(leaf, openssl.path[1:] or self._intermediates)
+        unfit = misfit(openssl.path or (leaf,), purpose, name)
+        accepted = openssl.opinion.answer is Answer.ACCEPTED and cryptography.answer is not Answer.REFUSED and not unfit
+        if accepted:
+            decided_by = Decision.BOTH if cryptography.answer is Answer.ACCEPTED else Decision.OPENSSL
+            why = _acceptance(cryptography, openssl.revocation_unknown)
+        else:
+            decided_by, why = _refusal(cryptography, openssl.opinion, unfit)
+        return Judgement(
+            accepted, cryptography, openssl.opinion, decided_by, why, openssl.path, openssl.revocation_unknown
+        )
 
 
 def validate(
@@ -46,3 +69,34 @@ def validate(
 ) -> Judgement:
     """Judge one end certificate: see Validator."""
     return Validator(roots, intermediates, crls, at=at, crls_required=crls_required).validate(leaf, purpose, name)
+
+
+def _acceptance(cryptography: Opinion, revocation_unknown: tuple[x509.Name, ...]) -> str:
+    if cryptography.answer is Answer.ACCEPTED:
+        said = "cryptography and OpenSSL both accept it."
+    else:
+        said = f"OpenSSL accepts it; cryptography cannot tell: {cryptography.why}."
+    if not revocation_unknown:
+        return said
+    issuers = " and ".join(map(name_as_text, revocation_unknown))
+    return f"{said} Whether it is revoked is not known: there is no CRL of {issuers}."
+
+
+def _refusal(cryptography: Opinion, openssl: Opinion, unfit: str) -> tuple[Decision, str]:
+    match openssl.answer, cryptography.answer:
+        case Answer.REFUSED, Answer.REFUSED:
+            return Decision.BOTH, f"Both refuse it. OpenSSL: {openssl.why}. cryptography: {cryptography.why}."
+        case Answer.REFUSED, Answer.UNKNOWN:
+            return Decision.OPENSSL, f"OpenSSL refuses it: {openssl.why}. cryptography cannot tell: {cryptography.why}."
+        case Answer.REFUSED, _:
+            return (
+                Decision.OPENSSL,
+                f"OpenSSL refuses it: {openssl.why}. cryptography, which reads no CRLs, accepts it.",
+            )
+        case _, Answer.REFUSED:
+            return Decision.CRYPTOGRAPHY, f"cryptography refuses it: {cryptography.why}. OpenSSL accepts it."
+        case _:
+            return (
+                Decision.CONSOLE,
+                f"It does not fit: {unfit}. cryptography and OpenSSL have nothing against its path.",
+            )

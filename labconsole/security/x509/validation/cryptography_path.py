@@ -1,0 +1,75 @@
+"""What the verifier of `cryptography` says of a path: names, constraints, key usage and signatures, but no CRLs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from cryptography import x509
+from cryptography.x509.verification import (
+    Criticality,
+    ExtensionPolicy,
+    Policy,
+    PolicyBuilder,
+    Store,
+    VerificationError,
+)
+
+from labconsole.security.x509.validation.judgement import Answer, Opinion
+from labconsole.security.x509.validation.unknown_things import what_it_does_not_know
+
+_LONGEST_PATH = 16
+"""CAs between end certificate and root."""
+
+_PREFIXES = (
+    "validation failed: ",
+    "candidates exhausted: ",
+    "fatal error: ",
+    "Python extension validator failed: ValueError: ",
+)
+
+
+class CryptographyVerifier:
+    """Trusted certificates, as `cryptography` takes them; `at` is aware."""
+
+    def __init__(self, roots: Iterable[x509.Certificate], *, at: datetime) -> None:
+        trusted = list(roots)
+        builder = PolicyBuilder().time(at).max_chain_depth(_LONGEST_PATH)
+        builder = builder.extension_policies(ca_policy=_authorities(), ee_policy=ExtensionPolicy.permit_all())
+        self._verifier = builder.store(Store(trusted)).build_client_verifier() if trusted else None
+
+    def judge(self, leaf: x509.Certificate, others: Iterable[x509.Certificate]) -> Opinion:
+        """Judge `leaf` with `others` as its possible intermediates."""
+        if self._verifier is None:
+            return Opinion(Answer.REFUSED, "nothing is trusted")
+        intermediates = list(others)
+        try:
+            self._verifier.verify(leaf, intermediates)
+        except VerificationError as refusal:
+            said = _in_short(str(refusal))
+            beyond = what_it_does_not_know(said, (leaf, *intermediates))
+            if beyond:
+                return Opinion(Answer.UNKNOWN, f"it does not know {beyond} ({said})")
+            return Opinion(Answer.REFUSED, said)
+        return Opinion(Answer.ACCEPTED)
+
+
+def _authorities() -> ExtensionPolicy:
+    """RFC 5280 asks of a CA basicConstraints and, if key usage is limited, keyCertSign; nothing that WebPKI adds."""
+    policy = ExtensionPolicy.permit_all()
+    policy = policy.require_present(x509.BasicConstraints, Criticality.AGNOSTIC, None)
+    return policy.may_be_present(x509.KeyUsage, Criticality.AGNOSTIC, _may_sign_certificates)
+
+
+def _may_sign_certificates(policy: Policy, certificate: x509.Certificate, usage: x509.KeyUsage | None) -> None:
+    if usage is not None and not usage.key_cert_sign:
+        raise ValueError("the key of the CA is not for signing certificates")
+
+
+def _in_short(said: str) -> str:
+    """Without the prefixes that all refusals have, and without the dumps of structures at the end."""
+    for prefix in _PREFIXES:
+        said = said.removeprefix(prefix)
+    for dump in (": AlgorithmIdentifier {", " (encountered processing"):
+        said = said.partition(dump)[0]
+    return said

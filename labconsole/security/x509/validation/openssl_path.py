@@ -1,0 +1,118 @@
+"""What an OpenSSL store says of a certificate: builds the path, processes policies, and looks at CRLs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from cryptography import x509
+from OpenSSL import crypto
+
+from labconsole.security.x509.names import short_name
+from labconsole.security.x509.validation.judgement import Answer, Opinion
+
+# x509_vfy.h; pyOpenSSL names neither: CRLs signed by another key than the certificates, and delta CRLs
+_EXTENDED_CRL_SUPPORT = 0x1000
+_USE_DELTAS = 0x2000
+
+_PATH_FLAGS = crypto.X509StoreFlags.POLICY_CHECK | crypto.X509StoreFlags.PARTIAL_CHAIN
+_ONE_CRL_FLAGS = _PATH_FLAGS | _EXTENDED_CRL_SUPPORT | _USE_DELTAS | crypto.X509StoreFlags.CRL_CHECK
+_ALL_CRLS_FLAGS = _ONE_CRL_FLAGS | crypto.X509StoreFlags.CRL_CHECK_ALL
+
+_NO_CRL = 3  # X509_V_ERR_UNABLE_TO_GET_CRL
+
+_HINTS = {
+    _NO_CRL: ", so import one of its issuer",
+    12: ", so import its issuer's newer one",
+    18: ", and is not trusted here itself",
+    19: ", which is not trusted here",
+    20: ", because it is not trusted here, or an intermediate is missing",
+    21: ", because its issuer is not trusted here, or an intermediate is missing",
+}
+"""By the error codes of x509_vfy.h: what helps."""
+
+
+@dataclass(frozen=True)
+class OpenSslPath:
+    """What OpenSSL says. `path`: from the end certificate to the root, also where only a CRL speaks against it."""
+
+    opinion: Opinion
+    path: tuple[x509.Certificate, ...] = ()
+    revocation_unknown: tuple[x509.Name, ...] = ()
+    """Issuers in the path without a CRL."""
+
+
+class OpenSslStore:
+    """Trusted certificates, intermediates and CRLs, as OpenSSL takes them; `at` is aware."""
+
+    def __init__(
+        self,
+        roots: Iterable[x509.Certificate],
+        intermediates: Iterable[x509.Certificate],
+        crls: Iterable[x509.CertificateRevocationList],
+        *,
+        at: datetime,
+        crls_required: bool,
+    ) -> None:
+        trusted = [crypto.X509.from_cryptography(root) for root in roots]
+        lists = tuple(crls)
+        self._intermediates = [crypto.X509.from_cryptography(certificate) for certificate in intermediates]
+        self._crls_required = crls_required
+        self._any_crls = bool(lists)
+        self._paths = _store(trusted, (), _PATH_FLAGS, at)
+        self._one_crl = _store(trusted, lists, _ONE_CRL_FLAGS, at)
+        self._all_crls = _store(trusted, lists, _ALL_CRLS_FLAGS, at)
+
+    def judge(self, leaf: x509.Certificate) -> OpenSslPath:
+        """Judge `leaf`: first by a path with every CRL; where CRLs are missing, path and known CRLs each by itself."""
+        certificate = crypto.X509.from_cryptography(leaf)
+        if self._any_crls or self._crls_required:
+            try:
+                return OpenSslPath(Opinion(Answer.ACCEPTED), self._path(self._all_crls, certificate))
+            except crypto.X509StoreContextError as refusal:
+                if self._crls_required:
+                    return OpenSslPath(_refusal(refusal))
+        try:
+            path = self._path(self._paths, certificate)
+        except crypto.X509StoreContextError as refusal:
+            return OpenSslPath(_refusal(refusal))
+        return self._with_known_crls(path)
+
+    def _with_known_crls(self, path: tuple[x509.Certificate, ...]) -> OpenSslPath:
+        unknown = []
+        for certificate in path[:-1]:
+            try:
+                self._path(self._one_crl, crypto.X509.from_cryptography(certificate))
+            except crypto.X509StoreContextError as refusal:
+                if refusal.errors[0] != _NO_CRL:
+                    return OpenSslPath(_refusal(refusal), path)
+                unknown.append(certificate.issuer)
+        return OpenSslPath(Opinion(Answer.ACCEPTED), path, tuple(dict.fromkeys(unknown)))
+
+    def _path(self, store: crypto.X509Store, certificate: crypto.X509) -> tuple[x509.Certificate, ...]:
+        context = crypto.X509StoreContext(store, certificate, self._intermediates)
+        return tuple(step.to_cryptography() for step in context.get_verified_chain())
+
+
+def _store(
+    trusted: Iterable[crypto.X509], crls: Iterable[x509.CertificateRevocationList], flags: int, at: datetime
+) -> crypto.X509Store:
+    store = crypto.X509Store()
+    for certificate in trusted:
+        store.add_cert(certificate)
+    for crl in crls:
+        store.add_crl(crl)
+    store.set_time(at.astimezone(UTC))
+    store.set_flags(flags)
+    return store
+
+
+def _refusal(refusal: crypto.X509StoreContextError) -> Opinion:
+    code, _, words = refusal.errors
+    said = f"{words}{_HINTS.get(code, '')}"
+    try:
+        name = short_name(refusal.certificate.to_cryptography())
+    except crypto.Error:  # it is about no single certificate, but the policies of the path
+        return Opinion(Answer.REFUSED, said)
+    return Opinion(Answer.REFUSED, f"{name}: {said}")
