@@ -2,66 +2,83 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from enum import StrEnum
+import stat
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 from cryptography import x509
-from cryptography.hazmat.primitives.asymmetric import ec, ed448, ed25519, mldsa, rsa
 
 from labconsole.security.secrets import Secret
+from labconsole.security.x509.bad_input import BadInput
+from labconsole.security.x509.content import MAX_BYTES, ContentKind, Piece, pieces
+from labconsole.security.x509.key_types import PrivateKey
+from labconsole.security.x509.reading import Pkcs12, certificates_in, crl_in, csr_in, pkcs12_in, private_key_in
 
-MAX_BYTES = 4 * 1024 * 1024
-"""The longest file that is read."""
-
-PrivateKey = (
-    rsa.RSAPrivateKey
-    | ec.EllipticCurvePrivateKey
-    | ed25519.Ed25519PrivateKey
-    | ed448.Ed448PrivateKey
-    | mldsa.MLDSA44PrivateKey
-    | mldsa.MLDSA65PrivateKey
-    | mldsa.MLDSA87PrivateKey
-)
-"""Private keys that sign certificates; those in a token are RSA and EC ones."""
-
-
-class ContentKind(StrEnum):
-    """What a file holds; of several things in one file the first."""
-
-    CERTIFICATE = "certificate"
-    CSR = "csr"
-    CRL = "crl"
-    PRIVATE_KEY = "private-key"
-    ENCRYPTED_PRIVATE_KEY = "encrypted-private-key"
-    PKCS12 = "pkcs12"
-    CMS = "cms"
-    """CMS SignedData (RFC 5652): a trust bundle, or certificates in a .p7b file."""
-    UNKNOWN = "unknown"
-
-
-@dataclass(frozen=True)
-class Pkcs12:
-    """What a PKCS#12 file (RFC 7292) holds. `chain` are the further certificates, in the file's order."""
-
-    key: PrivateKey | None
-    certificate: x509.Certificate | None
-    chain: tuple[x509.Certificate, ...]
-    friendly_name: str
+__all__ = [
+    "MAX_BYTES",
+    "ContentKind",
+    "Pkcs12",
+    "PrivateKey",
+    "Readable",
+    "kind_of",
+    "read",
+    "read_certificate",
+    "read_certificates",
+    "read_crl",
+    "read_csr",
+    "read_file",
+    "read_pkcs12",
+    "read_private_key",
+]
 
 
 Readable = x509.Certificate | x509.CertificateSigningRequest | x509.CertificateRevocationList | PrivateKey | Pkcs12
 """All that comes through the gate."""
 
+_Thing = TypeVar("_Thing")
+
+_KINDS = {
+    ContentKind.CERTIFICATE: "a certificate",
+    ContentKind.CSR: "a certificate signing request",
+    ContentKind.CRL: "a revocation list",
+    ContentKind.PRIVATE_KEY: "a private key",
+    ContentKind.ENCRYPTED_PRIVATE_KEY: "a private key",
+    ContentKind.PKCS12: "a PKCS#12 file",
+    ContentKind.CMS: "a CMS message",
+}
+
 
 def read_file(path: Path, what: str = "file") -> bytes:
-    """The bytes of the file `path`, called `what` in messages. Raises BadInput: missing, unreadable, empty, too long."""
-    raise NotImplementedError
+    """The bytes of the file `path`, called `what` in messages.
+
+    Raises:
+        BadInput: missing, no file, unreadable, empty, or longer than MAX_BYTES.
+    """
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):  # a pipe would be waited for
+            raise BadInput(f"The {what} {path} is no file: check the path.")
+        with path.open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
+    except FileNotFoundError as error:
+        raise BadInput(f"The {what} {path} does not exist: check the path.") from error
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise BadInput(f"The {what} {path} cannot be read ({reason}): check the path.") from error
+    if not data:
+        raise BadInput(f"The {what} {path} is empty: ask for it again.")
+    if len(data) > MAX_BYTES:
+        raise BadInput(f"The {what} {path} is longer than {MAX_BYTES // 1024**2} MiB: name the right file.")
+    return data
 
 
 def kind_of(data: bytes) -> ContentKind:
-    """What PEM or DER `data` holds, without a password. Never raises; what is damaged is UNKNOWN, or what it was."""
-    raise NotImplementedError
+    """What PEM or DER `data` holds, without a password. Never raises: what is cut off or not known is UNKNOWN."""
+    try:
+        kinds = [piece.kind for piece in pieces(data, "The file")]
+    except BadInput:
+        return ContentKind.UNKNOWN
+    return next((kind for kind in kinds if kind is not ContentKind.UNKNOWN), ContentKind.UNKNOWN)
 
 
 def read_certificates(data: bytes, what: str = "The file") -> tuple[x509.Certificate, ...]:
@@ -72,22 +89,26 @@ def read_certificates(data: bytes, what: str = "The file") -> tuple[x509.Certifi
     Raises:
         BadInput: too long, damaged, or something else than certificates; `what` begins the sentence.
     """
-    raise NotImplementedError
+    found = pieces(data, what)
+    certificates = [each for piece in found for each in certificates_in(piece, what)]
+    if not certificates:
+        raise _instead(found, what, ContentKind.CERTIFICATE)
+    return tuple(certificates)
 
 
 def read_certificate(data: bytes, what: str = "The file") -> x509.Certificate:
     """The only certificate in `data`. Raises BadInput as `read_certificates`, and where there are several."""
-    raise NotImplementedError
+    return _only(read_certificates(data, what), what, "certificates")
 
 
 def read_csr(data: bytes, what: str = "The file") -> x509.CertificateSigningRequest:
-    """The CSR (RFC 2986) in PEM or DER `data`; its self-signature is not checked here. Raises BadInput."""
-    raise NotImplementedError
+    """The CSR (RFC 2986) in PEM or DER `data`; its self-signature is not judged here. Raises BadInput."""
+    return _only(_all_of(data, what, ContentKind.CSR, csr_in), what, "certificate signing requests")
 
 
 def read_crl(data: bytes, what: str = "The file") -> x509.CertificateRevocationList:
-    """The CRL (RFC 5280, 5) in PEM or DER `data`, with nextUpdate; its signature is not checked. Raises BadInput."""
-    raise NotImplementedError
+    """The CRL (RFC 5280, 5) in PEM or DER `data`, with nextUpdate; its signature is not judged. Raises BadInput."""
+    return _only(_all_of(data, what, ContentKind.CRL, crl_in), what, "revocation lists")
 
 
 def read_private_key(data: bytes, password: Secret | None = None, what: str = "The file") -> PrivateKey:
@@ -96,12 +117,20 @@ def read_private_key(data: bytes, password: Secret | None = None, what: str = "T
     Raises:
         BadInput: damaged, of a kind that signs no certificate, or the password is missing or wrong.
     """
-    raise NotImplementedError
+    wanted = (ContentKind.PRIVATE_KEY, ContentKind.ENCRYPTED_PRIVATE_KEY)
+    found = pieces(data, what)
+    keys = [private_key_in(piece, password, what) for piece in found if piece.kind in wanted]
+    if not keys:
+        raise _instead(found, what, ContentKind.PRIVATE_KEY)
+    return _only(keys, what, "private keys")
 
 
 def read_pkcs12(data: bytes, password: Secret | None = None, what: str = "The file") -> Pkcs12:
     """What the PKCS#12 `data` holds. Raises BadInput: damaged, empty, or the password is missing or wrong."""
-    raise NotImplementedError
+    found = pieces(data, what)
+    if found[0].kind is not ContentKind.PKCS12:
+        raise _instead(found, what, ContentKind.PKCS12)
+    return pkcs12_in(found[0], password, what)
 
 
 def read(data: bytes, password: Secret | None = None, what: str = "The file") -> tuple[Readable, ...]:
@@ -110,4 +139,45 @@ def read(data: bytes, password: Secret | None = None, what: str = "The file") ->
     Raises:
         BadInput: too long, damaged, nothing known, or the password is missing or wrong.
     """
-    raise NotImplementedError
+    found = pieces(data, what)
+    things: list[Readable] = []
+    for piece in found:
+        match piece.kind:
+            case ContentKind.CERTIFICATE | ContentKind.CMS:
+                things += certificates_in(piece, what)
+            case ContentKind.CSR:
+                things.append(csr_in(piece, what))
+            case ContentKind.CRL:
+                things.append(crl_in(piece, what))
+            case ContentKind.PRIVATE_KEY | ContentKind.ENCRYPTED_PRIVATE_KEY:
+                things.append(private_key_in(piece, password, what))
+            case ContentKind.PKCS12:
+                things.append(pkcs12_in(piece, password, what))
+    if not things:
+        raise BadInput(
+            f"{what} holds nothing known here, or is damaged: give a certificate, CSR, CRL, key or PKCS#12 file."
+        )
+    return tuple(things)
+
+
+def _all_of(data: bytes, what: str, kind: ContentKind, read_piece: Callable[[Piece, str], _Thing]) -> list[_Thing]:
+    found = pieces(data, what)
+    things = [read_piece(piece, what) for piece in found if piece.kind is kind]
+    if not things:
+        raise _instead(found, what, kind)
+    return things
+
+
+def _only(things: list[_Thing] | tuple[_Thing, ...], what: str, several: str) -> _Thing:
+    if len(things) > 1:
+        raise BadInput(f"{what} holds {len(things)} {several}: give them one by one.")
+    return things[0]
+
+
+def _instead(found: tuple[Piece, ...], what: str, wanted: ContentKind) -> BadInput:
+    """The refusal that says what is there in place of what is wanted."""
+    there = [piece.kind for piece in found if piece.kind in _KINDS]
+    if not there:
+        return BadInput(f"{what} holds no {_KINDS[wanted].split(' ', 1)[1]}, or is damaged: name the right file.")
+    secret = " and show this one to nobody" if _KINDS[there[0]] == "a private key" else ""
+    return BadInput(f"{what} holds {_KINDS[there[0]]} and not {_KINDS[wanted]}: name the right file{secret}.")

@@ -16,9 +16,9 @@ def name_as_text(name: x509.Name) -> str:
 
 
 def general_name_from_text(text: str) -> x509.GeneralName:
-    """A subject alternative name: a host (`bücher.example`, IDNA 2008), `IP:...`, `URI:...`, `email:...` or `DIR:CN=...`.
+    """A subject alternative name: a host (`bücher.example`, IDNA 2008), `IP:`, `URI:`, `email:` or `DIR:CN=...`.
 
-    A bare IP address is one too. Raises BadInput.
+    A bare IP address is one too, as is a bare mail address. Raises BadInput.
     """
     raise NotImplementedError
 

@@ -1,0 +1,86 @@
+"""Parses at once what `cryptography` parses late, so that nobody behind the gate meets a fault in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TypeVar
+
+from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
+
+from labconsole.security.x509.bad_input import BadInput
+
+Parsed = TypeVar("Parsed", x509.Certificate, x509.CertificateSigningRequest, x509.CertificateRevocationList)
+
+FAULTS = (
+    ValueError,
+    TypeError,
+    OverflowError,
+    x509.DuplicateExtension,
+    x509.InvalidVersion,
+    x509.UnsupportedGeneralNameType,
+)
+"""What `cryptography` raises for input that is not as its standard says."""
+
+
+@contextmanager
+def refused(what: str, kind: str) -> Iterator[None]:
+    """Turn what `cryptography` raises into BadInput: `what` begins the sentence, `kind` is "a certificate"."""
+    try:
+        yield
+    except UnsupportedAlgorithm as error:
+        raise BadInput(
+            f"{what} holds {kind} with an algorithm that is not known here: ask for RSA, ECDSA, Ed25519 or ML-DSA."
+        ) from error
+    except FAULTS as error:
+        raise BadInput(f"{what} holds {kind} that is damaged or not as its standard says: ask for it again.") from error
+
+
+def thoroughly(thing: Parsed, what: str) -> Parsed:
+    """`thing`, of which every part was parsed: names, times, public key, extensions, revoked certificates.
+
+    Raises:
+        BadInput: a part is faulty, or has an algorithm that is not known.
+    """
+    match thing:
+        case x509.Certificate():
+            with refused(what, "a certificate"):
+                _look_at_certificate(thing)
+        case x509.CertificateSigningRequest():
+            with refused(what, "a certificate signing request"):
+                _look_at_csr(thing)
+        case x509.CertificateRevocationList():
+            with refused(what, "a revocation list"):
+                _look_at_crl(thing)
+    return thing
+
+
+def _look_at_certificate(certificate: x509.Certificate) -> None:
+    _ = certificate.version, certificate.serial_number, certificate.subject, certificate.issuer
+    _ = certificate.not_valid_before_utc, certificate.not_valid_after_utc
+    _ = certificate.signature_hash_algorithm, certificate.signature_algorithm_parameters
+    _look_at_extensions(certificate.extensions)
+    certificate.public_key()
+
+
+def _look_at_csr(csr: x509.CertificateSigningRequest) -> None:
+    _ = csr.subject, csr.attributes, csr.signature_hash_algorithm, csr.signature_algorithm_parameters
+    _look_at_extensions(csr.extensions)
+    csr.public_key()
+    _ = csr.is_signature_valid
+
+
+def _look_at_crl(crl: x509.CertificateRevocationList) -> None:
+    _ = crl.issuer, crl.last_update_utc, crl.signature_hash_algorithm, crl.signature_algorithm_parameters
+    if crl.next_update_utc is None:
+        raise ValueError("no nextUpdate (RFC 5280, 5.1.2.5)")
+    _look_at_extensions(crl.extensions)
+    for revoked in crl:
+        _ = revoked.serial_number, revoked.revocation_date_utc
+        _look_at_extensions(revoked.extensions)
+
+
+def _look_at_extensions(extensions: x509.Extensions) -> None:
+    for extension in extensions:
+        _ = extension.oid, extension.critical, extension.value
