@@ -8,17 +8,26 @@ from dataclasses import dataclass
 from cryptography import x509
 
 from labconsole.security.x509.bad_input import BadInput
+from labconsole.security.x509.issuing_rules import (
+    ca_constraints,
+    check_ca_subject,
+    check_key,
+    check_limits,
+    check_names,
+    check_path,
+    within,
+)
 from labconsole.security.x509.key_types import PrivateKey, PublicKey, problem_of
+from labconsole.security.x509.name_limits import limits
 from labconsole.security.x509.profiles import (
     AUTHORITIES,
     CertificateProfile,
     Extensions,
-    limits,
     naming,
     profile_extensions,
 )
 from labconsole.security.x509.signing import authority_key_id, certify, subject_key_id, where_revoked
-from labconsole.security.x509.validity import CLOCK_SKEW, Validity
+from labconsole.security.x509.validity import Validity
 
 
 @dataclass(frozen=True)
@@ -43,6 +52,15 @@ class Issuer:
             )
 
 
+@dataclass(frozen=True)
+class _Holder:
+    """Whom a certificate is for."""
+
+    subject: x509.Name
+    public_key: PublicKey
+    key_id: x509.SubjectKeyIdentifier
+
+
 def make_root(
     key: PrivateKey,
     subject: x509.Name,
@@ -55,13 +73,13 @@ def make_root(
 
     Args:
         path_length: how many CAs may follow below it; None for any number, 0 if it signs end certificates only.
-        name_constraints: what it may name, as in `profiles.limits`; nothing: anything.
+        name_constraints: what it may name, as in `name_limits.limits`; nothing: anything.
 
     Raises:
         BadInput: the subject is empty; a weak key.
         TokenError: the key lies in a token that refuses.
     """
-    _check_ca_subject(subject)
+    check_ca_subject(subject)
     extensions = profile_extensions(CertificateProfile.ROOT, key.public_key(), path_length=path_length)
     return _signed_by_itself(key, subject, validity, (*extensions, *_limited_to(name_constraints)))
 
@@ -81,7 +99,7 @@ def make_self_signed(
     """
     if profile in AUTHORITIES:
         raise BadInput("This certificate is for use without any CA: choose the profile of an end certificate.")
-    _check_names(profile, names)
+    check_names(profile, names)
     extensions = profile_extensions(profile, key.public_key())
     return _signed_by_itself(key, subject, validity, (*extensions, *naming(subject, names)))
 
@@ -106,25 +124,26 @@ def issue(
     hour after the issuer's own is set to that.
 
     Raises:
-        BadInput: the issuer may not issue that (it is no CA, its path length, it ends earlier), the profile does not
-            fit the type of key, or lacks a name; a weak key.
+        BadInput: the issuer may not issue that (it is no CA, its path length, its limits of names, it ends earlier),
+            the profile does not fit the type of key, or lacks a name; a weak key.
         TokenError: the issuer's key lies in a token that refuses.
     """
     if profile is CertificateProfile.ROOT:
         raise BadInput("A root signs itself, nobody issues it: choose the profile of an intermediate CA.")
     if profile not in AUTHORITIES and (name_constraints or path_length is not None):
         raise BadInput("Limits of names and path length are for CAs only: leave them out for an end certificate.")
-    _check_names(profile, names)
+    check_names(profile, names)
+    check_limits(subject, names, (issuer.certificate, *issuer.chain))
     extensions = (
         *profile_extensions(profile, public_key, path_length=path_length),
         *naming(subject, names),
         *_limited_to(name_constraints),
         *where_revoked(crl_url, ocsp_url),
     )
-    key_id = x509.SubjectKeyIdentifier.from_public_key(public_key)
+    holder = _Holder(subject, public_key, x509.SubjectKeyIdentifier.from_public_key(public_key))
     if profile in AUTHORITIES:
-        return _certify_ca(issuer, public_key, subject, key_id, validity, extensions, path_length)
-    return _certify(issuer, public_key, subject, key_id, validity, extensions)
+        check_path(issuer.certificate, subject, path_length)
+    return _certify(issuer, holder, validity, extensions)
 
 
 def cross_certificate(
@@ -147,7 +166,7 @@ def cross_certificate(
     if not isinstance(public_key, PublicKey):
         raise BadInput(problem_of(public_key))
     if path_length is None:
-        path_length = _ca_constraints(other).path_length
+        path_length = ca_constraints(other).path_length
     limited = _limited_to(name_constraints) or tuple(
         (extension.value, extension.critical)
         for extension in other.extensions
@@ -157,8 +176,10 @@ def cross_certificate(
         *profile_extensions(CertificateProfile.INTERMEDIATE, public_key, path_length=path_length),
         *limited,
     )
-    key_id = subject_key_id(other)
-    return _certify_ca(issuer, public_key, other.subject, key_id, validity, extensions, path_length)
+    check_path(issuer.certificate, other.subject, path_length)
+    if other.subject != issuer.certificate.subject:  # itself under another key is free of its own limits (6.1.4)
+        check_limits(other.subject, (), (issuer.certificate, *issuer.chain))
+    return _certify(issuer, _Holder(other.subject, public_key, subject_key_id(other)), validity, extensions)
 
 
 def link_certificates(old: Issuer, new: Issuer) -> tuple[x509.Certificate, x509.Certificate]:
@@ -184,78 +205,19 @@ def _signed_by_itself(
     key: PrivateKey, subject: x509.Name, validity: Validity, extensions: Extensions
 ) -> x509.Certificate:
     public_key = key.public_key()
-    _check_key(public_key)
+    check_key(public_key)
     key_id = x509.SubjectKeyIdentifier.from_public_key(public_key)
     authority = x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(key_id)
     extensions = ((key_id, False), (authority, False), *extensions)
     return certify(key, subject, public_key, subject, validity, extensions)
 
 
-def _certify_ca(
-    issuer: Issuer,
-    public_key: PublicKey,
-    subject: x509.Name,
-    key_id: x509.SubjectKeyIdentifier,
-    validity: Validity,
-    extensions: Extensions,
-    path_length: int | None,
-) -> x509.Certificate:
-    """Certify a CA, for which the issuer's path length must have room; itself under another key needs none (6.1.4)."""
-    _check_ca_subject(subject)
-    allowed = _ca_constraints(issuer.certificate).path_length
-    if allowed is not None and subject != issuer.certificate.subject:
-        if allowed == 0:
-            raise BadInput(
-                "This CA signs end certificates only (path length 0): choose one that may have CAs below it."
-            )
-        if path_length is not None and path_length >= allowed:
-            raise BadInput(f"Below this CA, the path length can be at most {allowed - 1}: choose a smaller one.")
-    return _certify(issuer, public_key, subject, key_id, validity, extensions)
-
-
-def _certify(
-    issuer: Issuer,
-    public_key: PublicKey,
-    subject: x509.Name,
-    key_id: x509.SubjectKeyIdentifier,
-    validity: Validity,
-    extensions: Extensions,
-) -> x509.Certificate:
-    _ca_constraints(issuer.certificate)
-    _check_key(public_key)
-    validity = _within(issuer.certificate, validity)
-    extensions = ((key_id, False), (authority_key_id(issuer.certificate), False), *extensions)
-    return certify(issuer.key, issuer.certificate.subject, public_key, subject, validity, extensions)
-
-
-def _check_key(public_key: PublicKey) -> None:
-    problem = problem_of(public_key)
-    if problem:
-        raise BadInput(problem)
-
-
-def _check_ca_subject(subject: x509.Name) -> None:
-    if not subject.rdns:
-        raise BadInput("A CA needs a subject: name it, as in CN=State A Root,C=SG.")
-
-
-def _check_names(profile: CertificateProfile, names: Sequence[x509.GeneralName]) -> None:
-    if profile is CertificateProfile.TLS_SERVER and not names:
-        raise BadInput("A TLS server needs its host name as an alternative name, as in broker.example: add it.")
-
-
-def _ca_constraints(certificate: x509.Certificate) -> x509.BasicConstraints:
-    for extension in certificate.extensions:
-        if isinstance(extension.value, x509.BasicConstraints) and extension.value.ca:
-            return extension.value
-    raise BadInput(f"{certificate.subject.rfc4514_string()} is no CA, so it issues nothing: choose a CA.")
-
-
-def _within(issuer: x509.Certificate, validity: Validity) -> Validity:
-    end = issuer.not_valid_after_utc
-    if validity.not_after > end + CLOCK_SKEW:
-        raise BadInput(f"The CA's own certificate ends on {end:%Y-%m-%d}: choose an end before that.")
-    return Validity(validity.not_before, min(validity.not_after, end))
+def _certify(issuer: Issuer, holder: _Holder, validity: Validity, extensions: Extensions) -> x509.Certificate:
+    ca_constraints(issuer.certificate)
+    check_key(holder.public_key)
+    extensions = ((holder.key_id, False), (authority_key_id(issuer.certificate), False), *extensions)
+    validity = within(issuer.certificate, validity)
+    return certify(issuer.key, issuer.certificate.subject, holder.public_key, holder.subject, validity, extensions)
 
 
 def _limited_to(names: Sequence[x509.GeneralName]) -> Extensions:

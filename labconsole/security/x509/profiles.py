@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -73,8 +72,6 @@ _PURPOSES = MappingProxyType(
 )
 """Extended key usages. S/MIME's emailProtection is what CMS tools look for in whoever signs or is encrypted to."""
 
-_ALL_ADDRESSES = [x509.IPAddress(ipaddress.ip_network(network)) for network in ("0.0.0.0/0", "::/0")]
-
 Extensions = tuple[tuple[x509.ExtensionType, bool], ...]
 """Extensions of a certificate, each with whether it is critical."""
 
@@ -129,18 +126,6 @@ def profile_asked_for(extensions: x509.Extensions) -> CertificateProfile | None:
         if set(purposes) == set(oids) and (profile is CertificateProfile.MESSAGE_ENCRYPTION) == only_encryption:
             return profile
     return None
-
-
-def limits(permitted: Sequence[x509.GeneralName]) -> x509.NameConstraints:
-    """nameConstraints (RFC 5280, 4.2.1.10) of a CA that may name nothing outside `permitted`, of each form in it.
-
-    Where hosts are permitted and no address is, all addresses are excluded: no host is certified by its address then.
-    """
-    hosts = any(isinstance(name, x509.DNSName) for name in permitted)
-    addresses = any(isinstance(name, x509.IPAddress) for name in permitted)
-    return x509.NameConstraints(
-        permitted_subtrees=list(permitted), excluded_subtrees=_ALL_ADDRESSES if hosts and not addresses else None
-    )
 
 
 def _key_usage(profile: CertificateProfile, public_key: PublicKey) -> x509.KeyUsage:
