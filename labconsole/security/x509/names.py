@@ -1,43 +1,52 @@
-"""Names in any script: distinguished names (RFC 4514) and subject alternative names, as text and back."""
+"""Names in any script: distinguished names and alternative names, as text and back; what to call a certificate."""
 
 from __future__ import annotations
 
 from cryptography import x509
+from cryptography.x509.oid import NameOID
+
+from labconsole.security.x509.alternative_names import (
+    general_name_as_text,
+    general_name_from_text,
+    name_constraint_from_text,
+)
+from labconsole.security.x509.distinguished_names import name_as_text, name_from_text
+from labconsole.security.x509.shown_text import shown
+
+__all__ = [
+    "general_name_as_text",
+    "general_name_from_text",
+    "name_as_text",
+    "name_constraint_from_text",
+    "name_from_text",
+    "short_name",
+    "shown",
+]
+
+_TELLING = (NameOID.COMMON_NAME, NameOID.ORGANIZATION_NAME, NameOID.ORGANIZATIONAL_UNIT_NAME)
 
 
-def name_from_text(text: str) -> x509.Name:
-    """A distinguished name from `CN=...,O=...,C=SG` (RFC 4514), values in any script. Raises BadInput."""
-    raise NotImplementedError
+def short_name(thing: x509.Certificate | x509.CertificateSigningRequest | x509.Name) -> str:
+    """What to call it in a list: common name, else organisation, first alternative name, whole subject, serial number.
 
-
-def name_as_text(name: x509.Name) -> str:
-    """RFC 4514, with what does not show or turns the direction of writing as hex pairs; `name_from_text` reads it."""
-    raise NotImplementedError
-
-
-def general_name_from_text(text: str) -> x509.GeneralName:
-    """A subject alternative name: a host (`bücher.example`, IDNA 2008), `IP:`, `URI:`, `email:` or `DIR:CN=...`.
-
-    A bare IP address is one too, as is a bare mail address. Raises BadInput.
+    Safe to show. The things come through the gate: nothing is raised.
     """
-    raise NotImplementedError
+    subject = thing if isinstance(thing, x509.Name) else thing.subject
+    values = (attribute.value for oid in _TELLING for attribute in reversed(subject.get_attributes_for_oid(oid)))
+    telling = next((value for value in values if isinstance(value, str) and value.strip()), None)
+    if telling is not None:
+        return shown(telling)
+    if not isinstance(thing, x509.Name):
+        names = _alternative_names(thing)
+        if names:
+            return general_name_as_text(names[0])
+    if list(subject):
+        return name_as_text(subject)
+    return f"serial number {thing.serial_number:x}" if isinstance(thing, x509.Certificate) else "without a name"
 
 
-def name_constraint_from_text(text: str) -> x509.GeneralName:
-    """A subtree for name constraints (RFC 5280, 4.2.1.10): as `general_name_from_text`, and `IP:` of a network."""
-    raise NotImplementedError
-
-
-def general_name_as_text(name: x509.GeneralName) -> str:
-    """`bücher.example (xn--bcher-kva.example)`, `IP:192.0.2.1` ...: the U-label, and the A-label beside it."""
-    raise NotImplementedError
-
-
-def short_name(certificate: x509.Certificate | x509.CertificateSigningRequest) -> str:
-    """What to call it in a list: common name, else organisation, else its first alternative name."""
-    raise NotImplementedError
-
-
-def shown(text: str) -> str:
-    """Text from outside, safe to show: characters that do not show or turn the direction of writing as `<U+202E>`."""
-    raise NotImplementedError
+def _alternative_names(thing: x509.Certificate | x509.CertificateSigningRequest) -> list[x509.GeneralName]:
+    try:
+        return list(thing.extensions.get_extension_for_class(x509.SubjectAlternativeName).value)
+    except x509.ExtensionNotFound:
+        return []
