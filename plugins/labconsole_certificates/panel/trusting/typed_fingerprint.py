@@ -9,7 +9,6 @@ from PySide6.QtGui import QFontDatabase, QGuiApplication, QKeyEvent, QKeySequenc
 from PySide6.QtWidgets import QGridLayout, QLineEdit, QWidget
 
 from labconsole.security.x509.fingerprints import typed_matches
-from labconsole_ui.theme import Theme
 
 GROUPS, DIGITS, COLUMNS = 16, 4, 8
 _NOT_HEX = re.compile(r"[^0-9A-Fa-f]")
@@ -23,7 +22,7 @@ class TypedFingerprint(QWidget):
 
     changed = Signal()
 
-    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+    def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._expected = ""
         self.edits = [_Group(number, self) for number in range(GROUPS)]
@@ -46,6 +45,16 @@ class TypedFingerprint(QWidget):
     def matches(self) -> bool:
         """Whether it is the whole fingerprint that is expected."""
         return bool(self._expected) and typed_matches(self._expected, self.typed)
+
+    @property
+    def missing(self) -> int:
+        """Number of groups that are not complete."""
+        return sum(len(edit.text()) < DIGITS for edit in self.edits)
+
+    @property
+    def wrong(self) -> bool:
+        """Whether a complete group is not as expected."""
+        return any(edit.property("invalid") for edit in self.edits)
 
     def expect(self, fingerprint: str) -> None:
         """Ask for this fingerprint (hex) from now on; what was typed for another one is forgotten."""

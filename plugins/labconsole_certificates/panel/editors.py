@@ -1,0 +1,44 @@
+"""Editors of the page's forms: one of the known names, and a value that is decided already."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from labconsole_ui.form.editors import ChoiceEditor, Editor
+from labconsole_ui.form.row import EditorFactory
+from labconsole_ui.form.spec import FieldSpec
+from labconsole_ui.plain_text import plain_label
+
+
+class FixedEditor(Editor):
+    """Shows in words a value that stands already."""
+
+    def __init__(self, spec: FieldSpec, value: Any, words: str) -> None:
+        super().__init__(spec)
+        self._value = value
+        label = plain_label(words, self)
+        label.setWordWrap(True)
+        self.adopt(label, stretch=1)
+
+    def value(self) -> Any:
+        return self._value
+
+    def set_value(self, value: Any) -> None:
+        """It stands."""
+
+
+def fixed(value: Any, words: str) -> EditorFactory:
+    """An editor that shows `words` for `value`."""
+    return lambda spec: FixedEditor(spec, value, words)
+
+
+def one_of(choices: Sequence[tuple[Any, str]]) -> EditorFactory:
+    """An editor that offers these values, each with what it says."""
+    return lambda spec: ChoiceEditor(replace(spec, choices=tuple(choices)))
+
+
+def one_name_of(names: Sequence[str]) -> EditorFactory:
+    """An editor that offers these names."""
+    return one_of([(name, name) for name in names])

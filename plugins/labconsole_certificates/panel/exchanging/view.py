@@ -1,0 +1,151 @@
+"""The exchange assistant: State A and State B, both ways, step by step until a real handshake has proven each."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import ClassVar
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+
+from labconsole.security.pki.snapshot import Snapshot
+from labconsole_certificates.exchange.steps import Exchange, exchange_of
+from labconsole_certificates.panel.desk import Desk
+from labconsole_certificates.panel.exchanging.direction_card import DirectionCard
+from labconsole_certificates.panel.exchanging.next_steps import NextSteps
+from labconsole_certificates.panel.tab import Sight, Tab, TabServices
+from labconsole_ui.form.editors import CalmComboBox
+from labconsole_ui.plain_text import plain_label
+from labconsole_ui.scroll_page import ScrollPage
+from labconsole_ui.theme import FontRole
+
+WIDTH = 1120
+
+
+class ExchangeView(Tab):
+    """Who has sent what to whom, what is missing, and the next step as a button."""
+
+    key: ClassVar[str] = "exchange"
+    icon: ClassVar[str] = "exchange"
+
+    def __init__(self, services: TabServices, parent: QWidget | None = None) -> None:
+        super().__init__(services, parent)
+        self._desk = desk = Desk(services, self)
+        self._snapshot: Snapshot | None = None
+        self._exchange: Exchange | None = None
+        theme = desk.theme
+        area = ScrollPage(WIDTH, 12, self)
+        self.a_box, self.b_box = self._state_box(self.tr("State A")), self._state_box(self.tr("State B"))
+        self.there = DirectionCard(theme, area.page)
+        self.back = DirectionCard(theme, area.page)
+        self.next_card = QFrame(area.page)
+        self.next_card.setProperty("message", "info")
+        self.sentence = plain_label("", self.next_card)
+        self.sentence.setWordWrap(True)
+        self.sentence.setFont(theme.font(FontRole.STRONG))
+        self.next_button = QPushButton(self.next_card)
+        self.next_button.setProperty("primary", True)
+        self.next_button.clicked.connect(lambda _checked: self.go_on())
+        self.names = plain_label("", area.page)
+        self.names.setWordWrap(True)
+        self.names.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.names.setProperty("muted", True)
+        self.nobody = QLabel(
+            self.tr("An exchange needs two States. Make a CA for each of them, or take in another State's bundle."),
+            area.page,
+        )
+        self.nobody.setWordWrap(True)
+        self._steps = NextSteps(desk, self)
+        self._arrange(area)
+
+    @property
+    def title(self) -> str:
+        return self.tr("Exchange")
+
+    def refresh(self, sight: Sight) -> None:
+        """Show how it stands now."""
+        snapshot = self._snapshot = sight.snapshot
+        self._steps.refresh(snapshot)
+        names = [state.name for state in snapshot.states]
+        for box, other in ((self.a_box, 0), (self.b_box, 1)):
+            chosen = box.currentText()
+            if names != [box.itemText(place) for place in range(box.count())]:
+                box.blockSignals(True)
+                box.clear()
+                box.addItems(names)
+                box.setCurrentIndex(names.index(chosen) if chosen in names else min(other, len(names) - 1))
+                box.blockSignals(False)
+        self._look()
+
+    def show_pair(self, a: str, b: str) -> None:
+        """Show the exchange between these two States."""
+        self.a_box.setCurrentText(a)
+        self.b_box.setCurrentText(b)
+
+    def go_on(self) -> None:
+        """Do the next step."""
+        if self._exchange is not None:
+            self._steps.do_next(self._exchange)
+
+    def _look(self) -> None:
+        a, b = self.a_box.currentText(), self.b_box.currentText()
+        pair = self._snapshot is not None and bool(a) and bool(b) and a != b
+        for widget in (self.there, self.back, self.next_card, self.names):
+            widget.setVisible(pair)
+        self.nobody.setVisible(not pair)
+        if self._snapshot is not None and pair:
+            self._desk.look(partial(exchange_of, self._snapshot, a, b), self._show)
+
+    def _show(self, exchange: Exchange) -> None:
+        if (exchange.there.client.name, exchange.there.server.name) != (
+            self.a_box.currentText(),
+            self.b_box.currentText(),
+        ):
+            return  # another pair was chosen meanwhile
+        self._exchange = exchange
+        self.there.show_direction(exchange.there)
+        self.back.show_direction(exchange.back)
+        upcoming = self._steps.next_of(exchange)
+        self.sentence.setText(upcoming.sentence)
+        self.next_button.setText(upcoming.button)
+        self.next_card.setProperty("message", "good" if upcoming.complete else "info")
+        self.next_card.style().unpolish(self.next_card)
+        self.next_card.style().polish(self.next_card)
+        self.names.setText(self._steps.names_of(exchange))
+
+    def _arrange(self, area: ScrollPage) -> None:
+        pair = QHBoxLayout()
+        pair.setSpacing(8)
+        for text, box in ((self.tr("State A"), self.a_box), (self.tr("State B"), self.b_box)):
+            label = QLabel(text, area.page)
+            label.setBuddy(box)
+            pair.addWidget(label)
+            pair.addWidget(box)
+            pair.addSpacing(12)
+        pair.addStretch(1)
+        cards = QHBoxLayout()
+        cards.setSpacing(12)
+        cards.addWidget(self.there, 1)
+        cards.addWidget(self.back, 1)
+        line = QHBoxLayout(self.next_card)
+        line.setContentsMargins(14, 10, 12, 10)
+        line.setSpacing(12)
+        line.addWidget(self.sentence, 1)
+        line.addWidget(self.next_button)
+        area.column.setSpacing(10)
+        area.column.addLayout(pair)
+        for widget in (self.nobody, self.next_card):
+            area.column.addWidget(widget)
+        area.column.addLayout(cards)
+        area.column.addWidget(self.names)
+        area.column.addStretch(1)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addWidget(area)
+
+    def _state_box(self, name: str) -> CalmComboBox:
+        box = CalmComboBox(self)
+        box.setMinimumWidth(180)
+        box.setAccessibleName(name)
+        box.currentIndexChanged.connect(lambda _index: self._look())
+        return box

@@ -1,0 +1,123 @@
+"""The forms behind the requests tab: each action's dialog, filled with the States that there are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from PySide6.QtCore import QObject
+
+from labconsole.security.pki.records import RequestRecord, State
+from labconsole.security.pki.snapshot import Snapshot
+from labconsole.security.x509.names import short_name
+from labconsole.security.x509.profiles import AUTHORITIES, TEXTS, CertificateProfile
+from labconsole_certificates.operations.references import authorities_of
+from labconsole_certificates.panel.editors import fixed, one_name_of, one_of
+from labconsole_certificates.panel.tab import TabServices
+from labconsole_certificates.panel.words import day
+from labconsole_ui.action_dialog import ActionDialog
+from labconsole_ui.form.row import EditorFactory
+
+_END_PROFILES = tuple(
+    (str(profile), TEXTS[profile].title) for profile in CertificateProfile if profile not in AUTHORITIES
+)
+
+
+class RequestForms(QObject):
+    """Opens them; each gets its States from the last snapshot."""
+
+    def __init__(self, services: TabServices, parent: QObject) -> None:
+        super().__init__(parent)
+        self._services = services
+        self._states: tuple[State, ...] = ()
+        self._snapshot: Snapshot | None = None
+
+    def refresh(self, snapshot: Snapshot) -> None:
+        """Take the States from here from now on."""
+        self._snapshot = snapshot
+        self._states = snapshot.states
+
+    def make_request(self, state: str = "", issuer: str = "") -> ActionDialog:
+        """As client: make a key pair and a CSR for another State's CA."""
+        client = state or self._first(self._local)
+        server = issuer or self._first([name for name in self._names if name != client])
+        return self._open(
+            "certificates.make-request",
+            {"state": client, "issuer": server},
+            {"state": one_name_of(self._local), "issuer": one_name_of(self._names), "profile": one_of(_END_PROFILES)},
+        )
+
+    def make_for_client(self, issuer: str = "", client: str = "") -> ActionDialog:
+        """The No-CSR method: key and certificate for another State in one PKCS#12."""
+        server = issuer or self._first(self._local)
+        client = client or self._first([name for name in self._names if name != server])
+        return self._open(
+            "certificates.make-for-client",
+            {"issuer": server, "client": client, "file": str(Path.home() / f"{client}-for-{server}.p12")},
+            {
+                "issuer": one_name_of(self._local),
+                "client": one_name_of(self._names),
+                "profile": one_of(_END_PROFILES),
+                "authority": self._authorities(server),
+            },
+        )
+
+    def make_self_signed(self, state: str = "") -> ActionDialog:
+        """An end certificate without any CA."""
+        return self._open(
+            "certificates.self-signed",
+            {"state": state or self._first(self._local)},
+            {"state": one_name_of(self._local), "profile": one_of(_END_PROFILES)},
+        )
+
+    def approve(self, record: RequestRecord) -> ActionDialog:
+        """As server: issue what is asked for, with profile and validity of one's choice."""
+        names = {state.id: state.name for state in self._states}
+        said = self.tr("{number}, of {requester}").format(number=record.id, requester=names[record.requester])
+        return self._open(
+            "certificates.approve-request",
+            {"request": record.id, "profile": str(record.profile)},
+            {
+                "request": fixed(record.id, said),
+                "profile": one_of(_END_PROFILES),
+                "authority": self._authorities(names[record.issuer]),
+            },
+        )
+
+    def take_in_pkcs12(self, path: Path) -> ActionDialog:
+        """As client: take in what another State made for us."""
+        return self._open(
+            "certificates.import-pkcs12",
+            {"state": self._first(self._local), "file": str(path)},
+            {
+                "state": one_name_of(self._local),
+                "sender": one_of([("", self.tr("Not noted")), *((name, name) for name in self._names)]),
+            },
+        )
+
+    @property
+    def _names(self) -> list[str]:
+        return [state.name for state in self._states]
+
+    @property
+    def _local(self) -> list[str]:
+        return [state.name for state in self._states if state.local]
+
+    def _first(self, names: list[str]) -> str:
+        return next(iter(names), "")
+
+    def _authorities(self, name: str) -> EditorFactory:
+        """The CA certificates with which this State can issue now."""
+        choices = [("", self.tr("The newest that can issue"))]
+        state = next((state for state in self._states if state.name == name), None)
+        if self._snapshot is not None and state is not None:
+            for found in authorities_of(self._snapshot, state, datetime.now(UTC)):
+                until = day(found.certificate.not_valid_after_utc)
+                said = self.tr("{name}, until {day}").format(name=short_name(found.certificate), day=until)
+                choices.append((found.sha256, said))
+        return one_of(choices)
+
+    def _open(self, name: str, values: Mapping[str, Any], editors: Mapping[str, EditorFactory]) -> ActionDialog:
+        return self._services.open_action(name, values, editors)

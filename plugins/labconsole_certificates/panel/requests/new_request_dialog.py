@@ -1,0 +1,106 @@
+"""A CSR that came from outside: everything in it, and what only the operator knows: whose it is, and for which CA."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QDialog, QDialogButtonBox, QFormLayout, QVBoxLayout, QWidget
+
+from labconsole.security.pki.records import State
+from labconsole.security.x509.describing.description import Description
+from labconsole.security.x509.profiles import AUTHORITIES, TEXTS, CertificateProfile
+from labconsole.security.x509.requests import CsrJudgement
+from labconsole_certificates.panel.description_view import DescriptionView
+from labconsole_ui.form.editors import CalmComboBox
+from labconsole_ui.plain_text import plain_label
+from labconsole_ui.theme import Theme
+
+_WIDTH, _HEIGHT = 680, 620
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Whose request it is (a State that may be new), whose CA is asked, and for what."""
+
+    requester: str
+    issuer: str
+    profile: CertificateProfile
+
+
+class NewRequestDialog(QDialog):
+    """`answered` carries an `Answer`; nothing is taken in before. What has no proof of possession cannot be."""
+
+    answered = Signal(object)
+
+    def __init__(
+        self,
+        theme: Theme,
+        states: Sequence[State],
+        description: Description,
+        judgement: CsrJudgement,
+        parent: QWidget,
+    ) -> None:
+        super().__init__(parent)
+        self.setWindowTitle(self.tr("A request came in"))
+        self.resize(_WIDTH, _HEIGHT)
+        self._proven = judgement.proof_of_possession
+        self.requester_box = CalmComboBox(self)
+        self.requester_box.setEditable(True)
+        self.requester_box.addItems([state.name for state in states])
+        remote = [place for place, state in enumerate(states) if not state.local]
+        self.requester_box.setCurrentIndex(next(iter(remote), -1))
+        self.requester_box.lineEdit().setPlaceholderText(self.tr("Name of the State; a new one may be typed"))
+        self.issuer_box = CalmComboBox(self)
+        self.issuer_box.addItems([state.name for state in states if state.local])
+        self.profile_box = CalmComboBox(self)
+        for profile in CertificateProfile:
+            if profile not in AUTHORITIES:
+                self.profile_box.addItem(TEXTS[profile].title, profile)
+        asked = judgement.profile or CertificateProfile.TLS_CLIENT
+        self.profile_box.setCurrentIndex(max(0, self.profile_box.findText(TEXTS[asked].title)))
+        form = QFormLayout()
+        form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
+        for title, box in (
+            (self.tr("Came from"), self.requester_box),
+            (self.tr("For the CA of"), self.issuer_box),
+            (self.tr("Profile"), self.profile_box),
+        ):
+            form.addRow(title, box)
+            box.setAccessibleName(title)
+        self.verdict = plain_label("\n".join(judgement.problems) or self._proof(), self)
+        self.verdict.setWordWrap(True)
+        self.verdict.setProperty("tone", "bad" if judgement.problems else "good")
+        sight = DescriptionView(theme, self)
+        sight.show_description(description)
+        buttons = QDialogButtonBox(self)
+        self.take_button = buttons.addButton(self.tr("Take in"), QDialogButtonBox.ButtonRole.AcceptRole)
+        self.take_button.setProperty("primary", True)
+        buttons.addButton(QDialogButtonBox.StandardButton.Cancel)
+        buttons.accepted.connect(self._answer)
+        buttons.rejected.connect(self.reject)
+        self.requester_box.editTextChanged.connect(lambda _text: self._allow())
+        self.issuer_box.currentIndexChanged.connect(lambda _index: self._allow())
+        column = QVBoxLayout(self)
+        column.setContentsMargins(18, 16, 18, 14)
+        column.setSpacing(10)
+        column.addWidget(self.verdict)
+        column.addLayout(form)
+        column.addWidget(sight, 1)
+        column.addWidget(buttons)
+        self._allow()
+
+    def _proof(self) -> str:
+        return self.tr("Its signature proves that the sender has the private key. Nothing speaks against it.")
+
+    def _allow(self) -> None:
+        requester, issuer = self.requester_box.currentText().strip(), self.issuer_box.currentText()
+        self.take_button.setEnabled(self._proven and bool(requester) and bool(issuer))
+
+    def _answer(self) -> None:
+        profile: CertificateProfile = self.profile_box.currentData()
+        self.answered.emit(
+            Answer(self.requester_box.currentText().strip(), self.issuer_box.currentText(), CertificateProfile(profile))
+        )
+        self.accept()

@@ -1,0 +1,154 @@
+"""The lists of the revocation tab: what a CA here has issued, and the CRLs that are known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from PySide6.QtCore import QCoreApplication
+
+from labconsole.security.pki.records import CertificateRecord, CrlRecord
+from labconsole.security.pki.snapshot import Snapshot
+from labconsole.security.x509.names import short_name
+from labconsole.security.x509.profiles import AUTHORITIES
+from labconsole_certificates.panel.words import day, moment, reason_text
+from labconsole_ui.tables import Field
+
+_translate = QCoreApplication.translate
+
+
+@dataclass(frozen=True)
+class IssuedRow:
+    """A certificate that a CA of this console has issued."""
+
+    record: CertificateRecord
+    name: str
+    owner: str
+    issuer: str
+
+
+@dataclass(frozen=True)
+class CrlRow:
+    """The newest CRL of a CA, or that there is none. `own`: this console can publish the next one."""
+
+    authority: CertificateRecord
+    name: str
+    owner: str
+    own: bool
+    crl: CrlRecord | None
+    revoked: int
+
+
+@dataclass(frozen=True)
+class RevocationRows:
+    """Both lists."""
+
+    issued: tuple[IssuedRow, ...]
+    crls: tuple[CrlRow, ...]
+
+
+def rows_of(snapshot: Snapshot) -> RevocationRows:
+    """Both lists, newest first; takes time, for it goes through all certificates."""
+    owners = {state.id: state.name for state in snapshot.states}
+    local = {state.id for state in snapshot.states if state.local}
+    authorities = [record for record in snapshot.certificates if record.removed is None and record.profile in AUTHORITIES]
+    own = {record.id for record in authorities if record.key is not None and record.state in local}
+    issued = []
+    for record in reversed(snapshot.certificates):
+        issuer = next((found for found in snapshot.issuers_of(record) if found.id in own), None)
+        if record.removed is None and issuer is not None and issuer.id != record.id:
+            issued.append(
+                IssuedRow(
+                    record,
+                    short_name(record.certificate),
+                    owners.get(record.state or 0, ""),
+                    short_name(issuer.certificate),
+                )
+            )
+    newest = {crl.issuer: crl for crl in sorted(snapshot.crls, key=lambda crl: crl.number)}
+    crls = [
+        CrlRow(
+            record,
+            short_name(record.certificate),
+            owners.get(record.state or 0, ""),
+            record.id in own,
+            newest.get(record.id),
+            len(newest[record.id].crl) if record.id in newest else 0,
+        )
+        for record in reversed(authorities)
+    ]
+    return RevocationRows(tuple(issued), tuple(sorted(crls, key=lambda row: not row.own)))
+
+
+def issued_fields() -> list[Field[IssuedRow]]:
+    """The columns of certificates."""
+    return [
+        Field(
+            _translate("Revocation", "Certificate"),
+            lambda row: row.name,
+            icon=lambda row: ("revoked", "bad") if row.record.revoked else ("certificate", "muted"),
+            strong=lambda row: True,
+        ),
+        Field(_translate("Revocation", "Of"), lambda row: row.owner),
+        Field(_translate("Revocation", "Issued by"), lambda row: row.issuer),
+        Field(
+            _translate("Revocation", "Until"),
+            lambda row: day(row.record.certificate.not_valid_after_utc),
+            sort=lambda row: row.record.certificate.not_valid_after_utc,
+        ),
+        Field(
+            _translate("Revocation", "Revoked"),
+            _revoked_text,
+            sort=lambda row: row.record.revoked.at if row.record.revoked else None,
+            tone=lambda row: "bad" if row.record.revoked else None,
+        ),
+    ]
+
+
+def crl_fields(now: datetime) -> list[Field[CrlRow]]:
+    """The columns of CRLs, whose colours say how they stand at `now`."""
+
+    def tone(row: CrlRow) -> str | None:
+        if row.crl is None:
+            return "muted"
+        return "bad" if row.crl.next_update < now else None
+
+    return [
+        Field(
+            _translate("Revocation", "CA"),
+            lambda row: row.name,
+            icon=lambda row: ("authority", "link" if row.own else "muted"),
+            strong=lambda row: row.own,
+        ),
+        Field(_translate("Revocation", "State"), lambda row: row.owner),
+        Field(
+            _translate("Revocation", "CRL"),
+            lambda row: "–" if row.crl is None else str(row.crl.number),
+            sort=lambda row: None if row.crl is None else row.crl.number,
+            right=True,
+        ),
+        Field(
+            _translate("Revocation", "Revoked"),
+            lambda row: "–" if row.crl is None else str(row.revoked),
+            sort=lambda row: row.revoked,
+            right=True,
+        ),
+        Field(
+            _translate("Revocation", "Published"),
+            lambda row: _translate("Revocation", "none known") if row.crl is None else moment(row.crl.this_update),
+            sort=lambda row: None if row.crl is None else row.crl.this_update,
+            tone=tone,
+        ),
+        Field(
+            _translate("Revocation", "Next by"),
+            lambda row: "" if row.crl is None else moment(row.crl.next_update),
+            sort=lambda row: None if row.crl is None else row.crl.next_update,
+            tone=tone,
+        ),
+    ]
+
+
+def _revoked_text(row: IssuedRow) -> str:
+    revoked = row.record.revoked
+    return "" if revoked is None else f"{day(revoked.at)}, {reason_text(revoked.reason)}"
+

@@ -1,0 +1,202 @@
+"""The revocation tab: revoke with a reason, publish CRLs, take in those of peers, and the OCSP responder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import ClassVar
+
+from cryptography import x509
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QSplitter, QVBoxLayout, QWidget
+
+from labconsole.security.pki.records import CertificateRecord, CrlRecord
+from labconsole_certificates.operations.exporting import Form, crl_bytes
+from labconsole_certificates.operations.revocation import revoke, take_in_crl
+from labconsole_certificates.panel.desk import Desk
+from labconsole_certificates.panel.drop_box import DropBox
+from labconsole_certificates.panel.editors import one_of
+from labconsole_certificates.panel.hand_out import HandOut, Parcel
+from labconsole_certificates.panel.revoking.responder_card import ResponderCard
+from labconsole_certificates.panel.revoking.revoke_dialog import RevokeDialog
+from labconsole_certificates.panel.revoking.tables import (
+    CrlRow,
+    IssuedRow,
+    RevocationRows,
+    crl_fields,
+    issued_fields,
+    rows_of,
+)
+from labconsole_certificates.panel.tab import Sight, Tab, TabServices
+from labconsole_certificates.panel.words import reason_text
+from labconsole_ui.action_dialog import ActionDialog
+from labconsole_ui.message_bar import Message, Tone
+from labconsole_ui.plain_text import plain_label
+from labconsole_ui.tables import DataTable, RecordModel
+from labconsole_ui.theme import FontRole
+
+
+class RevocationView(Tab):
+    """What the source lacks: certificates that end before their time, everywhere."""
+
+    key: ClassVar[str] = "revocation"
+    icon: ClassVar[str] = "revoked"
+
+    def __init__(self, services: TabServices, parent: QWidget | None = None) -> None:
+        super().__init__(services, parent)
+        self._desk = Desk(services, self)
+        theme = services.page.theme
+        self.issued = RecordModel(issued_fields(), theme, self)
+        self.issued_table = self._table(self.tr("Issued here"), self.issued)
+        self.crls = RecordModel(crl_fields(datetime.now(UTC)), theme, self)
+        self.crl_table = self._table(self.tr("CRLs"), self.crls)
+        self.revoke_button = self._button(self.tr("&Revoke …"), self.revoke)
+        self.publish_button = self._button(self.tr("&Publish CRL …"), self.publish)
+        self.hand_out = HandOut(theme, self)
+        self.hand_out.handed.connect(self._desk.good)
+        self.hand_out.failed.connect(self._desk.bad)
+        self.drop_box = DropBox(theme, self.tr("Drop or paste the CRL of a peer's CA"), self)
+        self.drop_box.files.connect(self.take)
+        self.drop_box.pasted.connect(self._take_data)
+        self.responder = ResponderCard(self._desk, self)
+        self.issued_table.selectionModel().selectionChanged.connect(lambda *_changed: self._allow())
+        self.crl_table.selectionModel().selectionChanged.connect(lambda *_changed: self._allow())
+        self._arrange()
+        self._allow()
+
+    @property
+    def title(self) -> str:
+        return self.tr("Revocation")
+
+    def refresh(self, sight: Sight) -> None:
+        """Show what is revoked and published now."""
+        self._desk.look(partial(rows_of, sight.snapshot), self._show)
+
+    def take(self, paths: Sequence[Path]) -> None:
+        """Take in CRLs: each must be signed by a CA that is known here."""
+        for path in paths:
+            self._desk.read(path, self._take_data)
+
+    def revoke(self) -> RevokeDialog | None:
+        """Ask why, and revoke the chosen certificate."""
+        row = self._issued_row
+        if row is None:
+            return None
+        dialog = RevokeDialog(self.services.page.theme, row.name, row.owner, self)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.confirmed.connect(partial(self._revoke, row.record))
+        dialog.open()
+        return dialog
+
+    def publish(self) -> ActionDialog:
+        """Sign the next CRL of a CA of this console."""
+        own = [(row.authority.sha256, f"{row.owner}: {row.name}") for row in self.crls.records() if row.own]
+        chosen = self._crl_row
+        first = chosen.authority.sha256 if chosen is not None and chosen.own else next((key for key, _ in own), "")
+        return self.services.open_action("certificates.publish-crl", {"authority": first}, {"authority": one_of(own)})
+
+    def _take_data(self, data: bytes) -> None:
+        self._desk.do(lambda store: take_in_crl(store, data), self._crl_taken)
+
+    def _crl_taken(self, record: CrlRecord) -> None:
+        self._desk.good(self.tr("CRL {number} was taken in.").format(number=record.number))
+
+    def _revoke(self, record: CertificateRecord, reason: x509.ReasonFlags) -> None:
+        self._desk.do(lambda store: revoke(store, record, reason), partial(self._revoked, reason))
+
+    def _revoked(self, reason: x509.ReasonFlags, _record: CertificateRecord) -> None:
+        sentence = self.tr("It is revoked ({reason}). Peers hear of it with the next CRL.")
+        self.services.page.show_message(
+            Message(
+                Tone.WARNING,
+                sentence.format(reason=reason_text(reason)),
+                remedy=(self.tr("Publish CRL …"), self.publish),
+            )
+        )
+
+    def _show(self, rows: RevocationRows) -> None:
+        for table, model, records in (
+            (self.issued_table, self.issued, rows.issued),
+            (self.crl_table, self.crls, rows.crls),
+        ):
+            chosen = {row.row() for row in table.selectionModel().selectedRows()}
+            kept = {_key(model.record(row)) for row in chosen}
+            model.set_records(records)
+            for place, record in enumerate(model.records()):
+                if _key(record) in kept:
+                    table.selectRow(place)
+            table.fit_columns()
+        self.responder.show_authorities(
+            [(row.authority.sha256, f"{row.owner}: {row.name}") for row in rows.crls if row.own]
+        )
+        self._allow()
+
+    def _allow(self) -> None:
+        issued, crl = self._issued_row, self._crl_row
+        self.revoke_button.setEnabled(issued is not None and issued.record.revoked is None)
+        self.publish_button.setEnabled(any(row.own for row in self.crls.records()))
+        self.hand_out.show_parcel(None if crl is None or crl.crl is None else _parcel(crl, crl.crl))
+
+    @property
+    def _issued_row(self) -> IssuedRow | None:
+        rows = self.issued_table.selectionModel().selectedRows()
+        return self.issued.record(rows[0].row()) if len(rows) == 1 else None
+
+    @property
+    def _crl_row(self) -> CrlRow | None:
+        rows = self.crl_table.selectionModel().selectedRows()
+        return self.crls.record(rows[0].row()) if len(rows) == 1 else None
+
+    def _arrange(self) -> None:
+        splitter = QSplitter(Qt.Orientation.Horizontal, self)
+        splitter.setChildrenCollapsible(False)
+        splitter.addWidget(self._part(self.tr("Issued here"), self.issued_table, (self.revoke_button,)))
+        splitter.addWidget(
+            self._part(self.tr("CRLs of all CAs"), self.crl_table, (self.publish_button, self.hand_out))
+        )
+        column = QVBoxLayout(self)
+        column.setContentsMargins(12, 10, 12, 12)
+        column.setSpacing(8)
+        for widget, stretch in ((self.drop_box, 0), (splitter, 1), (self.responder, 0)):
+            column.addWidget(widget, stretch)
+
+    def _part(self, title: str, table: DataTable, buttons: Sequence[QWidget]) -> QWidget:
+        part = QWidget(self)
+        head = plain_label(title, part)
+        head.setFont(self.services.page.theme.font(FontRole.STRONG))
+        line = QHBoxLayout()
+        line.setSpacing(8)
+        line.addWidget(head, 1)
+        for button in buttons:
+            line.addWidget(button)
+        column = QVBoxLayout(part)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(6)
+        column.addLayout(line)
+        column.addWidget(table, 1)
+        return part
+
+    def _table(self, name: str, model: RecordModel[IssuedRow] | RecordModel[CrlRow]) -> DataTable:
+        table = DataTable(name, self.services.page.theme, self)
+        table.setModel(model)
+        table.setSelectionMode(DataTable.SelectionMode.SingleSelection)
+        return table
+
+    def _button(self, text: str, clicked: Callable[[], object]) -> QPushButton:
+        button = QPushButton(text, self)
+        button.clicked.connect(lambda _checked: clicked())
+        return button
+
+
+def _key(record: IssuedRow | CrlRow) -> int:
+    return record.record.id if isinstance(record, IssuedRow) else record.authority.id
+
+
+def _parcel(row: CrlRow, crl: CrlRecord) -> Parcel:
+    return Parcel(
+        f"{row.owner}-{row.name}-{crl.number}",
+        f"CRL {crl.number} of {row.name}",
+        {"pem": crl_bytes(crl), "crl": crl_bytes(crl, Form.DER)},
+    )

@@ -1,0 +1,119 @@
+"""A trust bundle before it is taken in: what it says, and the fingerprint that the other State reads out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QDialog, QDialogButtonBox, QFormLayout, QVBoxLayout, QWidget
+
+from labconsole.security.pki.snapshot import Snapshot
+from labconsole.security.x509.names import short_name, shown
+from labconsole_certificates.panel.desk import Desk
+from labconsole_certificates.panel.trusting.fingerprint_question import FingerprintQuestion
+from labconsole_certificates.panel.words import moment
+from labconsole_certificates.trust.looking import BundleLook, must_be_confirmed
+from labconsole_certificates.trust.taking_in import TakenIn, take_in
+from labconsole_ui.form.editors import CalmComboBox
+from labconsole_ui.plain_text import plain_label
+
+_WIDTH = 640
+
+
+class BundleDialog(QDialog):
+    """Shows a bundle, asks who takes it in and, of a State that is met for the first time, for its fingerprint.
+
+    `taken` carries what came of it. What is refused is said here, and nothing has changed then.
+    """
+
+    taken = Signal(object)
+
+    def __init__(self, desk: Desk, snapshot: Snapshot, look: BundleLook, data: bytes, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._desk, self._snapshot, self._look, self._data = desk, snapshot, look, data
+        name = shown(look.state)
+        self.setWindowTitle(self.tr("Trust bundle of {state}").format(state=name))
+        self.setMinimumWidth(_WIDTH)
+        self.importer_box = CalmComboBox(self)
+        self.importer_box.setAccessibleName(self.tr("Taken in by"))
+        self.importer_box.addItems([state.name for state in snapshot.states if state.local and state.name != look.state])
+        form = QFormLayout()
+        form.addRow(self.tr("Taken in by"), self.importer_box)
+        for title, text in self._facts(look):
+            label = plain_label(text, self)
+            label.setWordWrap(True)
+            form.addRow(title, label)
+        self.question = FingerprintQuestion(desk.theme, self)
+        self.known = plain_label(
+            self.tr("{state} is known: the bundle is taken in if a key that is trusted has signed it.").format(
+                state=name
+            ),
+            self,
+        )
+        self.known.setWordWrap(True)
+        self.trouble = plain_label("", self)
+        self.trouble.setWordWrap(True)
+        self.trouble.setProperty("tone", "bad")
+        self.trouble.hide()
+        buttons = QDialogButtonBox(self)
+        self.take_button = buttons.addButton(self.tr("Take in"), QDialogButtonBox.ButtonRole.AcceptRole)
+        self.take_button.setProperty("primary", True)
+        buttons.addButton(QDialogButtonBox.StandardButton.Cancel)
+        buttons.accepted.connect(self._take)
+        buttons.rejected.connect(self.reject)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(18, 16, 18, 14)
+        column.setSpacing(12)
+        column.addLayout(form)
+        for widget in (self.question, self.known, self.trouble, buttons):
+            column.addWidget(widget)
+        self.question.changed.connect(self._allow)
+        self.importer_box.currentIndexChanged.connect(lambda _index: self._ask())
+        self._ask()
+
+    def _facts(self, look: BundleLook) -> Sequence[tuple[str, str]]:
+        def names(certificates: Sequence[object]) -> str:
+            return ", ".join(short_name(found) for found in certificates) or self.tr("none")  # type: ignore[arg-type]
+
+        return (
+            (self.tr("State"), shown(f"{look.state} ({look.domain})" if look.domain else look.state)),
+            (self.tr("Sequence"), str(look.sequence)),
+            (self.tr("Made"), moment(look.made)),
+            (self.tr("Next by"), moment(look.next_update)),
+            (self.tr("Roots"), names(look.roots)),
+            (self.tr("Intermediates"), names(look.intermediates)),
+            (self.tr("Links"), names(look.links)),
+            (self.tr("CRLs"), str(len(look.crls))),
+            (self.tr("Signed by"), short_name(look.signer)),
+        )
+
+    def _ask(self) -> None:
+        """A State that is met for the first time is asked for its fingerprint."""
+        importer = self.importer_box.currentText()
+        first = bool(importer) and must_be_confirmed(self._snapshot, importer, self._look)
+        self.question.setVisible(first)
+        self.known.setVisible(not first)
+        if first:
+            self.question.ask(shown(self._look.state), self._look.fingerprint)
+        self._allow()
+
+    def _allow(self) -> None:
+        confirmed = self.question.isHidden() or self.question.matches
+        self.take_button.setEnabled(bool(self.importer_box.currentText()) and confirmed)
+
+    def _take(self) -> None:
+        self.take_button.setEnabled(False)
+        importer, typed = self.importer_box.currentText(), self.question.typed
+        self._desk.do(
+            lambda store: take_in(store, importer, self._data, typed), partial(self._done), partial(self._refused)
+        )
+
+    def _done(self, came: TakenIn) -> None:
+        self.taken.emit(came)
+        self.accept()
+
+    def _refused(self, sentence: str) -> None:
+        self.trouble.setText(sentence)
+        self.trouble.show()
+        self._allow()

@@ -1,0 +1,87 @@
+"""Asks the operator to type a fingerprint that the other State reads out over another way than the file's."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QFontDatabase
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
+
+from labconsole.security.x509.fingerprints import groups
+from labconsole_certificates.panel.trusting.typed_fingerprint import TypedFingerprint
+from labconsole_ui.icon_label import IconLabel
+from labconsole_ui.plain_text import plain_label
+from labconsole_ui.theme import Theme
+
+
+class FingerprintQuestion(QFrame):
+    """`changed` is emitted while it is typed; `matches` once all of it is there and right."""
+
+    changed = Signal()
+
+    def __init__(self, theme: Theme, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setProperty("message", "warning")
+        self.sentence = plain_label("", self)
+        self.sentence.setWordWrap(True)
+        self.read_out = plain_label("", self)
+        self.read_out.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
+        self.read_out.setWordWrap(True)
+        self.read_out.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.typing = TypedFingerprint(self)
+        self.state = plain_label("", self)
+        self._icon = IconLabel(theme, "warning", 20, "warning")
+        line = QHBoxLayout(self)
+        line.setContentsMargins(14, 12, 14, 12)
+        line.setSpacing(12)
+        line.addWidget(self._icon, 0, Qt.AlignmentFlag.AlignTop)
+        column = QVBoxLayout()
+        column.setSpacing(8)
+        line.addLayout(column, 1)
+        for widget in (self.sentence, self.read_out, self.typing, self.state):
+            column.addWidget(widget)
+        self.typing.changed.connect(self._look)
+
+    @property
+    def typed(self) -> str:
+        """What was typed."""
+        return self.typing.typed
+
+    @property
+    def matches(self) -> bool:
+        """Whether the whole fingerprint was typed as it is."""
+        return self.typing.matches
+
+    def ask(self, state: str, fingerprint: str, *, own: bool = False) -> None:
+        """Ask for the fingerprint (hex) of `state`; `own`: a State of this console, which reads it out here."""
+        if own:
+            self.sentence.setText(
+                self.tr("{state} is a State of this console, so it reads its fingerprint out here. Type it:").format(
+                    state=state
+                )
+            )
+        else:
+            self.sentence.setText(
+                self.tr(
+                    "Call {state}, and let them read out the fingerprint of what they sent. Type it group by group; "
+                    "it is not shown here, for a file that was exchanged on its way would show its own."
+                ).format(state=state)
+            )
+        self.read_out.setText(groups(fingerprint) if own else "")
+        self.read_out.setVisible(own)
+        self.typing.expect(fingerprint)
+        self._look()
+
+    def _look(self) -> None:
+        if self.matches:
+            self.state.setText(self.tr("The fingerprint is right."))
+            self._icon.show_icon("good", "good")
+        elif self.typing.wrong:
+            self.state.setText(
+                self.tr("The marked groups differ: ask again. If they still differ, do not take it in.")
+            )
+            self._icon.show_icon("error", "bad")
+        else:
+            missing = self.typing.missing
+            self.state.setText(self.tr("{missing} of 16 groups are missing.").format(missing=missing))
+            self._icon.show_icon("warning", "warning")
+        self.changed.emit()

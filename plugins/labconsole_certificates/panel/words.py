@@ -1,0 +1,65 @@
+"""Words and times as the page's views say them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from types import MappingProxyType
+
+from cryptography import x509
+
+from labconsole.security.pki.records import RequestStatus, RotationStatus
+from labconsole.security.x509.status import StatusKind
+
+DAY_S = 86_400
+
+STATUS_LOOKS = MappingProxyType(
+    {
+        StatusKind.VALID: ("good", "good"),
+        StatusKind.EXPIRING: ("warning", "warning"),
+        StatusKind.EXPIRED: ("error", "bad"),
+        StatusKind.NOT_YET_VALID: ("waiting", "warning"),
+        StatusKind.REVOKED: ("cancelled", "bad"),
+        StatusKind.UNTRUSTED: ("help", "muted"),
+    }
+)
+"""Icon and colour of a certificate's status."""
+
+REQUEST_LOOKS = MappingProxyType(
+    {
+        RequestStatus.MADE: ("export", "link"),
+        RequestStatus.RECEIVED: ("waiting", "warning"),
+        RequestStatus.APPROVED: ("good", "good"),
+        RequestStatus.REFUSED: ("cancelled", "bad"),
+    }
+)
+
+ROTATION_LOOKS = MappingProxyType(
+    {
+        RotationStatus.PREPARING: ("waiting", "muted"),
+        RotationStatus.OVERLAP: ("running", "link"),
+        RotationStatus.SWITCHED: ("running", "link"),
+        RotationStatus.FINISHED: ("good", "good"),
+        RotationStatus.CANCELLED: ("cancelled", "muted"),
+    }
+)
+
+
+def moment(at: datetime) -> str:
+    """A time in the operator's own zone, to the minute: `2026-11-21 04:25`."""
+    return at.astimezone().strftime("%Y-%m-%d %H:%M")
+
+
+def day(at: datetime) -> str:
+    """A day in the operator's own zone: `2026-11-21`."""
+    return at.astimezone().strftime("%Y-%m-%d")
+
+
+def days_left(until: datetime, now: datetime | None = None) -> int:
+    """Whole days until then; negative when it has passed."""
+    return int((until - (now or datetime.now(UTC))).total_seconds() // DAY_S)
+
+
+def reason_text(reason: x509.ReasonFlags) -> str:
+    """A reason of RFC 5280, 5.3.1 in words: `key compromise`."""
+    return "".join(f" {letter.lower()}" if letter.isupper() else letter for letter in reason.value).strip()
+
