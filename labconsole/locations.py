@@ -48,6 +48,11 @@ def key_stores_dir(home: Path | None = None) -> Path:
     return _private_directory(data_dir(home) / "key-stores")
 
 
+def pki_dir(home: Path | None = None) -> Path:
+    """Return the directory of the certificate database and its private keys, made if it is not there."""
+    return _private_directory(data_dir(home) / "pki")
+
+
 def profiles_dir() -> Path:
     """Return the directory of the profiles that come with the console.
 

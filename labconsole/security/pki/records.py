@@ -191,6 +191,8 @@ class BundleRecord:
     sha256: str
     signer: str
     """SHA-256 of the signer's certificate."""
+    trusted: tuple[str, ...]
+    """SHA-256 of the roots that `subject` trusts, as the bundle says."""
 
 
 class Item(StrEnum):
@@ -214,6 +216,20 @@ class HandoverRecord:
     receiver: int
     item: Item
     sha256: str
+
+
+@dataclass(frozen=True)
+class ProofRecord:
+    """That a handshake passed: `client` connected to `server`, with these certificates (ids)."""
+
+    id: int
+    at: datetime
+    client: int
+    server: int
+    client_certificate: int
+    server_certificate: int
+    detail: str
+    """Protocol and cipher, in a few words."""
 
 
 class RotationStatus(StrEnum):

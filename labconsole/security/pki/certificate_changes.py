@@ -1,0 +1,210 @@
+"""Changes of certificates, requests and CRLs."""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import datetime
+from typing import Any
+
+from cryptography import x509
+from cryptography.hazmat.primitives.serialization import Encoding
+
+from labconsole.security.pki import rows
+from labconsole.security.pki.changing import Changing
+from labconsole.security.pki.records import CertificateRecord, CrlRecord, Origin, RequestRecord, RequestStatus
+from labconsole.security.x509.bad_input import BadInput
+from labconsole.security.x509.fingerprints import fingerprint, key_fingerprint
+from labconsole.security.x509.names import short_name
+from labconsole.security.x509.profiles import CertificateProfile
+
+_TAKEN = {
+    Origin.SELF_SIGNED: "made self-signed certificate",
+    Origin.ISSUED: "issued certificate",
+    Origin.LINK: "issued link certificate",
+    Origin.IMPORTED: "took in certificate",
+    Origin.BUNDLE: "took in certificate from a bundle",
+}
+
+
+class CertificateChanges(Changing):
+    """Methods take ids and return what the database then holds. They raise StoreError or BadInput, nothing changed."""
+
+    def add_certificate(
+        self,
+        certificate: x509.Certificate,
+        *,
+        origin: Origin,
+        state: int | None = None,
+        profile: CertificateProfile | None = None,
+        replaces: int | None = None,
+    ) -> CertificateRecord:
+        """Add a certificate of `state` (None: of the State whose key it is, else unknown).
+
+        One that is known stays the same row: what was unknown of it is filled in, and it is no longer removed.
+
+        Raises BadInput: its issuer has given the same serial number to another certificate (RFC 5280, 4.1.2.2).
+        """
+        der = certificate.public_bytes(Encoding.DER)
+        sha256 = fingerprint(der)
+        given: dict[str, Any] = {"state": state, "profile": profile, "replaces": replaces}
+        known = self._rows("SELECT id, removed, state, profile, replaces FROM certificate WHERE sha256 = ?", (sha256,))
+        if known:
+            number, removed, *values = known[0]
+            new = {name: given[name] for name, old in zip(given, values, strict=True) if old is None and given[name]}
+            if new or removed is not None:
+                self._update("certificate", number, {**new, "removed": None})
+                self.note("completed certificate", short_name(certificate), sha256)
+            return self.certificate(number)
+        issuer, serial = _issuer_key(certificate), f"{certificate.serial_number:x}"
+        twin = self._rows("SELECT sha256 FROM certificate WHERE issuer = ? AND serial = ?", (issuer, serial))
+        if twin:
+            raise BadInput(
+                f"The serial number {serial} of {short_name(certificate)} was given by the same issuer to another "
+                f"certificate ({twin[0][0][:16]}...): refuse it, and ask the issuer which of the two is right."
+            )
+        values = {
+            "der": der,
+            "sha256": sha256,
+            "spki_sha256": key_fingerprint(certificate.public_key()),
+            "issuer": issuer,
+            "serial": serial,
+            "origin": origin,
+            "made": self._now,
+        }
+        number = self._insert("certificate", {**given, **values})
+        self.note(_TAKEN[origin], short_name(certificate), sha256, profile or "")
+        return self.certificate(number)
+
+    def revoke(self, certificate: int, reason: x509.ReasonFlags, at: datetime | None = None) -> CertificateRecord:
+        """Note that its issuer has revoked a certificate, at `at` or now. Raises BadInput: it is revoked."""
+        record = self.certificate(certificate)
+        name = short_name(record.certificate)
+        if record.revoked is not None:
+            raise BadInput(f"{name} has been revoked since {record.revoked.at:%Y-%m-%d %H:%M} UTC.")
+        revoked = self._now if at is None else rows.as_number(at)
+        self._update("certificate", certificate, {"revoked": revoked, "reason": reason.value})
+        self.note("revoked certificate", name, record.sha256, reason.value)
+        return self.certificate(certificate)
+
+    def remove(self, certificate: int) -> CertificateRecord:
+        """Hide a certificate. Raises BadInput: it is hidden, a State trusts it, or an identity uses it."""
+        record = self.certificate(certificate)
+        name = short_name(record.certificate)
+        if record.removed is not None:
+            raise BadInput(f"{name} was removed before.")
+        trusted = "SELECT name FROM trust JOIN state ON state.id = state WHERE certificate = ? AND withdrawn IS NULL"
+        for [state] in self._rows(trusted, (certificate,)):
+            raise BadInput(f"{state} trusts {name}: withdraw that first.")
+        for [identity] in self._rows("SELECT name FROM identity WHERE certificate = ?", (certificate,)):
+            raise BadInput(f"The identity {identity} uses {name}: give that name to another certificate first.")
+        self._update("certificate", certificate, {"removed": self._now})
+        self.note("removed certificate", name, record.sha256)
+        return self.certificate(certificate)
+
+    def restore(self, certificate: int) -> CertificateRecord:
+        """Show a certificate again that was removed. Raises BadInput: it was not."""
+        record = self.certificate(certificate)
+        if record.removed is None:
+            raise BadInput(f"{short_name(record.certificate)} was not removed.")
+        self._update("certificate", certificate, {"removed": None})
+        self.note("restored certificate", short_name(record.certificate), record.sha256)
+        return self.certificate(certificate)
+
+    def add_request(
+        self,
+        csr: x509.CertificateSigningRequest,
+        *,
+        requester: int,
+        issuer: int,
+        profile: CertificateProfile,
+        status: RequestStatus,
+    ) -> RequestRecord:
+        """Add a CSR that a State of this console made (MADE) or that came to one (RECEIVED).
+
+        The same CSR to the same issuer is one row: one that was made here is received once its issuer has it.
+        """
+        der = csr.public_bytes(Encoding.DER)
+        sha256 = fingerprint(der)
+        known = self._rows("SELECT id, status FROM request WHERE sha256 = ? AND issuer = ?", (sha256, issuer))
+        if known:
+            [[number, old]] = known
+            if (old, status) == (RequestStatus.MADE, RequestStatus.RECEIVED):
+                self._update("request", number, {"status": status})
+                self.note("received request", short_name(csr), sha256, f"by {self._state(issuer).name}")
+            return self.request(number)
+        values = {
+            "der": der,
+            "sha256": sha256,
+            "spki_sha256": key_fingerprint(csr.public_key()),
+            "requester": requester,
+            "issuer": issuer,
+            "profile": profile,
+            "status": status,
+            "reason": "",
+            "made": self._now,
+        }
+        number = self._insert("request", values)
+        parties = f"from {self._state(requester).name} to {self._state(issuer).name}"
+        self.note(f"{status} request", short_name(csr), sha256, parties)
+        return self.request(number)
+
+    def approve_request(self, request: int, certificate: int) -> RequestRecord:
+        """Note which certificate was issued. Raises BadInput: it was decided before."""
+        return self._decide(request, {"status": RequestStatus.APPROVED, "certificate": certificate})
+
+    def refuse_request(self, request: int, reason: str) -> RequestRecord:
+        """Refuse a request, and say why. Raises BadInput: it was decided before, or there is no reason."""
+        if not reason.strip():
+            raise BadInput("A request is refused with a reason: say in a few words why.")
+        return self._decide(request, {"status": RequestStatus.REFUSED, "reason": reason.strip()})
+
+    def add_crl(self, crl: x509.CertificateRevocationList, issuer: int) -> CrlRecord:
+        """Add a CRL that the key of the certificate `issuer` signed; one that is known stays the same row.
+
+        Raises BadInput: it does not say when the next one comes (RFC 5280, 5.1.2.5).
+        """
+        der = crl.public_bytes(Encoding.DER)
+        sha256 = fingerprint(der)
+        name = short_name(self.certificate(issuer).certificate)
+        if crl.next_update_utc is None:
+            raise BadInput(f"The CRL of {name} does not say when the next one comes: ask for one with nextUpdate.")
+        if not self._rows("SELECT id FROM crl WHERE sha256 = ?", (sha256,)):
+            values = {
+                "der": der,
+                "sha256": sha256,
+                "issuer": issuer,
+                "number": f"{_crl_number(crl):x}",
+                "this_update": rows.as_number(crl.last_update_utc),
+                "next_update": rows.as_number(crl.next_update_utc),
+            }
+            self._insert("crl", values)
+            self.note("added CRL", name, sha256, f"number {_crl_number(crl)}, {len(crl)} revoked")
+        return self._all(f"{rows.CRL} WHERE sha256 = ?", rows.crl_of, (sha256,))[0]
+
+    def _decide(self, request: int, values: dict[str, Any]) -> RequestRecord:
+        record = self.request(request)
+        name = short_name(record.csr)
+        if record.status in (RequestStatus.APPROVED, RequestStatus.REFUSED):
+            raise BadInput(f"The request of {name} was {record.status} before: ask for a new one.")
+        self._update("request", request, {**values, "decided": self._now})
+        self.note(f"{values['status']} request", name, record.sha256, values.get("reason", ""))
+        return self.request(request)
+
+
+def _issuer_key(certificate: x509.Certificate) -> str:
+    """Who gave the serial number: the issuer's name, and its key's identifier where it is said."""
+    try:
+        identifier = certificate.extensions.get_extension_for_class(x509.AuthorityKeyIdentifier).value.key_identifier
+    except x509.ExtensionNotFound:
+        identifier = None
+    if identifier is None and certificate.subject == certificate.issuer:
+        identifier = bytes.fromhex(key_fingerprint(certificate.public_key()))
+    return hashlib.sha256(certificate.issuer.public_bytes() + (identifier or b"")).hexdigest()
+
+
+def _crl_number(crl: x509.CertificateRevocationList) -> int:
+    """Its number (RFC 5280, 5.2.3); 0 where it has none."""
+    try:
+        return crl.extensions.get_extension_for_class(x509.CRLNumber).value.crl_number
+    except x509.ExtensionNotFound:
+        return 0

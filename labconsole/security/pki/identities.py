@@ -1,0 +1,73 @@
+"""Identities by name, as files for the processes of a trial: certificate with chain, key, and trust."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from pathlib import Path
+
+from cryptography.hazmat.primitives.serialization import Encoding
+
+from labconsole.locations import pki_dir
+from labconsole.security.identities import IdentityFiles
+from labconsole.security.pki.keys import keys_directory
+from labconsole.security.pki.reader import PkiReader
+from labconsole.security.pki.records import CertificateRecord, FileKey, TrustKind
+from labconsole.security.pki.schema import FILE_NAME
+from labconsole.security.private_files import write_private
+from labconsole.trial import TrialError
+
+
+def names(directory: Path | None = None) -> tuple[str, ...]:
+    """The names of all identities, in order; none where there is no database yet. Raises StoreError."""
+    directory = directory or pki_dir()
+    if not (directory / FILE_NAME).exists():
+        return ()
+    with PkiReader.open(directory) as reader:
+        return tuple(identity.name for identity in reader.identities())
+
+
+def identity_files(name: str, directory: Path | None = None) -> IdentityFiles:
+    """The files of the identity `name`: its State's roots and all that the State trusts are its trust.
+
+    The files never change under a trial that uses them: what is new has other names.
+
+    Raises:
+        TrialError: there is no such identity, its key lies in a token, or files cannot be written.
+    """
+    directory = directory or pki_dir()
+    with PkiReader.open(directory) as reader:
+        identity = reader.identity(name)
+        snapshot = reader.snapshot()
+    record = snapshot.certificate_by_id[identity.certificate]
+    key = snapshot.key_by_id[record.key] if record.key is not None else None
+    if key is None or not isinstance(key.place, FileKey):
+        raise TrialError(
+            f"The key of the identity {name} lies in a token, and TLS needs a key file: choose another identity."
+        )
+    chain = [link for link in snapshot.chain_of(record) if link.certificate.subject != link.certificate.issuer]
+    trusted = [
+        *snapshot.trusted_by(identity.state, TrustKind.ROOT),
+        *snapshot.trusted_by(identity.state, TrustKind.PIN),
+    ]
+    source = key.place.source.beside(keys_directory(directory))
+    return IdentityFiles(
+        certificate=_written(directory, [record, *chain]),
+        key=keys_directory(directory) / key.place.file,
+        trust=_written(directory, trusted) if trusted else None,
+        passphrase_file=source.passphrase_file,
+        keyring_entry=source.keyring_entry or "",
+    )
+
+
+def _written(directory: Path, records: Iterable[CertificateRecord]) -> Path:
+    """A PEM file with these certificates, named after them."""
+    data = b"".join(record.certificate.public_bytes(Encoding.PEM) for record in records)
+    path = directory / "identities" / f"{hashlib.sha256(data).hexdigest()[:32]}.pem"
+    try:
+        path.parent.mkdir(mode=0o700, exist_ok=True)
+        if not path.exists():
+            write_private(path, data)
+    except OSError as error:
+        raise TrialError(f"{path} cannot be written ({error.strerror or error}): check the disk.") from error
+    return path

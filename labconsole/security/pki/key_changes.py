@@ -1,0 +1,103 @@
+"""Changes of States, their keys, and the identities that trials take by name."""
+
+from __future__ import annotations
+
+import unicodedata
+
+from labconsole.security.pki import rows
+from labconsole.security.pki.changing import Changing
+from labconsole.security.pki.records import FileKey, IdentityRecord, KeyRecord, State, TokenKey
+from labconsole.security.x509.bad_input import BadInput
+from labconsole.security.x509.fingerprints import key_fingerprint
+from labconsole.security.x509.key_types import PublicKey, type_of
+
+_LONGEST_NAME = 64
+
+
+class KeyChanges(Changing):
+    """Methods take ids and return what the database then holds. They raise StoreError or BadInput, nothing changed."""
+
+    def add_state(self, name: str, domain: str = "", *, local: bool = True) -> State:
+        """Add a State. Raises BadInput: no name, or it is taken."""
+        name = self._free_name(name)
+        values = {"name": name, "domain": domain, "local": local, "made": self._now}
+        number = self._insert("state", values)
+        self.note("added State", name, detail=_nature(local, domain))
+        return self._state(number)
+
+    def update_state(
+        self, state: int, *, name: str | None = None, domain: str | None = None, local: bool | None = None
+    ) -> State:
+        """Change what is given. Raises BadInput: no name, or it is taken."""
+        old = self._state(state)
+        new_name = old.name if name is None or name == old.name else self._free_name(name)
+        new_domain = old.domain if domain is None else domain
+        new_local = old.local if local is None else local
+        self._update("state", state, {"name": new_name, "domain": new_domain, "local": new_local})
+        self.note("changed State", new_name, detail=f"was {old.name}, {_nature(old.local, old.domain)}")
+        return self._state(state)
+
+    def add_key(self, state: int, label: str, public_key: PublicKey, place: FileKey | TokenKey) -> KeyRecord:
+        """Add a key pair whose private key lies in `place` already: see `labconsole.security.pki.keys`.
+
+        Certificates and requests with this public key belong to it from now on. A key that is known stays as it is.
+
+        Raises BadInput: the console cannot use keys of this type.
+        """
+        kind = type_of(public_key)
+        if kind is None:
+            raise BadInput(
+                "The key is of a type that the console cannot use: take RSA-2048, P-256 or another it makes."
+            )
+        spki = key_fingerprint(public_key)
+        known = self._all(f"{rows.KEY} WHERE spki_sha256 = ?", rows.key_of, (spki,))
+        if known:
+            return known[0]
+        values = {"state": state, "label": label, "type": kind, "spki_sha256": spki, "made": self._now}
+        match place:
+            case FileKey(file, source):
+                values |= {"file": file, "source": source.model_dump_json()}
+                lies = "in an encrypted file"
+            case TokenKey(token, token_label):
+                values |= {"token": token, "token_label": token_label}
+                lies = f"in the token {token}"
+        number = self._insert("key", values)
+        self.note("added key", label, spki, f"{kind} of {self._state(state).name}, {lies}")
+        return self.key(number)
+
+    def name_identity(self, name: str, certificate: int) -> IdentityRecord:
+        """Give a certificate with its key the name by which trials take it; a name in use moves over to it.
+
+        Raises BadInput: no name, or the console has no key of the certificate.
+        """
+        name = _checked(name)
+        record = self.certificate(certificate)
+        if record.key is None or record.state is None:
+            raise BadInput(f"The console has no key of that certificate, so that {name} cannot be an identity.")
+        statement = (
+            "INSERT INTO identity (name, state, certificate) VALUES (?, ?, ?) "
+            "ON CONFLICT (name) DO UPDATE SET state = excluded.state, certificate = excluded.certificate"
+        )
+        self._raw.execute(statement, (name, record.state, certificate))
+        self.note("named identity", name, record.sha256, f"of {self._state(record.state).name}")
+        return self.identity(name)
+
+    def _free_name(self, name: str) -> str:
+        name = _checked(name)
+        taken = next((state for state in self.states() if state.name.casefold() == name.casefold()), None)
+        if taken is not None:
+            raise BadInput(f"There is a State {taken.name} already: give this one another name.")
+        return name
+
+
+def _checked(name: str) -> str:
+    """A name in one form of writing. Raises BadInput."""
+    name = unicodedata.normalize("NFC", name).strip()
+    if not name or len(name) > _LONGEST_NAME or not name.isprintable():
+        raise BadInput(f"{name!r} cannot be a name: take 1 to {_LONGEST_NAME} letters, digits, blanks and signs.")
+    return name
+
+
+def _nature(local: bool, domain: str) -> str:
+    where = "its keys lie here" if local else "elsewhere"
+    return f"{where}, domain {domain}" if domain else where

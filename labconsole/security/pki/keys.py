@@ -1,0 +1,141 @@
+"""Private keys beside the certificate database: made, kept in encrypted files, opened for whoever has the passphrase.
+
+Files lie in `<directory>/keys`, PKCS#8 under PBES2, mode 0600. A file is written before its row: one without a row is
+harmless. Keys whose passphrase nobody chose share one random passphrase, which the console keeps in the OS keyring,
+else in a file beside them.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+from pydantic import ValidationError
+
+from labconsole.security.keyfile import load_private_key, save_private_key
+from labconsole.security.pki.records import FileKey, KeyRecord, TokenKey
+from labconsole.security.private_files import read_private, write_private
+from labconsole.security.secrets import Prompt, Secret, SecretRequest, SecretSource, keep_secret
+from labconsole.security.token.named_tokens import find_configuration
+from labconsole.security.token.remote_key import opened_token_key
+from labconsole.security.x509.fingerprints import key_fingerprint
+from labconsole.security.x509.key_types import KeyType, PrivateKey, generate
+from labconsole.trial import TrialError
+
+_OWN_PASSPHRASE = "own-passphrase.json"
+_LOCK_TIMEOUT_S = 30.0
+
+
+@dataclass(frozen=True)
+class MadeKey:
+    """A private key that is on disk, for `Change.add_key`, and in memory, to sign with at once."""
+
+    place: FileKey
+    private: PrivateKey
+
+
+def make_key(
+    directory: Path, type: KeyType, source: SecretSource | None = None, passphrase: Secret | None = None
+) -> MadeKey:
+    """Make a key pair and keep it as `keep_key` does. RSA takes 0.1 s to some seconds: not in a `change`."""
+    return keep_key(directory, generate(type), source, passphrase)
+
+
+def keep_key(
+    directory: Path, private: PrivateKey, source: SecretSource | None = None, passphrase: Secret | None = None
+) -> MadeKey:
+    """Write a private key to a file of the database in `directory`, encrypted with `passphrase`.
+
+    `source` is where the passphrase will come from; `SecretSource()`: the operator is asked each time. Without both the
+    console takes its own.
+
+    Raises:
+        TrialError: `source` does not give the passphrase that was left out, or the file cannot be written.
+    """
+    if source is None:
+        source, passphrase = own_passphrase(directory)
+    elif passphrase is None:
+        passphrase = source.beside(keys_directory(directory)).resolve("the new key")
+    file = f"{key_fingerprint(private.public_key())[:32]}-{secrets.token_hex(4)}.pem"
+    try:
+        save_private_key(keys_directory(directory) / file, private, passphrase)
+    except OSError as error:
+        raise TrialError(f"The private key cannot be written ({error.strerror or error}): check the disk.") from error
+    return MadeKey(FileKey(file, source), private)
+
+
+def keys_directory(directory: Path) -> Path:
+    """Where the key files of the database in `directory` lie; made if it is not there. Raises OSError."""
+    keys = directory / "keys"
+    keys.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return keys
+
+
+def key_secret(directory: Path, record: KeyRecord) -> SecretRequest:
+    """The passphrase or PIN that opens a key, to be asked for before it is needed. Raises TrialError: no such token."""
+    match record.place:
+        case TokenKey(token):
+            return find_configuration(token).pin_request(token)
+        case FileKey(_, source):
+            purpose = f"the key {record.label}"
+            return SecretRequest(f"key {record.spki_sha256}", purpose, source.beside(keys_directory(directory)))
+
+
+@contextmanager
+def opened_key(directory: Path, record: KeyRecord, prompt: Prompt | None = None) -> Iterator[PrivateKey]:
+    """The private key, to sign with while the context is open; a key in a token only signs.
+
+    Raises:
+        TrialError: no or a wrong passphrase or PIN, the file is missing or damaged, or the token refuses.
+    """
+    secret = key_secret(directory, record).resolve(prompt)
+    match record.place:
+        case TokenKey(token, label):
+            with opened_token_key(token, label, secret) as key:
+                yield key
+        case FileKey(file):
+            path = keys_directory(directory) / file
+            private = load_private_key(path, secret)
+            if not isinstance(private, PrivateKey) or key_fingerprint(private.public_key()) != record.spki_sha256:
+                raise TrialError(f"The file {path} holds another key than {record.label}: put the right one back.")
+            yield private
+
+
+def own_passphrase(directory: Path) -> tuple[SecretSource, Secret]:
+    """The console's own passphrase for keys in `directory`, made where there is none, and where it lies.
+
+    Raises:
+        TrialError: it cannot be kept.
+    """
+    keys = keys_directory(directory)
+    try:
+        with FileLock(keys / ".lock", timeout=_LOCK_TIMEOUT_S, mode=0o600):
+            return _kept_passphrase(keys) or _new_passphrase(keys)
+    except Timeout as error:
+        raise TrialError(f"Another console has held {keys} for {_LOCK_TIMEOUT_S:.0f} s: close it.") from error
+    except OSError as error:
+        raise TrialError(f"No passphrase can be kept in {keys} ({error.strerror or error}): check the disk.") from error
+
+
+def _kept_passphrase(keys: Path) -> tuple[SecretSource, Secret] | None:
+    """The one that was kept before; None where there is none, or it is gone (keys under it are lost with it)."""
+    reference = keys / _OWN_PASSPHRASE
+    if not reference.exists():
+        return None
+    try:
+        source = SecretSource.model_validate_json(read_private(reference, "secret reference"))
+        return source, source.beside(keys).resolve("the console's own keys")
+    except (ValidationError, TrialError):
+        return None
+
+
+def _new_passphrase(keys: Path) -> tuple[SecretSource, Secret]:
+    tag = secrets.token_hex(4)
+    secret = Secret(secrets.token_urlsafe(32))
+    source = keep_secret(keys, f"passphrase-{tag}", secret, f"certificate-keys-{tag}")
+    write_private(keys / _OWN_PASSPHRASE, source.model_dump_json().encode())
+    return source, secret

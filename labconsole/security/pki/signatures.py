@@ -1,0 +1,15 @@
+"""Who signed what: names, key identifiers and the signature itself (RFC 5280, 6.1.3)."""
+
+from __future__ import annotations
+
+from cryptography import x509
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+
+
+def issued_by(certificate: x509.Certificate, issuer: x509.Certificate) -> bool:
+    """Whether `issuer`'s name and key signed `certificate`; nothing is said of validity or rights."""
+    try:
+        certificate.verify_directly_issued_by(issuer)
+    except (InvalidSignature, UnsupportedAlgorithm, ValueError, TypeError):
+        return False
+    return True

@@ -1,0 +1,130 @@
+"""All that the certificate database holds at one moment, and how it hangs together: issuers, chains, trust."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from cryptography import x509
+
+from labconsole.security.pki.records import (
+    AuditRecord,
+    BundleRecord,
+    CertificateRecord,
+    CrlRecord,
+    HandoverRecord,
+    IdentityRecord,
+    KeyRecord,
+    ProofRecord,
+    RequestRecord,
+    RotationRecord,
+    State,
+    TrustKind,
+    TrustRecord,
+)
+from labconsole.security.pki.signatures import issued_by
+from labconsole.security.x509.profiles import CertificateProfile
+
+_LONGEST_CHAIN = 16
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """All rows, oldest first; those that were removed, withdrawn, refused or cancelled too."""
+
+    states: tuple[State, ...] = ()
+    keys: tuple[KeyRecord, ...] = ()
+    certificates: tuple[CertificateRecord, ...] = ()
+    requests: tuple[RequestRecord, ...] = ()
+    crls: tuple[CrlRecord, ...] = ()
+    trust: tuple[TrustRecord, ...] = ()
+    bundles: tuple[BundleRecord, ...] = ()
+    handovers: tuple[HandoverRecord, ...] = ()
+    proofs: tuple[ProofRecord, ...] = ()
+    rotations: tuple[RotationRecord, ...] = ()
+    identities: tuple[IdentityRecord, ...] = ()
+    audit: tuple[AuditRecord, ...] = ()
+    """The newest 1,000, newest first."""
+
+    @cached_property
+    def state_by_id(self) -> Mapping[int, State]:
+        """States by their id."""
+        return {state.id: state for state in self.states}
+
+    @cached_property
+    def key_by_id(self) -> Mapping[int, KeyRecord]:
+        """Keys by their id."""
+        return {key.id: key for key in self.keys}
+
+    @cached_property
+    def certificate_by_id(self) -> Mapping[int, CertificateRecord]:
+        """Certificates by their id."""
+        return {record.id: record for record in self.certificates}
+
+    @cached_property
+    def certificate_by_sha256(self) -> Mapping[str, CertificateRecord]:
+        """Certificates by the SHA-256 (hex) of their DER."""
+        return {record.sha256: record for record in self.certificates}
+
+    def issuers_of(self, record: CertificateRecord) -> tuple[CertificateRecord, ...]:
+        """The certificates whose key signed this one, newest first; several where a CA has link certificates.
+
+        One that signed itself has itself as its only issuer. Removed ones are left out.
+        """
+        name = record.certificate.issuer.public_bytes()
+        if record.certificate.subject.public_bytes() == name and issued_by(record.certificate, record.certificate):
+            return (record,)
+        candidates = self._by_subject.get(name, ())
+        return tuple(
+            other for other in candidates if other.id != record.id and issued_by(record.certificate, other.certificate)
+        )
+
+    def chain_of(self, record: CertificateRecord) -> tuple[CertificateRecord, ...]:
+        """The issuers above `record`, its own first, up to a self-signed root as far as they are known.
+
+        Of several issuers one that signed itself is taken, else the newest. Empty for a self-signed one.
+        """
+        chain: list[CertificateRecord] = []
+        seen = {record.id}
+        while len(chain) < _LONGEST_CHAIN:
+            found = [issuer for issuer in self.issuers_of(record) if issuer.id not in seen]
+            if not found:
+                break
+            record = next((issuer for issuer in found if _self_issued(issuer.certificate)), found[0])
+            seen.add(record.id)
+            chain.append(record)
+        return tuple(chain)
+
+    def roots_of(self, state: int) -> tuple[CertificateRecord, ...]:
+        """The own root certificates of a State, newest first; neither removed nor revoked ones."""
+        return tuple(
+            record
+            for record in reversed(self.certificates)
+            if record.state == state
+            and record.profile is CertificateProfile.ROOT
+            and record.removed is None
+            and record.revoked is None
+        )
+
+    def trusted_by(self, state: int, kind: TrustKind) -> tuple[CertificateRecord, ...]:
+        """What a State trusts: its own roots first (where `kind` is ROOT), then what its trust rows say."""
+        own = self.roots_of(state) if kind is TrustKind.ROOT else ()
+        rows = (
+            self.certificate_by_id[row.certificate]
+            for row in self.trust
+            if row.state == state and row.kind is kind and row.withdrawn is None
+        )
+        return tuple(dict.fromkeys((*own, *rows)))
+
+    @cached_property
+    def _by_subject(self) -> Mapping[bytes, tuple[CertificateRecord, ...]]:
+        found: dict[bytes, list[CertificateRecord]] = {}
+        for record in reversed(self.certificates):
+            if record.removed is None:
+                found.setdefault(record.certificate.subject.public_bytes(), []).append(record)
+        return {name: tuple(records) for name, records in found.items()}
+
+
+def _self_issued(certificate: x509.Certificate) -> bool:
+    return certificate.subject == certificate.issuer

@@ -1,0 +1,168 @@
+"""Changes of trust between States: roots and pins, bundles, what was handed over and proven, rotations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from labconsole.security.pki import rows
+from labconsole.security.pki.changing import Changing
+from labconsole.security.pki.records import (
+    BundleRecord,
+    HandoverRecord,
+    Item,
+    ProofRecord,
+    RotationRecord,
+    RotationStatus,
+    TrustKind,
+    TrustRecord,
+)
+from labconsole.security.x509.bad_input import BadInput
+from labconsole.security.x509.names import short_name
+
+_ENDED = (RotationStatus.FINISHED, RotationStatus.CANCELLED)
+
+
+class TrustChanges(Changing):
+    """Methods take ids and return what the database then holds. They raise StoreError or BadInput, nothing changed."""
+
+    def trust(self, state: int, certificate: int, kind: TrustKind, confirmed: str) -> TrustRecord:
+        """A State trusts a certificate from now on, if it does not yet; `confirmed`: how it came to that."""
+        statement = f"{rows.TRUST} WHERE state = ? AND certificate = ? AND kind = ? AND withdrawn IS NULL"
+        which = (state, certificate, kind)
+        if not self._all(statement, rows.trust_of, which):
+            values = {"state": state, "certificate": certificate, "kind": kind}
+            self._insert("trust", {**values, "since": self._now, "confirmed": confirmed})
+            self._note_trust("trusted", state, certificate, kind, confirmed)
+        return self._all(statement, rows.trust_of, which)[0]
+
+    def withdraw_trust(self, trust: int) -> TrustRecord:
+        """A State trusts a certificate no more. Raises BadInput: it does not by now."""
+        statement = f"{rows.TRUST} WHERE id = ?"
+        found = self._all(statement, rows.trust_of, (trust,))
+        if not found or found[0].withdrawn is not None:
+            raise BadInput("That trust was withdrawn before.")
+        self._update("trust", trust, {"withdrawn": self._now})
+        self._note_trust("withdrew trust in", found[0].state, found[0].certificate, found[0].kind, "")
+        return self._all(statement, rows.trust_of, (trust,))[0]
+
+    def add_bundle(
+        self,
+        *,
+        importer: int,
+        subject: int,
+        sequence: int,
+        made: datetime,
+        next_update: datetime,
+        sha256: str,
+        signer: str,
+        trusted: Sequence[str],
+    ) -> BundleRecord:
+        """Note that `importer` took a bundle of `subject`, or made its own; fields as in BundleRecord.
+
+        Raises BadInput: it had that sequence number before.
+        """
+        statement = f"{rows.BUNDLE} WHERE importer = ? AND subject = ? AND sequence = ?"
+        which = (importer, subject, sequence)
+        name = self._state(subject).name
+        if self._all(statement, rows.bundle_of, which):
+            raise BadInput(f"{self._state(importer).name} has a bundle {sequence} of {name}: ask for a newer one.")
+        values = {
+            "importer": importer,
+            "subject": subject,
+            "sequence": sequence,
+            "made": rows.as_number(made),
+            "next_update": rows.as_number(next_update),
+            "sha256": sha256,
+            "signer": signer,
+            "trusted": " ".join(trusted),
+        }
+        self._insert("bundle", values)
+        what = "made bundle" if importer == subject else "took in bundle"
+        self.note(what, name, sha256, f"number {sequence}, by {self._state(importer).name}")
+        return self._all(statement, rows.bundle_of, which)[0]
+
+    def hand_over(self, sender: int, receiver: int, item: Item, sha256: str) -> HandoverRecord:
+        """Note that something, with this SHA-256 (hex), went from one State to another."""
+        values = {"at": self._now, "sender": sender, "receiver": receiver, "item": item, "sha256": sha256}
+        number = self._insert("handover", values)
+        self.note(f"handed over {item}", f"{self._state(sender).name} to {self._state(receiver).name}", sha256)
+        return self._all(f"{rows.HANDOVER} WHERE id = ?", rows.handover_of, (number,))[0]
+
+    def add_proof(
+        self, client: int, server: int, client_certificate: int, server_certificate: int, detail: str
+    ) -> ProofRecord:
+        """Note that `client` connected to `server` by TLS with these certificates; `detail`: protocol and cipher."""
+        values = {
+            "at": self._now,
+            "client": client,
+            "server": server,
+            "client_certificate": client_certificate,
+            "server_certificate": server_certificate,
+            "detail": detail,
+        }
+        number = self._insert("proof", values)
+        names = f"{self._state(client).name} to {self._state(server).name}"
+        self.note("proved by handshake", names, self.certificate(client_certificate).sha256, detail)
+        return self._all(f"{rows.PROOF} WHERE id = ?", rows.proof_of, (number,))[0]
+
+    def add_rotation(
+        self, certificate: int, overlap_days: int, peers: Sequence[int], successor: int | None = None
+    ) -> RotationRecord:
+        """Begin to replace a certificate. `peers` are States that must confirm.
+
+        Raises BadInput: it is being replaced.
+        """
+        record = self.certificate(certificate)
+        name = short_name(record.certificate)
+        if self._rows("SELECT id FROM rotation WHERE certificate = ? AND ended IS NULL", (certificate,)):
+            raise BadInput(f"{name} is being rotated: finish or cancel that rotation first.")
+        values = {
+            "certificate": certificate,
+            "successor": successor,
+            "status": RotationStatus.PREPARING,
+            "overlap_days": overlap_days,
+            "begun": self._now,
+        }
+        number = self._insert("rotation", values)
+        for peer in dict.fromkeys(peers):
+            self._insert("rotation_peer", {"rotation": number, "peer": peer})
+        self.note("began rotation", name, record.sha256, f"overlap {overlap_days} days, {len(set(peers))} peers")
+        return self.rotation(number)
+
+    def advance_rotation(
+        self, rotation: int, status: RotationStatus, *, successor: int | None = None
+    ) -> RotationRecord:
+        """A rotation has come to `status`; `successor` as soon as it is there. Raises BadInput: it has ended."""
+        record = self.rotation(rotation)
+        certificate = self.certificate(record.certificate)
+        name = short_name(certificate.certificate)
+        if record.status in _ENDED:
+            raise BadInput(f"The rotation of {name} is {record.status}: begin a new one.")
+        values: dict[str, object] = {"status": status}
+        if successor is not None:
+            values["successor"] = successor
+        if status is RotationStatus.SWITCHED:
+            values["switched"] = self._now
+        if status in _ENDED:
+            values["ended"] = self._now
+        self._update("rotation", rotation, values)
+        self.note("advanced rotation", name, certificate.sha256, status)
+        return self.rotation(rotation)
+
+    def confirm_rotation(self, rotation: int, peer: int) -> RotationRecord:
+        """A peer has confirmed the successor. Raises BadInput: it is no peer of the rotation."""
+        record = self.rotation(rotation)
+        name = self._state(peer).name
+        if peer not in record.peers:
+            raise BadInput(f"{name} need not confirm this rotation.")
+        if peer not in record.confirmed:
+            values = (self._now, rotation, peer)
+            self._raw.execute("UPDATE rotation_peer SET confirmed = ? WHERE rotation = ? AND peer = ?", values)
+            self.note("confirmed rotation", name, self.certificate(record.certificate).sha256)
+        return self.rotation(rotation)
+
+    def _note_trust(self, what: str, state: int, certificate: int, kind: TrustKind, detail: str) -> None:
+        record = self.certificate(certificate)
+        subject = f"{self._state(state).name}: {kind} {short_name(record.certificate)}"
+        self.note(what, subject, record.sha256, detail)
