@@ -21,6 +21,9 @@ from labconsole.security.x509.validation.unknown_things import what_it_does_not_
 _LONGEST_PATH = 16
 """CAs between end certificate and root."""
 
+_CLEARER = {"all candidates exhausted with no interior errors": "an issuer on the way to a trusted CA is missing"}
+"""Where its own words would tell nobody anything."""
+
 _PREFIXES = (
     "validation failed: ",
     "candidates exhausted: ",
@@ -50,7 +53,7 @@ class CryptographyVerifier:
             beyond = what_it_does_not_know(said, (leaf, *intermediates))
             if beyond:
                 return Opinion(Answer.UNKNOWN, f"it does not know {beyond} ({said})")
-            return Opinion(Answer.REFUSED, said)
+            return Opinion(Answer.REFUSED, _CLEARER.get(said, said))
         return Opinion(Answer.ACCEPTED)
 
 

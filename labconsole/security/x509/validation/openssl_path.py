@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -16,14 +16,18 @@ from labconsole.security.x509.validation.judgement import Answer, Opinion
 _EXTENDED_CRL_SUPPORT = 0x1000
 _USE_DELTAS = 0x2000
 
-_PATH_FLAGS = crypto.X509StoreFlags.POLICY_CHECK | crypto.X509StoreFlags.PARTIAL_CHAIN
-_ONE_CRL_FLAGS = _PATH_FLAGS | _EXTENDED_CRL_SUPPORT | _USE_DELTAS | crypto.X509StoreFlags.CRL_CHECK
-_ALL_CRLS_FLAGS = _ONE_CRL_FLAGS | crypto.X509StoreFlags.CRL_CHECK_ALL
+_POLICIES = crypto.X509StoreFlags.POLICY_CHECK
 
-_NO_CRL = 3  # X509_V_ERR_UNABLE_TO_GET_CRL
+PATH_FLAGS = crypto.X509StoreFlags.PARTIAL_CHAIN
+"""What is trusted ends the path, self-signed or not."""
+_ONE_CRL = PATH_FLAGS | _EXTENDED_CRL_SUPPORT | _USE_DELTAS | crypto.X509StoreFlags.CRL_CHECK
+CRL_FLAGS = _ONE_CRL | crypto.X509StoreFlags.CRL_CHECK_ALL
+"""A CRL of every issuer in the path."""
+NO_CRL = 3
+"""X509_V_ERR_UNABLE_TO_GET_CRL."""
 
 _HINTS = {
-    _NO_CRL: ", so import one of its issuer",
+    NO_CRL: ", so import one of its issuer",
     12: ", so import its issuer's newer one",
     18: ", and is not trusted here itself",
     19: ", which is not trusted here",
@@ -59,40 +63,48 @@ class OpenSslStore:
         lists = tuple(crls)
         self._intermediates = [crypto.X509.from_cryptography(certificate) for certificate in intermediates]
         self._crls_required = crls_required
-        self._any_crls = bool(lists)
-        self._paths = _store(trusted, (), _PATH_FLAGS, at)
-        self._one_crl = _store(trusted, lists, _ONE_CRL_FLAGS, at)
-        self._all_crls = _store(trusted, lists, _ALL_CRLS_FLAGS, at)
+        self._paths = _store(trusted, (), PATH_FLAGS | _POLICIES, at)
+        self._one_crl = _store(trusted, lists, _ONE_CRL | _POLICIES, at) if lists else None
+        self._all_crls = _store(trusted, lists, CRL_FLAGS | _POLICIES, at) if lists or crls_required else None
 
-    def judge(self, leaf: x509.Certificate) -> OpenSslPath:
-        """Judge `leaf`: first by a path with every CRL; where CRLs are missing, path and known CRLs each by itself."""
+    def judge(self, leaf: x509.Certificate, presented: Iterable[x509.Certificate] = ()) -> OpenSslPath:
+        """Judge `leaf`, with the intermediates `presented` beside it.
+
+        First by a path with every CRL; where CRLs are missing, by a path without, and each step by its CRL if known.
+        """
         certificate = crypto.X509.from_cryptography(leaf)
-        if self._any_crls or self._crls_required:
+        others = [*self._intermediates, *map(crypto.X509.from_cryptography, presented)]
+        if self._all_crls is not None:
             try:
-                return OpenSslPath(Opinion(Answer.ACCEPTED), self._path(self._all_crls, certificate))
+                return OpenSslPath(Opinion(Answer.ACCEPTED), _path(self._all_crls, certificate, others))
             except crypto.X509StoreContextError as refusal:
                 if self._crls_required:
                     return OpenSslPath(_refusal(refusal))
         try:
-            path = self._path(self._paths, certificate)
+            path = _path(self._paths, certificate, others)
         except crypto.X509StoreContextError as refusal:
             return OpenSslPath(_refusal(refusal))
-        return self._with_known_crls(path)
+        return self._with_known_crls(path, others)
 
-    def _with_known_crls(self, path: tuple[x509.Certificate, ...]) -> OpenSslPath:
+    def _with_known_crls(self, path: tuple[x509.Certificate, ...], others: Sequence[crypto.X509]) -> OpenSslPath:
+        if self._one_crl is None:
+            return OpenSslPath(Opinion(Answer.ACCEPTED), path, tuple(step.issuer for step in path[:-1]))
         unknown = []
-        for certificate in path[:-1]:
+        for certificate in path:
             try:
-                self._path(self._one_crl, crypto.X509.from_cryptography(certificate))
+                _path(self._one_crl, crypto.X509.from_cryptography(certificate), others)
             except crypto.X509StoreContextError as refusal:
-                if refusal.errors[0] != _NO_CRL:
+                if refusal.errors[0] != NO_CRL:
                     return OpenSslPath(_refusal(refusal), path)
                 unknown.append(certificate.issuer)
         return OpenSslPath(Opinion(Answer.ACCEPTED), path, tuple(dict.fromkeys(unknown)))
 
-    def _path(self, store: crypto.X509Store, certificate: crypto.X509) -> tuple[x509.Certificate, ...]:
-        context = crypto.X509StoreContext(store, certificate, self._intermediates)
-        return tuple(step.to_cryptography() for step in context.get_verified_chain())
+
+def _path(
+    store: crypto.X509Store, certificate: crypto.X509, others: Sequence[crypto.X509]
+) -> tuple[x509.Certificate, ...]:
+    steps = crypto.X509StoreContext(store, certificate, others).get_verified_chain()
+    return tuple(step.to_cryptography() for step in steps)
 
 
 def _store(

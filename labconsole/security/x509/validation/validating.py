@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from cryptography import x509
@@ -36,14 +36,22 @@ class Validator:
         self._openssl = OpenSslStore(trusted, self._intermediates, crls, at=at, crls_required=crls_required)
         self._cryptography = CryptographyVerifier(trusted, at=at)
 
-    def validate(self, leaf: x509.Certificate, purpose: Purpose = Purpose.ANY, name: str | None = None) -> Judgement:
+    def validate(
+        self,
+        leaf: x509.Certificate,
+        purpose: Purpose = Purpose.ANY,
+        name: str | None = None,
+        presented: Sequence[x509.Certificate] = (),
+    ) -> Judgement:
         """Judge `leaf` for `purpose`; `name` (DNS name or IP address) must be among its subject alternative names.
+
+        `presented` are intermediates that come with it.
 
         Raises:
             BadInput: `name` is neither a DNS name nor an IP address.
         """
-        openssl = self._openssl.judge(leaf)
-        cryptography = self._cryptography.judge(leaf, openssl.path[1:] or self._intermediates)
+        openssl = self._openssl.judge(leaf, presented)
+        cryptography = self._cryptography.judge(leaf, openssl.path[1:] or (*self._intermediates, *presented))
         unfit = misfit(openssl.path or (leaf,), purpose, name)
         accepted = openssl.opinion.answer is Answer.ACCEPTED and cryptography.answer is not Answer.REFUSED and not unfit
         if accepted:

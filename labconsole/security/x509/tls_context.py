@@ -1,0 +1,85 @@
+"""How one end of a proving handshake speaks TLS: OpenSSL checks the other end's certificates and known CRLs itself."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+
+from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from OpenSSL import SSL, crypto
+
+from labconsole.security.x509.bad_input import BadInput
+from labconsole.security.x509.key_types import PrivateKey
+from labconsole.security.x509.names import short_name
+from labconsole.security.x509.validation.openssl_path import CRL_FLAGS, NO_CRL, PATH_FLAGS
+
+_NO_AUTO_CHAIN = 0x8
+"""SSL_MODE_NO_AUTO_CHAIN of ssl.h: sends the given intermediates and no others, so that a missing one is noticed."""
+
+
+def tls_context(
+    certificate: x509.Certificate,
+    chain: Iterable[x509.Certificate],
+    key: PrivateKey,
+    roots: Iterable[x509.Certificate],
+    crls: Iterable[x509.CertificateRevocationList],
+    *,
+    judged_later: bool,
+) -> SSL.Context:
+    """TLS 1.2 or later, for either end, with a certificate asked of the other one.
+
+    `judged_later`: OpenSSL lets every certificate pass, because pins are known only to who judges afterwards.
+
+    Raises:
+        BadInput: `key` is not that of `certificate`, or its bytes cannot be had (it lies in a token).
+    """
+    name = short_name(certificate)
+    if key.public_key() != certificate.public_key():
+        raise BadInput(f"The private key is not that of the certificate {name}: choose the two that belong together.")
+    context = SSL.Context(SSL.TLS_METHOD)
+    context.set_min_proto_version(SSL.TLS1_2_VERSION)
+    context.set_session_cache_mode(SSL.SESS_CACHE_OFF)
+    context.set_options(SSL.OP_NO_TICKET)
+    context.set_mode(_NO_AUTO_CHAIN)
+    context.use_certificate(certificate)
+    for intermediate in chain:
+        context.add_extra_chain_cert(intermediate)
+    _use_key(context, key, name)
+    store = context.get_cert_store()
+    for root in roots:
+        store.add_cert(crypto.X509.from_cryptography(root))
+    lists = tuple(crls)
+    for crl in lists:
+        store.add_crl(crl)
+    store.set_flags(CRL_FLAGS if lists else PATH_FLAGS)
+    context.set_verify(SSL.VERIFY_PEER | SSL.VERIFY_FAIL_IF_NO_PEER_CERT, _pass if judged_later else _pass_without_crl)
+    return context
+
+
+def _use_key(context: SSL.Context, key: PrivateKey, name: str) -> None:
+    try:
+        der = key.private_bytes(Encoding.DER, PrivateFormat.PKCS8, NoEncryption())
+    except UnsupportedAlgorithm as error:
+        raise BadInput(
+            f"The private key of {name} lies in a token, and TLS cannot use it there: prove it with a key in a file."
+        ) from error
+    with warnings.catch_warnings():
+        # pyOpenSSL takes ML-DSA keys only in its own form, which it calls deprecated
+        warnings.simplefilter("ignore", DeprecationWarning)
+        context.use_privatekey(crypto.load_privatekey(crypto.FILETYPE_ASN1, der))
+
+
+def _pass(connection: SSL.Connection, certificate: crypto.X509, error: int, depth: int, accepted: int) -> bool:
+    return True
+
+
+def _pass_without_crl(
+    connection: SSL.Connection, certificate: crypto.X509, error: int, depth: int, accepted: int
+) -> bool:
+    """CRLs are used where they are known; what OpenSSL has against a certificate is kept for who explains it."""
+    passes = bool(accepted) or error == NO_CRL
+    if not passes:
+        connection.set_app_data(error)
+    return passes
