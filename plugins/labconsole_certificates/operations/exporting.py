@@ -2,38 +2,54 @@
 
 from __future__ import annotations
 
+import os
 from enum import StrEnum
 from pathlib import Path
 
-from labconsole.security.pki.reader import Snapshot
+from labconsole.security.pki import keys
+from labconsole.security.pki.records import (
+    CertificateRecord,
+    CrlRecord,
+    Item,
+    RequestRecord,
+    State,
+    TokenKey,
+)
+from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.pki.store import PkiStore
-
-from labconsole.security.pki.records import CertificateRecord, CrlRecord, RequestRecord, State
+from labconsole.security.private_files import write_private
 from labconsole.security.secrets import Prompt, Secret
+from labconsole.security.x509.exporting import as_der, as_pem, chain_as_pem
+from labconsole.security.x509.names import short_name
+from labconsole.security.x509.pkcs12_files import write_pkcs12
+from labconsole.security.x509.profiles import AUTHORITIES
+from labconsole.trial import TrialError
+from labconsole_certificates.operations.references import key_of
+
+Exportable = CertificateRecord | RequestRecord | CrlRecord
 
 
 class Form(StrEnum):
-    """How a certificate is written."""
+    """How something is written."""
 
     PEM = "pem"
     DER = "der"
     CHAIN = "chain"
-    """PEM: the certificate, its intermediates, and the root."""
+    """PEM: the certificate, its intermediates, and the root; what is no certificate as PEM."""
 
 
-def certificate_bytes(snapshot: Snapshot, certificate: CertificateRecord, form: Form = Form.PEM) -> bytes:
-    """The certificate as it is handed over. For CHAIN its issuers as far as they are known here."""
-    raise NotImplementedError
-
-
-def request_bytes(request: RequestRecord, form: Form = Form.PEM) -> bytes:
-    """The CSR as PEM or DER."""
-    raise NotImplementedError
-
-
-def crl_bytes(crl: CrlRecord, form: Form = Form.PEM) -> bytes:
-    """The CRL as PEM or DER."""
-    raise NotImplementedError
+def exported(snapshot: Snapshot, thing: Exportable, form: Form = Form.PEM) -> bytes:
+    """Certificate, CSR or CRL as it is handed over; a chain as far as its issuers are known here."""
+    if form is Form.CHAIN and isinstance(thing, CertificateRecord):
+        return chain_as_pem([one.certificate for one in (thing, *snapshot.chain_of(thing))])
+    write = as_der if form is Form.DER else as_pem
+    match thing:
+        case CertificateRecord():
+            return write(thing.certificate)
+        case RequestRecord():
+            return write(thing.csr)
+        case CrlRecord():
+            return write(thing.crl)
 
 
 def pkcs12_bytes(
@@ -43,19 +59,50 @@ def pkcs12_bytes(
 
     Raises TrialError: the key is not here, lies in a token, or is of a type that PKCS#12 files cannot hold.
     """
-    raise NotImplementedError
+    snapshot = store.snapshot()
+    key = key_of(snapshot, certificate)
+    name = short_name(certificate.certificate)
+    if isinstance(key.place, TokenKey):
+        raise TrialError(f"The key of {name} lies in the token {key.place.token} and never leaves it.")
+    chain = [one.certificate for one in snapshot.chain_of(certificate)]
+    with keys.opened_key(store.directory, key, prompt) as private:
+        data = write_pkcs12(private, certificate.certificate, chain, name, password)
+    with store.change() as change:
+        change.note("exported private key in PKCS#12", name, certificate.sha256)
+    return data
 
 
-def handed_over(
-    store: PkiStore,
-    thing: CertificateRecord | RequestRecord | CrlRecord,
-    sender: State,
-    receiver: State,
-) -> None:
+def handed_over(store: PkiStore, thing: Exportable, sender: State, receiver: State) -> None:
     """Note that `sender` gave the thing to `receiver` (exchange assistant, audit list)."""
-    raise NotImplementedError
+    match thing:
+        case CertificateRecord():
+            item = Item.ROOT if thing.profile in AUTHORITIES else Item.CERTIFICATE
+        case RequestRecord():
+            item = Item.CSR
+        case CrlRecord():
+            item = Item.CRL
+    with store.change() as change:
+        change.hand_over(sender.id, receiver.id, item, thing.sha256)
+
+
+def must_be_new_file(path: Path) -> None:
+    """Raises TrialError: there is such a file, or no directory for it. For what is made before it can be written."""
+    if path.exists():
+        raise TrialError(f"The file {path} is there already and stays as it is: choose another name.")
+    if not path.parent.is_dir():
+        raise TrialError(f"The directory {path.parent} does not exist: make it, or choose another.")
 
 
 def write_export(path: Path, data: bytes, *, private: bool = False) -> None:
     """Write a new file; `private`: mode 0600. Raises TrialError: it is there already, or cannot be written."""
-    raise NotImplementedError
+    must_be_new_file(path)
+    try:
+        if private:
+            write_private(path, data)
+            return
+        with path.open("xb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        raise TrialError(f"{path} cannot be written ({error.strerror}): choose another place.") from error

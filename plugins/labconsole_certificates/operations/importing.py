@@ -1,17 +1,26 @@
-"""A file of any kind from outside: what is in it is recognised, and taken in where no more need be known."""
+"""Certificates of other States, from a file: known from then on, and trusted by nobody for that."""
 
 from __future__ import annotations
 
+from labconsole.security.pki.records import CertificateRecord, Item, State
 from labconsole.security.pki.store import PkiStore
-
-from labconsole.security.pki.records import CertificateRecord, State
+from labconsole.security.x509 import gate
+from labconsole.security.x509.profiles import AUTHORITIES
+from labconsole_certificates.operations.certificates_from_outside import add_chain
 
 
 def take_in_certificates(
     store: PkiStore, data: bytes, state: State | None = None, sender: State | None = None, receiver: State | None = None
 ) -> tuple[CertificateRecord, ...]:
-    """Take in certificates (PEM, DER, several) of `state`: known from then on, trusted by nobody for that.
+    """Take in certificates (PEM, DER, several) of `state`, in the file's order.
 
     `sender` and `receiver`: who gave them to whom, noted for the exchange. Raises BadInput; nothing changed.
     """
-    raise NotImplementedError
+    certificates = gate.read_certificates(data)
+    with store.change() as change:
+        records = add_chain(change, certificates, None if state is None else state.id)[::-1]
+        if sender is not None and receiver is not None:
+            for record in records:
+                item = Item.ROOT if record.profile in AUTHORITIES else Item.CERTIFICATE
+                change.hand_over(sender.id, receiver.id, item, record.sha256)
+    return tuple(records)

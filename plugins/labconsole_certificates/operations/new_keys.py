@@ -2,16 +2,33 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
+from labconsole.security.pki import keys
 from labconsole.security.pki.changes import Change
+from labconsole.security.pki.records import FileKey, KeyRecord, State, TokenKey
+from labconsole.security.secrets import Prompt, Secret, SecretRequest, SecretSource
+from labconsole.security.token.named_tokens import find_configuration
+from labconsole.security.token.remote_key import make_token_key, opened_token_key
+from labconsole.security.token.terms import KeyKind
+from labconsole.security.x509.key_types import TITLES, KeyType, PrivateKey, type_of
+from labconsole.trial import TrialError
 
-from labconsole.security.pki.records import KeyRecord, State
-from labconsole.security.secrets import Prompt, SecretRequest, SecretSource
-from labconsole.security.x509.gate import PrivateKey
-from labconsole.security.x509.key_types import KeyType
+_TOKEN_KINDS = {
+    KeyType.RSA_2048: KeyKind.RSA_2048,
+    KeyType.RSA_3072: KeyKind.RSA_3072,
+    KeyType.RSA_4096: KeyKind.RSA_4096,
+    KeyType.P_256: KeyKind.P_256,
+}
+_TAG_BYTES = 3
+"""Labels end with a random tag: those of a token are unique, and questions for passphrases must tell keys apart."""
+
+_PASSPHRASE = "new-passphrase"
+_AGAIN = "new-passphrase-again"
 
 
 @dataclass(frozen=True)
@@ -26,18 +43,70 @@ class NewKey:
     random one and keeps it, so that nobody is ever asked."""
 
 
+@dataclass(frozen=True)
+class ReadyKey:
+    """A private key that can be used, and where it lies."""
+
+    private: PrivateKey
+    place: FileKey | TokenKey
+    label: str
+
+    def record(self, change: Change, state: State) -> KeyRecord:
+        """Write down that it is a key of `state`."""
+        return change.add_key(state.id, self.label, self.private.public_key(), self.place)
+
+
 def secrets_of(new: NewKey) -> tuple[SecretRequest, ...]:
-    """What must be known to make the key: the token's PIN, or the passphrase to be, which is asked for twice."""
-    raise NotImplementedError
+    """What must be known to make the key: the token's PIN, or the passphrase to be, which is asked for twice.
+
+    Raises TrialError: there is no such token.
+    """
+    if new.token:
+        return (find_configuration(new.token).pin_request(new.token),)
+    if new.passphrase is None:
+        return ()
+    first = SecretRequest(_PASSPHRASE, "the new key", new.passphrase)
+    if new.passphrase != SecretSource():
+        return (first,)
+    return (first, SecretRequest(_AGAIN, "the new key, once more", new.passphrase))
 
 
 @contextmanager
-def made_key(
-    change: Change, state: State, new: NewKey, label: str, prompt: Prompt | None
-) -> Iterator[tuple[KeyRecord, PrivateKey]]:
-    """Make the key pair of `state` within `change`; its private key can be used while the context is open.
+def made_key(directory: Path, new: NewKey, label: str, prompt: Prompt | None) -> Iterator[ReadyKey]:
+    """Make a key pair; its private key can be used while the context is open. A file is there, a row is not yet.
 
-    Raises TrialError: no passphrase, one typed in two ways, or the token refuses; nothing changed.
+    `directory` is that of the certificate database. Raises TrialError: no passphrase, one typed in two ways, no such
+    token, a type that it does not make, or it refuses.
     """
-    raise NotImplementedError
-    yield
+    label = f"{label} {secrets.token_hex(_TAG_BYTES)}"
+    if not new.token:
+        made = keys.make_key(directory, new.type, new.passphrase, _new_passphrase(new, prompt))
+        yield ReadyKey(made.private, made.place, label)
+        return
+    kind = _TOKEN_KINDS.get(new.type)
+    if kind is None:
+        raise TrialError(f"Keys of the type {TITLES[new.type]} are made in no token: choose RSA or ECDSA P-256.")
+    pin = secrets_of(new)[0].resolve(prompt)
+    make_token_key(new.token, label, kind, pin)
+    with opened_token_key(new.token, label, pin) as private:
+        yield ReadyKey(private, TokenKey(new.token, label), label)
+
+
+def kept_key(directory: Path, private: PrivateKey, keep: NewKey | None, label: str, prompt: Prompt | None) -> ReadyKey:
+    """Write a private key that came from outside to a file, as `keep` says (None: the console keeps its passphrase).
+
+    Raises TrialError: a key of a type that is not kept here, or as `made_key`.
+    """
+    if type_of(private.public_key()) is None:
+        raise TrialError("The private key is of a kind that is not kept here: use RSA, ECDSA, Ed25519 or ML-DSA.")
+    chosen = keep or NewKey()
+    made = keys.keep_key(directory, private, chosen.passphrase, _new_passphrase(chosen, prompt))
+    return ReadyKey(made.private, made.place, f"{label} {secrets.token_hex(_TAG_BYTES)}")
+
+
+def _new_passphrase(new: NewKey, prompt: Prompt | None) -> Secret | None:
+    """The passphrase of a key file to be made. Raises TrialError: there is none, or it was typed in two ways."""
+    entered = [request.resolve(prompt) for request in secrets_of(new)]
+    if len({secret.reveal() for secret in entered}) > 1:
+        raise TrialError("The new passphrase was typed in two ways, so no key was made: type it again.")
+    return entered[0] if entered else None

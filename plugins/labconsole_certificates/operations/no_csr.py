@@ -4,15 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
+from labconsole.security.pki.records import CertificateRecord, Item, Origin, State
 from labconsole.security.pki.store import PkiStore
-
-from labconsole.security.pki.records import CertificateRecord, State
 from labconsole.security.secrets import Prompt, Secret
-from labconsole.security.x509.key_types import KeyType
+from labconsole.security.x509.issuing import issue
+from labconsole.security.x509.key_types import KeyType, generate
+from labconsole.security.x509.names import short_name
+from labconsole.security.x509.pkcs12_files import write_pkcs12
 from labconsole.security.x509.profiles import CertificateProfile
-from labconsole_certificates.operations.new_keys import NewKey
+from labconsole.security.x509.validity import Validity
+from labconsole_certificates.operations.authorities import complete_pkcs12, must_belong_together
+from labconsole_certificates.operations.certificates_from_outside import add_chain, profile_of
+from labconsole_certificates.operations.issuers import must_be_accepted, opened_issuer
+from labconsole_certificates.operations.new_keys import NewKey, kept_key
+from labconsole_certificates.operations.references import authority_of, must_be_local
 from labconsole_certificates.operations.requests import END_DAYS
+from labconsole_certificates.operations.subjects import alternative_names, subject_of
 
 WARNING = (
     "Without a CSR the private key is made by another State than the one that uses it, and leaves it in a file: the "
@@ -36,7 +45,7 @@ def make_for_client(
     profile: CertificateProfile,
     password: Secret,
     *,
-    subject: str,
+    subject: str = "",
     names: Sequence[str] = (),
     days: int = END_DAYS,
     authority: CertificateRecord | None = None,
@@ -46,7 +55,21 @@ def make_for_client(
 
     Raises TrialError as `requests.approve`, and for a key type that PKCS#12 files cannot hold; nothing changed.
     """
-    raise NotImplementedError
+    must_be_local(issuer)
+    name, alternatives = subject_of(client, profile, subject), alternative_names(names)
+    validity = Validity.for_days(days)
+    snapshot = store.snapshot()
+    found = authority or authority_of(snapshot, issuer, "", datetime.now(UTC))
+    with opened_issuer(store.directory, snapshot, found, prompt) as opened:
+        private = generate(key_type)
+        certificate = issue(opened, private.public_key(), name, alternatives, profile, validity)
+        must_be_accepted(certificate, opened)
+        chain = (opened.certificate, *opened.chain)
+    data = write_pkcs12(private, certificate, chain, short_name(certificate), password)
+    with store.change() as change:
+        record = change.add_certificate(certificate, state=client.id, profile=profile, origin=Origin.ISSUED)
+        change.hand_over(issuer.id, client.id, Item.PKCS12, record.sha256)
+    return MadeForClient(record, data)
 
 
 def take_in_pkcs12(
@@ -63,4 +86,16 @@ def take_in_pkcs12(
 
     Raises TrialError: wrong password, no key, key and certificate do not belong together; nothing changed.
     """
-    raise NotImplementedError
+    must_be_local(client)
+    certificate, chain, private = complete_pkcs12(data, password)
+    must_belong_together(certificate, private)
+    kept = kept_key(store.directory, private, keep, short_name(certificate), prompt)
+    with store.change() as change:
+        kept.record(change, client)
+        add_chain(change, chain, None if sender is None else sender.id)
+        record = change.add_certificate(
+            certificate, state=client.id, profile=profile_of(certificate), origin=Origin.IMPORTED
+        )
+        if sender is not None:
+            change.hand_over(sender.id, client.id, Item.PKCS12, record.sha256)
+    return record

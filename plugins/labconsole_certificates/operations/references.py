@@ -2,41 +2,87 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from datetime import datetime
 
-from labconsole.security.pki.reader import Snapshot
+from labconsole.profile_file import nearest
+from labconsole.security.pki.records import CertificateRecord, KeyRecord, RequestRecord, RotationStatus, State
+from labconsole.security.pki.snapshot import Snapshot
+from labconsole.security.x509.names import short_name, shown
+from labconsole.security.x509.profiles import AUTHORITIES
+from labconsole.trial import TrialError
 
-from labconsole.security.pki.records import CertificateRecord, RequestRecord, State
+SHORTEST = 8
+"""Hex digits of a fingerprint that must be given at least."""
+
+_BETWEEN_DIGITS = re.compile(r"[\s:-]+")
+_DIGITS = re.compile(r"[0-9a-f]+")
 
 
 def state_named(snapshot: Snapshot, name: str) -> State:
     """The State called `name`. Raises TrialError: there is none."""
-    raise NotImplementedError
+    for state in snapshot.states:
+        if state.name == name:
+            return state
+    known = nearest(name, [state.name for state in snapshot.states])
+    raise TrialError(f"No State is called {shown(name)}{known}: add it first, or choose another.")
 
 
 def local_state_named(snapshot: Snapshot, name: str) -> State:
     """The State called `name`, whose keys lie here. Raises TrialError: there is none, or it is another console's."""
-    raise NotImplementedError
+    return must_be_local(state_named(snapshot, name))
+
+
+def must_be_local(state: State) -> State:
+    """`state` itself. Raises TrialError: its keys lie with another console."""
+    if not state.local:
+        raise TrialError(f"{state.name} is a State of another console, which has its keys: do this there.")
+    return state
 
 
 def certificate_named(snapshot: Snapshot, reference: str) -> CertificateRecord:
     """The certificate with this SHA-256 fingerprint, or its beginning (8 hex digits or more; blanks, colons and case
     do not matter), removed ones included. Raises TrialError: none, or several begin so."""
-    raise NotImplementedError
+    digits = _BETWEEN_DIGITS.sub("", reference).lower()
+    if len(digits) < SHORTEST or not _DIGITS.fullmatch(digits):
+        raise TrialError(f"{shown(reference)} is no fingerprint: give {SHORTEST} hex digits of one, or more.")
+    found = [record for record in snapshot.certificates if record.sha256.startswith(digits)]
+    if not found:
+        raise TrialError(f"No certificate here has the fingerprint {digits} ...: `labconsole pki list` lists them.")
+    if len(found) > 1:
+        raise TrialError(f"{len(found)} certificates have a fingerprint that begins with {digits}: give more of it.")
+    return found[0]
 
 
 def request_numbered(snapshot: Snapshot, number: int) -> RequestRecord:
     """The request with this number. Raises TrialError."""
-    raise NotImplementedError
+    for request in snapshot.requests:
+        if request.id == number:
+            return request
+    raise TrialError(f"There is no request {number}: `labconsole pki requests` lists them.")
+
+
+def key_of(snapshot: Snapshot, certificate: CertificateRecord) -> KeyRecord:
+    """The private key of the certificate, which lies here. Raises TrialError: it does not."""
+    if certificate.key is None:
+        raise TrialError(
+            f"The private key of {short_name(certificate.certificate)} is not here: choose a certificate of your own."
+        )
+    return snapshot.key_by_id[certificate.key]
 
 
 def authorities_of(snapshot: Snapshot, state: State, at: datetime) -> tuple[CertificateRecord, ...]:
     """The CA certificates with which `state` can issue here at `at`: key here, not removed, not revoked, valid.
 
-    The one to take first stands first: intermediates before roots, newest before older; a root whose rotation has
-    switched comes after its successor.
+    The one to take first stands first: intermediates before roots, newest before older; one that a rotation has
+    replaced, or is about to replace and has not switched to, comes after the one that is in use.
     """
-    raise NotImplementedError
+    found = [record for record in _authorities(snapshot, state) if not _why_not(record, at)]
+    resting = _resting(snapshot)
+    return tuple(
+        sorted(found, key=lambda one: (one.id in resting, _is_root(one), -one.made.timestamp(), -one.id)),
+    )
 
 
 def authority_of(snapshot: Snapshot, state: State, reference: str, at: datetime) -> CertificateRecord:
@@ -44,4 +90,63 @@ def authority_of(snapshot: Snapshot, state: State, reference: str, at: datetime)
 
     Raises TrialError: `state` has none that can issue at `at`, and why (expired, revoked, no key here).
     """
-    raise NotImplementedError
+    if reference:
+        return must_issue(snapshot, certificate_named(snapshot, reference), at)
+    able = authorities_of(snapshot, state, at)
+    if able:
+        return able[0]
+    known = sorted(_authorities(snapshot, state), key=lambda one: one.made)
+    if known:
+        raise TrialError(f"The CA of {state.name} cannot issue: it {_why_not(known[-1], at)}. Create a new root.")
+    raise TrialError(f"{state.name} has no CA here: create a root, or import one.")
+
+
+def must_issue(snapshot: Snapshot, authority: CertificateRecord, at: datetime) -> CertificateRecord:
+    """`authority` itself. Raises TrialError: it is no CA, its key is not here, or it does not hold at `at`."""
+    key_of(snapshot, authority)
+    if authority.profile not in AUTHORITIES:
+        raise TrialError(f"{short_name(authority.certificate)} is no CA: choose a CA certificate.")
+    return must_hold(authority, at)
+
+
+def must_hold(authority: CertificateRecord, at: datetime) -> CertificateRecord:
+    """`authority` itself. Raises TrialError: it is expired, revoked or removed."""
+    if why := _why_not(authority, at):
+        name = short_name(authority.certificate)
+        raise TrialError(f"The CA {name} cannot issue: it {why}. Choose another one, or create a new one.")
+    return authority
+
+
+def _authorities(snapshot: Snapshot, state: State) -> Sequence[CertificateRecord]:
+    return [
+        record
+        for record in snapshot.certificates
+        if record.state == state.id and record.profile in AUTHORITIES and record.key is not None and not record.removed
+    ]
+
+
+def _why_not(record: CertificateRecord, at: datetime) -> str:
+    """Why a CA does not issue at `at`, to complete "it ..."; nothing if it does."""
+    certificate = record.certificate
+    if record.revoked is not None:
+        return f"was revoked on {record.revoked.at:%Y-%m-%d}"
+    if at > certificate.not_valid_after_utc:
+        return f"expired on {certificate.not_valid_after_utc:%Y-%m-%d}"
+    if at < certificate.not_valid_before_utc:
+        return f"is not valid before {certificate.not_valid_before_utc:%Y-%m-%d %H:%M} UTC"
+    return "was removed" if record.removed is not None else ""
+
+
+def _resting(snapshot: Snapshot) -> frozenset[int]:
+    """Certificates that stand back for the other one of their rotation."""
+    resting = set()
+    for rotation in snapshot.rotations:
+        if rotation.status in (RotationStatus.SWITCHED, RotationStatus.FINISHED):
+            resting.add(rotation.certificate)
+        elif rotation.successor is not None:
+            resting.add(rotation.successor)
+    return frozenset(resting)
+
+
+def _is_root(record: CertificateRecord) -> bool:
+    return record.certificate.subject == record.certificate.issuer

@@ -1,17 +1,18 @@
-"""Removed is hidden: certificates go out of sight and can be restored; audit list and rows stay."""
+"""Removed is hidden: certificates go out of sight and can be restored; rows and audit list stay."""
 
 from __future__ import annotations
 
+from labconsole.security.pki.records import CertificateRecord
 from labconsole.security.pki.store import PkiStore
 
-from labconsole.security.pki.records import CertificateRecord
 
-
-def remove(store: PkiStore, certificate: CertificateRecord) -> None:
+def remove(store: PkiStore, certificate: CertificateRecord) -> CertificateRecord:
     """Hide the certificate. Raises TrialError: it is hidden, a State trusts it, or an identity uses it."""
-    raise NotImplementedError
+    with store.change() as change:
+        return change.remove(certificate.id)
 
 
-def restore(store: PkiStore, certificate: CertificateRecord) -> None:
+def restore(store: PkiStore, certificate: CertificateRecord) -> CertificateRecord:
     """Show it again. Raises TrialError: it is not hidden."""
-    raise NotImplementedError
+    with store.change() as change:
+        return change.restore(certificate.id)

@@ -2,16 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
 
+from cryptography import x509
+
+from labconsole.security.pki import keys
+from labconsole.security.pki.records import (
+    CertificateRecord,
+    Item,
+    KeyRecord,
+    Origin,
+    RequestRecord,
+    RequestStatus,
+    State,
+)
+from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.pki.store import PkiStore
-
-from labconsole.security.pki.records import CertificateRecord, KeyRecord, RequestRecord, State
 from labconsole.security.secrets import Prompt
-from labconsole.security.x509.profiles import CertificateProfile
-from labconsole_certificates.operations.new_keys import NewKey
+from labconsole.security.x509 import gate
+from labconsole.security.x509.bad_input import BadInput
+from labconsole.security.x509.issuing import issue
+from labconsole.security.x509.key_types import PrivateKey, PublicKey
+from labconsole.security.x509.names import name_from_text, short_name
+from labconsole.security.x509.profiles import TEXTS, CertificateProfile
+from labconsole.security.x509.requests import judge_csr, make_csr
+from labconsole.security.x509.validity import Validity
+from labconsole.trial import TrialError
+from labconsole_certificates.operations.certificates_from_outside import add_chain, profile_of
+from labconsole_certificates.operations.issuers import must_be_accepted, opened_issuer
+from labconsole_certificates.operations.new_keys import NewKey, ReadyKey, made_key
+from labconsole_certificates.operations.references import authority_of, must_be_local
+from labconsole_certificates.operations.subjects import alternative_names, subject_of
 
 END_DAYS = 365
+
+_UNDECIDED = (RequestStatus.MADE, RequestStatus.RECEIVED)
 
 
 def make_request(
@@ -21,7 +49,7 @@ def make_request(
     new: NewKey | KeyRecord,
     profile: CertificateProfile,
     *,
-    subject: str,
+    subject: str = "",
     names: Sequence[str] = (),
     prompt: Prompt | None = None,
 ) -> RequestRecord:
@@ -30,7 +58,16 @@ def make_request(
     `subject` is RFC 4514 text, `names` are subject alternative names: `bücher.example`, `IP:192.0.2.1`, `URI:...`,
     `email:...`. Raises TrialError: a value is faulty, no passphrase; nothing changed.
     """
-    raise NotImplementedError
+    must_be_local(requester)
+    name, alternatives = subject_of(requester, profile, subject), alternative_names(names)
+    with _key(store.directory, new, f"{requester.name} {TEXTS[profile].title}", prompt) as (private, ready):
+        csr = make_csr(private, name, alternatives, profile)
+        with store.change() as change:
+            if ready is not None:
+                ready.record(change, requester)
+            return change.add_request(
+                csr, requester=requester.id, issuer=issuer.id, profile=profile, status=RequestStatus.MADE
+            )
 
 
 def take_in_request(
@@ -42,7 +79,21 @@ def take_in_request(
     console for another State of this console becomes received.
     Raises BadInput: no CSR, or its signature does not prove that the requester has the key; nothing changed.
     """
-    raise NotImplementedError
+    must_be_local(issuer)
+    csr = gate.read_csr(data)
+    judgement = judge_csr(csr)
+    if not judgement.proof_of_possession:
+        raise BadInput(
+            f"The CSR of {short_name(csr)} is not signed with the key in it, so nobody has proved to hold that key: "
+            f"ask {requester.name} for a new one."
+        )
+    chosen = profile or judgement.profile or CertificateProfile.TLS_CLIENT
+    with store.change() as change:
+        request = change.add_request(
+            csr, requester=requester.id, issuer=issuer.id, profile=chosen, status=RequestStatus.RECEIVED
+        )
+        change.hand_over(requester.id, issuer.id, Item.CSR, request.sha256)
+    return request
 
 
 def approve(
@@ -52,24 +103,43 @@ def approve(
     authority: CertificateRecord | None = None,
     profile: CertificateProfile | None = None,
     days: int = END_DAYS,
-    subject: str | None = None,
-    names: Sequence[str] | None = None,
+    subject: str = "",
+    names: Sequence[str] = (),
     crl_url: str = "",
     ocsp_url: str = "",
     prompt: Prompt | None = None,
 ) -> CertificateRecord:
-    """Issue what is asked for; what is None stays as the CSR asks (extensions come from the profile alone).
+    """Issue what is asked for; subject and names that are not given stay as the CSR asks. All other extensions come
+    from the profile alone.
 
     `authority`: with which CA certificate of the issuing State; None: the first that can.
     Raises TrialError: decided already, asks for CA rights or has other problems (`judge_csr`), a name lies outside
     the CA's name constraints, the CA is expired, revoked or valid less long, no key; nothing changed.
     """
-    raise NotImplementedError
+    _must_be_undecided(request)
+    snapshot = store.snapshot()
+    state = must_be_local(snapshot.state_by_id[request.issuer])
+    judgement = judge_csr(request.csr)
+    public_key = request.csr.public_key()
+    if judgement.problems or not isinstance(public_key, PublicKey):
+        raise TrialError(f"Request {request.id} was not approved. {' '.join(judgement.problems)}")
+    chosen, validity = profile or request.profile, Validity.for_days(days)
+    who = name_from_text(subject) if subject.strip() else request.csr.subject
+    alternatives = alternative_names(names) if names else judgement.names
+    found = authority or authority_of(snapshot, state, "", datetime.now(UTC))
+    with opened_issuer(store.directory, snapshot, found, prompt) as issuer:
+        certificate = issue(issuer, public_key, who, alternatives, chosen, validity, crl_url=crl_url, ocsp_url=ocsp_url)
+        must_be_accepted(certificate, issuer)
+    with store.change() as change:
+        record = change.add_certificate(certificate, state=request.requester, profile=chosen, origin=Origin.ISSUED)
+        change.approve_request(request.id, record.id)
+    return record
 
 
 def refuse(store: PkiStore, request: RequestRecord, reason: str) -> None:
     """Refuse the request. Raises TrialError: decided already, or no reason is given."""
-    raise NotImplementedError
+    with store.change() as change:
+        change.refuse_request(request.id, reason)
 
 
 def take_in_certificate(store: PkiStore, data: bytes, sender: State | None = None) -> CertificateRecord:
@@ -78,4 +148,50 @@ def take_in_certificate(store: PkiStore, data: bytes, sender: State | None = Non
     Its issuers in `data` are taken in too (that alone makes nobody trust them); the request becomes approved.
     Raises TrialError: no request or key here belongs to it; nothing changed.
     """
-    raise NotImplementedError
+    certificate, *chain = gate.read_certificates(data)
+    snapshot = store.snapshot()
+    request = _request_for(snapshot, certificate)
+    issuer = snapshot.state_by_id[request.issuer]
+    with store.change() as change:
+        add_chain(change, chain, issuer.id)
+        profile = profile_of(certificate) or request.profile
+        record = change.add_certificate(certificate, state=request.requester, profile=profile, origin=Origin.IMPORTED)
+        if request.status in _UNDECIDED:
+            change.approve_request(request.id, record.id)
+        change.hand_over((sender or issuer).id, request.requester, Item.CERTIFICATE, record.sha256)
+    return record
+
+
+def _request_for(snapshot: Snapshot, certificate: x509.Certificate) -> RequestRecord:
+    """The request of ours to which `certificate` is the answer. Raises BadInput: there is none, or it was refused."""
+    key = certificate.public_key()
+    ours = [request for request in reversed(snapshot.requests) if request.csr.public_key() == key]
+    for request in ours:
+        record = snapshot.certificate_by_id.get(request.certificate or 0)
+        if request.status in _UNDECIDED or (record is not None and record.certificate == certificate):
+            return request
+    if ours:
+        raise BadInput(
+            f"Request {ours[0].id} has another certificate already: make a new request for {short_name(certificate)}."
+        )
+    raise BadInput(
+        f"No request here has the key of {short_name(certificate)}: take it in as a certificate of its State instead."
+    )
+
+
+def _must_be_undecided(request: RequestRecord) -> None:
+    if request.status not in _UNDECIDED:
+        raise TrialError(f"Request {request.id} is {request.status} already: ask for a new one.")
+
+
+@contextmanager
+def _key(
+    directory: Path, new: NewKey | KeyRecord, label: str, prompt: Prompt | None
+) -> Iterator[tuple[PrivateKey, ReadyKey | None]]:
+    """The private key that signs the CSR, and the key that is new, if it is."""
+    if isinstance(new, KeyRecord):
+        with keys.opened_key(directory, new, prompt) as private:
+            yield private, None
+    else:
+        with made_key(directory, new, label, prompt) as ready:
+            yield ready.private, ready

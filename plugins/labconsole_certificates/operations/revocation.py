@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 from cryptography import x509
-from labconsole.security.pki.store import PkiStore
+from cryptography.exceptions import UnsupportedAlgorithm
 
-from labconsole.security.pki.records import CertificateRecord, CrlRecord, State
+from labconsole.security.pki.records import CertificateRecord, CrlRecord, Item, State
+from labconsole.security.pki.snapshot import Snapshot
+from labconsole.security.pki.store import PkiStore
 from labconsole.security.secrets import Prompt
+from labconsole.security.x509 import gate
+from labconsole.security.x509.bad_input import BadInput
+from labconsole.security.x509.crls import Revoked, make_crl
+from labconsole.security.x509.names import name_as_text, short_name
+from labconsole.security.x509.profiles import AUTHORITIES
+from labconsole.security.x509.validity import Validity
+from labconsole.trial import TrialError
+from labconsole_certificates.operations.issuers import opened_issuer
 
 CRL_DAYS = 7
 
@@ -20,7 +30,14 @@ def revoke(
 
     Raises TrialError: revoked already, not issued here, or self-signed.
     """
-    raise NotImplementedError
+    issuers = store.snapshot().issuers_of(certificate)
+    name = short_name(certificate.certificate)
+    if certificate in issuers:
+        raise TrialError(f"{name} signed itself, so no CRL can name it: let those who trust it withdraw their trust.")
+    if not any(issuer.key is not None for issuer in issuers):
+        raise TrialError(f"{name} was not issued by a CA of this console: ask its issuer to revoke it.")
+    with store.change() as change:
+        return change.revoke(certificate.id, reason)
 
 
 def publish_crl(
@@ -30,12 +47,80 @@ def publish_crl(
 
     Raises TrialError: no key here, or the CA is expired or revoked.
     """
-    raise NotImplementedError
+    validity = Validity.for_days(days)
+    snapshot = store.snapshot()
+    with opened_issuer(store.directory, snapshot, authority, prompt) as issuer:
+        crl = make_crl(issuer, _revoked_by(snapshot, authority), _last_number(snapshot, authority) + 1, validity)
+    with store.change() as change:
+        return change.add_crl(crl, authority.id)
 
 
-def take_in_crl(store: PkiStore, data: bytes, sender: State | None = None) -> CrlRecord:
-    """Take in a CRL of a CA that is known here; what it lists counts as revoked from then on.
+def take_in_crl(store: PkiStore, data: bytes, sender: State | None = None, receiver: State | None = None) -> CrlRecord:
+    """Take in a CRL of a CA that is known here; the status of what it lists follows from it.
 
-    Raises TrialError: no CRL, of an unknown CA, not signed by it, or older than the one that is here.
+    Raises BadInput: no CRL, of an unknown CA, not signed by it, or older than the one that is here; nothing changed.
     """
-    raise NotImplementedError
+    crl = gate.read_crl(data)
+    snapshot = store.snapshot()
+    issuer = _issuer_of(snapshot, crl)
+    number, last = crl_number(crl), _last_number(snapshot, issuer)
+    if number < last:
+        raise BadInput(
+            f"This CRL of {short_name(issuer.certificate)} has the number {number}, and number {last} is here already: "
+            "ask for the newest."
+        )
+    with store.change() as change:
+        record = change.add_crl(crl, issuer.id)
+        if sender is not None and receiver is not None:
+            change.hand_over(sender.id, receiver.id, Item.CRL, record.sha256)
+    return record
+
+
+def crl_number(crl: x509.CertificateRevocationList) -> int:
+    """Its number (RFC 5280, 5.2.3); 0 where it has none."""
+    return next((one.value.crl_number for one in crl.extensions if isinstance(one.value, x509.CRLNumber)), 0)
+
+
+def _revoked_by(snapshot: Snapshot, authority: CertificateRecord) -> list[Revoked]:
+    """What the key of `authority` signed and was revoked; removed certificates too."""
+    key = authority.certificate.public_key()
+    return [
+        Revoked(record.certificate.serial_number, record.revoked.at, record.revoked.reason)
+        for record in snapshot.certificates
+        if record.revoked is not None
+        and any(issuer.certificate.public_key() == key for issuer in snapshot.issuers_of(record))
+    ]
+
+
+def _last_number(snapshot: Snapshot, authority: CertificateRecord) -> int:
+    """Of the CRLs of this CA's name and key, whichever of its certificates they were written down for."""
+    name, key = authority.certificate.subject, authority.certificate.public_key()
+    same = {
+        record.id
+        for record in snapshot.certificates
+        if record.certificate.subject == name and record.certificate.public_key() == key
+    }
+    return max((crl.number for crl in snapshot.crls if crl.issuer in same), default=0)
+
+
+def _issuer_of(snapshot: Snapshot, crl: x509.CertificateRevocationList) -> CertificateRecord:
+    named = [
+        record
+        for record in reversed(snapshot.certificates)
+        if record.profile in AUTHORITIES and not record.removed and record.certificate.subject == crl.issuer
+    ]
+    if not named:
+        raise BadInput(f"The CA {name_as_text(crl.issuer)} of this CRL is not known: take in its certificate first.")
+    for record in named:
+        if _signed_by(crl, record.certificate):
+            return record
+    raise BadInput(
+        f"This CRL names {name_as_text(crl.issuer)} as its CA, whose key did not sign it: ask the CA for its CRL."
+    )
+
+
+def _signed_by(crl: x509.CertificateRevocationList, issuer: x509.Certificate) -> bool:
+    try:
+        return crl.is_signature_valid(issuer.public_key())  # type: ignore[arg-type]  # of any type; else it raises
+    except (TypeError, ValueError, UnsupportedAlgorithm):
+        return False

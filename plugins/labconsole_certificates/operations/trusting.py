@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
-from labconsole.security.pki.store import PkiStore
+from datetime import UTC, datetime
 
-from labconsole.security.pki.records import CertificateRecord, State, TrustRecord
+from labconsole.security.pki.records import CertificateRecord, State, TrustKind, TrustRecord
+from labconsole.security.pki.store import PkiStore
+from labconsole.security.x509.fingerprints import typed_matches
+from labconsole.security.x509.names import short_name
+from labconsole.security.x509.profiles import AUTHORITIES, CertificateProfile
+from labconsole.trial import TrialError
+from labconsole_certificates.operations.references import must_be_local
+
+_TYPED = "fingerprint typed"
 
 
 def trust_root(store: PkiStore, state: State, root: CertificateRecord, typed_fingerprint: str) -> TrustRecord:
@@ -12,14 +20,38 @@ def trust_root(store: PkiStore, state: State, root: CertificateRecord, typed_fin
 
     Raises TrialError: the fingerprint differs, no CA certificate, expired, or trusted already.
     """
-    raise NotImplementedError
+    if root.profile is not CertificateProfile.ROOT:
+        raise TrialError(f"{short_name(root.certificate)} is no root CA: choose a root, or pin an end certificate.")
+    return _trust(store, state, root, TrustKind.ROOT, typed_fingerprint)
 
 
 def pin(store: PkiStore, state: State, certificate: CertificateRecord, typed_fingerprint: str) -> TrustRecord:
     """Let `state` trust this one end certificate. Raises TrialError as `trust_root`."""
-    raise NotImplementedError
+    if certificate.profile in AUTHORITIES:
+        raise TrialError(f"{short_name(certificate.certificate)} is a CA: trust it as a root; pins are for others.")
+    return _trust(store, state, certificate, TrustKind.PIN, typed_fingerprint)
 
 
 def withdraw(store: PkiStore, trust: TrustRecord) -> None:
     """End the trust. Raises TrialError: it was withdrawn already."""
-    raise NotImplementedError
+    with store.change() as change:
+        change.withdraw_trust(trust.id)
+
+
+def _trust(
+    store: PkiStore, state: State, certificate: CertificateRecord, kind: TrustKind, typed_fingerprint: str
+) -> TrustRecord:
+    must_be_local(state)
+    name = short_name(certificate.certificate)
+    if not typed_matches(certificate.sha256, typed_fingerprint):
+        raise TrialError(
+            f"That is not the fingerprint of {name}, so nothing is trusted: compare all of it with what its owner "
+            "says, and ask for the certificate again if it differs."
+        )
+    end = certificate.certificate.not_valid_after_utc
+    if datetime.now(UTC) > end:
+        raise TrialError(f"{name} expired on {end:%Y-%m-%d}, so nothing is trusted: ask for its successor.")
+    if certificate in store.snapshot().trusted_by(state.id, kind):
+        raise TrialError(f"{state.name} trusts {name} already.")
+    with store.change() as change:
+        return change.trust(state.id, certificate.id, kind, _TYPED)

@@ -1,0 +1,27 @@
+"""Certificates that others made, as rows of the database."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from cryptography import x509
+
+from labconsole.security.pki.changes import Change
+from labconsole.security.pki.records import CertificateRecord, Origin
+from labconsole.security.x509.profiles import CertificateProfile, profile_asked_for
+
+
+def profile_of(certificate: x509.Certificate) -> CertificateProfile | None:
+    """What a certificate is for, as its extensions say; None if they do not tell."""
+    if any(isinstance(one.value, x509.BasicConstraints) and one.value.ca for one in certificate.extensions):
+        root = certificate.subject == certificate.issuer
+        return CertificateProfile.ROOT if root else CertificateProfile.INTERMEDIATE
+    return profile_asked_for(certificate.extensions)
+
+
+def add_chain(change: Change, chain: Iterable[x509.Certificate], state: int | None = None) -> list[CertificateRecord]:
+    """Add certificates of others, the last first, so that issuers are there before what they issued."""
+    return [
+        change.add_certificate(certificate, state=state, profile=profile_of(certificate), origin=Origin.IMPORTED)
+        for certificate in reversed(tuple(chain))
+    ]

@@ -1,0 +1,34 @@
+"""Who a certificate names: what people type, and what is taken where they type nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from cryptography import x509
+from cryptography.x509.oid import NameOID
+
+from labconsole.security.pki.records import State
+from labconsole.security.x509.names import general_name_from_text, name_constraint_from_text, name_from_text
+from labconsole.security.x509.profiles import TEXTS, CertificateProfile
+
+
+def subject_of(state: State, profile: CertificateProfile, text: str) -> x509.Name:
+    """The subject that `text` says (RFC 4514); empty: `CN=<State> <profile>,O=<State>`. Raises BadInput."""
+    if text.strip():
+        return name_from_text(text)
+    return x509.Name(
+        [
+            x509.NameAttribute(NameOID.ORGANIZATION_NAME, state.name),
+            x509.NameAttribute(NameOID.COMMON_NAME, f"{state.name} {TEXTS[profile].title}"),
+        ]
+    )
+
+
+def alternative_names(texts: Sequence[str]) -> tuple[x509.GeneralName, ...]:
+    """Subject alternative names (RFC 5280, 4.2.1.6). Raises BadInput."""
+    return tuple(general_name_from_text(text) for text in texts)
+
+
+def constraints(texts: Sequence[str]) -> tuple[x509.GeneralName, ...]:
+    """Permitted subtrees of name constraints (RFC 5280, 4.2.1.10). Raises BadInput."""
+    return tuple(name_constraint_from_text(text) for text in texts)
