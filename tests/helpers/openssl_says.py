@@ -1,0 +1,26 @@
+"""The command `openssl` of this machine, as a second opinion."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+
+class OpensslRefused(AssertionError):
+    """openssl ended with an error; the message is what it said."""
+
+
+def openssl_says(*arguments: str | Path, data: bytes | None = None) -> str:
+    """What `openssl <arguments>` writes, given `data`; output and errors together. Raises OpensslRefused."""
+    done = subprocess.run(
+        ["openssl", *map(str, arguments)],
+        input=data,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        timeout=30,
+        check=False,
+    )
+    said = done.stdout.decode(errors="replace")
+    if done.returncode != 0:
+        raise OpensslRefused(said)
+    return said
