@@ -1,0 +1,1 @@
+"""Rotation: replacing certificates and roots in time, while old and new hold together."""
