@@ -42,7 +42,7 @@ _ATTRIBUTES = {
 """By keyword: those of RFC 4514, and some that are often seen."""
 _BESIDES_RFC_4514 = {_ATTRIBUTES[keyword].oid: keyword for keyword in ("E", "SERIALNUMBER", "T", "SN", "GN", "ORGID")}
 
-# `cryptography` counts bytes where RFC 5280 counts characters, which leaves 21 to a Thai or Chinese name: names are read
+# `cryptography` counts bytes where RFC 5280 counts characters, which leaves 21 to a Thai or Chinese name. They are read
 # under stand-in types without a limit (arc 2.999 is for examples, ITU-T X.660), and the limits are kept here.
 _STAND_INS = {keyword: x509.ObjectIdentifier(f"2.999.{number}") for number, keyword in enumerate(_ATTRIBUTES)}
 _BY_STAND_IN = {_STAND_INS[keyword]: (keyword, attribute) for keyword, attribute in _ATTRIBUTES.items()}

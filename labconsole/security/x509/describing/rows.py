@@ -1,0 +1,89 @@
+"""Rows that several things have in common: names, times, keys, fingerprints, signatures."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.hazmat.primitives.asymmetric.types import PublicKeyTypes
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+from labconsole.security.x509.describing.description import Row, Section
+from labconsole.security.x509.describing.terms import ATTRIBUTES, BROKEN_SIGNATURES, SIGNATURES
+from labconsole.security.x509.fingerprints import fingerprint, groups, key_fingerprint
+from labconsole.security.x509.key_types import TITLES, problem_of, type_of
+from labconsole.security.x509.shown_text import hidden_characters, shown
+
+_BYTES_PER_LINE = 16
+
+
+def moment(at: datetime) -> str:
+    """A time (aware) for people, UTC, to the second."""
+    return f"{at:%Y-%m-%d %H:%M:%S} UTC"
+
+
+def hex_lines(data: bytes) -> str:
+    """Hex in lines of 16 bytes, in groups of two."""
+    starts = range(0, len(data), _BYTES_PER_LINE)
+    return "\n".join(groups(data[start : start + _BYTES_PER_LINE].hex()) for start in starts)
+
+
+def serial_text(serial: int) -> str:
+    """A serial number in hex, as others print it: `0A:1B:...`; a negative one, which no CA should give, in decimal."""
+    if serial < 0:
+        return f"{serial} (negative)"
+    return serial.to_bytes(max(1, (serial.bit_length() + 7) // 8), "big").hex(":").upper()
+
+
+def name_section(title: str, name: x509.Name) -> Section:
+    """One row per attribute of a distinguished name, in its order."""
+    rows = tuple(map(_attribute_row, name))
+    return Section(title, rows or (Row("Name", "empty"),))
+
+
+def signature_row(oid: x509.ObjectIdentifier) -> Row:
+    """The signature algorithm; SHA-1 and MD5 with a warning."""
+    broken = oid in BROKEN_SIGNATURES
+    title = SIGNATURES.get(oid, f"OID {oid.dotted_string}")
+    return Row(
+        "Signature algorithm", f"{title}: its hash is broken, do not rely on it" if broken else title, False, broken
+    )
+
+
+def key_section(public_key: PublicKeyTypes) -> Section:
+    """Type, fingerprint and bytes of a public key; a weak one with a warning."""
+    problem = problem_of(public_key)
+    info = public_key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+    rows = [Row("Type", key_title(public_key))]
+    if problem:
+        rows.append(Row("Weakness", problem, warning=True))
+    rows.append(Row("SHA-256 of the public key", groups(key_fingerprint(public_key)), fixed_width=True))
+    rows.append(Row("SubjectPublicKeyInfo", hex_lines(info), fixed_width=True))
+    return Section("Public key", tuple(rows))
+
+
+def key_title(public_key: PublicKeyTypes) -> str:
+    """The type of a key in the field's words."""
+    known = type_of(public_key)
+    if known is not None:
+        return TITLES[known]
+    match public_key:
+        case rsa.RSAPublicKey():
+            return f"RSA-{public_key.key_size}"
+        case ec.EllipticCurvePublicKey():
+            return f"EC on {public_key.curve.name}"
+        case _:
+            return type(public_key).__name__.removesuffix("PublicKey").lstrip("_")
+
+
+def fingerprint_row(thing: x509.Certificate | x509.CertificateSigningRequest | x509.CertificateRevocationList) -> Row:
+    """SHA-256 of the DER, in groups to be read aloud."""
+    return Row("SHA-256", groups(fingerprint(thing)), fixed_width=True)
+
+
+def _attribute_row(attribute: x509.NameAttribute[str | bytes]) -> Row:
+    label = ATTRIBUTES.get(attribute.oid, f"OID {attribute.oid.dotted_string}")
+    if isinstance(attribute.value, bytes):
+        return Row(label, hex_lines(attribute.value), fixed_width=True)
+    return Row(label, shown(attribute.value), warning=bool(hidden_characters(attribute.value)))
