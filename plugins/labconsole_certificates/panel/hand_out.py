@@ -11,7 +11,7 @@ from PySide6.QtCore import QMimeData, QPoint, Qt, QTemporaryDir, QUrl, Signal
 from PySide6.QtGui import QDrag, QGuiApplication, QMouseEvent
 from PySide6.QtWidgets import QApplication, QFileDialog, QHBoxLayout, QLabel, QPushButton, QWidget
 
-from labconsole_ui.plain_text import plain_label, plain_tooltip
+from labconsole_ui.plain_text import plain_tooltip
 from labconsole_ui.theme import Theme
 
 _UNSAFE = re.compile(r"[^\w.@-]+")
@@ -76,9 +76,10 @@ class HandOut(QWidget):
         self.handed.emit(self.tr("The {what} was copied as PEM.").format(what=self._parcel.what))
 
     def save(self, path: Path) -> None:
-        """Save it in the form that the path's ending names, else in the first."""
+        """Save it in the form that the path's ending names (the longest, as in `.chain.pem`), else in the first."""
         forms = self._parcel.forms
-        content = forms.get(path.suffix.removeprefix(".").lower(), next(iter(forms.values())))
+        named = [ending for ending in sorted(forms, key=len) if path.name.lower().endswith(f".{ending}")]
+        content = forms[named[-1]] if named else next(iter(forms.values()))
         try:
             path.write_bytes(content)
         except OSError as error:
@@ -105,9 +106,14 @@ class HandOut(QWidget):
         first = Path.home() / parcel.file_name(next(iter(parcel.forms)))
         name, kind = QFileDialog.getSaveFileName(self, self.tr("Save as"), str(first), kinds)
         if name:
-            path = Path(name)
-            ending = kind.partition(" ")[0].lower()
-            self.save(path if path.suffix else path.with_suffix(f".{ending}"))
+            self.save(self._ended(Path(name), kind.partition(" ")[0].lower()))
+
+    def _ended(self, path: Path, ending: str) -> Path:
+        """`path` with the ending of the kind that was chosen, unless it has another one that nobody proposed."""
+        if path.name.lower().endswith(f".{ending}"):
+            return path
+        proposed = path.suffix == "" or path.suffix.removeprefix(".").lower() in self._parcel.forms
+        return path.with_suffix(f".{ending}") if proposed else path
 
     def _drag(self) -> None:
         drag = QDrag(self)

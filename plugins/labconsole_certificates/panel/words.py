@@ -62,4 +62,3 @@ def days_left(until: datetime, now: datetime | None = None) -> int:
 def reason_text(reason: x509.ReasonFlags) -> str:
     """A reason of RFC 5280, 5.3.1 in words: `key compromise`."""
     return "".join(f" {letter.lower()}" if letter.isupper() else letter for letter in reason.value).strip()
-

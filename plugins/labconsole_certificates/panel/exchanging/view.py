@@ -12,6 +12,7 @@ from labconsole.security.pki.snapshot import Snapshot
 from labconsole_certificates.exchange.steps import Exchange, exchange_of
 from labconsole_certificates.panel.desk import Desk
 from labconsole_certificates.panel.exchanging.direction_card import DirectionCard
+from labconsole_certificates.panel.exchanging.identity_dialog import IdentityDialog
 from labconsole_certificates.panel.exchanging.next_steps import NextSteps
 from labconsole_certificates.panel.tab import Sight, Tab, TabServices
 from labconsole_ui.form.editors import CalmComboBox
@@ -46,6 +47,8 @@ class ExchangeView(Tab):
         self.next_button = QPushButton(self.next_card)
         self.next_button.setProperty("primary", True)
         self.next_button.clicked.connect(lambda _checked: self.go_on())
+        self.name_button = QPushButton(self.tr("&Name for trials …"), area.page)
+        self.name_button.clicked.connect(lambda _checked: self.name_identity())
         self.names = plain_label("", area.page)
         self.names.setWordWrap(True)
         self.names.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
@@ -85,12 +88,22 @@ class ExchangeView(Tab):
     def go_on(self) -> None:
         """Do the next step."""
         if self._exchange is not None:
-            self._steps.do_next(self._exchange)
+            self._steps.next_of(self._exchange).do()
+
+    def name_identity(self) -> IdentityDialog | None:
+        """Give a certificate of either State the name by which AMQP trials take it."""
+        if self._snapshot is None or self._exchange is None:
+            return None
+        states = (self._exchange.there.client, self._exchange.there.server)
+        dialog = IdentityDialog(self._desk, self._snapshot, states, self)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.open()
+        return dialog
 
     def _look(self) -> None:
         a, b = self.a_box.currentText(), self.b_box.currentText()
         pair = self._snapshot is not None and bool(a) and bool(b) and a != b
-        for widget in (self.there, self.back, self.next_card, self.names):
+        for widget in (self.there, self.back, self.next_card, self.names, self.name_button):
             widget.setVisible(pair)
         self.nobody.setVisible(not pair)
         if self._snapshot is not None and pair:
@@ -137,7 +150,11 @@ class ExchangeView(Tab):
         for widget in (self.nobody, self.next_card):
             area.column.addWidget(widget)
         area.column.addLayout(cards)
-        area.column.addWidget(self.names)
+        names = QHBoxLayout()
+        names.setSpacing(12)
+        names.addWidget(self.names, 1)
+        names.addWidget(self.name_button)
+        area.column.addLayout(names)
         area.column.addStretch(1)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)

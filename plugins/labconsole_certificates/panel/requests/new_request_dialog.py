@@ -51,7 +51,9 @@ class NewRequestDialog(QDialog):
         self.requester_box.addItems([state.name for state in states])
         remote = [place for place, state in enumerate(states) if not state.local]
         self.requester_box.setCurrentIndex(next(iter(remote), -1))
-        self.requester_box.lineEdit().setPlaceholderText(self.tr("Name of the State; a new one may be typed"))
+        line = self.requester_box.lineEdit()
+        if line is not None:
+            line.setPlaceholderText(self.tr("Name of the State; a new one may be typed"))
         self.issuer_box = CalmComboBox(self)
         self.issuer_box.addItems([state.name for state in states if state.local])
         self.profile_box = CalmComboBox(self)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from PySide6.QtCore import Qt, Signal
@@ -12,7 +13,7 @@ from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.x509.describing.description import Description
 from labconsole.security.x509.describing.things import describe
 from labconsole.security.x509.requests import CsrJudgement, judge_csr
-from labconsole_certificates.operations.exporting import Form, certificate_bytes, request_bytes
+from labconsole_certificates.operations.exporting import Form, exported
 from labconsole_certificates.panel.description_view import DescriptionView
 from labconsole_certificates.panel.hand_out import HandOut, Parcel
 from labconsole_certificates.panel.requests.table import RequestRow, status_text
@@ -53,12 +54,12 @@ def _parcel(row: RequestRow, snapshot: Snapshot, issued: CertificateRecord | Non
     name = f"{row.requester}-for-{row.issuer}"
     if issued is not None:
         forms = {
-            "pem": certificate_bytes(snapshot, issued, Form.CHAIN),
-            "der": certificate_bytes(snapshot, issued, Form.DER),
+            "pem": exported(snapshot, issued, Form.CHAIN),
+            "der": exported(snapshot, issued, Form.DER),
         }
         return Parcel(f"{name}-certificate", f"certificate and chain for {row.requester}", forms)
     if row.record.status is RequestStatus.MADE:
-        forms = {"pem": request_bytes(row.record), "der": request_bytes(row.record, Form.DER)}
+        forms = {"pem": exported(snapshot, row.record), "der": exported(snapshot, row.record, Form.DER)}
         return Parcel(f"{name}-request", f"request of {row.requester}", forms)
     return None
 
@@ -85,9 +86,9 @@ class RequestSight(QFrame):
         self.verdict.setWordWrap(True)
         self.verdict.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.description = DescriptionView(theme, self)
-        self.approve_button = self._button(self.tr("&Approve …"), self.approve_wanted, primary=True)
-        self.refuse_button = self._button(self.tr("&Refuse …"), self.refuse_wanted)
-        self.receive_button = self._button("", self.receive_wanted, primary=True)
+        self.approve_button = self._button(self.tr("&Approve …"), self.approve_wanted.emit, primary=True)
+        self.refuse_button = self._button(self.tr("&Refuse …"), self.refuse_wanted.emit)
+        self.receive_button = self._button("", self.receive_wanted.emit, primary=True)
         self.hand_out = HandOut(theme, self)
         self.hand_out.handed.connect(self._handed)
         self.hand_out.failed.connect(self.failed)
@@ -158,13 +159,12 @@ class RequestSight(QFrame):
         if self._look is not None:
             self.handed.emit(self._look, how)
 
-    def _button(self, text: str, wanted: Signal, *, primary: bool = False) -> QPushButton:
+    def _button(self, text: str, wanted: Callable[[RequestRecord], object], *, primary: bool = False) -> QPushButton:
         button = QPushButton(text, self)
         button.setProperty("primary", primary)
         button.clicked.connect(lambda _checked: self._want(wanted))
         return button
 
-    def _want(self, wanted: Signal) -> None:
+    def _want(self, wanted: Callable[[RequestRecord], object]) -> None:
         if self._look is not None:
-            record: RequestRecord = self._look.row.record
-            wanted.emit(record)
+            wanted(self._look.row.record)

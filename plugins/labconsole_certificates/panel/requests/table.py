@@ -40,9 +40,7 @@ def rows_of(snapshot: Snapshot, subjects: Mapping[str, str]) -> list[RequestRow]
 
 def subjects_of(snapshot: Snapshot, known: Mapping[str, str]) -> dict[str, str]:
     """Names of the requests that are not `known` yet; takes time, for each is parsed."""
-    return {
-        request.sha256: short_name(request.csr) for request in snapshot.requests if request.sha256 not in known
-    }
+    return {request.sha256: short_name(request.csr) for request in snapshot.requests if request.sha256 not in known}
 
 
 def status_text(status: RequestStatus) -> str:

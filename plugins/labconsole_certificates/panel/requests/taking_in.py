@@ -26,6 +26,7 @@ from labconsole_certificates.operations import requests
 from labconsole_certificates.operations.authorities import add_state
 from labconsole_certificates.panel.desk import Desk
 from labconsole_certificates.panel.requests.new_request_dialog import Answer, NewRequestDialog
+from labconsole_certificates.panel.tab import Tab
 
 _OTHER_TABS = {ContentKind.CRL: "revocation", ContentKind.CMS: "trust"}
 
@@ -78,9 +79,15 @@ class TakingIn(QObject):
         elif arrival.kind is ContentKind.PKCS12 and arrival.path is not None:
             self.pkcs12_given.emit(arrival.path)
         elif arrival.kind in _OTHER_TABS and arrival.path is not None:
-            self._desk.services.show_tab(_OTHER_TABS[arrival.kind]).take([arrival.path])
+            self._hand_on(_OTHER_TABS[arrival.kind], arrival.path)
         else:
             self._desk.bad(self.tr("That is no CSR, certificate or PKCS#12: nothing was taken in."))
+
+    def _hand_on(self, key: str, path: Path) -> None:
+        """It belongs to another tab."""
+        tab = self._desk.services.show_tab(key)
+        if isinstance(tab, Tab):
+            tab.take([path])
 
     def _take_request(self, snapshot: Snapshot, arrival: Arrival) -> None:
         """One that this console made for another State of its own is known; of all others one has to say whose."""

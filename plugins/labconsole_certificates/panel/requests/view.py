@@ -43,7 +43,9 @@ class RequestsView(Tab):
         self.new_button = QPushButton(self.tr("&New certificate …"), self)
         self.new_button.setProperty("primary", True)
         self.new_button.clicked.connect(lambda _checked: self.choose_method())
-        self.drop_box = DropBox(theme, self.tr("Drop or paste what another State sent: its CSR, or your certificate"), self)
+        self.drop_box = DropBox(
+            theme, self.tr("Drop or paste what another State sent: its CSR, or your certificate"), self
+        )
         self._taking_in = TakingIn(self._desk, self)
         self.drop_box.files.connect(self._taking_in.take_files)
         self.drop_box.pasted.connect(self._taking_in.take)

@@ -26,6 +26,11 @@ class IssuedRow:
     owner: str
     issuer: str
 
+    @property
+    def certificate_id(self) -> int:
+        """What the row is about."""
+        return self.record.id
+
 
 @dataclass(frozen=True)
 class CrlRow:
@@ -37,6 +42,11 @@ class CrlRow:
     own: bool
     crl: CrlRecord | None
     revoked: int
+
+    @property
+    def certificate_id(self) -> int:
+        """What the row is about."""
+        return self.authority.id
 
 
 @dataclass(frozen=True)
@@ -51,7 +61,9 @@ def rows_of(snapshot: Snapshot) -> RevocationRows:
     """Both lists, newest first; takes time, for it goes through all certificates."""
     owners = {state.id: state.name for state in snapshot.states}
     local = {state.id for state in snapshot.states if state.local}
-    authorities = [record for record in snapshot.certificates if record.removed is None and record.profile in AUTHORITIES]
+    authorities = [
+        record for record in snapshot.certificates if record.removed is None and record.profile in AUTHORITIES
+    ]
     own = {record.id for record in authorities if record.key is not None and record.state in local}
     issued = []
     for record in reversed(snapshot.certificates):
@@ -151,4 +163,3 @@ def crl_fields(now: datetime) -> list[Field[CrlRow]]:
 def _revoked_text(row: IssuedRow) -> str:
     revoked = row.record.revoked
     return "" if revoked is None else f"{day(revoked.at)}, {reason_text(revoked.reason)}"
-

@@ -6,14 +6,15 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 from cryptography import x509
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QSplitter, QVBoxLayout, QWidget
 
 from labconsole.security.pki.records import CertificateRecord, CrlRecord
-from labconsole_certificates.operations.exporting import Form, crl_bytes
+from labconsole.security.pki.snapshot import Snapshot
+from labconsole_certificates.operations.exporting import Form, exported
 from labconsole_certificates.operations.revocation import revoke, take_in_crl
 from labconsole_certificates.panel.desk import Desk
 from labconsole_certificates.panel.drop_box import DropBox
@@ -37,6 +38,8 @@ from labconsole_ui.plain_text import plain_label
 from labconsole_ui.tables import DataTable, RecordModel
 from labconsole_ui.theme import FontRole
 
+Row = TypeVar("Row", IssuedRow, CrlRow)
+
 
 class RevocationView(Tab):
     """What the source lacks: certificates that end before their time, everywhere."""
@@ -47,6 +50,7 @@ class RevocationView(Tab):
     def __init__(self, services: TabServices, parent: QWidget | None = None) -> None:
         super().__init__(services, parent)
         self._desk = Desk(services, self)
+        self._snapshot: Snapshot | None = None
         theme = services.page.theme
         self.issued = RecordModel(issued_fields(), theme, self)
         self.issued_table = self._table(self.tr("Issued here"), self.issued)
@@ -72,6 +76,7 @@ class RevocationView(Tab):
 
     def refresh(self, sight: Sight) -> None:
         """Show what is revoked and published now."""
+        self._snapshot = sight.snapshot
         self._desk.look(partial(rows_of, sight.snapshot), self._show)
 
     def take(self, paths: Sequence[Path]) -> None:
@@ -97,6 +102,9 @@ class RevocationView(Tab):
         first = chosen.authority.sha256 if chosen is not None and chosen.own else next((key for key, _ in own), "")
         return self.services.open_action("certificates.publish-crl", {"authority": first}, {"authority": one_of(own)})
 
+    def _publish_now(self) -> None:
+        self.publish()
+
     def _take_data(self, data: bytes) -> None:
         self._desk.do(lambda store: take_in_crl(store, data), self._crl_taken)
 
@@ -112,22 +120,13 @@ class RevocationView(Tab):
             Message(
                 Tone.WARNING,
                 sentence.format(reason=reason_text(reason)),
-                remedy=(self.tr("Publish CRL …"), self.publish),
+                remedy=(self.tr("Publish CRL …"), self._publish_now),
             )
         )
 
     def _show(self, rows: RevocationRows) -> None:
-        for table, model, records in (
-            (self.issued_table, self.issued, rows.issued),
-            (self.crl_table, self.crls, rows.crls),
-        ):
-            chosen = {row.row() for row in table.selectionModel().selectedRows()}
-            kept = {_key(model.record(row)) for row in chosen}
-            model.set_records(records)
-            for place, record in enumerate(model.records()):
-                if _key(record) in kept:
-                    table.selectRow(place)
-            table.fit_columns()
+        _show_records(self.issued_table, self.issued, rows.issued)
+        _show_records(self.crl_table, self.crls, rows.crls)
         self.responder.show_authorities(
             [(row.authority.sha256, f"{row.owner}: {row.name}") for row in rows.crls if row.own]
         )
@@ -137,7 +136,9 @@ class RevocationView(Tab):
         issued, crl = self._issued_row, self._crl_row
         self.revoke_button.setEnabled(issued is not None and issued.record.revoked is None)
         self.publish_button.setEnabled(any(row.own for row in self.crls.records()))
-        self.hand_out.show_parcel(None if crl is None or crl.crl is None else _parcel(crl, crl.crl))
+        self.hand_out.show_parcel(
+            None if crl is None or crl.crl is None or self._snapshot is None else _parcel(self._snapshot, crl, crl.crl)
+        )
 
     @property
     def _issued_row(self) -> IssuedRow | None:
@@ -153,9 +154,7 @@ class RevocationView(Tab):
         splitter = QSplitter(Qt.Orientation.Horizontal, self)
         splitter.setChildrenCollapsible(False)
         splitter.addWidget(self._part(self.tr("Issued here"), self.issued_table, (self.revoke_button,)))
-        splitter.addWidget(
-            self._part(self.tr("CRLs of all CAs"), self.crl_table, (self.publish_button, self.hand_out))
-        )
+        splitter.addWidget(self._part(self.tr("CRLs of all CAs"), self.crl_table, (self.publish_button, self.hand_out)))
         column = QVBoxLayout(self)
         column.setContentsMargins(12, 10, 12, 12)
         column.setSpacing(8)
@@ -190,13 +189,19 @@ class RevocationView(Tab):
         return button
 
 
-def _key(record: IssuedRow | CrlRow) -> int:
-    return record.record.id if isinstance(record, IssuedRow) else record.authority.id
+def _show_records(table: DataTable, model: RecordModel[Row], records: Sequence[Row]) -> None:
+    """Show them, with the same one chosen as before."""
+    chosen = {model.record(index.row()).certificate_id for index in table.selectionModel().selectedRows()}
+    model.set_records(records)
+    for place, record in enumerate(model.records()):
+        if record.certificate_id in chosen:
+            table.selectRow(place)
+    table.fit_columns()
 
 
-def _parcel(row: CrlRow, crl: CrlRecord) -> Parcel:
+def _parcel(snapshot: Snapshot, row: CrlRow, crl: CrlRecord) -> Parcel:
     return Parcel(
         f"{row.owner}-{row.name}-{crl.number}",
         f"CRL {crl.number} of {row.name}",
-        {"pem": crl_bytes(crl), "crl": crl_bytes(crl, Form.DER)},
+        {"pem": exported(snapshot, crl), "crl": exported(snapshot, crl, Form.DER)},
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
+from cryptography import x509
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QDialog, QDialogButtonBox, QFormLayout, QVBoxLayout, QWidget
 
@@ -32,12 +33,14 @@ class BundleDialog(QDialog):
     def __init__(self, desk: Desk, snapshot: Snapshot, look: BundleLook, data: bytes, parent: QWidget) -> None:
         super().__init__(parent)
         self._desk, self._snapshot, self._look, self._data = desk, snapshot, look, data
-        name = shown(look.state)
+        name = shown(look.content.state)
         self.setWindowTitle(self.tr("Trust bundle of {state}").format(state=name))
         self.setMinimumWidth(_WIDTH)
         self.importer_box = CalmComboBox(self)
         self.importer_box.setAccessibleName(self.tr("Taken in by"))
-        self.importer_box.addItems([state.name for state in snapshot.states if state.local and state.name != look.state])
+        self.importer_box.addItems(
+            [state.name for state in snapshot.states if state.local and state.name != look.content.state]
+        )
         form = QFormLayout()
         form.addRow(self.tr("Taken in by"), self.importer_box)
         for title, text in self._facts(look):
@@ -73,18 +76,22 @@ class BundleDialog(QDialog):
         self._ask()
 
     def _facts(self, look: BundleLook) -> Sequence[tuple[str, str]]:
-        def names(certificates: Sequence[object]) -> str:
-            return ", ".join(short_name(found) for found in certificates) or self.tr("none")  # type: ignore[arg-type]
+        def names(certificates: Sequence[x509.Certificate]) -> str:
+            return ", ".join(short_name(found) for found in certificates) or self.tr("none")
 
+        content = look.content
         return (
-            (self.tr("State"), shown(f"{look.state} ({look.domain})" if look.domain else look.state)),
-            (self.tr("Sequence"), str(look.sequence)),
-            (self.tr("Made"), moment(look.made)),
-            (self.tr("Next by"), moment(look.next_update)),
-            (self.tr("Roots"), names(look.roots)),
-            (self.tr("Intermediates"), names(look.intermediates)),
-            (self.tr("Links"), names(look.links)),
-            (self.tr("CRLs"), str(len(look.crls))),
+            (
+                self.tr("State"),
+                shown(f"{content.state} ({content.domain})" if content.domain else content.state),
+            ),
+            (self.tr("Sequence"), str(content.sequence)),
+            (self.tr("Made"), moment(content.made)),
+            (self.tr("Next by"), moment(content.next_update)),
+            (self.tr("Roots"), names(content.roots)),
+            (self.tr("Intermediates"), names(content.intermediates)),
+            (self.tr("Links"), names(content.links)),
+            (self.tr("CRLs"), str(len(content.crls))),
             (self.tr("Signed by"), short_name(look.signer)),
         )
 
@@ -95,7 +102,7 @@ class BundleDialog(QDialog):
         self.question.setVisible(first)
         self.known.setVisible(not first)
         if first:
-            self.question.ask(shown(self._look.state), self._look.fingerprint)
+            self.question.ask(shown(self._look.content.state), self._look.fingerprint)
         self._allow()
 
     def _allow(self) -> None:

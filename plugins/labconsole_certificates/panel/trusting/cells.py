@@ -75,7 +75,7 @@ def _grid_cell(cell: Cell, truster: str, trusted: str, words: dict[CellStatus, s
     meaning, icon = _LOOKS[cell.status]
     status = words[cell.status]
     if cell.until is None:
-        lines = (status,)
+        lines: tuple[str, ...] = (status,)
     else:
         until = _translate("Trust", "{status} until {day}").format(status=status, day=day(cell.until))
         crl = (

@@ -76,9 +76,7 @@ class FingerprintQuestion(QFrame):
             self.state.setText(self.tr("The fingerprint is right."))
             self._icon.show_icon("good", "good")
         elif self.typing.wrong:
-            self.state.setText(
-                self.tr("The marked groups differ: ask again. If they still differ, do not take it in.")
-            )
+            self.state.setText(self.tr("The marked groups differ: ask again. If they still differ, do not take it in."))
             self._icon.show_icon("error", "bad")
         else:
             missing = self.typing.missing

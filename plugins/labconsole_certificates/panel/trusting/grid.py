@@ -150,7 +150,7 @@ class TrustGrid(QAbstractScrollArea):
                 return
             row, column = row + step[0], column + step[1]
 
-    def viewportEvent(self, event: QEvent) -> bool:  # noqa: N802 - Qt's name
+    def viewportEvent(self, event: QEvent) -> bool:
         if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
             found = self.cell_at(event.pos())
             text = "" if found is None else self._cells[found].sentence
@@ -191,8 +191,18 @@ class TrustGrid(QAbstractScrollArea):
 
     def _reveal(self, row: int, column: int) -> None:
         for bar, begin, length, seen in (
-            (self.horizontalScrollBar(), column * self._cell.width(), self._cell.width(), self.viewport().width() - self._left),
-            (self.verticalScrollBar(), row * self._cell.height(), self._cell.height(), self.viewport().height() - self._top),
+            (
+                self.horizontalScrollBar(),
+                column * self._cell.width(),
+                self._cell.width(),
+                self.viewport().width() - self._left,
+            ),
+            (
+                self.verticalScrollBar(),
+                row * self._cell.height(),
+                self._cell.height(),
+                self.viewport().height() - self._top,
+            ),
         ):
             if begin < bar.value():
                 bar.setValue(begin)

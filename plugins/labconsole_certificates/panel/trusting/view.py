@@ -48,7 +48,9 @@ class TrustView(Tab):
         self._snapshot: Snapshot | None = None
         self._shown: ShownMatrix | None = None
         theme = services.page.theme
-        self.drop_box = DropBox(theme, self.tr("Drop another State's trust bundle, root or self-signed certificate"), self)
+        self.drop_box = DropBox(
+            theme, self.tr("Drop another State's trust bundle, root or self-signed certificate"), self
+        )
         self.drop_box.files.connect(self.take)
         self.drop_box.pasted.connect(self._take_data)
         self.make_button = self._button(self.tr("&Make bundle …"), self.make_bundle)
