@@ -6,12 +6,12 @@ import subprocess
 from pathlib import Path
 
 
-class OpensslRefused(AssertionError):
+class OpensslRefusalError(AssertionError):
     """openssl ended with an error; the message is what it said."""
 
 
 def openssl_says(*arguments: str | Path, data: bytes | None = None) -> str:
-    """What `openssl <arguments>` writes, given `data`; output and errors together. Raises OpensslRefused."""
+    """What `openssl <arguments>` writes, given `data`; output and errors together. Raises OpensslRefusalError."""
     done = subprocess.run(
         ["openssl", *map(str, arguments)],
         input=data,
@@ -22,5 +22,5 @@ def openssl_says(*arguments: str | Path, data: bytes | None = None) -> str:
     )
     said = done.stdout.decode(errors="replace")
     if done.returncode != 0:
-        raise OpensslRefused(said)
+        raise OpensslRefusalError(said)
     return said

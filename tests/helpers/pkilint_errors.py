@@ -1,4 +1,4 @@
-"""What pkilint has against certificates, CRLs and OCSP responses: its PKIX linters, as its command lines set them up."""
+"""What pkilint has against certificates, CRLs and OCSP responses: its PKIX linters, as its commands set them up."""
 
 from __future__ import annotations
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import hmac
 from collections.abc import Sequence
+from hashlib import sha256
 
+from asn1crypto.pkcs12 import Pfx
 from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes
@@ -16,6 +19,7 @@ from labconsole.security.x509.key_types import PrivateKey
 
 _KEYS = (rsa.RSAPrivateKey, ec.EllipticCurvePrivateKey, ed25519.Ed25519PrivateKey, ed448.Ed448PrivateKey)
 _ROUNDS = 600_000
+_BLOCK = 64  # octets
 
 
 def write_pkcs12(
@@ -25,7 +29,7 @@ def write_pkcs12(
     friendly_name: str,
     password: Secret,
 ) -> bytes:
-    """The DER of a PKCS #12 file: PBES2 with AES-256-CBC, HMAC-SHA-256, 600,000 rounds (0.2 s).
+    """The DER of a PKCS #12 file: PBES2 with AES-256-CBC, HMAC-SHA-256, 600,000 rounds each (0.5 s).
 
     Raises:
         BadInput: the password is empty, the key is not that of the certificate, lies in a token, or is ML-DSA,
@@ -45,8 +49,35 @@ def write_pkcs12(
         .build(password.reveal().encode())
     )
     try:
-        return pkcs12.serialize_key_and_certificates(
+        written = pkcs12.serialize_key_and_certificates(
             friendly_name.encode() or None, key, certificate, chain or None, encryption
         )
     except UnsupportedAlgorithm as error:
         raise BadInput("The private key lies in a token, which it never leaves: hand over a CSR instead.") from error
+    return _with_slow_mac(written, password)
+
+
+def _with_slow_mac(written: bytes, password: Secret) -> bytes:
+    """The same file, its integrity as dear to guess at as its encryption: the library takes 2,048 rounds for it."""
+    file = Pfx.load(written)
+    mac = file["mac_data"]
+    key = _mac_key(password, mac["mac_salt"].native)
+    mac["iterations"] = _ROUNDS
+    mac["mac"]["digest"] = hmac.digest(key, file["auth_safe"]["content"].native, "sha256")
+    dumped: bytes = file.dump()
+    return dumped
+
+
+def _mac_key(password: Secret, salt: bytes) -> bytes:
+    """The key of the integrity check with SHA-256 (RFC 7292, B.2: id 3, blocks of 64 octets, one block of output)."""
+    secret = password.reveal().encode("utf-16-be") + b"\0\0"
+    key = b"\x03" * _BLOCK + _filled(salt) + _filled(secret)
+    for _ in range(_ROUNDS):
+        key = sha256(key).digest()
+    return key
+
+
+def _filled(part: bytes) -> bytes:
+    """`part` repeated until it fills whole blocks."""
+    size = -(-len(part) // _BLOCK) * _BLOCK
+    return (part * size)[:size]

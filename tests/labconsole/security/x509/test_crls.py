@@ -1,0 +1,80 @@
+"""CRLs: what stands in them, and that openssl refuses what they list."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives.serialization import Encoding
+
+from labconsole.security.x509.bad_input import BadInput
+from labconsole.security.x509.crls import Revoked, make_crl
+from labconsole.security.x509.issuing import Issuer, issue
+from labconsole.security.x509.key_types import KeyType
+from labconsole.security.x509.profiles import CertificateProfile
+from labconsole.security.x509.validity import Validity
+from tests.helpers.authorities import named, new_authority
+from tests.helpers.openssl_says import OpensslRefusalError, openssl_says
+from tests.helpers.pkilint_errors import crl_errors
+from tests.helpers.x509_keys import key_of
+
+WEEK = Validity.for_days(7)
+AT = datetime(2026, 5, 1, 12, tzinfo=UTC)
+REASON = x509.ReasonFlags.key_compromise
+HOST = [x509.DNSName("broker.example.sg")]
+
+
+@pytest.fixture(scope="module")
+def root() -> Issuer:
+    return new_authority("State A Root")
+
+
+def test_openssl_refuses_the_listed_certificate_only(root: Issuer, tmp_path: Path) -> None:
+    public_key = key_of(KeyType.P_256).public_key()
+    good, bad = (
+        issue(root, public_key, named(f"CN={name}"), HOST, CertificateProfile.TLS_SERVER, WEEK) for name in "ab"
+    )
+    crl = make_crl(root, [Revoked(bad.serial_number, AT, REASON)], 1, WEEK)
+    files = {name: tmp_path / name for name in ("root", "good", "bad", "crl")}
+    for file, made in zip(files.values(), (root.certificate, good, bad, crl), strict=True):
+        file.write_bytes(made.public_bytes(Encoding.PEM))
+    check = ("verify", "-crl_check", "-CAfile", files["root"], "-CRLfile", files["crl"])
+    openssl_says(*check, files["good"])
+    with pytest.raises(OpensslRefusalError, match="certificate revoked"):
+        openssl_says(*check, files["bad"])
+
+
+def test_what_stands_in_a_crl(root: Issuer) -> None:
+    crl = make_crl(root, [Revoked(5, AT, REASON), Revoked(6, AT, x509.ReasonFlags.unspecified)], 1 << 158, WEEK)
+    assert crl_errors(crl) == []
+    assert (crl.last_update_utc, crl.next_update_utc) == (WEEK.not_before, WEEK.not_after)
+    assert crl.extensions.get_extension_for_class(x509.CRLNumber).value.crl_number == 1 << 158
+    authority = crl.extensions.get_extension_for_class(x509.AuthorityKeyIdentifier).value
+    own = root.certificate.extensions.get_extension_for_class(x509.SubjectKeyIdentifier).value
+    assert authority.key_identifier == own.digest
+    compromised, unspecified = crl
+    assert (compromised.serial_number, compromised.revocation_date_utc) == (5, AT)
+    assert next(iter(compromised.extensions)).value == x509.CRLReason(REASON)
+    assert not list(unspecified.extensions)
+
+
+def test_an_empty_crl_is_one(root: Issuer) -> None:
+    crl = make_crl(root, [], 0, WEEK)
+    assert crl_errors(crl) == []
+    assert not list(crl)
+
+
+def test_what_is_no_crl_is_refused(root: Issuer) -> None:
+    key = key_of(KeyType.P_256)
+    end = issue(root, key.public_key(), named("CN=x"), HOST, CertificateProfile.TLS_SERVER, WEEK)
+    for issuer, revoked, number, said in (
+        (Issuer(end, key), [], 1, "may not sign CRLs"),
+        (root, [], -1, "cannot be the number"),
+        (root, [], 1 << 159, "cannot be the number"),
+        (root, [Revoked(5, AT, REASON)] * 2, 1, "twice"),
+        (root, [Revoked(5, AT, x509.ReasonFlags.remove_from_crl)], 1, "delta CRLs only"),
+    ):
+        with pytest.raises(BadInput, match=said):
+            make_crl(issuer, revoked, number, WEEK)
