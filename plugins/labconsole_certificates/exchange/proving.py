@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from dataclasses import dataclass
 
+from cryptography import x509
+
+from labconsole.security.pki.changes import Change
+from labconsole.security.pki.keys import opened_key
+from labconsole.security.pki.records import CertificateRecord, KeyRecord, State, TrustKind
+from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.secrets import Prompt
-from labconsole.security.x509.handshake import Handshake
+from labconsole.security.x509.handshake import Handshake, TlsEnd, shake_hands
+from labconsole.security.x509.key_types import PrivateKey
+from labconsole.security.x509.names import general_name_as_text
+from labconsole.trial import TrialError
+from labconsole_certificates.exchange.parties import client_certificate, server_certificate
+from labconsole_certificates.exchange.steps import direction_of
+from labconsole_certificates.operations.references import local_state_named
 
 
 @dataclass(frozen=True)
@@ -18,10 +31,95 @@ class Proof:
     back: Handshake
     """`[B] -> tls-connect -> [A]`."""
 
+    @property
+    def ok(self) -> bool:
+        """Whether both passed."""
+        return self.there.ok and self.back.ok
+
+
+@dataclass(frozen=True)
+class End:
+    """What a State shows at its end of a handshake."""
+
+    state: State
+    certificate: CertificateRecord
+    key: KeyRecord
+
 
 def prove(store: PkiStore, a: str, b: str, prompt: Prompt | None = None) -> Proof:
-    """Let A connect to B and B to A, each with what it holds and trusts, and note what passed in the audit list.
+    """Let A connect to B and B to A, each with what it holds and trusts; what passes is noted as proven.
 
-    Raises TrialError: a State is not local, or a step of the exchange is missing (its sentence says which).
+    Raises TrialError: a State is not local, an end has no certificate (the sentence says what is missing), or a key
+    cannot be opened.
     """
-    raise NotImplementedError
+    snapshot = store.snapshot()
+    one, other = local_state_named(snapshot, a), local_state_named(snapshot, b)
+    ways = [ends_of(snapshot, *way) for way in ((one, other), (other, one))]
+    records = {end.key.id: end.key for way in ways for end in way}
+    with ExitStack() as opened:
+        keys = {
+            number: opened.enter_context(opened_key(store.directory, record, prompt))
+            for number, record in records.items()
+        }
+        shaken = [
+            shake_hands(
+                tls_end(snapshot, client, keys[client.key.id]),
+                tls_end(snapshot, server, keys[server.key.id]),
+                server_name(server.certificate.certificate),
+            )
+            for client, server in ways
+        ]
+    with store.change() as change:
+        for (client, server), handshake in zip(ways, shaken, strict=True):
+            note_proof(change, client, server, handshake)
+    return Proof(*shaken)
+
+
+def ends_of(snapshot: Snapshot, client: State, server: State) -> tuple[End, End]:
+    """What both show when `client` connects to `server`. Raises TrialError: something is missing, and what."""
+    mine = _end(snapshot, client, client_certificate(snapshot, client, server))
+    theirs = _end(snapshot, server, server_certificate(snapshot, server, client))
+    if mine is None or theirs is None:
+        step = direction_of(snapshot, client, server).next
+        todo = "one of them has no certificate." if step is None else step.missing
+        raise TrialError(f"{client.name} cannot connect to {server.name} yet: {todo}")
+    return mine, theirs
+
+
+def tls_end(snapshot: Snapshot, end: End, key: PrivateKey) -> TlsEnd:
+    """One end of a handshake: what its State shows, and what it trusts."""
+    chain = [each.certificate for each in snapshot.chain_of(end.certificate)]
+    return TlsEnd(
+        certificate=end.certificate.certificate,
+        chain=tuple(each for each in chain if each.subject != each.issuer),
+        key=key,
+        roots=tuple(each.certificate for each in snapshot.trusted_by(end.state.id, TrustKind.ROOT)),
+        crls=tuple(each.crl for each in snapshot.crls),
+        pins=frozenset(each.sha256 for each in snapshot.trusted_by(end.state.id, TrustKind.PIN)),
+    )
+
+
+def server_name(certificate: x509.Certificate) -> str | None:
+    """The name by which a client calls the server: the first of its certificate (RFC 9525, 6.1)."""
+    try:
+        names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except x509.ExtensionNotFound:
+        return None
+    hosts = (each for each in names if isinstance(each, x509.DNSName | x509.IPAddress))
+    first = next(hosts, None)
+    if isinstance(first, x509.DNSName):
+        return first.value
+    return None if first is None else general_name_as_text(first).removeprefix("IP:")
+
+
+def note_proof(change: Change, client: End, server: End, handshake: Handshake) -> None:
+    """Note a handshake from client to server if it passed."""
+    if handshake.ok:
+        detail = ", ".join(filter(None, (handshake.protocol, handshake.cipher, handshake.group)))
+        change.add_proof(client.state.id, server.state.id, client.certificate.id, server.certificate.id, detail)
+
+
+def _end(snapshot: Snapshot, state: State, certificate: CertificateRecord | None) -> End | None:
+    if certificate is None or certificate.key is None:
+        return None
+    return End(state, certificate, snapshot.key_by_id[certificate.key])

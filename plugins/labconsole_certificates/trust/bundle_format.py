@@ -34,7 +34,8 @@ from labconsole.security.x509.bad_input import BadInput
 LAST_SEQUENCE = 2**53
 _KIND = "labconsole trust bundle"
 _VERSION = 1
-_LONGEST_NAME = 200
+_LONGEST_NAME = 64
+_LONGEST_DOMAIN = 253
 _MOST = {"roots": 16, "intermediates": 64, "links": 64, "crls": 80, "trusted": 1000}
 _DIGEST_SIZE = 32
 
@@ -126,7 +127,7 @@ def decode(der: bytes) -> BundleContent:
 
 def _parsed(der: bytes) -> _TrustBundle:
     try:
-        bundle = _TrustBundle.load(der, strict=True)
+        bundle: _TrustBundle = _TrustBundle.load(der, strict=True)
         same = _encoded(bundle) == der
         header = (bundle["kind"].native, bundle["version"].native)
     except (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError, RecursionError) as error:
@@ -148,7 +149,8 @@ def _check_limits(bundle: _TrustBundle) -> None:
     if not 1 <= bundle["sequence"].native <= LAST_SEQUENCE:
         raise BadInput("The sequence number of the trust bundle is out of bounds: ask its State for a new one.")
     state, domain = bundle["state"].native, bundle["domain"].native
-    if not state.strip() or not (state + domain).isprintable() or max(len(state), len(domain)) > _LONGEST_NAME:
+    fits = len(state) <= _LONGEST_NAME and len(domain) <= _LONGEST_DOMAIN
+    if not state.strip() or not (state + domain).isprintable() or not fits:
         raise BadInput("The trust bundle names no State that could be shown: ask its State for a new one.")
     if any(len(each.native) != _DIGEST_SIZE for each in bundle["trusted"]):
         raise BadInput("A fingerprint in the trust bundle is not one of SHA-256: ask its State for a new one.")

@@ -3,38 +3,47 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 
 from cryptography import x509
 
-from labconsole.security.pki.store import Snapshot
+from labconsole.security.pki.snapshot import Snapshot
+from labconsole.security.x509 import cms
+from labconsole.security.x509.fingerprints import fingerprint
+from labconsole_certificates.operations.references import state_named
+from labconsole_certificates.trust.bundle_format import BundleContent, decode
+from labconsole_certificates.trust.checking import check_content
+from labconsole_certificates.trust.policy import anchors, subject_of
 
 
 @dataclass(frozen=True)
 class BundleLook:
-    """What a bundle says of itself. Its signature is its signer's; whether that is the State, nobody has checked."""
+    """A bundle that holds together. Its signature is its signer's; whether that is the State, nobody has checked."""
 
-    state: str
-    domain: str
-    sequence: int
-    made: datetime
-    next_update: datetime
+    content: BundleContent
     signer: x509.Certificate
-    fingerprint: str
-    """SHA-256 (hex) of the signer's certificate: what is compared out of band."""
-    roots: tuple[x509.Certificate, ...]
-    intermediates: tuple[x509.Certificate, ...]
-    links: tuple[x509.Certificate, ...]
-    crls: tuple[x509.CertificateRevocationList, ...]
-    trusted: tuple[str, ...]
-    """SHA-256 (hex) of the roots that the State says it trusts."""
+    sha256: str
+    """Of the content (hex)."""
+    signature_algorithm: str
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 (hex) of the signer's certificate: what is compared out of band."""
+        return fingerprint(self.signer)
 
 
 def look_into(data: bytes) -> BundleLook:
-    """What the bundle `data` says. Raises BadInput: it is none, or is damaged."""
-    raise NotImplementedError
+    """What the bundle `data` (DER or PEM) says. Raises BadInput: it is none, or is damaged, or contradicts itself."""
+    message = cms.verify(data)
+    content = decode(message.content)
+    check_content(content, message.signer)
+    return BundleLook(content, message.signer, fingerprint(message.content), message.signature_algorithm)
 
 
 def must_be_confirmed(snapshot: Snapshot, importer: str, look: BundleLook) -> bool:
-    """Whether `importer` knows the State of `look` by no root yet, so that its fingerprint has to be typed."""
-    raise NotImplementedError
+    """Whether `importer` trusts no root of the State of `look`, so that the fingerprint has to be typed.
+
+    Raises TrialError: there is no State `importer`.
+    """
+    subject = subject_of(snapshot, look.content)
+    return not anchors(snapshot, state_named(snapshot, importer), subject, datetime.now(UTC))

@@ -2,17 +2,122 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+
+from cryptography import x509
+
+from labconsole.security.pki.keys import opened_key
+from labconsole.security.pki.records import CertificateRecord, CrlRecord, KeyRecord, Origin, State, TrustKind
+from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.secrets import Prompt
+from labconsole.security.x509 import cms
+from labconsole.security.x509.fingerprints import fingerprint
+from labconsole.security.x509.profiles import CertificateProfile
+from labconsole.trial import TrialError
+from labconsole_certificates.operations.references import local_state_named
+from labconsole_certificates.trust.bundle_format import BundleContent, encode
 
 DAYS = 30
 """For how long a bundle is current, if nobody says otherwise."""
 
 
 def make_bundle(store: PkiStore, state: str, *, days: int = DAYS, prompt: Prompt | None = None) -> bytes:
-    """The next bundle of `state` (a local one), signed with the key of its newest root: DER, CMS.
+    """The next bundle of `state` (a local one), signed with the key of its oldest root that holds: DER, CMS.
 
-    It is noted in the database as `state`'s own, with the next sequence number. Raises TrialError: the State is not
-    local or has no root with a key here, or the key cannot be opened.
+    The oldest one is what most of the others trust; link certificates lead from it to newer ones. The bundle is noted
+    in the database as the State's own. Raises TrialError: the State is not local, no root of it holds whose key lies
+    here, or the key cannot be opened.
     """
-    raise NotImplementedError
+    snapshot = store.snapshot()
+    maker = local_state_named(snapshot, state)
+    made = datetime.now(UTC).replace(microsecond=0)
+    content = _content(snapshot, maker, made, made + timedelta(days=days))
+    signer, record = signing_root(snapshot, maker, made)
+    with opened_key(store.directory, record, prompt) as key:
+        encoded = encode(content)
+        data = cms.sign(encoded, signer.certificate, key, at=made)
+    with store.change() as change:
+        change.add_bundle(
+            importer=maker.id,
+            subject=maker.id,
+            sequence=content.sequence,
+            made=content.made,
+            next_update=content.next_update,
+            sha256=fingerprint(encoded),
+            signer=signer.sha256,
+            trusted=content.trusted,
+        )
+    return data
+
+
+def signing_root(snapshot: Snapshot, state: State, at: datetime) -> tuple[CertificateRecord, KeyRecord]:
+    """The root whose key signs the bundles of `state`, and that key. Raises TrialError: there is none."""
+    for root in reversed(_roots(snapshot, state, at)):
+        if root.key is not None:
+            return root, snapshot.key_by_id[root.key]
+    raise TrialError(f"{state.name} has no root that holds and whose key lies here: create or import one first.")
+
+
+def _content(snapshot: Snapshot, state: State, made: datetime, next_update: datetime) -> BundleContent:
+    roots = _roots(snapshot, state, made)
+    intermediates = _intermediates(snapshot, state, roots, made)
+    own = [each for each in snapshot.bundles if each.importer == each.subject == state.id]
+    return BundleContent(
+        state=state.name,
+        domain=state.domain,
+        sequence=max((each.sequence for each in own), default=0) + 1,
+        made=made,
+        next_update=next_update,
+        roots=tuple(each.certificate for each in roots),
+        intermediates=tuple(each.certificate for each in intermediates),
+        links=_links(snapshot, state, roots, made),
+        crls=_newest_crls(snapshot, {each.id for each in (*roots, *intermediates)}),
+        trusted=tuple(each.sha256 for each in snapshot.trusted_by(state.id, TrustKind.ROOT)),
+    )
+
+
+def _roots(snapshot: Snapshot, state: State, at: datetime) -> list[CertificateRecord]:
+    """Those that have not run out, newest first."""
+    return [each for each in snapshot.roots_of(state.id) if each.certificate.not_valid_after_utc >= at]
+
+
+def _intermediates(
+    snapshot: Snapshot, state: State, roots: list[CertificateRecord], at: datetime
+) -> list[CertificateRecord]:
+    candidates = [
+        each
+        for each in snapshot.certificates
+        if each.state == state.id
+        and each.profile is CertificateProfile.INTERMEDIATE
+        and each.origin is not Origin.LINK
+        and _stands(each, at)
+    ]
+    return [each for each in candidates if roots and set(snapshot.chain_of(each)) & set(roots)]
+
+
+def _links(
+    snapshot: Snapshot, state: State, roots: list[CertificateRecord], at: datetime
+) -> tuple[x509.Certificate, ...]:
+    """Link certificates for or by the key of one of the roots."""
+    linked = {each.certificate.subject for each in roots}
+    return tuple(
+        each.certificate
+        for each in snapshot.certificates
+        if each.origin is Origin.LINK
+        and each.state == state.id
+        and _stands(each, at)
+        and {each.certificate.subject, each.certificate.issuer} & linked
+    )
+
+
+def _newest_crls(snapshot: Snapshot, issuers: set[int]) -> tuple[x509.CertificateRevocationList, ...]:
+    newest: dict[int, CrlRecord] = {}
+    for each in sorted(snapshot.crls, key=lambda each: each.number):
+        if each.issuer in issuers:
+            newest[each.issuer] = each
+    return tuple(each.crl for each in newest.values())
+
+
+def _stands(record: CertificateRecord, at: datetime) -> bool:
+    return record.removed is None and record.revoked is None and record.certificate.not_valid_after_utc >= at

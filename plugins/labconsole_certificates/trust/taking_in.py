@@ -1,40 +1,168 @@
-"""Takes a bundle in: who may sign it, that nothing goes back, and what it changes."""
+"""Takes a bundle in: all that it changes is one transaction."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
+from labconsole.security.pki.changes import Change
+from labconsole.security.pki.records import BundleRecord, Item, Origin, State, TrustKind
+from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.pki.store import PkiStore
+from labconsole.security.x509.bad_input import BadInput
+from labconsole.security.x509.fingerprints import fingerprint
+from labconsole.security.x509.profiles import CertificateProfile
+from labconsole_certificates.operations.references import local_state_named
+from labconsole_certificates.trust import policy
+from labconsole_certificates.trust.bundle_format import BundleContent
+from labconsole_certificates.trust.checking import crl_issuer
+from labconsole_certificates.trust.looking import BundleLook, look_into
 
 
 @dataclass(frozen=True)
 class TakenIn:
     """What came of a bundle."""
 
+    importer: str
     state: str
     sequence: int
     first: bool
-    """Whether it was the first of that State, confirmed by the fingerprint that was typed."""
+    """Whether its fingerprint was typed, because no root of that State was trusted."""
     trusted: tuple[str, ...]
-    """SHA-256 (hex) of roots that are trusted since then."""
+    """SHA-256 (hex) of the roots that are trusted since then."""
     withdrawn: tuple[str, ...]
     """SHA-256 (hex) of roots that the State no longer lists, and that are no longer trusted."""
     warning: str
     """One sentence on a stale bundle, or nothing."""
 
     def sentence(self) -> str:
-        """All of it for the operator, in a sentence or two."""
-        raise NotImplementedError
+        """All of it for the operator."""
+        changes = [
+            f"{_roots(len(self.trusted))} now trusted" if self.trusted else "",
+            f"{_roots(len(self.withdrawn))} no longer trusted" if self.withdrawn else "",
+        ]
+        what = " and ".join(filter(None, changes)) or "whom it trusts is the same as before"
+        sentence = f"{self.importer} took in trust bundle {self.sequence} of {self.state}: {what}."
+        return f"{sentence} {self.warning}".rstrip()
 
 
 def take_in(store: PkiStore, importer: str, data: bytes, confirmed_fingerprint: str = "") -> TakenIn:
     """Take the bundle `data` in for the local State `importer`: all of it in one transaction, or nothing.
 
-    `confirmed_fingerprint`: what was typed (groups, blanks and case do not matter), for the first bundle of a State.
+    `confirmed_fingerprint`: what was typed (groups, blanks and case do not matter), where no root of the State is
+    trusted yet. Roots that the State no longer lists are no longer trusted.
 
     Raises:
         BadInput: it is damaged, signed by a stranger, not confirmed, goes back in sequence, is from the future, or
             says what cannot be (two certificates with one serial number, what its roots did not issue).
-        TrialError: there is no such State.
+        TrialError: there is no such local State, or the database cannot be written.
     """
-    raise NotImplementedError
+    look = look_into(data)
+    at = datetime.now(UTC)
+    with store.change() as change:
+        snapshot = change.snapshot()
+        taking_in = local_state_named(snapshot, importer)
+        subject = policy.subject_of(snapshot, look.content)
+        first = _check(snapshot, taking_in, subject, look, confirmed_fingerprint, at)
+        return _apply(change, snapshot, taking_in, subject, look, first, at)
+
+
+def _check(
+    snapshot: Snapshot, importer: State, subject: State | None, look: BundleLook, typed: str, at: datetime
+) -> bool:
+    """Apply the policy; whether it is the first bundle, confirmed by what was typed. Raises BadInput."""
+    content = look.content
+    if subject == importer:
+        raise BadInput(f"This is a trust bundle of {importer.name} itself: hand it to the other States.")
+    policy.check_times(content, look.signer, at)
+    policy.check_owners(content, subject, snapshot)
+    trusted = policy.anchors(snapshot, importer, subject, at)
+    if trusted:
+        policy.check_signer(content, look.signer, trusted, at)
+    if subject is not None:
+        newest = policy.newest_bundle(snapshot, importer, subject)
+        if trusted or not _same(newest, look):  # after trust was withdrawn the same one may begin it anew
+            policy.check_sequence(content, look.sha256, newest)
+    if not trusted:
+        policy.check_confirmed(content, look.signer, typed)
+    return not trusted
+
+
+def _apply(
+    change: Change,
+    snapshot: Snapshot,
+    importer: State,
+    subject: State | None,
+    look: BundleLook,
+    first: bool,
+    at: datetime,
+) -> TakenIn:
+    content = look.content
+    if subject is None:
+        subject = change.add_state(content.state, content.domain, local=False)
+    elif not subject.local and subject.domain != content.domain:
+        change.update_state(subject.id, domain=content.domain)
+    ids = _add_certificates(change, content, subject)
+    _add_crls(change, snapshot, content, ids)
+    listed = {fingerprint(each) for each in content.roots}
+    before = {each.certificate: each for each in policy.trust_in(snapshot, importer, subject)}
+    how = "fingerprint typed" if first else "signed with a root trusted before"
+    confirmed = f"bundle {content.sequence}, {how}"
+    trusted = [each for each in sorted(listed) if ids[each] not in before]
+    for each in trusted:
+        change.trust(importer.id, ids[each], TrustKind.ROOT, confirmed)
+    withdrawn = []
+    for row in before.values():
+        record = snapshot.certificate_by_id[row.certificate]
+        if record.sha256 not in listed:
+            change.withdraw_trust(row.id)
+            withdrawn.append(record.sha256)
+    if not _same(policy.newest_bundle(snapshot, importer, subject), look):
+        change.add_bundle(
+            importer=importer.id,
+            subject=subject.id,
+            sequence=content.sequence,
+            made=content.made,
+            next_update=content.next_update,
+            sha256=look.sha256,
+            signer=look.fingerprint,
+            trusted=content.trusted,
+        )
+    change.hand_over(subject.id, importer.id, Item.BUNDLE, look.sha256)
+    warning = (
+        f"It should have been followed by a newer one by {content.next_update:%Y-%m-%d}: ask {content.state} for it."
+        if content.next_update < at
+        else ""
+    )
+    return TakenIn(importer.name, content.state, content.sequence, first, tuple(trusted), tuple(withdrawn), warning)
+
+
+def _same(newest: BundleRecord | None, look: BundleLook) -> bool:
+    return newest is not None and newest.sha256 == look.sha256
+
+
+def _add_certificates(change: Change, content: BundleContent, subject: State) -> dict[str, int]:
+    """Add what is not known yet; rows' ids by SHA-256 (hex)."""
+    groups = (
+        (content.roots, CertificateProfile.ROOT, Origin.BUNDLE),
+        (content.intermediates, CertificateProfile.INTERMEDIATE, Origin.BUNDLE),
+        (content.links, CertificateProfile.INTERMEDIATE, Origin.LINK),
+    )
+    return {
+        fingerprint(each): change.add_certificate(each, state=subject.id, profile=profile, origin=origin).id
+        for certificates, profile, origin in groups
+        for each in certificates
+    }
+
+
+def _add_crls(change: Change, snapshot: Snapshot, content: BundleContent, ids: dict[str, int]) -> None:
+    """Add each CRL that is newer than what is known of its issuer."""
+    authorities = (*content.roots, *content.intermediates)
+    for crl in content.crls:
+        issuer = ids[fingerprint(crl_issuer(crl, authorities))]
+        if all(crl.last_update_utc > each.this_update for each in snapshot.crls if each.issuer == issuer):
+            change.add_crl(crl, issuer)
+
+
+def _roots(count: int) -> str:
+    return "one root is" if count == 1 else f"{count} roots are"

@@ -1,0 +1,56 @@
+"""What two States use towards each other: the client's certificate, the server's, and what each end trusts."""
+
+from __future__ import annotations
+
+from labconsole.security.pki.records import CertificateRecord, RequestRecord, State, TrustKind
+from labconsole.security.pki.snapshot import Snapshot
+from labconsole.security.x509.profiles import CertificateProfile
+
+CLIENT_PROFILES = frozenset({CertificateProfile.TLS_CLIENT, CertificateProfile.STATE})
+"""Profiles with which a State connects to another one's broker."""
+
+
+def newest_request(snapshot: Snapshot, client: State, server: State) -> RequestRecord | None:
+    """The last request of `client` for a client's certificate by the CA of `server`."""
+    asked = (
+        each
+        for each in reversed(snapshot.requests)
+        if (each.requester, each.issuer) == (client.id, server.id) and each.profile in CLIENT_PROFILES
+    )
+    return next(asked, None)
+
+
+def client_certificate(snapshot: Snapshot, client: State, server: State) -> CertificateRecord | None:
+    """The newest certificate with which `client` connects to `server`: by the CA of `server`, or pinned there."""
+    pinned = set(snapshot.trusted_by(server.id, TrustKind.PIN))
+    return next(
+        (each for each in _of(snapshot, client, CLIENT_PROFILES) if each in pinned or _root_is(snapshot, each, server)),
+        None,
+    )
+
+
+def server_certificate(snapshot: Snapshot, server: State, client: State) -> CertificateRecord | None:
+    """The newest certificate with which `server` answers `client`: by its own CA, or pinned there."""
+    pinned = set(snapshot.trusted_by(client.id, TrustKind.PIN))
+    profiles = frozenset({CertificateProfile.TLS_SERVER})
+    return next(
+        (each for each in _of(snapshot, server, profiles) if each in pinned or _root_is(snapshot, each, server)), None
+    )
+
+
+def _of(snapshot: Snapshot, state: State, profiles: frozenset[CertificateProfile]) -> list[CertificateRecord]:
+    """Certificates of `state`, newest first; of a local State those whose key lies here."""
+    return [
+        each
+        for each in reversed(snapshot.certificates)
+        if each.state == state.id
+        and each.profile in profiles
+        and each.removed is None
+        and each.revoked is None
+        and (each.key is not None or not state.local)
+    ]
+
+
+def _root_is(snapshot: Snapshot, record: CertificateRecord, state: State) -> bool:
+    chain = snapshot.chain_of(record)
+    return bool(chain) and chain[-1].state == state.id

@@ -1,0 +1,83 @@
+"""Checks that a bundle holds together: everything in it comes from the roots in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
+
+from labconsole.security.pki.signatures import issued_by
+from labconsole.security.x509.bad_input import BadInput
+from labconsole.security.x509.names import short_name
+from labconsole_certificates.trust.bundle_format import BundleContent
+
+_NEW = "ask its State for a new one."
+
+
+def check_content(content: BundleContent, signer: x509.Certificate) -> None:
+    """Check that `content`, signed by `signer`, holds together by itself.
+
+    Its signer is one of its roots; roots are CAs signed by themselves; intermediates and CRLs come from CAs in it; a
+    link certificate joins one of its roots with another key. No two certificates have one issuer and serial number.
+
+    Raises BadInput.
+    """
+    if signer not in content.roots:
+        raise BadInput(f"The trust bundle is not signed with one of the roots that it brings: {_NEW}")
+    check_serials(content.certificates)
+    for root in content.roots:
+        _check_authority(root)
+        if not issued_by(root, root):
+            raise BadInput(f"The root {short_name(root)} in the trust bundle is not signed by itself: {_NEW}")
+    authorities = (*content.roots, *content.intermediates)
+    for intermediate in content.intermediates:
+        _check_authority(intermediate)
+        if not any(issued_by(intermediate, each) for each in authorities if each != intermediate):
+            raise BadInput(f"{short_name(intermediate)} in the trust bundle was not issued by its roots: {_NEW}")
+    for link in content.links:
+        _check_authority(link)
+        if not any(same_key(link, each) or issued_by(link, each) for each in content.roots):
+            raise BadInput(f"A link certificate in the trust bundle belongs to none of its roots: {_NEW}")
+    for crl in content.crls:
+        crl_issuer(crl, authorities)
+
+
+def check_serials(certificates: Iterable[x509.Certificate]) -> None:
+    """Check that no two of them are different but have the same issuer and serial number (RFC 5280, 4.1.2.2)."""
+    seen: dict[tuple[x509.Name, int], x509.Certificate] = {}
+    for each in certificates:
+        if seen.setdefault((each.issuer, each.serial_number), each) != each:
+            raise BadInput(
+                f"Two different certificates of {each.issuer.rfc4514_string()} have the serial number "
+                f"{each.serial_number:X}: one of them is forged or a mistake; ask its State before you take either."
+            )
+
+
+def crl_issuer(crl: x509.CertificateRevocationList, authorities: Sequence[x509.Certificate]) -> x509.Certificate:
+    """The one of `authorities` whose key signed the CRL. Raises BadInput: none."""
+    for authority in authorities:
+        if authority.subject == crl.issuer and _crl_signed_by(crl, authority):
+            return authority
+    raise BadInput(f"A CRL in the trust bundle was not signed by the CAs in it: {_NEW}")
+
+
+def same_key(one: x509.Certificate, other: x509.Certificate) -> bool:
+    """Whether both certify the same public key."""
+    return one.public_key() == other.public_key()
+
+
+def _crl_signed_by(crl: x509.CertificateRevocationList, authority: x509.Certificate) -> bool:
+    try:
+        return crl.is_signature_valid(authority.public_key())  # type: ignore[arg-type]  # other types raise
+    except (ValueError, TypeError, UnsupportedAlgorithm):
+        return False
+
+
+def _check_authority(certificate: x509.Certificate) -> None:
+    try:
+        authority = certificate.extensions.get_extension_for_class(x509.BasicConstraints).value.ca
+    except x509.ExtensionNotFound:
+        authority = False
+    if not authority:
+        raise BadInput(f"{short_name(certificate)} in the trust bundle is not a CA's certificate: {_NEW}")

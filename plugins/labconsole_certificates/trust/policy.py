@@ -1,0 +1,149 @@
+"""Who may sign a State's bundle, and that bundles never go back: decided on what the database holds."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from cryptography import x509
+
+from labconsole.security.pki.records import BundleRecord, State, TrustKind, TrustRecord
+from labconsole.security.pki.signatures import issued_by
+from labconsole.security.pki.snapshot import Snapshot
+from labconsole.security.x509.bad_input import BadInput
+from labconsole.security.x509.fingerprints import fingerprint, groups, typed_matches
+from labconsole.security.x509.names import short_name
+from labconsole_certificates.trust.bundle_format import BundleContent
+from labconsole_certificates.trust.checking import same_key
+
+_SKEW = timedelta(minutes=5)
+"""By so much the clock of a State may be ahead of ours."""
+
+
+def subject_of(snapshot: Snapshot, content: BundleContent) -> State | None:
+    """The State that the bundle says it is of, if it is known; case does not make another State."""
+    name = _folded(content.state)
+    return next((each for each in snapshot.states if _folded(each.name) == name), None)
+
+
+def trust_in(snapshot: Snapshot, importer: State, subject: State | None) -> tuple[TrustRecord, ...]:
+    """The trust of `importer` in roots of `subject` that was not withdrawn."""
+    if subject is None:
+        return ()
+    theirs = {each.id for each in snapshot.certificates if each.state == subject.id}
+    return tuple(
+        each
+        for each in snapshot.trust
+        if each.state == importer.id
+        and each.kind is TrustKind.ROOT
+        and each.withdrawn is None
+        and each.certificate in theirs
+    )
+
+
+def anchors(snapshot: Snapshot, importer: State, subject: State | None, at: datetime) -> tuple[x509.Certificate, ...]:
+    """The roots of `subject` that `importer` trusts and that hold at `at`: what a bundle's signer must come from."""
+    records = [snapshot.certificate_by_id[each.certificate] for each in trust_in(snapshot, importer, subject)]
+    return tuple(each.certificate for each in records if each.revoked is None and _holds(each.certificate, at))
+
+
+def check_times(content: BundleContent, signer: x509.Certificate, at: datetime) -> None:
+    """Check that the bundle can have been made by `at`, and that its signer holds then. Raises BadInput."""
+    if content.made > at + _SKEW:
+        raise BadInput(
+            f"The trust bundle of {content.state} was made at {content.made:%Y-%m-%d %H:%M} UTC, which is yet to come: "
+            "check the clock of this computer, else ask its State."
+        )
+    if at < signer.not_valid_before_utc:
+        raise BadInput(
+            f"The root {short_name(signer)} is not valid before {signer.not_valid_before_utc:%Y-%m-%d %H:%M} UTC: "
+            "check the clock of this computer, else wait."
+        )
+    if at > signer.not_valid_after_utc:
+        raise BadInput(
+            f"The root {short_name(signer)} that signed the trust bundle ran out on "
+            f"{signer.not_valid_after_utc:%Y-%m-%d}: ask {content.state} for one that is signed with its new root."
+        )
+
+
+def newest_bundle(snapshot: Snapshot, importer: State, subject: State) -> BundleRecord | None:
+    """The bundle of `subject` with the highest sequence number that `importer` has taken in."""
+    taken = [each for each in snapshot.bundles if (each.importer, each.subject) == (importer.id, subject.id)]
+    return max(taken, key=lambda each: each.sequence, default=None)
+
+
+def check_sequence(content: BundleContent, digest: str, newest: BundleRecord | None) -> None:
+    """Check that the bundle whose content has this SHA-256 (hex) comes after `newest`. Raises BadInput."""
+    if newest is None or content.sequence > newest.sequence:
+        return
+    if content.sequence < newest.sequence:
+        raise BadInput(
+            f"This is trust bundle {content.sequence} of {content.state}, and {newest.sequence} was taken in already: "
+            "ask for the newest one, and why you were given an old one."
+        )
+    if digest != newest.sha256:
+        raise BadInput(
+            f"Another trust bundle {content.sequence} of {content.state} was taken in already: two with one number "
+            "are a mistake or a forgery; ask its State."
+        )
+    raise BadInput(f"Trust bundle {content.sequence} of {content.state} was taken in already: there is nothing to do.")
+
+
+def check_confirmed(content: BundleContent, signer: x509.Certificate, typed: str) -> None:
+    """Check that the signer's fingerprint was typed. Raises BadInput."""
+    if not typed.strip():
+        raise BadInput(
+            f"This is the first trust bundle of {content.state}: have its fingerprint read to you by somebody there "
+            "whom you know, and type it."
+        )
+    if not typed_matches(fingerprint(signer), typed):
+        raise BadInput(
+            f"The fingerprint that was typed is not that of the root that signed the bundle of {content.state} "
+            f"({groups(fingerprint(signer))[:14]} ...): type it anew, and if it still differs, trust nothing of it."
+        )
+
+
+def check_signer(
+    content: BundleContent, signer: x509.Certificate, trusted: Sequence[x509.Certificate], at: datetime
+) -> None:
+    """Check that `signer` has the key of one of the roots `trusted`, or that link certificates lead from one to it.
+
+    Raises BadInput.
+    """
+    reached = list(trusted)
+    links = [each for each in content.links if _holds(each, at) and not _is_revoked(each, content.crls)]
+    for _ in links:  # each round reaches one further at least, or all have been reached
+        reached += [each for each in links if each not in reached and any(issued_by(each, one) for one in reached)]
+    if not any(same_key(signer, each) for each in reached):
+        raise BadInput(
+            f"The trust bundle of {content.state} is signed by {short_name(signer)}, a stranger: no root of "
+            f"{content.state} that is trusted here leads to it. Take nothing of it, and ask {content.state}."
+        )
+
+
+def check_owners(content: BundleContent, subject: State | None, snapshot: Snapshot) -> None:
+    """Check that nothing in the bundle is known as another State's. Raises BadInput."""
+    for each in (*content.roots, *content.intermediates):
+        record = snapshot.certificate_by_sha256.get(fingerprint(each))
+        if record is not None and record.state is not None and (subject is None or record.state != subject.id):
+            owner = snapshot.state_by_id[record.state].name
+            raise BadInput(
+                f"{short_name(each)} in the trust bundle of {content.state} is known as that of {owner}: "
+                "take nothing of it, and ask both."
+            )
+
+
+def _folded(name: str) -> str:
+    return unicodedata.normalize("NFC", name).strip().casefold()
+
+
+def _holds(certificate: x509.Certificate, at: datetime) -> bool:
+    return certificate.not_valid_before_utc <= at <= certificate.not_valid_after_utc
+
+
+def _is_revoked(link: x509.Certificate, crls: Sequence[x509.CertificateRevocationList]) -> bool:
+    return any(
+        crl.issuer == link.issuer and crl.get_revoked_certificate_by_serial_number(link.serial_number) is not None
+        for crl in crls
+    )

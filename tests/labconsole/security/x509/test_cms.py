@@ -1,0 +1,207 @@
+"""Signed files: what is signed here OpenSSL verifies and the other way round; whatever is changed is refused."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from asn1crypto import cms as asn1_cms
+from cryptography import x509
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
+
+from labconsole.security.x509 import cms
+from labconsole.security.x509.bad_input import BadInput
+from labconsole.security.x509.issuing import Issuer, make_root
+from labconsole.security.x509.key_types import KeyType, generate
+from labconsole.security.x509.names import name_from_text
+from labconsole.security.x509.validity import Validity
+
+_CONTENT = b"-----BEGIN: content that looks like PEM, \x00 and is binary\r\n"
+_KNOWN_TO_OPENSSL_3_0 = [KeyType.RSA_2048, KeyType.P_256, KeyType.P_384]
+_MUTATIONS = 1000
+
+
+def _root(type: KeyType = KeyType.P_256, name: str = "CN=Bücher Root,O=Lab") -> Issuer:
+    key = generate(type)
+    return Issuer(make_root(key, name_from_text(name), Validity.for_days(10)), key)
+
+
+@pytest.fixture(scope="module")
+def root() -> Issuer:
+    return _root()
+
+
+def _written(folder: Path, issuer: Issuer) -> tuple[Path, Path]:
+    certificate, key = folder / "root.pem", folder / "root.key"
+    certificate.write_bytes(issuer.certificate.public_bytes(Encoding.PEM))
+    key.write_bytes(issuer.key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+    return certificate, key
+
+
+def _openssl(*arguments: str | Path) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(["openssl", *map(str, arguments)], capture_output=True, check=False)
+
+
+@pytest.mark.parametrize("type", [*_KNOWN_TO_OPENSSL_3_0, KeyType.ED25519, KeyType.ML_DSA_44, KeyType.ML_DSA_87])
+def test_what_was_signed_is_read_back(type: KeyType) -> None:
+    issuer = _root(type)
+    at = datetime(2026, 7, 1, 12, tzinfo=UTC)
+    message = cms.verify(cms.sign(_CONTENT, issuer.certificate, issuer.key, at=at))
+    assert message.content == _CONTENT
+    assert message.signer == issuer.certificate
+    assert message.signing_time == at
+
+
+@pytest.mark.parametrize("type", _KNOWN_TO_OPENSSL_3_0)
+def test_openssl_verifies_what_is_signed_here(type: KeyType, tmp_path: Path) -> None:
+    issuer = _root(type)
+    certificate, _ = _written(tmp_path, issuer)
+    signed = tmp_path / "signed.der"
+    signed.write_bytes(cms.sign(_CONTENT, issuer.certificate, issuer.key))
+    found = _openssl(
+        "cms", "-verify", "-binary", "-inform", "DER", "-in", signed, "-CAfile", certificate, "-purpose", "any"
+    )
+    assert found.returncode == 0, found.stderr
+    assert found.stdout == _CONTENT
+
+
+def test_openssl_verifies_the_bare_signature_of_ed25519(tmp_path: Path) -> None:
+    """OpenSSL 3.0 knows Ed25519 (RFC 8419), but not in CMS."""
+    issuer = _root(KeyType.ED25519)
+    signed = asn1_cms.ContentInfo.load(cms.sign(_CONTENT, issuer.certificate, issuer.key))["content"]
+    info = signed["signer_infos"][0]
+    (tmp_path / "attributes").write_bytes(info["signed_attrs"].untag().dump())
+    (tmp_path / "signature").write_bytes(info["signature"].native)
+    (tmp_path / "key.pem").write_bytes(
+        issuer.key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+    )
+    found = _openssl(
+        "pkeyutl", "-verify", "-rawin", "-pubin", "-inkey", tmp_path / "key.pem", "-in", tmp_path / "attributes",
+        "-sigfile", tmp_path / "signature",
+    )  # fmt: skip
+    assert found.returncode == 0, found.stdout + found.stderr
+
+
+@pytest.mark.parametrize("options", [[], ["-keyid"], ["-md", "sha512"], ["-stream"], ["-cades"], ["-outform", "PEM"]])
+@pytest.mark.parametrize("type", [KeyType.RSA_2048, KeyType.P_256])
+def test_what_openssl_signed_is_verified_here(type: KeyType, options: list[str], tmp_path: Path) -> None:
+    certificate, key = _written(tmp_path, _root(type))
+    (tmp_path / "content").write_bytes(_CONTENT)
+    form = [] if "-outform" in options else ["-outform", "DER"]
+    made = _openssl(
+        "cms", "-sign", "-binary", "-nodetach", "-signer", certificate, "-inkey", key, "-in", tmp_path / "content",
+        "-out", tmp_path / "signed", *options, *form,
+    )  # fmt: skip
+    assert made.returncode == 0, made.stderr
+    assert cms.verify((tmp_path / "signed").read_bytes()).content == _CONTENT
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["-noattr"], "no signed attributes"),
+        (["-nocerts"], "does not bring its signer's certificate"),
+        (["-md", "sha1"], "not accepted"),
+        (["-keyopt", "rsa_padding_mode:pss"], "not accepted"),
+        (["-detached"], "holds no content"),
+    ],
+)
+def test_what_is_not_accepted_is_said(options: list[str], says: str, tmp_path: Path) -> None:
+    certificate, key = _written(tmp_path, _root(KeyType.RSA_2048))
+    (tmp_path / "content").write_bytes(_CONTENT)
+    attached = [] if "-detached" in options else ["-nodetach"]
+    made = _openssl(
+        "cms", "-sign", "-binary", *attached, "-signer", certificate, "-inkey", key, "-in", tmp_path / "content",
+        "-outform", "DER", "-out", tmp_path / "signed", *[each for each in options if each != "-detached"],
+    )  # fmt: skip
+    assert made.returncode == 0, made.stderr
+    with pytest.raises(BadInput, match=says):
+        cms.verify((tmp_path / "signed").read_bytes())
+
+
+def test_two_signatures_are_not_accepted(tmp_path: Path) -> None:
+    both: list[str | Path] = []
+    for name in ("one", "other"):
+        (tmp_path / name).mkdir()
+        certificate, key = _written(tmp_path / name, _root())
+        both += ["-signer", certificate, "-inkey", key]
+    (tmp_path / "content").write_bytes(_CONTENT)
+    made = _openssl(
+        "cms", "-sign", "-binary", "-nodetach", *both, "-in", tmp_path / "content", "-outform", "DER",
+        "-out", tmp_path / "signed",
+    )  # fmt: skip
+    assert made.returncode == 0, made.stderr
+    with pytest.raises(BadInput, match="2 signatures"):
+        cms.verify((tmp_path / "signed").read_bytes())
+
+
+def test_a_key_signs_only_for_its_own_certificate(root: Issuer) -> None:
+    with pytest.raises(BadInput, match="does not belong"):
+        cms.sign(_CONTENT, root.certificate, _root().key)
+
+
+def test_another_certificate_with_the_same_key_is_not_the_signer(root: Issuer) -> None:
+    """RFC 5035: the signature is bound to the certificate, not to its issuer and serial number."""
+    signed = asn1_cms.ContentInfo.load(cms.sign(_CONTENT, root.certificate, root.key))
+    other = make_root(root.key, name_from_text("CN=Bücher Root,O=Lab"), Validity.for_days(20))
+    twin = x509.load_der_x509_certificate(other.public_bytes(Encoding.DER))
+    content = signed["content"]
+    parsed = asn1_cms.CertificateChoices.load(twin.public_bytes(Encoding.DER))
+    content["certificates"] = [parsed]
+    content["signer_infos"][0]["sid"].chosen["serial_number"] = twin.serial_number
+    with pytest.raises(BadInput, match="for another certificate"):
+        cms.verify(signed.dump(force=True))
+
+
+def test_changed_content_is_refused(root: Issuer) -> None:
+    signed = cms.sign(_CONTENT, root.certificate, root.key)
+    with pytest.raises(BadInput, match="changed after it was signed"):
+        cms.verify(signed.replace(b"is binary", b"is barely"))
+
+
+def test_changed_attributes_are_refused(root: Issuer) -> None:
+    signed = cms.sign(_CONTENT, root.certificate, root.key, at=datetime(2026, 7, 1, tzinfo=UTC))
+    with pytest.raises(BadInput, match="not that of its signer's certificate"):
+        cms.verify(signed.replace(b"260701000000Z", b"260801000000Z"))
+
+
+def test_no_mutation_is_taken_for_another_content(root: Issuer) -> None:
+    """Whatever bytes are flipped, dropped, added or cut off: the same content by the same signer, or one sentence."""
+    signed = cms.sign(_CONTENT, root.certificate, root.key)
+    chance = random.Random(5)
+    refused = 0
+    for _ in range(_MUTATIONS):
+        try:
+            message = cms.verify(mutated(signed, chance))
+        except BadInput:
+            refused += 1
+        else:
+            assert (message.content, message.signer) == (_CONTENT, root.certificate)
+    assert refused > _MUTATIONS * 0.95
+
+
+def mutated(data: bytes, chance: random.Random) -> bytes:
+    """`data` with one to three small damages."""
+    damaged = bytearray(data)
+    for _ in range(chance.randint(1, 3)):
+        place = chance.randrange(len(damaged))
+        match chance.randrange(5):
+            case 0:
+                damaged[place] ^= 1 << chance.randrange(8)
+            case 1:
+                damaged[place] = chance.randrange(256)
+            case 2:
+                del damaged[place : place + chance.randint(1, 4)]
+            case 3:
+                damaged[place:place] = chance.randbytes(chance.randint(1, 4))
+            case 4:
+                del damaged[max(place, 1) :]
+    return bytes(damaged)
+
+
+def test_too_long_a_file_is_not_parsed() -> None:
+    with pytest.raises(BadInput, match="longer than"):
+        cms.verify(b"0" * 5_000_000)
