@@ -45,7 +45,7 @@ def identity_files(name: str, directory: Path | None = None) -> IdentityFiles:
         raise TrialError(
             f"The key of the identity {name} lies in a token, and TLS needs a key file: choose another identity."
         )
-    chain = [link for link in snapshot.chain_of(record) if link.certificate.subject != link.certificate.issuer]
+    chain = [issuer for issuer in snapshot.chain_of(record) if not issuer.self_signed]
     trusted = [
         *snapshot.trusted_by(identity.state, TrustKind.ROOT),
         *snapshot.trusted_by(identity.state, TrustKind.PIN),

@@ -30,7 +30,7 @@ class KeyChanges(Changing):
     ) -> State:
         """Change what is given. Raises BadInput: no name, or it is taken."""
         old = self._state(state)
-        new_name = old.name if name is None or name == old.name else self._free_name(name)
+        new_name = old.name if name is None else self._free_name(name, but=state)
         new_domain = old.domain if domain is None else domain
         new_local = old.local if local is None else local
         self._update("state", state, {"name": new_name, "domain": new_domain, "local": new_local})
@@ -82,10 +82,10 @@ class KeyChanges(Changing):
         self.note("named identity", name, record.sha256, f"of {self._state(record.state).name}")
         return self.identity(name)
 
-    def _free_name(self, name: str) -> str:
+    def _free_name(self, name: str, but: int | None = None) -> str:
         name = _checked(name)
         taken = next((state for state in self.states() if state.name.casefold() == name.casefold()), None)
-        if taken is not None:
+        if taken is not None and taken.id != but:
             raise BadInput(f"There is a State {taken.name} already: give this one another name.")
         return name
 

@@ -9,6 +9,7 @@ from functools import cached_property
 
 from cryptography import x509
 
+from labconsole.security.pki.signatures import issued_by
 from labconsole.security.secrets import SecretSource
 from labconsole.security.x509.key_types import KeyType
 from labconsole.security.x509.profiles import CertificateProfile
@@ -99,6 +100,11 @@ class CertificateRecord:
     def certificate(self) -> x509.Certificate:
         """The certificate itself, parsed once."""
         return x509.load_der_x509_certificate(self.der)
+
+    @cached_property
+    def self_signed(self) -> bool:
+        """Whether its own key signed it: a root or a pinned one, unlike a link certificate of the same names."""
+        return issued_by(self.certificate, self.certificate)
 
 
 class RequestStatus(StrEnum):

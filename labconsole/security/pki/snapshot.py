@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from cryptography import x509
-
 from labconsole.security.pki.records import (
     AuditRecord,
     BundleRecord,
@@ -72,13 +70,10 @@ class Snapshot:
 
         One that signed itself has itself as its only issuer. Removed ones are left out.
         """
-        name = record.certificate.issuer.public_bytes()
-        if record.certificate.subject.public_bytes() == name and issued_by(record.certificate, record.certificate):
+        if record.self_signed:
             return (record,)
-        candidates = self._by_subject.get(name, ())
-        return tuple(
-            other for other in candidates if other.id != record.id and issued_by(record.certificate, other.certificate)
-        )
+        candidates = self._by_subject.get(record.certificate.issuer.public_bytes(), ())
+        return tuple(other for other in candidates if issued_by(record.certificate, other.certificate))
 
     def chain_of(self, record: CertificateRecord) -> tuple[CertificateRecord, ...]:
         """The issuers above `record`, its own first, up to a self-signed root as far as they are known.
@@ -91,7 +86,7 @@ class Snapshot:
             found = [issuer for issuer in self.issuers_of(record) if issuer.id not in seen]
             if not found:
                 break
-            record = next((issuer for issuer in found if _self_issued(issuer.certificate)), found[0])
+            record = next((issuer for issuer in found if issuer.self_signed), found[0])
             seen.add(record.id)
             chain.append(record)
         return tuple(chain)
@@ -124,7 +119,3 @@ class Snapshot:
             if record.removed is None:
                 found.setdefault(record.certificate.subject.public_bytes(), []).append(record)
         return {name: tuple(records) for name, records in found.items()}
-
-
-def _self_issued(certificate: x509.Certificate) -> bool:
-    return certificate.subject == certificate.issuer

@@ -1,0 +1,93 @@
+"""Identities by name, as files that TLS takes: chain, trust, key and where its passphrase comes from."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from labconsole.security.identities import load_certificates, load_identity
+from labconsole.security.pki.identities import identity_files, names
+from labconsole.security.pki.keys import make_key
+from labconsole.security.pki.records import Origin, TokenKey, TrustKind
+from labconsole.security.pki.store import PkiStore
+from labconsole.security.x509.issuing import Issuer, issue
+from labconsole.security.x509.key_types import KeyType, generate
+from labconsole.security.x509.profiles import CertificateProfile
+from labconsole.trial import TrialError
+from tests.labconsole.security.pki.pki_lab import VALID, OwnState, issue_for, named
+
+
+def test_no_names_without_a_database(tmp_path: Path) -> None:
+    assert names(tmp_path) == ()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_certificate_with_its_intermediates_key_and_all_that_its_state_trusts(store: PkiStore) -> None:
+    alpha, beta = OwnState(store, "Alpha"), OwnState(store, "Beta")
+    middle, end = make_key(store.directory, KeyType.P_256), make_key(store.directory, KeyType.P_256)
+    middle_certificate = issue(
+        beta.issuer, middle.private.public_key(), named("Beta CA 2"), [], CertificateProfile.INTERMEDIATE, VALID
+    )
+    issuer = Issuer(middle_certificate, middle.private, (beta.root.certificate,))
+    certificate = issue_for(issuer, end.private, "alpha-client")
+    with store.change() as change:
+        change.add_key(alpha.state.id, "client", end.private.public_key(), end.place)
+        change.add_certificate(middle_certificate, origin=Origin.ISSUED, state=beta.state.id)
+        record = change.add_certificate(certificate, origin=Origin.ISSUED)
+        change.name_identity("Ālpha → Beta", record.id)
+        change.trust(alpha.state.id, beta.root.id, TrustKind.ROOT, "by the test")
+        change.trust(beta.state.id, record.id, TrustKind.PIN, "by the test")
+    assert names(store.directory) == ("Ālpha → Beta",)
+    files = identity_files("Ālpha → Beta", store.directory)
+    identity = load_identity(files, "the client")
+    assert identity.certificate == certificate
+    assert identity.chain == (middle_certificate,)
+    assert identity.load_private_key().public_key() == certificate.public_key()
+    assert files.trust is not None
+    assert load_certificates(files.trust) == [alpha.root.certificate, beta.root.certificate]
+    verify = ["openssl", "verify", "-x509_strict", "-trusted", files.trust, "-untrusted", files.certificate]
+    subprocess.run([*verify, files.certificate], check=True, capture_output=True)
+    assert identity_files("Ālpha → Beta", store.directory) == files
+
+
+def test_files_of_a_trial_that_runs_stay_as_they_are(store: PkiStore) -> None:
+    own = OwnState(store, "Alpha")
+    first, second = own.issued("first"), own.issued("second")
+    with store.change() as change:
+        change.name_identity("gate", first.id)
+    before = identity_files("gate", store.directory)
+    content = before.certificate.read_bytes()
+    with store.change() as change:
+        change.name_identity("gate", second.id)
+    after = identity_files("gate", store.directory)
+    assert before.certificate.read_bytes() == content
+    assert load_certificates(after.certificate) == [second.certificate]
+    assert after.trust == before.trust
+
+
+def test_a_pinned_certificate_is_among_the_trusted_ones(store: PkiStore) -> None:
+    own, other = OwnState(store, "Alpha"), OwnState(store, "Beta")
+    record, pinned = own.issued("end"), other.issued("pinned")
+    with store.change() as change:
+        change.name_identity("end", record.id)
+        change.trust(own.state.id, pinned.id, TrustKind.PIN, "by the test")
+    trust = identity_files("end", store.directory).trust
+    assert trust is not None
+    assert load_certificates(trust) == [own.root.certificate, pinned.certificate]
+
+
+def test_a_name_that_is_not_there_and_a_key_in_a_token_are_told(store: PkiStore) -> None:
+    own = OwnState(store, "Alpha")
+    record = own.issued("end")
+    key = generate(KeyType.P_256)
+    with store.change() as change:
+        change.name_identity("end", record.id)
+        change.add_key(own.state.id, "in token", key.public_key(), TokenKey("hsm", "end"))
+        in_token = change.add_certificate(issue_for(own.issuer, key, "in token"), origin=Origin.ISSUED)
+        change.name_identity("hsm-end", in_token.id)
+    with pytest.raises(TrialError, match="There is no identity gate: choose one of end, hsm-end"):
+        identity_files("gate", store.directory)
+    with pytest.raises(TrialError, match="lies in a token, and TLS needs a key file"):
+        identity_files("hsm-end", store.directory)

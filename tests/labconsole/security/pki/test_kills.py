@@ -1,0 +1,58 @@
+"""Processes that change the certificate database are killed at any moment: nothing that they said is lost or half."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from labconsole.security.pki.keys import keys_directory, opened_key
+from labconsole.security.pki.records import FileKey
+from labconsole.security.pki.store import PkiStore
+from tests.helpers.practice import environment
+from tests.labconsole.security.pki import pki_worker
+
+ROOT = Path(__file__).parents[4]
+WORKERS = 3
+
+
+def test_killed_at_any_moment(tmp_path: Path) -> None:
+    chance = random.Random(5)
+    said: list[str] = []
+    workers = [
+        subprocess.Popen(
+            [sys.executable, pki_worker.__file__, str(tmp_path / "pki")],
+            stdout=subprocess.PIPE,
+            text=True,
+            env=environment(ROOT) | {"PYTHON_KEYRING_BACKEND": "keyring.backends.fail.Keyring"},
+        )
+        for _ in range(WORKERS)
+    ]
+    for worker in workers:
+        assert worker.stdout is not None
+        said.append(worker.stdout.readline().strip())
+        time.sleep(chance.random() * 0.2)
+        os.kill(worker.pid, signal.SIGKILL)
+        said.extend(line.strip() for line in worker.communicate()[0].splitlines(keepends=True) if line.endswith("\n"))
+
+    with PkiStore.open(tmp_path / "pki") as store:
+        snapshot = store.snapshot()
+        assert store._rows("PRAGMA integrity_check") == [("ok",)]
+        assert store._rows("PRAGMA foreign_key_check") == []
+        named = {snapshot.certificate_by_id[row.certificate].sha256 for row in snapshot.identities}
+        assert set(said) <= named
+        assert len(said) > WORKERS
+        pinned = {snapshot.certificate_by_id[row.certificate].sha256 for row in snapshot.trust if row.kind == "pin"}
+        assert pinned == named
+        assert sum(row.what == "named identity" for row in store.audit(100_000)) == len(named)
+        files = {key.place.file for key in snapshot.keys if isinstance(key.place, FileKey)}
+        assert files <= {path.name for path in keys_directory(store.directory).iterdir()}
+        for key in snapshot.keys:
+            with opened_key(store.directory, key) as private:
+                assert private is not None
+        with store.change() as change:
+            change.add_state("after the kills")

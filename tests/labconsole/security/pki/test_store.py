@@ -1,0 +1,112 @@
+"""The certificate database as a file: whole changes or none, readers beside it, whose it is, what it says of faults."""
+
+from __future__ import annotations
+
+import sqlite3
+import stat
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from labconsole.security.pki.reader import PkiReader
+from labconsole.security.pki.snapshot import Snapshot
+from labconsole.security.pki.store import PkiStore
+from labconsole.security.x509.bad_input import BadInput
+from labconsole.store.errors import StoreError
+from tests.labconsole.security.pki.pki_lab import OwnState
+
+
+def test_a_new_database_is_empty_and_its_owners_alone(store: PkiStore) -> None:
+    assert store.snapshot() == Snapshot()
+    if sys.platform != "win32":
+        assert stat.S_IMODE(store.path.stat().st_mode) == 0o600
+        assert stat.S_IMODE(store.directory.stat().st_mode) == 0o700
+
+
+def test_a_reader_never_makes_one(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match=r"There is no certificate database .*: create a State and its CA first"):
+        PkiReader.open(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_change_is_whole_or_nothing(store: PkiStore) -> None:
+    with store.change("me") as change:
+        change.add_state("Alpha", "alpha.example")
+    before = store.snapshot()
+    with pytest.raises(BadInput, match="There is a State Alpha already"), store.change() as change:
+        change.add_state("Beta")
+        change.note("exported certificate", "Beta")
+        change.add_state("ALPHA")
+    assert store.snapshot() == before
+    assert [(row.who, row.what, row.subject) for row in before.audit] == [("me", "added State", "Alpha")]
+
+
+def test_a_change_sees_itself_and_others_do_not_before_it_ends(store: PkiStore) -> None:
+    with PkiReader.open(store.directory) as reader:
+        version = reader.data_version()
+        with store.change() as change:
+            state = change.add_state("Gamma")
+            assert change.snapshot().states == (state,)
+            assert reader.snapshot().states == ()
+            assert reader.data_version() == version
+        assert reader.snapshot().states == (state,)
+        assert reader.data_version() != version
+
+
+def test_what_was_written_is_read_by_the_next_opening(store: PkiStore) -> None:
+    own = OwnState(store, "Ōtāhuhu 渋谷")
+    with PkiStore.open(store.directory) as again:
+        assert again.snapshot() == store.snapshot()
+        assert again.state("Ōtāhuhu 渋谷") == own.state
+        assert again.certificate(own.root.sha256) == again.certificate(own.root.id) == own.root
+        assert again.certificates() == (own.root,)
+        assert own.root.certificate == own.issuer.certificate
+
+
+def test_who_changes_is_whoever_is_logged_in(store: PkiStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LOGNAME", "operator-7")
+    with store.change() as change:
+        change.add_state("Delta")
+    assert [row.who for row in store.audit()] == ["operator-7"]
+
+
+def test_a_reader_cannot_write(store: PkiStore) -> None:
+    with PkiReader.open(store.directory) as reader, pytest.raises(StoreError, match="cannot be written"):
+        reader._rows("DELETE FROM audit")
+
+
+def test_another_programs_file_is_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "pki.db"
+    with closing(sqlite3.connect(path)) as raw:
+        raw.execute("CREATE TABLE bird (name)")
+    before = path.read_bytes()
+    with pytest.raises(StoreError, match="is no certificate database"):
+        PkiStore.open(tmp_path)
+    assert path.read_bytes() == before
+
+
+def test_a_row_that_another_program_changed_is_told(store: PkiStore) -> None:
+    OwnState(store, "Epsilon")
+    with closing(sqlite3.connect(store.path)) as raw, raw:
+        raw.execute("UPDATE certificate SET origin = 'the moon'")
+    with pytest.raises(StoreError, match=r"holds what it cannot hold .*the moon"):
+        store.snapshot()
+
+
+@pytest.mark.parametrize(
+    ("ask", "sentence"),
+    [
+        (lambda store: store.state("Zeta"), "There is no State Zeta"),
+        (lambda store: store.certificate("00" * 32), "There is no certificate 0000"),
+        (lambda store: store.certificate(7), "There is no certificate 7"),
+        (lambda store: store.request(7), "There is no request 7"),
+        (lambda store: store.key(7), "There is no key 7"),
+        (lambda store: store.rotation(7), "There is no rotation 7"),
+        (lambda store: store.identity("state-a"), "There is no identity state-a: give a certificate that name first"),
+    ],
+)
+def test_what_is_not_there_is_told(store: PkiStore, ask, sentence: str) -> None:  # type: ignore[no-untyped-def]
+    with pytest.raises(StoreError, match=sentence):
+        ask(store)
