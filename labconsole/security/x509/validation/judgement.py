@@ -60,3 +60,5 @@ class Judgement:
     """One sentence for the operator: which of the two refused and why, or what the acceptance rests on."""
     path: tuple[x509.Certificate, ...] = ()
     revocation_unknown: tuple[x509.Name, ...] = ()
+    revoked: bool = False
+    """Whether a CRL lists the end certificate or a CA in its path."""

@@ -26,6 +26,8 @@ CRL_FLAGS = _ONE_CRL | crypto.X509StoreFlags.CRL_CHECK_ALL
 NO_CRL = 3
 """X509_V_ERR_UNABLE_TO_GET_CRL."""
 
+_REVOKED = 23  # X509_V_ERR_CERT_REVOKED
+
 _HINTS = {
     NO_CRL: ", so import one of its issuer",
     12: ", so import its issuer's newer one",
@@ -45,6 +47,7 @@ class OpenSslPath:
     path: tuple[x509.Certificate, ...] = ()
     revocation_unknown: tuple[x509.Name, ...] = ()
     """Issuers in the path without a CRL."""
+    revoked: bool = False
 
 
 class OpenSslStore:
@@ -79,7 +82,7 @@ class OpenSslStore:
                 return OpenSslPath(Opinion(Answer.ACCEPTED), _path(self._all_crls, certificate, others))
             except crypto.X509StoreContextError as refusal:
                 if self._crls_required:
-                    return OpenSslPath(_refusal(refusal))
+                    return OpenSslPath(_refusal(refusal), revoked=refusal.errors[0] == _REVOKED)
         try:
             path = _path(self._paths, certificate, others)
         except crypto.X509StoreContextError as refusal:
@@ -95,7 +98,7 @@ class OpenSslStore:
                 _path(self._one_crl, crypto.X509.from_cryptography(certificate), others)
             except crypto.X509StoreContextError as refusal:
                 if refusal.errors[0] != NO_CRL:
-                    return OpenSslPath(_refusal(refusal), path)
+                    return OpenSslPath(_refusal(refusal), path, revoked=refusal.errors[0] == _REVOKED)
                 unknown.append(certificate.issuer)
         return OpenSslPath(Opinion(Answer.ACCEPTED), path, tuple(dict.fromkeys(unknown)))
 

@@ -60,7 +60,14 @@ class Validator:
         else:
             decided_by, why = _refusal(cryptography, openssl.opinion, unfit)
         return Judgement(
-            accepted, cryptography, openssl.opinion, decided_by, why, openssl.path, openssl.revocation_unknown
+            accepted,
+            cryptography,
+            openssl.opinion,
+            decided_by,
+            why,
+            openssl.path,
+            openssl.revocation_unknown,
+            openssl.revoked,
         )
 
 
