@@ -1,4 +1,4 @@
-"""The navigation: the first page, every plugin with its trials and pages, and plugins that are broken, with their error."""
+"""The navigation: the first page, every plugin with its trials and pages, and broken plugins with their error."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ GUIDE = "guide"
 
 
 class Navigation(QTreeWidget):
-    """`wanted` carries a page: `start`, `help`, `guide`, `trial:<kind>`, `page:<plugin>:<name>` or `broken:<plugin>`."""
+    """`wanted` carries a page: `start`, `help`, `guide`, `trial:<kind>`, `page:<plugin>:<name>`, `broken:<plugin>`."""
 
     wanted = Signal(str)
 

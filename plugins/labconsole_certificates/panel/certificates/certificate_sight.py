@@ -1,0 +1,147 @@
+"""What the detail pane shows of a selection: read and put into words in the background."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from labconsole.security.pki.records import CertificateRecord, FileKey, Origin, State, TokenKey
+from labconsole.security.pki.snapshot import Snapshot
+from labconsole.security.x509.describing.comparing import Comparison, compare
+from labconsole.security.x509.describing.description import Description, Row, Section
+from labconsole.security.x509.describing.things import describe
+from labconsole.security.x509.exporting import as_der, as_pem, chain_as_pem
+from labconsole.security.x509.names import short_name
+from labconsole.security.x509.profiles import AUTHORITIES
+from labconsole.security.x509.status import StatusKind
+from labconsole_certificates.panel.hand_out import Parcel
+from labconsole_certificates.panel.tab import Sight
+from labconsole_certificates.panel.words import moment, reason_text
+
+_ORIGINS = {
+    Origin.SELF_SIGNED: "Made here, signed by itself",
+    Origin.ISSUED: "Issued here",
+    Origin.LINK: "Made here, a link certificate of a rotation",
+    Origin.IMPORTED: "Imported",
+    Origin.BUNDLE: "Came with a trust bundle",
+}
+_GOOD = (StatusKind.VALID, StatusKind.EXPIRING)
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What the pane shows: a description, or a comparison; and what can be handed out of it."""
+
+    keys: tuple[str, ...]
+    """Of the nodes that it is about; empty for files."""
+    title: str
+    body: Description | Comparison | None
+    parcel: Parcel | None = None
+    record: CertificateRecord | None = None
+    """Where it is about one certificate."""
+    state: State | None = None
+    """Where it is about one State."""
+
+
+def certificate_shown(record: CertificateRecord, sight: Sight) -> Shown:
+    """All about one certificate: what this console knows of it first, then what stands in it."""
+    description = describe(record.certificate)
+    here = Section("In this console", tuple(_here(record, sight)))
+    body = Description(description.title, (here, *description.sections))
+    chain = (record, *sight.snapshot.chain_of(record))
+    forms = {"pem": as_pem(record.certificate), "der": as_der(record.certificate)}
+    if len(chain) > 1:
+        forms["chain.pem"] = chain_as_pem([link.certificate for link in chain])
+    name = short_name(record.certificate)
+    return Shown((f"certificate:{record.id}",), name, body, Parcel(name, "certificate", forms), record=record)
+
+
+def several_shown(records: tuple[CertificateRecord, ...]) -> Shown:
+    """Several certificates: their names, and all of them as one PEM."""
+    rows = tuple(Row(short_name(record.certificate), record.sha256[:16], fixed_width=True) for record in records)
+    title = f"{len(records)} certificates"
+    forms = {"pem": chain_as_pem([record.certificate for record in records])}
+    body = Description(title, (Section("Selected", rows),))
+    return Shown(_keys(records), title, body, Parcel("certificates", title, forms))
+
+
+def two_shown(left: CertificateRecord, right: CertificateRecord) -> Shown:
+    """Two certificates side by side."""
+    forms = {"pem": chain_as_pem([left.certificate, right.certificate])}
+    return Shown(
+        _keys((left, right)),
+        f"{short_name(left.certificate)} and {short_name(right.certificate)}",
+        compare(left.certificate, right.certificate),
+        Parcel("certificates", "two certificates", forms),
+    )
+
+
+def state_shown(state: State, sight: Sight) -> Shown:
+    """What this console knows of a State."""
+    snapshot = sight.snapshot
+    own = [record for record in snapshot.certificates if record.state == state.id and record.removed is None]
+    authorities = [record for record in own if record.profile in AUTHORITIES]
+    rows = [
+        Row("Name", state.name),
+        Row("Domain", state.domain or "None is known"),
+        Row("Keys", "With this console" if state.local else "With another console: it sends requests and bundles"),
+        Row("Known since", moment(state.made)),
+    ]
+    sections = [Section("State", tuple(rows))]
+    if authorities:
+        sections.append(Section("Its authorities", tuple(_line(record, sight) for record in authorities)))
+    ends = [record for record in own if record not in authorities]
+    if ends:
+        sections.append(Section("Certificates for it", tuple(_line(record, sight) for record in ends)))
+    return Shown((f"state:{state.id}",), state.name, Description(state.name, tuple(sections)), state=state)
+
+
+def _line(record: CertificateRecord, sight: Sight) -> Row:
+    status = sight.statuses.get(record.id)
+    until = f"until {moment(record.certificate.not_valid_after_utc)}"
+    said = until if status is None else f"{status.kind.value.replace('-', ' ')}, {until}"
+    return Row(short_name(record.certificate), said, warning=status is not None and status.kind not in _GOOD)
+
+
+def _here(record: CertificateRecord, sight: Sight) -> list[Row]:
+    snapshot = sight.snapshot
+    status = sight.statuses.get(record.id)
+    rows = []
+    if status is not None:
+        said = f"{status.kind.value.replace('-', ' ').capitalize()}: {status.cause}"
+        rows.append(Row("Status", said, warning=status.kind is not StatusKind.VALID))
+    state = snapshot.state_by_id.get(record.state) if record.state is not None else None
+    rows.append(Row("State", state.name if state is not None else "Not known"))
+    rows.append(Row("Private key", _key_place(record, snapshot)))
+    identities = [identity.name for identity in snapshot.identities if identity.certificate == record.id]
+    if identities:
+        rows.append(Row("Name in trials", ", ".join(identities)))
+    trusting = _trusting(record, snapshot)
+    if trusting:
+        rows.append(Row("Trusted by", trusting))
+    rows.append(Row("Came here", f"{_ORIGINS[record.origin]}, {moment(record.made)}"))
+    if record.revoked is not None:
+        said = f"{moment(record.revoked.at)}, {reason_text(record.revoked.reason)}"
+        rows.append(Row("Revoked", said, warning=True))
+    if record.removed is not None:
+        rows.append(Row("Removed", f"{moment(record.removed)}: it is hidden, and can be restored"))
+    return rows
+
+
+def _key_place(record: CertificateRecord, snapshot: Snapshot) -> str:
+    key = snapshot.key_by_id.get(record.key) if record.key is not None else None
+    if key is None:
+        return "Not here"
+    match key.place:
+        case FileKey(file=file):
+            return f"Here, in the encrypted file {file}"
+        case TokenKey(token=token, label=label):
+            return f"In the token {token}, called {label}: it never leaves it"
+
+
+def _trusting(record: CertificateRecord, snapshot: Snapshot) -> str:
+    rows = [row for row in snapshot.trust if row.certificate == record.id and row.withdrawn is None]
+    return ", ".join(f"{snapshot.state_by_id[row.state].name} ({row.confirmed})" for row in rows)
+
+
+def _keys(records: tuple[CertificateRecord, ...]) -> tuple[str, ...]:
+    return tuple(f"certificate:{record.id}" for record in records)

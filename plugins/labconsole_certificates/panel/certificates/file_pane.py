@@ -1,0 +1,143 @@
+"""Files that are looked into, in the detail pane: what is in them, one thing after the other, and taking them in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from PySide6.QtCore import QObject, Signal
+from PySide6.QtWidgets import QWidget
+
+from labconsole.security.pki.records import CertificateRecord, State
+from labconsole.security.pki.snapshot import Snapshot
+from labconsole.security.pki.store import PkiStore
+from labconsole.security.x509.exporting import as_der, as_pem, chain_as_pem
+from labconsole.security.x509.fingerprints import fingerprint
+from labconsole.security.x509.names import short_name
+from labconsole_certificates.operations.authorities import add_state
+from labconsole_certificates.operations.importing import take_in_certificates
+from labconsole_certificates.panel.certificates.authority_forms import AuthorityForms
+from labconsole_certificates.panel.certificates.certificate_sight import Shown
+from labconsole_certificates.panel.certificates.detail_pane import DetailPane
+from labconsole_certificates.panel.certificates.files import Files, Looked
+from labconsole_certificates.panel.certificates.state_question import StateQuestion
+from labconsole_certificates.panel.desk import Desk
+from labconsole_certificates.panel.hand_out import Parcel
+
+
+class FilePane(QObject):
+    """Shows what a file holds in `pane`; `opened` says so, `closed` that the tree's selection counts again."""
+
+    opened = Signal()
+    closed = Signal()
+    taken = Signal(int)
+    """Carries the id of the first certificate that was taken in."""
+
+    def __init__(self, desk: Desk, pane: DetailPane, forms: AuthorityForms, page: QWidget) -> None:
+        super().__init__(page)
+        self._desk = desk
+        self._pane = pane
+        self._forms = forms
+        self._page = page
+        self._snapshot: Snapshot | None = None
+        self._things: list[Looked] = []
+        self._place = 0
+        self.files = Files(desk, page)
+        self.files.looked.connect(self._looked)
+        pane.turned.connect(self._turn)
+        pane.take_in.connect(self.take_in)
+        pane.closed.connect(self.close)
+
+    @property
+    def open(self) -> bool:
+        """Whether a file is shown."""
+        return bool(self._things)
+
+    @property
+    def thing(self) -> Looked | None:
+        """What of it is shown."""
+        return self._things[self._place] if self._things else None
+
+    def refresh(self, snapshot: Snapshot) -> None:
+        """What is known by now."""
+        self._snapshot = snapshot
+        if self._things:
+            self._show()
+
+    def close(self) -> None:
+        """Show the tree's selection again."""
+        if self._things:
+            self._things = []
+            self.closed.emit()
+
+    def take_in(self) -> None:
+        """Take in what the file holds: certificates at once, keys by the dialog of an action."""
+        thing = self.thing
+        if thing is None or self._snapshot is None:
+            return
+        if any(found.has_key for found in self._things):
+            self._take_in_key(thing)
+            return
+        certificates = self._certificates()
+        title = self.tr("{count} certificates of {name}").format(count=len(certificates), name=thing.name)
+        if len(certificates) == 1:
+            title = short_name(certificates[0])
+        dialog = StateQuestion(title, [state.name for state in self._snapshot.states], self._page)
+        dialog.answered.connect(partial(self._take_in_for, chain_as_pem(certificates)))
+        dialog.open()
+
+    def _take_in_for(self, data: bytes, name: str) -> None:
+        self._desk.do(partial(_take_in, data, name), self._taken)
+
+    def _take_in_key(self, thing: Looked) -> None:
+        """With a key a CA becomes one's own, and an end certificate an identity; both ask how the key is kept."""
+        if thing.certificate is None or thing.is_authority:
+            files = {"key_file": thing.path} if thing.certificate is None else {"file": thing.path}
+            self._forms.import_authority(**files)
+        else:
+            self._desk.services.open_action("certificates.import-pkcs12", {"file": str(thing.path or "")}, None)
+
+    def _taken(self, records: tuple[CertificateRecord, ...]) -> None:
+        self._desk.good(self.tr("Taken in: {0}.").format(", ".join(short_name(one.certificate) for one in records)))
+        self.close()
+        self.taken.emit(records[0].id)
+
+    def _looked(self, things: list[Looked]) -> None:
+        self._things, self._place = things, 0
+        self._show()
+        self.opened.emit()
+
+    def _turn(self, step: int) -> None:
+        self._place = max(0, min(len(self._things) - 1, self._place + step))
+        self._show()
+
+    def _show(self) -> None:
+        thing = self._things[self._place]
+        parcel = None
+        if thing.certificate is not None:
+            forms = {"pem": as_pem(thing.certificate), "der": as_der(thing.certificate)}
+            parcel = Parcel(short_name(thing.certificate), self.tr("certificate"), forms)
+        shown = Shown((), thing.description.title, thing.description, parcel)
+        can = bool(self._certificates()) or (thing.has_key and thing.path is not None)
+        self._pane.show_file(shown, self._hint(thing), self._place, len(self._things), can_take_in=can)
+
+    def _hint(self, thing: Looked) -> str:
+        said = self.tr("{name}: only looked into, nothing was changed.").format(name=thing.name)
+        if len(self._things) > 1:
+            of = self.tr("{name}, {place} of {count}: only looked into, nothing was changed.")
+            said = of.format(name=thing.name, place=self._place + 1, count=len(self._things))
+        if thing.certificate is not None and self._snapshot is not None:
+            known = fingerprint(thing.certificate) in self._snapshot.certificate_by_sha256
+            said += " " + (self.tr("It is in the database already.") if known else self.tr("It is new here."))
+        return said
+
+    def _certificates(self) -> Sequence:  # type: ignore[type-arg]
+        return [found.certificate for found in self._things if found.certificate is not None]
+
+
+def _take_in(data: bytes, name: str, store: PkiStore) -> tuple[CertificateRecord, ...]:
+    state: State | None = None
+    if name:
+        state = next((found for found in store.states() if found.name == name), None)
+        state = state or add_state(store, name, local=False)
+    return take_in_certificates(store, data, state)

@@ -1,0 +1,154 @@
+"""The tree of authorities: its columns, what was unfolded and selected stays so, keys and menu."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from PySide6.QtCore import QItemSelectionModel, QModelIndex, QSize, Qt, Signal
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTreeView, QWidget
+
+from labconsole.security.x509.profiles import AUTHORITIES
+from labconsole_certificates.panel.certificates.tree_model import TreeModel
+from labconsole_certificates.panel.certificates.tree_nodes import Node
+from labconsole_certificates.panel.words import STATUS_LOOKS, day
+from labconsole_ui.tables import Field
+from labconsole_ui.theme import FontRole, Theme
+
+_UNFOLDED_AT_MOST = 250
+"""Lines that a filter leaves are all unfolded up to so many."""
+_FIRST_STATES = 3
+"""States of a small lab are unfolded at first."""
+_WIDTHS = (300, 110, 120, 170, 100, 110)
+
+
+class TreeView(QTreeView):
+    """`chosen` is emitted when other lines are selected; `opened`, when Enter or a double click wants the details."""
+
+    chosen = Signal()
+    opened = Signal()
+
+    def __init__(self, theme: Theme, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.tree = TreeModel(self._columns(theme), theme, self)
+        self._unfolded: set[str] | None = None
+        self._restoring = False
+        self.setModel(self.tree)
+        self.setAccessibleName(self.tr("Authorities and certificates"))
+        self.setFont(theme.font(FontRole.TABLE))
+        self.setUniformRowHeights(True)
+        self.setAlternatingRowColors(True)
+        self.setIconSize(QSize(18, 18))
+        self.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
+        self.setDragEnabled(True)
+        self.setDragDropMode(QAbstractItemView.DragDropMode.DragOnly)
+        self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
+        self.setStyleSheet("QTreeView::item { padding: 3px 4px; }")
+        header = self.header()
+        header.setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
+        header.setSectionsMovable(True)
+        header.setFirstSectionMovable(False)
+        for column, width in enumerate(_WIDTHS):
+            self.setColumnWidth(column, width)
+        self.selectionModel().selectionChanged.connect(self._selection_changed)
+        self.doubleClicked.connect(lambda _index: self.opened.emit())
+
+    def show_nodes(self, nodes: tuple[Node, ...]) -> None:
+        """Show this tree; what was unfolded and selected is so again."""
+        first = self._unfolded is None
+        self._keep(lambda: self.tree.set_nodes(nodes))
+        if first and nodes:
+            self._unfolded = set()
+            for row in range(min(_FIRST_STATES, self.tree.rowCount())):
+                self.expandRecursively(self.tree.index(row, 0), 0)
+
+    def set_filter(self, text: str) -> None:
+        """Show only what fits."""
+        self._keep(lambda: self.tree.set_filter(text))
+        if self.tree.filtered and self.tree.shown <= _UNFOLDED_AT_MOST:
+            self.expandAll()
+
+    def selected_nodes(self) -> list[Node]:
+        """The selected lines, as they stand in the tree."""
+        return [self.tree.node(index) for index in self.selectionModel().selectedRows()]
+
+    def select(self, key: str) -> bool:
+        """Select one line and scroll to it; False where it is not shown."""
+        index = self.tree.index_of(key)
+        if index.isValid():
+            self.setCurrentIndex(index)
+            self.scrollTo(index)
+        return index.isValid()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            self.opened.emit()
+        else:
+            super().keyPressEvent(event)
+
+    def _keep(self, change: object) -> None:
+        if not self.tree.filtered:
+            self._unfolded = set(self._unfolded_keys()) if self.tree.rowCount() else self._unfolded
+        selected = [node.key for node in self.selected_nodes()]
+        current = self.currentIndex()
+        current_key = self.tree.node(current).key if current.isValid() else ""
+        self._restoring = True
+        change()  # type: ignore[operator]
+        for key in self._unfolded or ():
+            index = self.tree.index_of(key)
+            if index.isValid():
+                self.setExpanded(index, True)
+        flags = QItemSelectionModel.SelectionFlag
+        self.selectionModel().setCurrentIndex(self.tree.index_of(current_key), flags.NoUpdate)
+        for key in selected:
+            self.selectionModel().select(self.tree.index_of(key), flags.Select | flags.Rows)
+        self._restoring = False
+        self.chosen.emit()
+
+    def _unfolded_keys(self, parent: QModelIndex = QModelIndex()) -> Iterator[str]:  # noqa: B008 - the root
+        for row in range(self.tree.rowCount(parent)):
+            index = self.tree.index(row, 0, parent)
+            if self.isExpanded(index):
+                yield self.tree.node(index).key
+                yield from self._unfolded_keys(index)
+
+    def _selection_changed(self) -> None:
+        if not self._restoring:
+            self.chosen.emit()
+
+    def _columns(self, theme: Theme) -> list[Field[Node]]:
+        return [
+            Field(self.tr("Name"), _title, icon=_icon, strong=lambda node: node.record is None, tooltip=_cause),
+            Field(self.tr("For"), lambda node: node.holder),
+            Field(self.tr("Purpose"), lambda node: node.purpose),
+            Field(self.tr("Status"), lambda node: node.status_text, tone=_tone, icon=_status_icon, tooltip=_cause),
+            Field(self.tr("Valid until"), lambda node: day(node.until) if node.until is not None else ""),
+            Field(self.tr("Key"), lambda node: node.key_type),
+            Field(self.tr("SHA-256"), lambda node: node.fingerprint),
+        ]
+
+
+def _title(node: Node) -> str:
+    return node.title
+
+
+def _cause(node: Node) -> str:
+    return node.cause
+
+
+def _icon(node: Node) -> tuple[str, str]:
+    if node.record is None:
+        return "state", "link" if node.local else "muted"
+    name = "authority" if node.record.profile in AUTHORITIES else "certificate"
+    return name, "link" if node.local else "muted"
+
+
+def _tone(node: Node) -> str | None:
+    if node.record is None:
+        return "muted"
+    return STATUS_LOOKS[node.status][1] if node.status is not None else "muted"
+
+
+def _status_icon(node: Node) -> tuple[str, str] | None:
+    return STATUS_LOOKS[node.status] if node.status is not None else None

@@ -1,0 +1,173 @@
+"""The window's page of certificates: tabs over one reading of the database, dialogs of actions, dropped files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from PySide6.QtCore import QSize, Signal
+from PySide6.QtGui import QHideEvent, QShowEvent
+from PySide6.QtWidgets import QTabWidget, QVBoxLayout, QWidget
+
+from labconsole import locations
+from labconsole.clock import wall_now
+from labconsole.security.pki.snapshot import Snapshot
+from labconsole_certificates.panel.audit_view import AuditView
+from labconsole_certificates.panel.certificates.view import CertificatesView
+from labconsole_certificates.panel.snapshot_watch import SnapshotWatch
+from labconsole_certificates.panel.sorting import FileSorting
+from labconsole_certificates.panel.tab import Sight, Tab, TabServices
+from labconsole_ui.action_dialog import ActionDialog
+from labconsole_ui.form.row import EditorFactory
+from labconsole_ui.message_bar import Message, Tone
+from labconsole_ui.plugin_page import PageContext
+
+_TAB_KEY = "certificates/tab"
+
+
+class CertificatesPage(QWidget):
+    """The page. Tabs are made when they first come to the front, and follow the database while they are there."""
+
+    refreshed = Signal()
+    """The tab in front shows what is newest."""
+
+    def __init__(self, context: PageContext) -> None:
+        super().__init__()
+        self._context = context
+        self._sight: Sight | None = None
+        self._shown: dict[str, Sight] = {}
+        self._built: dict[str, Tab] = {}
+        self.services = TabServices(
+            page=context,
+            directory=locations.pki_dir(),
+            open_action=self._open_action,
+            show_tab=self.show_tab,
+            show_certificate=self._show_certificate,
+            read_again=self._read_again,
+        )
+        self.watch = SnapshotWatch(self.services.directory, self)
+        self.watch.seen.connect(self._seen)
+        self.watch.failed.connect(self._say_unread)
+        self._sorting = FileSorting(self)
+        self._sorting.sorted.connect(self._hand_on)
+        self._sorting.refused.connect(self._say_bad)
+        self.tabs = QTabWidget(self)
+        self.tabs.setDocumentMode(True)
+        self.tabs.setIconSize(QSize(16, 16))
+        self.tabs.setAccessibleName(self.tr("Certificates"))
+        self.tabs.tabBar().setAccessibleName(self.tr("Certificates"))
+        self.tabs.tabBar().setExpanding(False)
+        self._classes: dict[str, type[Tab]] = {}
+        for made, title in self._tabs():
+            self._classes[made.key] = made
+            holder = QWidget()
+            holder.setObjectName(made.key)
+            QVBoxLayout(holder).setContentsMargins(0, 0, 0, 0)
+            self.tabs.addTab(holder, title)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addWidget(self.tabs)
+        context.theme.changed.connect(self._paint_icons)
+        self._paint_icons()
+        kept = context.state.text(_TAB_KEY)
+        self.tabs.setCurrentIndex(max(0, list(self._classes).index(kept) if kept in self._classes else 0))
+        self.tabs.currentChanged.connect(self._tab_changed)
+        self._build_current()
+
+    def _tabs(self) -> tuple[tuple[type[Tab], str], ...]:
+        """All tabs from left to right, with their titles."""
+        return (
+            (CertificatesView, self.tr("Certificates")),
+            (AuditView, self.tr("Audit")),
+        )
+
+    def open_files(self, paths: Sequence[Path]) -> None:
+        """Show what is in these files, in the tabs that they belong to; nothing is changed by that."""
+        self._sorting.sort(paths)
+
+    def show_tab(self, key: str) -> Tab:
+        """Bring a tab to the front. Raises KeyError: there is none of this key."""
+        self.tabs.setCurrentIndex(list(self._classes).index(key) if key in self._classes else _unknown(key))
+        return self._built[key]
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """Follow the database while the page can be seen."""
+        super().showEvent(event)
+        self.watch.set_active(True)
+
+    def hideEvent(self, event: QHideEvent) -> None:
+        super().hideEvent(event)
+        self.watch.set_active(False)
+
+    # What the tabs ask for
+
+    def _open_action(
+        self, name: str, values: Mapping[str, Any], editors: Mapping[str, EditorFactory] | None = None
+    ) -> ActionDialog:
+        action = self._context.plugins.action(name)
+        dialog = ActionDialog(self.window(), action, self._context.theme, values, editors)
+        dialog.ended.connect(lambda _end: self._read_again())
+        dialog.open()
+        return dialog
+
+    def _show_certificate(self, certificate: int) -> None:
+        tab = self.show_tab(CertificatesView.key)
+        if isinstance(tab, CertificatesView):
+            tab.select(certificate)
+
+    def _read_again(self) -> None:
+        self.watch.read_again()
+
+    # What is shown
+
+    def _seen(self, sight: Sight | None) -> None:
+        self._sight = sight or Sight(Snapshot(), {}, wall_now())
+        self._refresh_current()
+
+    def _tab_changed(self) -> None:
+        self._build_current()
+        self._context.state.keep(_TAB_KEY, self._current_key)
+        self._refresh_current()
+
+    @property
+    def _current_key(self) -> str:
+        holder = self.tabs.currentWidget()
+        return holder.objectName() if holder is not None else ""
+
+    def _build_current(self) -> None:
+        key, holder = self._current_key, self.tabs.currentWidget()
+        if key in self._built or holder is None:
+            return
+        tab = self._built[key] = self._classes[key](self.services, holder)
+        layout = holder.layout()
+        if layout is not None:
+            layout.addWidget(tab)
+        self.tabs.setFocusProxy(tab)
+
+    def _refresh_current(self) -> None:
+        key = self._current_key
+        if self._sight is not None and self._shown.get(key) is not self._sight:
+            self._shown[key] = self._sight
+            self._built[key].refresh(self._sight)
+            self.refreshed.emit()
+
+    def _paint_icons(self) -> None:
+        for index, made in enumerate(self._classes.values()):
+            self.tabs.setTabIcon(index, self._context.theme.icon(made.icon, "muted"))
+
+    # Dropped files
+
+    def _hand_on(self, by_tab: dict[str, list[Path]]) -> None:
+        for key, paths in by_tab.items():
+            self.show_tab(key).take(paths)
+
+    def _say_unread(self, sentence: str) -> None:
+        self._context.show_message(Message(Tone.BAD, sentence))
+
+    def _say_bad(self, sentence: str) -> None:
+        self._context.show_message(Message(Tone.BAD, sentence))
+
+
+def _unknown(key: str) -> int:
+    raise KeyError(key)

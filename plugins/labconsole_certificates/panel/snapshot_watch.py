@@ -1,0 +1,108 @@
+"""Reads the certificate database in the background: at once when it has changed, and now and then as time goes by."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from PySide6.QtCore import QObject, QTimer, Signal
+
+from labconsole.clock import wall_now
+from labconsole.security.pki.reader import PkiReader
+from labconsole.security.pki.schema import FILE_NAME
+from labconsole.security.x509.status import all_statuses
+from labconsole_certificates.panel.tab import Sight
+from labconsole_ui.background import Background
+
+LOOK_MS = 700
+AGE_S = 600
+"""How old a sight may become: a certificate expires without the database changing."""
+
+Stamp = tuple[tuple[int, int], ...]
+"""Size and time of change of the database's files."""
+
+
+@dataclass(frozen=True)
+class _Reading:
+    stamp: Stamp
+    sight: Sight | None
+
+
+class SnapshotWatch(QObject):
+    """`seen` carries a `Sight`, or None where there is no database yet; `failed` why it cannot be read."""
+
+    seen = Signal(object)
+    failed = Signal(str)
+
+    def __init__(self, directory: Path, parent: QObject) -> None:
+        super().__init__(parent)
+        self._directory = directory
+        self._background = Background(self)
+        self._stamp: Stamp | None = None
+        self._at: float = 0.0
+        self._busy = False
+        self._wanted = True
+        self._timer = QTimer(self)
+        self._timer.setInterval(LOOK_MS)
+        self._timer.timeout.connect(self.look)
+
+    def set_active(self, active: bool) -> None:
+        """Watch, or rest while nobody sees it."""
+        if active:
+            self._timer.start()
+            self.look()
+        else:
+            self._timer.stop()
+
+    def read_again(self) -> None:
+        """Read at once, or once more when the reading that goes on is done."""
+        self._wanted = True
+        self.look()
+
+    def look(self) -> None:
+        """Read if the files have changed or the last reading is old; nothing while a reading goes on."""
+        if self._busy:
+            return
+        self._busy = True
+        known = None if self._wanted or wall_now().timestamp() - self._at > AGE_S else self._stamp
+        self._wanted = False
+        self._background.submit(partial(_read, self._directory, known), self._read, self._unread)
+
+    def _read(self, reading: _Reading | None) -> None:
+        self._busy = False
+        if reading is not None:
+            self._stamp, self._at = reading.stamp, wall_now().timestamp()
+            self.seen.emit(reading.sight)
+        if self._wanted:
+            self.look()
+
+    def _unread(self, sentence: str) -> None:
+        self._busy = False
+        self._stamp = None
+        self.failed.emit(sentence)
+
+
+def _read(directory: Path, known: Stamp | None) -> _Reading | None:
+    """What is in the database; None if it is as `known`. The stamp is older than what was read, never newer."""
+    stamp = _stamp(directory)
+    if known == stamp:
+        return None
+    if not (directory / FILE_NAME).exists():
+        return _Reading(stamp, None)
+    with PkiReader.open(directory) as reader:
+        snapshot = reader.snapshot()
+    at = wall_now()
+    return _Reading(stamp, Sight(snapshot, all_statuses(snapshot, at), at))
+
+
+def _stamp(directory: Path) -> Stamp:
+    found = []
+    file = directory / FILE_NAME
+    for path in (file, file.with_name(f"{file.name}-wal")):
+        try:
+            status = path.stat()
+        except FileNotFoundError:
+            continue
+        found.append((status.st_size, status.st_mtime_ns))
+    return tuple(found)
