@@ -1,0 +1,85 @@
+"""Actions of the exchange between States: sign a trust bundle, and prove the connection both ways."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import ClassVar
+
+from labconsole.action import ActionContext
+from labconsole.security.pki.records import CertificateRecord, State
+from labconsole.security.pki.snapshot import Snapshot
+from labconsole.security.pki.store import PkiStore
+from labconsole.security.secrets import Prompt, SecretRequest
+from labconsole.security.x509.handshake import Handshake
+from labconsole.trial import Parameters, TrialError
+from labconsole_certificates.actions.exchange_parameters import MakeBundleParameters, ProveParameters
+from labconsole_certificates.actions.pki_action import PkiAction, key_secrets
+from labconsole_certificates.exchange.parties import client_certificate, server_certificate
+from labconsole_certificates.exchange.proving import prove
+from labconsole_certificates.operations.exporting import must_be_new_file, write_export
+from labconsole_certificates.operations.references import local_state_named
+from labconsole_certificates.trust.making import make_bundle, signing_root
+
+
+class MakeBundle(PkiAction[MakeBundleParameters]):
+    """Signs a State's trust bundle."""
+
+    name: ClassVar[str] = "certificates.make-bundle"
+    title: ClassVar[str] = "Export a trust bundle"
+    description: ClassVar[str] = (
+        "Writes one signed file with the State's roots, intermediates, CRLs and link certificates. Other States take "
+        "it in, and the next ones, to keep their trust up to date."
+    )
+    parameters: ClassVar[type[Parameters]] = MakeBundleParameters
+
+    def needs(self, parameters: MakeBundleParameters, directory: Path, snapshot: Snapshot) -> tuple[SecretRequest, ...]:
+        must_be_new_file(parameters.file.expanduser())
+        state = local_state_named(snapshot, parameters.state)
+        return key_secrets(directory, snapshot, signing_root(snapshot, state, datetime.now(UTC)))
+
+    def work(self, parameters: MakeBundleParameters, store: PkiStore, prompt: Prompt, context: ActionContext) -> str:
+        file = parameters.file.expanduser()
+        write_export(file, make_bundle(store, parameters.state, days=parameters.valid_days, prompt=prompt))
+        return f"{file} is the trust bundle of {parameters.state}: hand it to all States that trust it."
+
+
+class Prove(PkiAction[ProveParameters]):
+    """Lets two States connect to each other."""
+
+    name: ClassVar[str] = "certificates.prove"
+    title: ClassVar[str] = "Prove by a handshake"
+    description: ClassVar[str] = (
+        "Each of the two States connects to the other one by mutual TLS over a socket of this machine, with the "
+        "certificates that it has and the trust that it has."
+    )
+    parameters: ClassVar[type[Parameters]] = ProveParameters
+
+    def needs(self, parameters: ProveParameters, directory: Path, snapshot: Snapshot) -> tuple[SecretRequest, ...]:
+        a, b = (local_state_named(snapshot, name) for name in (parameters.state_a, parameters.state_b))
+        ends = [pick(snapshot, *way) for way in ((a, b), (b, a)) for pick in (client_certificate, _answering)]
+        requests = key_secrets(directory, snapshot, *(end for end in ends if end is not None))
+        return tuple({request.key: request for request in requests}.values())
+
+    def work(self, parameters: ProveParameters, store: PkiStore, prompt: Prompt, context: ActionContext) -> str:
+        a, b = parameters.state_a, parameters.state_b
+        proof = prove(store, a, b, prompt)
+        told = f"{_told(a, b, proof.there)} {_told(b, a, proof.back)}"
+        if not proof.ok:
+            raise TrialError(told)
+        return told
+
+
+def _answering(snapshot: Snapshot, client: State, server: State) -> CertificateRecord | None:
+    return server_certificate(snapshot, server, client)
+
+
+def _told(client: str, server: str, handshake: Handshake) -> str:
+    way = f"[{client}] -> tls-connect -> [{server}]"
+    if handshake.ok:
+        return f"{way} passed ({handshake.protocol}, {handshake.cipher})."
+    said = (
+        f"{client} says: {handshake.client_said or 'nothing'}",
+        f"{server} says: {handshake.server_said or 'nothing'}",
+    )
+    return f"{way} failed. {'; '.join(said)}."
