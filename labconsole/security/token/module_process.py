@@ -45,7 +45,7 @@ def ask(program: str, question: Mapping[str, Any], timeout_s: float, what: str) 
             if child.poll() is None:
                 kill_group(child)
     if child.returncode != 0 or not told:
-        raise TokenError(_end(what, child.returncode, complaints.decode(errors="replace")))
+        raise TokenError(how_it_ended(what, child.returncode, complaints.decode(errors="replace")))
     reply: dict[str, Any] = json.loads(told)
     if "refusal" in reply:
         raise TokenError(reply["refusal"])
@@ -74,7 +74,8 @@ def answer(respond: Callable[[dict[str, Any]], dict[str, Any]]) -> int:
     return 0
 
 
-def _end(what: str, code: int, complaints: str) -> str:
+def how_it_ended(what: str, code: int, complaints: str) -> str:
+    """The sentence for a process that crashed, with the last line that it complained in."""
     lines = complaints.strip().splitlines()
     how = f"signal {-code}" if code < 0 else f"exit code {code}"
     last = f", saying: {lines[-1]}" if lines else ""

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn, Self, cast
+from typing import cast
 
-from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa, utils
 from cryptography.utils import Buffer
@@ -12,6 +11,13 @@ from pkcs11 import MGF, Attribute, Mechanism, ObjectClass, PublicKey, Session
 
 from labconsole.security.token.errors import KeyMissingError, TokenError
 from labconsole.security.token.explaining import explained
+from labconsole.security.token.key_forms import (
+    ECPrivateKeyInToken,
+    RSAPrivateKeyInToken,
+    digest_of,
+    ecdsa_digest,
+    rsa_scheme,
+)
 from labconsole.security.token.key_pairs import SigningKey, public_key_of
 
 _DIGEST_INFO = {
@@ -28,8 +34,8 @@ _PSS = {
 }
 
 
-class _StaysInToken:
-    """What all keys in a token have in common: they are destroyed there, and cannot be read."""
+class _Destroyed:
+    """What can be done with a key in a token that this process holds: it is destroyed there."""
 
     handle: SigningKey
 
@@ -38,27 +44,13 @@ class _StaysInToken:
         with explained("destroy a private key", self.handle.session.token.label):
             self.handle.destroy()
 
-    def private_numbers(self) -> NoReturn:
-        """Raises UnsupportedAlgorithm."""
-        raise UnsupportedAlgorithm("The private key never leaves its token.")
 
-    def private_bytes(self, encoding: object, format: object, encryption_algorithm: object) -> NoReturn:
-        """Raises UnsupportedAlgorithm."""
-        raise UnsupportedAlgorithm("The private key never leaves its token.")
-
-    def __copy__(self) -> Self:
-        return self
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        return self
-
-
-class TokenRSAPrivateKey(_StaysInToken, rsa.RSAPrivateKey):
+class TokenRSAPrivateKey(_Destroyed, RSAPrivateKeyInToken):
     """An RSA key that never leaves its token."""
 
     def __init__(self, handle: SigningKey, public_key: rsa.RSAPublicKey) -> None:
+        super().__init__(public_key)
         self.handle = handle
-        self._public_key = public_key
 
     def sign(
         self,
@@ -73,29 +65,19 @@ class TokenRSAPrivateKey(_StaysInToken, rsa.RSAPrivateKey):
             ValueError: the digest or the salt has a length that does not fit.
             TokenError: the token is gone or refuses.
         """
-        digest, hashed_with = _digest(data, algorithm)
-        return _sign(self.handle, *_rsa_mechanism(padding, hashed_with, digest, self._public_key))
-
-    def public_key(self) -> rsa.RSAPublicKey:
-        """The public key, outside the token."""
-        return self._public_key
-
-    @property
-    def key_size(self) -> int:
-        """Bits of the modulus."""
-        return self._public_key.key_size
-
-    def decrypt(self, ciphertext: bytes, padding: padding.AsymmetricPadding) -> NoReturn:
-        """Raises UnsupportedAlgorithm."""
-        raise UnsupportedAlgorithm("The key in the token signs only: it does not decrypt.")
+        digest, hashed_with = digest_of(data, algorithm)
+        scheme = rsa_scheme(padding, hashed_with, self.public_key())
+        if scheme.salt_length is None:
+            return _sign(self.handle, _DIGEST_INFO[scheme.hash_name] + digest, Mechanism.RSA_PKCS)
+        return _sign(self.handle, digest, Mechanism.RSA_PKCS_PSS, (*_PSS[scheme.hash_name], scheme.salt_length))
 
 
-class TokenECPrivateKey(_StaysInToken, ec.EllipticCurvePrivateKey):
+class TokenECPrivateKey(_Destroyed, ECPrivateKeyInToken):
     """An EC key that never leaves its token."""
 
     def __init__(self, handle: SigningKey, public_key: ec.EllipticCurvePublicKey) -> None:
+        super().__init__(public_key)
         self.handle = handle
-        self._public_key = public_key
 
     def sign(self, data: Buffer, signature_algorithm: ec.EllipticCurveSignatureAlgorithm) -> bytes:
         """ECDSA (FIPS 186-4, 6), as a DER sequence of r and s; the digest is made outside.
@@ -105,30 +87,10 @@ class TokenECPrivateKey(_StaysInToken, ec.EllipticCurvePrivateKey):
             ValueError: the digest has a length that is not its hash's.
             TokenError: the token is gone or refuses.
         """
-        if not isinstance(signature_algorithm, ec.ECDSA) or signature_algorithm.deterministic_signing:
-            raise UnsupportedAlgorithm("An EC key in a token signs with ECDSA and a random number of the token's.")
-        digest, _ = _digest(data, signature_algorithm.algorithm)
+        digest, _ = ecdsa_digest(data, signature_algorithm)
         raw = _sign(self.handle, digest, Mechanism.ECDSA)
         half = len(raw) // 2
         return utils.encode_dss_signature(int.from_bytes(raw[:half], "big"), int.from_bytes(raw[half:], "big"))
-
-    def public_key(self) -> ec.EllipticCurvePublicKey:
-        """The public key, outside the token."""
-        return self._public_key
-
-    @property
-    def curve(self) -> ec.EllipticCurve:
-        """The curve."""
-        return self._public_key.curve
-
-    @property
-    def key_size(self) -> int:
-        """Bits of the curve's order."""
-        return self._public_key.key_size
-
-    def exchange(self, algorithm: ec.ECDH, peer_public_key: ec.EllipticCurvePublicKey) -> NoReturn:
-        """Raises UnsupportedAlgorithm."""
-        raise UnsupportedAlgorithm("The key in the token signs only: it agrees on no secret.")
 
 
 PrivateKey = TokenRSAPrivateKey | TokenECPrivateKey
@@ -168,48 +130,3 @@ def _only(session: Session, object_class: ObjectClass, label: str) -> object:
 def _sign(handle: SigningKey, data: bytes, mechanism: Mechanism, parameter: object = None) -> bytes:
     with explained("sign", handle.session.token.label):
         return handle.sign(data, mechanism=mechanism, mechanism_param=parameter)
-
-
-def _digest(
-    data: Buffer, algorithm: utils.Prehashed | hashes.HashAlgorithm | utils.NoDigestInfo
-) -> tuple[bytes, hashes.HashAlgorithm]:
-    """The digest of `data`, or `data` where it is one already, and the hash that made it."""
-    if isinstance(algorithm, utils.Prehashed):
-        digest = bytes(memoryview(data))
-        if len(digest) != algorithm.digest_size:
-            raise ValueError(f"The digest has {len(digest)} bytes, its hash makes {algorithm.digest_size}.")
-        return digest, algorithm._algorithm
-    if isinstance(algorithm, utils.NoDigestInfo):
-        raise UnsupportedAlgorithm("A key in a token signs a digest whose hash is named.")
-    hasher = hashes.Hash(algorithm)
-    hasher.update(data)
-    return hasher.finalize(), algorithm
-
-
-def _rsa_mechanism(
-    scheme: padding.AsymmetricPadding, hashed_with: hashes.HashAlgorithm, digest: bytes, public_key: rsa.RSAPublicKey
-) -> tuple[bytes, Mechanism, object]:
-    """What the token is to sign, by which mechanism, and that one's parameter (PKCS#11 v2.40 current, 2.1)."""
-    name = hashed_with.name
-    if name not in _DIGEST_INFO:
-        raise UnsupportedAlgorithm(f"An RSA key in a token signs with SHA-256, 384 or 512, not with {name}.")
-    if isinstance(scheme, padding.PKCS1v15):
-        return _DIGEST_INFO[name] + digest, Mechanism.RSA_PKCS, None
-    if isinstance(scheme, padding.PSS) and scheme.mgf._algorithm.name == name:
-        return digest, Mechanism.RSA_PKCS_PSS, (*_PSS[name], _salt_length(scheme, hashed_with, public_key))
-    raise UnsupportedAlgorithm("An RSA key in a token signs with PKCS #1 v1.5, or PSS whose mask has the same hash.")
-
-
-def _salt_length(scheme: padding.PSS, hashed_with: hashes.HashAlgorithm, public_key: rsa.RSAPublicKey) -> int:
-    """Bytes of salt (RFC 8017, 9.1)."""
-    longest = padding.calculate_max_pss_salt_length(public_key, hashed_with)
-    asked = scheme._salt_length
-    if asked is padding.PSS.DIGEST_LENGTH:
-        return hashed_with.digest_size
-    if asked is padding.PSS.MAX_LENGTH:
-        return longest
-    if not isinstance(asked, int):
-        raise UnsupportedAlgorithm("PSS.AUTO finds the salt of a signature: to sign, say how long it is to be.")
-    if asked > longest:
-        raise ValueError(f"A salt of {asked} bytes is too long for this key and hash: {longest} at most.")
-    return asked

@@ -24,7 +24,7 @@ _MOST_SHOWN = 1000
 
 
 def describe_crl(crl: x509.CertificateRevocationList, at: datetime) -> Description:
-    """All that a CRL says, of the revoked certificates the first 1,000; `at` (aware) tells whether it is out of date."""
+    """All that a CRL says, of those revoked the first 1,000; `at` (aware) tells whether it is out of date."""
     ends = crl.next_update_utc
     late = ends is not None and at > ends
     until = "not said" if ends is None else moment(ends)

@@ -37,7 +37,7 @@ def _lines(value: x509.ExtensionType) -> Iterator[str]:
         case x509.BasicConstraints():
             yield "certification authority" if value.ca else "end certificate"
             if value.path_length is not None:
-                yield f"at most {value.path_length} CAs below"
+                yield f"CAs below it: {value.path_length} at most"
         case x509.KeyUsage():
             yield from _key_usages(value)
         case x509.ExtendedKeyUsage():
