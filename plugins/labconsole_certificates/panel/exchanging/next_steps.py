@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from PySide6.QtCore import QObject, Qt
 from PySide6.QtWidgets import QWidget
 
-from labconsole.security.pki.records import CertificateRecord, RequestRecord, State
+from labconsole.security.pki.records import CertificateRecord, RequestRecord, RequestStatus, State
 from labconsole.security.pki.snapshot import Snapshot
+from labconsole.security.x509.profiles import CertificateProfile
 from labconsole_certificates.exchange.steps import Direction, Exchange, Step, StepKind
 from labconsole_certificates.operations import requests
 from labconsole_certificates.operations.exporting import Form, exported
@@ -22,12 +24,17 @@ from labconsole_certificates.panel.trusting.trust_dialog import TrustDialog
 
 @dataclass(frozen=True)
 class Upcoming:
-    """What comes next: a sentence, and what the button says and does. `complete`: both ways are proven."""
+    """What comes next: a sentence, and what the button says (nothing: there is none) and does.
+
+    `complete`: both ways are proven.
+    """
 
     sentence: str
     button: str
     do: Callable[[], object]
     complete: bool = False
+    waits: bool = False
+    """Another console has to move first."""
 
 
 class NextSteps(QObject):
@@ -48,14 +55,19 @@ class NextSteps(QObject):
     def next_of(self, exchange: Exchange) -> Upcoming:
         """The next step of either direction: the first that this console can do, else the first that it waits for."""
         pending = [
-            (direction, direction.next) for direction in (exchange.there, exchange.back) if direction.next is not None
+            self._upcoming(direction, direction.next)
+            for direction in (exchange.there, exchange.back)
+            if direction.next is not None
         ]
         if not pending:
-            return self._prove(
-                exchange.there.client, exchange.there.server, self.tr("Both ways are proven."), complete=True
+            there = exchange.there
+            return Upcoming(
+                self.tr("Both ways are proven."),
+                self.tr("Prove it again …"),
+                lambda: self._prove(there.client, there.server),
+                complete=True,
             )
-        ready = next((entry for entry in pending if self._can_do(entry[1])), pending[0])
-        return self._upcoming(*ready)
+        return next((upcoming for upcoming in pending if not upcoming.waits), pending[0])
 
     def names_of(self, exchange: Exchange) -> str:
         """By which names AMQP trials take what came of it."""
@@ -69,95 +81,84 @@ class NextSteps(QObject):
         listed = ", ".join(f"{entry.name} ({states[entry.state]})" for entry in found)
         return self.tr("AMQP trials use these identities by name: {names}.").format(names=listed)
 
-    def _can_do(self, step: Step) -> bool:
-        """Whether this console holds what the step needs; else another console has to move."""
-        states = self._snapshot.state_by_id
-        sender, receiver = states[step.sender], states[step.receiver]
-        if step.kind is StepKind.TRUST_ROOT:
-            return receiver.local and step.subject is not None
-        return sender.local
-
     def _upcoming(self, direction: Direction, step: Step) -> Upcoming:
         states = self._snapshot.state_by_id
         sender, receiver = states[step.sender], states[step.receiver]
-        if not self._can_do(step):
-            return self._await(step, sender)
         request = self._request(step)
         match step.kind:
             case StepKind.MAKE_ROOT:
-                return Upcoming(
-                    step.missing,
-                    self.tr("Create the CA of {state} …").format(state=sender.name),
-                    lambda: self._desk.services.open_action(
-                        "certificates.create-root",
-                        {"state": sender.name},
-                        {"state": one_name_of([state.name for state in self._snapshot.states if state.local])},
-                    ),
-                )
+                button = self.tr("Create the CA of {state} …").format(state=sender.name)
+                return Upcoming(step.missing, button, lambda: self._create_root(sender))
             case StepKind.TRUST_ROOT:
-                return Upcoming(
-                    step.missing,
-                    self.tr("Trust the root of {state} …").format(state=sender.name),
-                    lambda: self._trust(step, receiver),
-                )
-            case StepKind.MAKE_REQUEST:
-                return Upcoming(
-                    step.missing,
-                    self.tr("Make key and CSR of {state} …").format(state=sender.name),
-                    lambda: self._forms.make_request(direction.client.name, direction.server.name),
-                )
-            case StepKind.GIVE_REQUEST if request is not None and receiver.local:
-                return Upcoming(
-                    step.missing,
-                    self.tr("Give the CSR to {state}").format(state=receiver.name),
-                    lambda: self._give_request(request, sender, receiver),
-                )
-            case StepKind.APPROVE if request is not None:
-                return Upcoming(
-                    step.missing,
-                    self.tr("Look, and decide …"),
-                    lambda: self._forms.approve(request),
-                )
-            case StepKind.GIVE_CERTIFICATE if receiver.local:
-                return Upcoming(
-                    step.missing,
-                    self.tr("Give the certificate to {state}").format(state=receiver.name),
-                    lambda: self._give_certificate(step, sender, receiver),
-                )
+                return self._trust_step(step, sender, receiver)
+            case StepKind.MAKE_SERVER:
+                return self._server_step(step, sender)
+            case StepKind.MAKE_REQUEST if sender.local:
+                button = self.tr("Make key and CSR of {state} …").format(state=sender.name)
+                make = partial(self._forms.make_request, direction.client.name, direction.server.name)
+                return Upcoming(step.missing, button, make)
+            case StepKind.GIVE_REQUEST if request is not None and sender.local and receiver.local:
+                button = self.tr("Give the CSR to {state}").format(state=receiver.name)
+                return Upcoming(step.missing, button, lambda: self._give_request(request, sender, receiver))
+            case StepKind.APPROVE if request is not None and sender.local:
+                return Upcoming(step.missing, self.tr("Look, and decide …"), lambda: self._show_requests(request))
+            case StepKind.GIVE_CERTIFICATE if sender.local and receiver.local:
+                button = self.tr("Give the certificate to {state}").format(state=receiver.name)
+                return Upcoming(step.missing, button, lambda: self._give_certificate(step, sender))
+            case StepKind.PROVE if sender.local and receiver.local:
+                button = self.tr("Prove it by handshakes …")
+                return Upcoming(step.missing, button, lambda: self._prove(sender, receiver))
             case StepKind.PROVE:
-                return self._prove(direction.client, direction.server, step.missing)
+                return Upcoming(step.missing, "", lambda: None, waits=True)
             case _:
-                return Upcoming(step.missing, self.tr("Go to the requests"), lambda: self._show_requests(request))
+                button = self.tr("Go to the requests")
+                return Upcoming(step.missing, button, lambda: self._show_requests(request), waits=not sender.local)
 
-    def _await(self, step: Step, sender: State) -> Upcoming:
-        """Another console has to send something: where it is taken in."""
-        if step.kind is StepKind.TRUST_ROOT:
-            return Upcoming(
-                step.missing,
-                self.tr("Take in the root or bundle of {state} …").format(state=sender.name),
-                lambda: self._desk.services.show_tab("trust"),
-            )
-        return Upcoming(step.missing, self.tr("Go to the requests"), lambda: self._show_requests(self._request(step)))
+    def _trust_step(self, step: Step, sender: State, receiver: State) -> Upcoming:
+        """The receiver types the fingerprint; a State elsewhere is given a bundle."""
+        root = self._certificate(step)
+        if not receiver.local:
+            button = self.tr("Make the bundle of {state} …").format(state=sender.name)
+            return Upcoming(step.missing, button, self._show_trust, waits=not sender.local)
+        if root is None:
+            button = self.tr("Take in root or bundle of {state} …").format(state=sender.name)
+            return Upcoming(step.missing, button, self._show_trust, waits=True)
+        button = self.tr("Trust the root of {state} …").format(state=sender.name)
+        return Upcoming(step.missing, button, lambda: self._trust(root, receiver))
 
-    def _prove(self, client: State, server: State, sentence: str, *, complete: bool = False) -> Upcoming:
-        return Upcoming(
-            sentence,
-            self.tr("Prove it again …") if complete else self.tr("Prove it by handshakes …"),
-            lambda: self._desk.services.open_action(
-                "certificates.prove", {"state_a": client.name, "state_b": server.name}, None
+    def _server_step(self, step: Step, server: State) -> Upcoming:
+        """A State certifies its own server by the same two steps as another one's client."""
+        asked = next(
+            (
+                request
+                for request in reversed(self._snapshot.requests)
+                if request.requester == request.issuer == server.id
+                and request.profile is CertificateProfile.TLS_SERVER
+                and request.status in (RequestStatus.MADE, RequestStatus.RECEIVED)
             ),
-            complete,
+            None,
         )
+        if asked is None:
+            button = self.tr("Make key and CSR of its server …")
+            return Upcoming(step.missing, button, lambda: self._forms.make_server_request(server))
+        button = self.tr("Approve the request of its server …")
+        return Upcoming(step.missing, button, lambda: self._forms.approve(asked))
+
+    def _create_root(self, state: State) -> None:
+        names = [each.name for each in self._snapshot.states if each.local]
+        self._desk.services.open_action(
+            "certificates.create-root", {"state": state.name}, {"state": one_name_of(names)}
+        )
+
+    def _prove(self, client: State, server: State) -> None:
+        self._desk.services.open_action("certificates.prove", {"state_a": client.name, "state_b": server.name}, None)
 
     def _request(self, step: Step) -> RequestRecord | None:
         if step.kind not in (StepKind.GIVE_REQUEST, StepKind.APPROVE):
             return None
         return next((request for request in self._snapshot.requests if request.id == step.subject), None)
 
-    def _trust(self, step: Step, truster: State) -> None:
-        root = self._certificate(step)
-        if root is None:
-            return
+    def _trust(self, root: CertificateRecord, truster: State) -> None:
         dialog = TrustDialog(self._desk, self._snapshot, [root], self._page, truster.name)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.open()
@@ -171,11 +172,14 @@ class NextSteps(QObject):
             lambda _taken: None,
         )
 
-    def _give_certificate(self, step: Step, sender: State, receiver: State) -> None:
+    def _give_certificate(self, step: Step, sender: State) -> None:
         record = self._certificate(step)
         if record is not None:
             data = exported(self._snapshot, record, Form.CHAIN)
             self._desk.do(lambda store: requests.take_in_certificate(store, data, sender), lambda _taken: None)
+
+    def _show_trust(self) -> None:
+        self._desk.services.show_tab("trust")
 
     def _show_requests(self, request: RequestRecord | None) -> None:
         tab = self._desk.services.show_tab(RequestsView.key)

@@ -121,6 +121,7 @@ class ExchangeView(Tab):
         upcoming = self._steps.next_of(exchange)
         self.sentence.setText(upcoming.sentence)
         self.next_button.setText(upcoming.button)
+        self.next_button.setVisible(bool(upcoming.button))
         self.next_card.setProperty("message", "good" if upcoming.complete else "info")
         self.next_card.style().unpolish(self.next_card)
         self.next_card.style().polish(self.next_card)

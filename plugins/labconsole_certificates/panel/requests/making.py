@@ -49,6 +49,23 @@ class RequestForms(QObject):
             {"state": one_name_of(self._local), "issuer": one_name_of(self._names), "profile": one_of(_END_PROFILES)},
         )
 
+    def make_server_request(self, server: State) -> ActionDialog:
+        """A State asks its own CA for the certificate of its server, named within its domain."""
+        return self._open(
+            "certificates.make-request",
+            {
+                "state": server.name,
+                "issuer": server.name,
+                "profile": str(CertificateProfile.TLS_SERVER),
+                "names": [f"swim.{server.domain}"] if server.domain else [],
+            },
+            {
+                "state": one_name_of([server.name]),
+                "issuer": one_name_of([server.name]),
+                "profile": one_of(_END_PROFILES),
+            },
+        )
+
     def make_for_client(self, issuer: str = "", client: str = "") -> ActionDialog:
         """The No-CSR method: key and certificate for another State in one PKCS#12."""
         server = issuer or self._first(self._local)

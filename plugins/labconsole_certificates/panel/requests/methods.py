@@ -55,6 +55,7 @@ class MethodsDialog(QDialog):
                 label.setWordWrap(True)
                 label.setProperty("tone", tone)
                 texts.addWidget(label)
+        texts.addStretch(1)
         button = QPushButton(self.tr("Go on …"), card)
         button.setProperty("primary", not method.warning)
         button.setAccessibleName(method.title)
