@@ -2,43 +2,66 @@
 
 from __future__ import annotations
 
+import ipaddress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from labconsole.security.identities import IdentityFiles
 from labconsole.security.keyfile import save_private_key
-from labconsole.security.lab_authority import LabAuthority, Purpose, Validity, new_key
 from labconsole.security.private_files import write_private
 from labconsole.security.secrets import Secret
+from labconsole.security.x509.issuing import Issuer, issue
+from labconsole.security.x509.key_types import KeyType, PublicKey, generate
+from labconsole.security.x509.profiles import CertificateProfile
+from labconsole.security.x509.validity import Validity
+from tests.helpers.authorities import named, new_authority
 
 _NOW = datetime.now(UTC).replace(microsecond=0)
 VALID = Validity.for_days(30)
 EXPIRED = Validity(_NOW - timedelta(days=60), _NOW - timedelta(days=30))
 NOT_YET_VALID = Validity(_NOW + timedelta(days=30), _NOW + timedelta(days=60))
 
+_THIS_MACHINE: list[x509.GeneralName] = [
+    x509.DNSName("localhost"),
+    *(x509.IPAddress(ipaddress.ip_address(address)) for address in ("127.0.0.1", "::1")),
+]
 
-def foreign_authority() -> LabAuthority:
+
+def foreign_authority() -> Issuer:
     """A CA that nobody trusts."""
-    return LabAuthority.create("Foreign CA", Validity.for_days(60))
+    return new_authority("Foreign CA")
+
+
+def certify(
+    authority: Issuer,
+    name: str,
+    public_key: PublicKey,
+    profile: CertificateProfile = CertificateProfile.STATE,
+    validity: Validity = VALID,
+) -> x509.Certificate:
+    """A certificate for `name`: a TLS server on this machine, or whatever else with the host `<name>.lab.test`."""
+    names = _THIS_MACHINE if profile is CertificateProfile.TLS_SERVER else [x509.DNSName(f"{name}.lab.test")]
+    return issue(authority, public_key, named(f"CN={name},O=Lab Console"), names, profile, validity)
 
 
 def write_identity(
     directory: Path,
     name: str,
-    authority: LabAuthority,
-    purpose: Purpose = Purpose.STATE,
+    authority: Issuer,
+    profile: CertificateProfile = CertificateProfile.STATE,
     validity: Validity = VALID,
     trust: Path | None = None,
 ) -> IdentityFiles:
-    """Write certificate, encrypted key and passphrase file of `name` into `directory`; nothing asks the keyring.
+    """Write certificate, encrypted RSA key and passphrase file of `name` to `directory`; nothing asks the keyring.
 
     `trust` defaults to the certificate of `authority`, which is written too.
     """
-    key = new_key()
+    key = generate(KeyType.RSA_2048)
     secret = Secret(f"passphrase of {name}")
-    certificate = authority.issue(name, key.public_key(), purpose, validity)
+    certificate = certify(authority, name, key.public_key(), profile, validity)
     if trust is None:
         trust = directory / f"{name}.trust.pem"
         trust.write_bytes(authority.certificate.public_bytes(Encoding.PEM))

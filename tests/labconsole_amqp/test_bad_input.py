@@ -19,7 +19,7 @@ from pydantic import ValidationError
 from labconsole.plugin import Plugins
 from labconsole.profile import ProfileError, load_profile
 from labconsole.security.identities import IdentityFiles
-from labconsole.security.lab_authority import LabAuthority, Purpose, Validity
+from labconsole.security.x509.profiles import CertificateProfile
 from labconsole_amqp import role_settings
 from labconsole_amqp.broker import BrokerSettings
 from labconsole_amqp.broker_queue import QueueLimits
@@ -27,6 +27,7 @@ from labconsole_amqp.broker_sasl import Access
 from labconsole_amqp.fastlink import Endpoint, TlsSettings
 from labconsole_amqp.link_role import full_sentence
 from labconsole_amqp.parameters import AmqpParameters
+from tests.helpers.authorities import new_authority
 from tests.helpers.identities import EXPIRED, foreign_authority, write_identity
 from tests.labconsole_amqp.embedded import Serving, broker_process, serving
 from tests.labconsole_amqp.lab import Lab, Outcome, ProcessLab, run
@@ -48,14 +49,16 @@ class Files:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.authority = LabAuthority.create("Test CA", Validity.for_days(10))
+        self.authority = new_authority("Test CA")
         self.foreign = foreign_authority()
-        self.broker = write_identity(folder, "broker", self.authority, Purpose.SERVER)
+        self.broker = write_identity(folder, "broker", self.authority, CertificateProfile.TLS_SERVER)
         self.sender = write_identity(folder, "state-x", self.authority)
         self.receiver = write_identity(folder, "state-y", self.authority)
         self.expired = write_identity(folder, "expired", self.authority, validity=EXPIRED)
         self.stranger = write_identity(folder, "stranger", self.foreign)
-        self.expired_broker = write_identity(folder, "expired-broker", self.authority, Purpose.SERVER, EXPIRED)
+        self.expired_broker = write_identity(
+            folder, "expired-broker", self.authority, CertificateProfile.TLS_SERVER, EXPIRED
+        )
 
 
 @pytest.fixture(scope="module")

@@ -22,13 +22,14 @@ import pytest
 from labconsole.locations import HOME_VARIABLE
 from labconsole.report.csv_export import export_run
 from labconsole.security.identities import IdentityFiles
-from labconsole.security.lab_authority import LabAuthority, Purpose, Validity
+from labconsole.security.x509.profiles import CertificateProfile
 from labconsole.store.reader import Reader
 from labconsole.trial import REMEDY
 from labconsole_amqp.broker import BrokerSettings
 from labconsole_amqp.broker_queue import QueueLimits
 from labconsole_amqp.broker_sasl import Access
 from labconsole_amqp.fastlink import TlsSettings
+from tests.helpers.authorities import new_authority
 from tests.helpers.identities import write_identity
 from tests.helpers.lanes import in_lanes
 from tests.helpers.terminal import Terminal
@@ -42,14 +43,14 @@ class Site:
     """Certificates of two States and a broker, made for a test; `sender` and `receiver` are the States' files."""
 
     def __init__(self, folder: Path) -> None:
-        self.authority = LabAuthority.create("Test CA", Validity.for_days(10))
+        self.authority = new_authority("Test CA")
         self.folder = folder
         self.sender = self.issue("state-x")
         self.receiver = self.issue("state-y")
-        self.broker = self.issue("the-broker", Purpose.SERVER)
+        self.broker = self.issue("the-broker", CertificateProfile.TLS_SERVER)
 
-    def issue(self, name: str, purpose: Purpose = Purpose.STATE) -> IdentityFiles:
-        return write_identity(self.folder, name, self.authority, purpose)
+    def issue(self, name: str, profile: CertificateProfile = CertificateProfile.STATE) -> IdentityFiles:
+        return write_identity(self.folder, name, self.authority, profile)
 
     def server_tls(self) -> TlsSettings:
         """The broker's settings."""

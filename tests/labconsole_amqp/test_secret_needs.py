@@ -9,11 +9,11 @@ import pytest
 
 from labconsole.needed_secrets import needed_secrets
 from labconsole.plugin import Plugins
-from labconsole.security.lab_authority import LabAuthority, Validity
 from labconsole.security.secrets import missing_secrets
 from labconsole.store.records import NewScenario
 from labconsole_amqp.parameters import AmqpParameters
 from labconsole_amqp.trial import AmqpTrial
+from tests.helpers.authorities import new_authority
 from tests.helpers.identities import write_identity
 
 
@@ -21,7 +21,7 @@ from tests.helpers.identities import write_identity
 def own(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """Parameters with the operator's own identities at a foreign broker."""
     folder = tmp_path_factory.mktemp("own")
-    authority = LabAuthority.create("Own CA", Validity.for_days(10))
+    authority = new_authority("Own CA")
     sender, receiver = (write_identity(folder, name, authority) for name in ("x", "y"))
     return {
         "test": 4,

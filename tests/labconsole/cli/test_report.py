@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from labconsole.cli.main import main
-from labconsole.security.lab_authority import LabAuthority
 from labconsole.store.store import Store
-from tests.helpers.identities import VALID, write_identity
+from tests.helpers.authorities import new_authority
+from tests.helpers.identities import write_identity
 from tests.helpers.pdfsig import pdfsig
 from tests.helpers.small_disk import on_small_disk
 from tests.helpers.stored_post import queue_post, store_post
@@ -69,7 +69,7 @@ def test_csv_comes_beside_the_pdf_or_alone(report: Command, tmp_path: Path) -> N
 
 
 def test_a_report_is_signed_with_a_key_whose_passphrase_is_in_a_file(report: Command, tmp_path: Path) -> None:
-    files = write_identity(tmp_path, "registrar", LabAuthority.create("Lab CA", VALID))
+    files = write_identity(tmp_path, "registrar", new_authority("Lab CA"))
     signed = ("--sign", files.key, "--certificate", files.certificate)
     code, told, _ = report(1, "--pdf", "r.pdf", *signed, "--passphrase-file", files.passphrase_file)
     assert code == 0 and told.endswith("PDF/A-2a, signed\n")

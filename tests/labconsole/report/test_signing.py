@@ -19,11 +19,14 @@ from labconsole.report.document import Document, Paragraph, Section
 from labconsole.report.pdf import ARCHIVAL, write_pdf
 from labconsole.report.signing import SignatureDetails, is_pkcs12, sign_pdf, signer_from_pem, signer_from_pkcs12
 from labconsole.security.keyfile import save_private_key
-from labconsole.security.lab_authority import LabAuthority, Purpose, Validity, new_key
 from labconsole.security.private_files import write_private
 from labconsole.security.secrets import Secret
+from labconsole.security.x509.issuing import Issuer
+from labconsole.security.x509.key_types import KeyType, generate
+from labconsole.security.x509.validity import Validity
 from labconsole.trial import TrialError
-from tests.helpers.identities import EXPIRED, NOT_YET_VALID, VALID
+from tests.helpers.authorities import new_authority
+from tests.helpers.identities import EXPIRED, NOT_YET_VALID, VALID, certify
 from tests.helpers.pdfsig import pdfsig
 
 SECRET = Secret("correct horse")
@@ -40,20 +43,20 @@ DOCUMENT = Document(
 
 
 @pytest.fixture(scope="module")
-def authority() -> LabAuthority:
-    return LabAuthority.create("Ministry of Letters", VALID)
+def authority() -> Issuer:
+    return new_authority("Ministry of Letters")
 
 
 Files = Callable[..., tuple[Path, Path]]
 
 
 @pytest.fixture
-def files(authority: LabAuthority, tmp_path: Path) -> Files:
+def files(authority: Issuer, tmp_path: Path) -> Files:
     """Writes an encrypted key and the chain of its certificate."""
 
     def write(validity: Validity = VALID) -> tuple[Path, Path]:
-        key = new_key()
-        certificate = authority.issue("state-a", key.public_key(), Purpose.STATE, validity)
+        key = generate(KeyType.RSA_2048)
+        certificate = certify(authority, "state-a", key.public_key(), validity=validity)
         save_private_key(tmp_path / "key.pem", key, SECRET)
         chain = certificate.public_bytes(Encoding.PEM) + authority.certificate.public_bytes(Encoding.PEM)
         (tmp_path / "chain.pem").write_bytes(chain)
@@ -119,7 +122,7 @@ def test_the_signature_leaves_the_document_and_its_metadata_as_they_were(files: 
     assert signed.standard == ARCHIVAL
 
 
-def test_the_chain_goes_with_the_signature(files: Files, authority: LabAuthority, tmp_path: Path) -> None:
+def test_the_chain_goes_with_the_signature(files: Files, authority: Issuer, tmp_path: Path) -> None:
     sign = partial(sign_pdf, signer=signer_from_pem(*files(), SECRET))
     data = write_pdf(DOCUMENT, tmp_path / "report.pdf", sign=sign).path.read_bytes()
     assert authority.certificate.public_bytes(Encoding.DER).hex().encode() in data.lower()
@@ -171,9 +174,9 @@ def test_a_certificate_out_of_its_time_is_refused(files: Files, validity: Validi
         signer_from_pem(*files(validity), SECRET)
 
 
-def test_a_certificate_of_another_key_is_refused(files: Files, authority: LabAuthority, tmp_path: Path) -> None:
+def test_a_certificate_of_another_key_is_refused(files: Files, authority: Issuer, tmp_path: Path) -> None:
     key, _ = files()
-    other = authority.issue("state-b", new_key().public_key(), Purpose.STATE, VALID)
+    other = certify(authority, "state-b", generate(KeyType.P_256).public_key())
     (tmp_path / "other.pem").write_bytes(other.public_bytes(Encoding.PEM))
     with pytest.raises(TrialError, match="is not that of the signing key"):
         signer_from_pem(key, tmp_path / "other.pem", SECRET)

@@ -7,18 +7,20 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 
 from labconsole.security.identities import IdentityFiles, load_certificates, load_identity
 from labconsole.security.keyfile import load_private_key
-from labconsole.security.lab_authority import LabAuthority, Validity
 from labconsole.security.secrets import Secret
+from labconsole.security.x509.issuing import Issuer
+from labconsole.security.x509.validity import Validity
 from labconsole.trial import TrialError
+from tests.helpers.authorities import new_authority
 from tests.helpers.identities import EXPIRED, NOT_YET_VALID, write_identity
 
 
 @pytest.fixture(scope="module")
-def authority() -> LabAuthority:
-    return LabAuthority.create("Test CA", Validity.for_days(30))
+def authority() -> Issuer:
+    return new_authority("Test CA")
 
 
-def test_a_good_identity_loads_from_its_json_without_notes(tmp_path: Path, authority: LabAuthority) -> None:
+def test_a_good_identity_loads_from_its_json_without_notes(tmp_path: Path, authority: Issuer) -> None:
     files = IdentityFiles.model_validate_json(write_identity(tmp_path, "state-a", authority).model_dump_json())
     identity = load_identity(files, "State A")
     assert identity.notes == () and identity.chain == ()
@@ -29,20 +31,20 @@ def test_a_good_identity_loads_from_its_json_without_notes(tmp_path: Path, autho
 
 @pytest.mark.parametrize(("validity", "note"), [(EXPIRED, "expired on"), (NOT_YET_VALID, "is not valid before")])
 def test_certificates_out_of_their_time_load_and_say_so(
-    tmp_path: Path, authority: LabAuthority, validity: Validity, note: str
+    tmp_path: Path, authority: Issuer, validity: Validity, note: str
 ) -> None:
     identity = load_identity(write_identity(tmp_path, "state-a", authority, validity=validity), "State A")
     assert len(identity.notes) == 1 and note in identity.notes[0] and "State A" in identity.notes[0]
 
 
-def test_chain_follows_the_certificate(tmp_path: Path, authority: LabAuthority) -> None:
+def test_chain_follows_the_certificate(tmp_path: Path, authority: Issuer) -> None:
     files = write_identity(tmp_path, "state-a", authority)
     with files.certificate.open("ab") as file:
         file.write(authority.certificate.public_bytes(Encoding.PEM))
     assert load_identity(files, "State A").chain == (authority.certificate,)
 
 
-def test_open_key_is_used_and_noted(tmp_path: Path, authority: LabAuthority) -> None:
+def test_open_key_is_used_and_noted(tmp_path: Path, authority: Issuer) -> None:
     files = write_identity(tmp_path, "state-a", authority)
     identity = load_identity(files, "State A")
     key = identity.load_private_key()
@@ -52,7 +54,7 @@ def test_open_key_is_used_and_noted(tmp_path: Path, authority: LabAuthority) -> 
     assert reloaded.notes == (f"The key file {files.key} is not encrypted.",)
 
 
-def test_prompt_is_asked_where_there_is_no_other_source(tmp_path: Path, authority: LabAuthority) -> None:
+def test_prompt_is_asked_where_there_is_no_other_source(tmp_path: Path, authority: Issuer) -> None:
     files = write_identity(tmp_path, "state-a", authority).model_copy(update={"passphrase_file": None})
     asked: list[str] = []
 
@@ -71,7 +73,7 @@ def test_keyring_entry_defaults_to_the_path_of_the_key(tmp_path: Path) -> None:
     assert files.secret_source.keyring_entry == str(tmp_path / "k.pem")
 
 
-def test_what_does_not_load_says_why(tmp_path: Path, authority: LabAuthority) -> None:
+def test_what_does_not_load_says_why(tmp_path: Path, authority: Issuer) -> None:
     files = write_identity(tmp_path, "state-a", authority)
     other = write_identity(tmp_path, "state-b", authority)
     text = tmp_path / "notes.txt"
@@ -93,7 +95,7 @@ def test_what_does_not_load_says_why(tmp_path: Path, authority: LabAuthority) ->
         assert str(caught.value).endswith(".") and "passphrase of" not in str(caught.value)
 
 
-def test_truncated_certificate_is_refused(tmp_path: Path, authority: LabAuthority) -> None:
+def test_truncated_certificate_is_refused(tmp_path: Path, authority: Issuer) -> None:
     path = tmp_path / "cut.pem"
     pem = authority.certificate.public_bytes(Encoding.PEM)
     for length in range(0, len(pem) - 30, 97):

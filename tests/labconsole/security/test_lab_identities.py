@@ -21,10 +21,10 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.verification import PolicyBuilder, Store, VerificationError
 
 from labconsole.security.identities import IdentityFiles
-from labconsole.security.lab_authority import LabAuthority, Purpose, Validity
 from labconsole.security.lab_identities import AUTHORITY, BROKER, STATE_A, STATE_B, LabIdentities, lab_identities
 from labconsole.trial import TrialError
-from tests.helpers.identities import EXPIRED, foreign_authority, write_identity
+from tests.helpers.authorities import new_authority
+from tests.helpers.identities import EXPIRED, certify, foreign_authority, write_identity
 
 NAMES = (STATE_A, STATE_B, BROKER)
 MAKE = (
@@ -160,7 +160,7 @@ def test_states_are_no_servers(made: LabIdentities) -> None:
 
 def test_foreign_and_expired_certificates_do_not_verify(tmp_path: Path) -> None:
     """The bad identities that other tests use are bad for the reason they say."""
-    own = LabAuthority.create("Own CA", Validity.for_days(30))
+    own = new_authority("Own CA")
     verifier = PolicyBuilder().store(Store([own.certificate])).time(datetime.now(UTC)).build_client_verifier()
 
     def verify(files: IdentityFiles) -> None:
@@ -201,8 +201,8 @@ def test_a_process_killed_in_the_middle_leaves_nothing_that_is_used(tmp_path: Pa
 
 
 def test_expired_identities_are_made_anew_and_the_old_ones_stay(lab: Path) -> None:
-    authority = LabAuthority.create("Short-lived CA", Validity.for_days(1))
-    certificate = authority.issue("state-b", authority.key.public_key(), Purpose.STATE, EXPIRED)
+    authority = new_authority("Another CA")
+    certificate = certify(authority, "state-b", authority.key.public_key(), validity=EXPIRED)
     (lab / "lab-0001" / "state-b.pem").write_bytes(certificate.public_bytes(Encoding.PEM))
     renewed = lab_identities(lab)
     assert renewed.directory == lab / "lab-0002"

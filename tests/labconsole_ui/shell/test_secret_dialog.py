@@ -11,12 +11,12 @@ from pytestqt.qtbot import QtBot
 
 from labconsole.engine.queue import QueueState
 from labconsole.locations import identities_dir
-from labconsole.security.lab_authority import LabAuthority, Validity
 from labconsole.security.lab_identities import lab_identities
 from labconsole.store.records import NewScenario, RunStatus
 from labconsole_amqp.parameters import AmqpParameters
 from labconsole_ui.main_window import MainWindow
 from labconsole_ui.secret_dialog import SecretDialog
+from tests.helpers.authorities import new_authority
 from tests.helpers.identities import write_identity
 from tests.labconsole_ui.told import told
 
@@ -27,7 +27,7 @@ PASSPHRASES = {"sender": "passphrase of state-x", "receiver": "passphrase of sta
 @pytest.fixture
 def scenario(tmp_path: Path, home: Path) -> NewScenario:
     """Test 2 at the embedded broker with the operator's own keys, whose passphrases lie nowhere."""
-    authority = LabAuthority.create("Own CA", Validity.for_days(10))
+    authority = new_authority("Own CA")
     sender, receiver = (write_identity(tmp_path, name, authority) for name in ("state-x", "state-y"))
     assert sender.trust is not None
     trust = tmp_path / "trust.pem"

@@ -13,13 +13,13 @@ from pytestqt.qtbot import QtBot
 
 from labconsole.plugin import Plugins
 from labconsole.report.request import ReportKind, ReportRequest
-from labconsole.security.lab_authority import LabAuthority, Validity
 from labconsole_ui.bridge import QueueBridge
 from labconsole_ui.report.window import FORM_WIDTH, ReportWindow
 from labconsole_ui.secret_dialog import SecretDialog
 from labconsole_ui.services import Services
 from labconsole_ui.settings import WindowState
 from labconsole_ui.theme import Theme
+from tests.helpers.authorities import new_authority
 from tests.helpers.identities import write_identity
 from tests.helpers.pdfsig import pdfsig
 from tests.labconsole_ui.told import told
@@ -126,7 +126,7 @@ def test_a_report_is_signed_after_the_passphrase_was_asked_for(
     stored: StoredRuns, make: Make, qtbot: QtBot, tmp_path: Path, state: WindowState
 ) -> None:
     [run_id] = stored.finished(("Test 1", {"test": 1}), messages=100)
-    identity = write_identity(tmp_path, "signer", LabAuthority.create("Lab CA", Validity.for_days(30)))
+    identity = write_identity(tmp_path, "signer", new_authority("Lab CA"))
     window = make(run_id)
     form = window.form
     assert not form.key.isVisible()
