@@ -7,11 +7,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from cryptography import x509
-from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
 from pydantic import BaseModel, ConfigDict, Field
 
 from labconsole.security.keyfile import is_encrypted, load_private_key
 from labconsole.security.secrets import Prompt, Secret, SecretSource
+from labconsole.security.x509.gate import PrivateKey, read_certificates, read_file
 from labconsole.trial import TrialError
 
 
@@ -69,7 +69,7 @@ class Identity:
         """PEM file with the private key."""
         return self.files.key
 
-    def load_private_key(self) -> PrivateKeyTypes:
+    def load_private_key(self) -> PrivateKey:
         """Decrypt the private key: once per process, it takes about 10 ms. Raises TrialError."""
         return load_private_key(self.files.key, self.secret)
 
@@ -92,17 +92,8 @@ def load_identity(files: IdentityFiles, name: str, prompt: Prompt | None = None)
 
 
 def load_certificates(path: Path) -> list[x509.Certificate]:
-    """The certificates in a PEM file, at least one, in the file's order. Raises TrialError."""
-    try:
-        data = path.read_bytes()
-    except FileNotFoundError as error:
-        raise TrialError(f"The certificate file {path} does not exist: check the path.") from error
-    except OSError as error:
-        raise TrialError(f"The certificate file {path} cannot be read ({error.strerror}): check the path.") from error
-    try:
-        return x509.load_pem_x509_certificates(data)
-    except ValueError as error:
-        raise TrialError(f"The file {path} holds no certificate in PEM form: name the certificate file.") from error
+    """The certificates in a file, at least one, in the file's order. Raises TrialError."""
+    return list(read_certificates(read_file(path, "certificate file"), f"The certificate file {path}"))
 
 
 def validity_problem(certificate: x509.Certificate, at: datetime) -> str | None:

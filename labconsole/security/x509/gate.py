@@ -22,6 +22,7 @@ __all__ = [
     "PrivateKey",
     "Readable",
     "kind_of",
+    "kinds_of",
     "read",
     "read_certificate",
     "read_certificates",
@@ -74,11 +75,16 @@ def read_file(path: Path, what: str = "file") -> bytes:
 
 def kind_of(data: bytes) -> ContentKind:
     """What PEM or DER `data` holds, without a password. Never raises: what is cut off or not known is UNKNOWN."""
+    return next(iter(kinds_of(data)), ContentKind.UNKNOWN)
+
+
+def kinds_of(data: bytes) -> tuple[ContentKind, ...]:
+    """The kind of each thing in `data` that is known here, in its order. Never raises."""
     try:
-        kinds = [piece.kind for piece in pieces(data, "The file")]
+        found = pieces(data, "The file")
     except BadInput:
-        return ContentKind.UNKNOWN
-    return next((kind for kind in kinds if kind is not ContentKind.UNKNOWN), ContentKind.UNKNOWN)
+        return ()
+    return tuple(piece.kind for piece in found if piece.kind is not ContentKind.UNKNOWN)
 
 
 def read_certificates(data: bytes, what: str = "The file") -> tuple[x509.Certificate, ...]:
