@@ -15,9 +15,14 @@ from labconsole.clock import wall_now
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole_certificates.panel.audit_view import AuditView
 from labconsole_certificates.panel.certificates.view import CertificatesView
+from labconsole_certificates.panel.exchanging.view import ExchangeView
+from labconsole_certificates.panel.requests.view import RequestsView
+from labconsole_certificates.panel.revoking.view import RevocationView
+from labconsole_certificates.panel.rotating.view import RotationView
 from labconsole_certificates.panel.snapshot_watch import SnapshotWatch
 from labconsole_certificates.panel.sorting import FileSorting
 from labconsole_certificates.panel.tab import Sight, Tab, TabServices
+from labconsole_certificates.panel.trusting.view import TrustView
 from labconsole_ui.action_dialog import ActionDialog
 from labconsole_ui.form.row import EditorFactory
 from labconsole_ui.message_bar import Message, Tone
@@ -79,6 +84,11 @@ class CertificatesPage(QWidget):
         """All tabs from left to right, with their titles."""
         return (
             (CertificatesView, self.tr("Certificates")),
+            (RequestsView, self.tr("Requests")),
+            (ExchangeView, self.tr("Exchange")),
+            (TrustView, self.tr("Trust")),
+            (RotationView, self.tr("Rotation")),
+            (RevocationView, self.tr("Revocation")),
             (AuditView, self.tr("Audit")),
         )
 

@@ -185,6 +185,7 @@ class RequestsView(Tab):
         top.addWidget(self.new_button)
         splitter = QSplitter(Qt.Orientation.Horizontal, self)
         splitter.setChildrenCollapsible(False)
+        splitter.setHandleWidth(12)
         splitter.addWidget(self.table)
         splitter.addWidget(self.sight)
         splitter.setStretchFactor(0, 1)

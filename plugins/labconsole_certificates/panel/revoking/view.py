@@ -153,6 +153,7 @@ class RevocationView(Tab):
     def _arrange(self) -> None:
         splitter = QSplitter(Qt.Orientation.Horizontal, self)
         splitter.setChildrenCollapsible(False)
+        splitter.setHandleWidth(12)
         splitter.addWidget(self._part(self.tr("Issued here"), self.issued_table, (self.revoke_button,)))
         splitter.addWidget(self._part(self.tr("CRLs of all CAs"), self.crl_table, (self.publish_button, self.hand_out)))
         column = QVBoxLayout(self)

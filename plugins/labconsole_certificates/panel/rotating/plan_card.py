@@ -85,7 +85,8 @@ class PlanCard(QFrame):
         self._show_plan(plan)
         if step is not None:
             self.step_button.setText(_step_button(self.tr, step))
-            self.step_button.setEnabled(not step.waits_for)
+            # Switch and finish may be done before their time: their dialogs ask for that.
+            self.step_button.setEnabled(not step.waits_for or step.kind in (StepKind.SWITCH, StepKind.FINISH))
 
     def _show_plan(self, plan: RotationPlan) -> None:
         parts = [plan.next_sentence]

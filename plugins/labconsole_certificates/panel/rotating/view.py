@@ -10,7 +10,7 @@ from typing import ClassVar
 from PySide6.QtCore import QModelIndex, Qt
 from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QPushButton, QSplitter, QVBoxLayout, QWidget
 
-from labconsole.security.pki.records import State
+from labconsole.security.pki.records import RotationRecord, State
 from labconsole.security.pki.store import PkiStore
 from labconsole_certificates.panel.desk import Desk
 from labconsole_certificates.panel.editors import fixed
@@ -119,25 +119,27 @@ class RotationView(Tab):
             self.card.show_row(row)
 
     def _begin(self, row: RotatingRow) -> None:
-        self._do(lambda store: steps.begin(store, row.record))
+        sha256 = row.record.sha256
+        self.services.open_action(
+            "certificates.rotation-begin", {"certificate": sha256}, {"certificate": fixed(sha256, row.name)}
+        )
 
     def _step(self, plan: RotationPlan, step: Step) -> None:
         rotation = plan.rotation
         match step.kind:
             case StepKind.PREPARE:
-                self.services.open_action(
-                    "certificates.rotation-prepare",
-                    {"rotation": rotation.id},
-                    {"rotation": fixed(rotation.id, step.title)},
-                )
+                self._open("certificates.rotation-prepare", rotation, step)
+            case StepKind.SWITCH:
+                self._open("certificates.rotation-switch", rotation, step)
+            case StepKind.FINISH:
+                self._open("certificates.rotation-finish", rotation, step)
             case StepKind.ADOPT:
                 self._do(lambda store: steps.adopt(store, rotation))
-            case StepKind.SWITCH:
-                self._do(lambda store: steps.switch(store, rotation))
-            case StepKind.FINISH:
-                self._do(lambda store: steps.finish(store, rotation))
             case StepKind.CONFIRM:
                 """Peers confirm one by one."""
+
+    def _open(self, action: str, rotation: RotationRecord, step: Step) -> None:
+        self.services.open_action(action, {"rotation": rotation.id}, {"rotation": fixed(rotation.id, step.title)})
 
     def _confirm(self, plan: RotationPlan, peer: State) -> None:
         self._do(lambda store: steps.confirm(store, plan.rotation, peer))

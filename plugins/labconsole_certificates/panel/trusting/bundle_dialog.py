@@ -16,10 +16,11 @@ from labconsole_certificates.panel.trusting.fingerprint_question import Fingerpr
 from labconsole_certificates.panel.words import moment
 from labconsole_certificates.trust.looking import BundleLook, must_be_confirmed
 from labconsole_certificates.trust.taking_in import TakenIn, take_in
+from labconsole_ui.fit_height import fit_height
 from labconsole_ui.form.editors import CalmComboBox
 from labconsole_ui.plain_text import plain_label
 
-_WIDTH = 640
+_WIDTH = 720
 
 
 class BundleDialog(QDialog):
@@ -104,6 +105,7 @@ class BundleDialog(QDialog):
         if first:
             self.question.ask(shown(self._look.content.state), self._look.fingerprint)
         self._allow()
+        fit_height(self)
 
     def _allow(self) -> None:
         confirmed = self.question.isHidden() or self.question.matches

@@ -6,8 +6,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QFontDatabase
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
 
-from labconsole.security.x509.fingerprints import groups
-from labconsole_certificates.panel.trusting.typed_fingerprint import TypedFingerprint
+from labconsole_certificates.panel.trusting.typed_fingerprint import COLUMNS, TypedFingerprint, in_lines
 from labconsole_ui.icon_label import IconLabel
 from labconsole_ui.plain_text import plain_label
 from labconsole_ui.theme import Theme
@@ -25,7 +24,6 @@ class FingerprintQuestion(QFrame):
         self.sentence.setWordWrap(True)
         self.read_out = plain_label("", self)
         self.read_out.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
-        self.read_out.setWordWrap(True)
         self.read_out.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.typing = TypedFingerprint(self)
         self.state = plain_label("", self)
@@ -66,7 +64,7 @@ class FingerprintQuestion(QFrame):
                     "it is not shown here, for a file that was exchanged on its way would show its own."
                 ).format(state=state)
             )
-        self.read_out.setText(groups(fingerprint) if own else "")
+        self.read_out.setText(in_lines(fingerprint, COLUMNS) if own else "")
         self.read_out.setVisible(own)
         self.typing.expect(fingerprint)
         self._look()

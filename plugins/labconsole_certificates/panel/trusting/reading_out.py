@@ -7,13 +7,14 @@ from PySide6.QtGui import QFontDatabase
 from PySide6.QtWidgets import QDialog, QDialogButtonBox, QVBoxLayout, QWidget
 
 from labconsole.security.pki.snapshot import Snapshot
-from labconsole.security.x509.fingerprints import groups
 from labconsole.security.x509.names import short_name
+from labconsole_certificates.panel.trusting.typed_fingerprint import in_lines
 from labconsole_ui.form.editors import CalmComboBox
 from labconsole_ui.plain_text import plain_label
 from labconsole_ui.theme import Theme
 
 _LARGER = 1.5
+_GROUPS_A_LINE = 4
 
 
 class ReadingOutDialog(QDialog):
@@ -52,6 +53,4 @@ class ReadingOutDialog(QDialog):
         if place < 0:
             self.digits.setText(self.tr("No State of this console has a root yet."))
             return
-        written = groups(self._roots[place][1].sha256).split(" ")
-        lines = [written[start : start + 4] for start in range(0, len(written), 4)]
-        self.digits.setText("\n".join("  ".join(line) for line in lines))
+        self.digits.setText(in_lines(self._roots[place][1].sha256, _GROUPS_A_LINE))

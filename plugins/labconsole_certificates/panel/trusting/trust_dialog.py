@@ -18,10 +18,11 @@ from labconsole_certificates.operations.trusting import pin, trust_root
 from labconsole_certificates.panel.desk import Desk
 from labconsole_certificates.panel.trusting.fingerprint_question import FingerprintQuestion
 from labconsole_certificates.panel.words import day
+from labconsole_ui.fit_height import fit_height
 from labconsole_ui.form.editors import CalmComboBox
 from labconsole_ui.plain_text import plain_label
 
-_WIDTH = 640
+_WIDTH = 720
 
 
 def is_pinned(record: CertificateRecord) -> bool:
@@ -118,6 +119,7 @@ class TrustDialog(QDialog):
             name = self.tr("its owner") if owner is None else owner.name
             self.question.ask(name, record.sha256, own=owner is not None and owner.local)
         self._allow()
+        fit_height(self)
 
     def _allow(self) -> None:
         self.trust_button.setEnabled(

@@ -8,10 +8,16 @@ from PySide6.QtCore import Signal
 from PySide6.QtGui import QFontDatabase, QGuiApplication, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QGridLayout, QLineEdit, QWidget
 
-from labconsole.security.x509.fingerprints import typed_matches
+from labconsole.security.x509.fingerprints import groups, typed_matches
 
 GROUPS, DIGITS, COLUMNS = 16, 4, 8
 _NOT_HEX = re.compile(r"[^0-9A-Fa-f]")
+
+
+def in_lines(fingerprint: str, columns: int) -> str:
+    """A fingerprint (hex) in groups, so many a line."""
+    written = groups(fingerprint).split(" ")
+    return "\n".join("  ".join(written[start : start + columns]) for start in range(0, len(written), columns))
 
 
 class TypedFingerprint(QWidget):
@@ -94,7 +100,7 @@ class _Group(QLineEdit):
         super().__init__(parent)
         self._box, self._number = parent, number
         self.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
-        self.setFixedWidth(self.fontMetrics().horizontalAdvance("0" * DIGITS) + 28)
+        self.setFixedWidth(self.fontMetrics().horizontalAdvance("0" * DIGITS) + 30)
         self.setAccessibleName(self.tr("Group {number} of {groups}").format(number=number + 1, groups=GROUPS))
 
     def set_wrong(self, wrong: bool) -> None:
