@@ -2,26 +2,57 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import unquote_to_bytes
 
 from labconsole.security.pki.records import CertificateRecord
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.secrets import Prompt
+from labconsole.security.x509.issuing import Issuer
+from labconsole.security.x509.ocsp import answer
+from labconsole.security.x509.validity import Validity
+from labconsole.trial import TrialError
+from labconsole_certificates.operations.issuers import opened_issuer
+from labconsole_certificates.revocation.ocsp_status import StatusBook
+
+_LOOPBACK = "127.0.0.1"
+_LONGEST_REQUEST = 16_384
+"""Octets; a request for one certificate has about 100."""
+_SILENCE_S = 5.0
+_ANSWER_DAYS = 1
+_REQUEST_TYPE, _RESPONSE_TYPE = "application/ocsp-request", "application/ocsp-response"
 
 
-@dataclass(frozen=True)
 class RunningResponder:
-    """A responder that answers; `url` is where, `answered` how many requests so far."""
+    """A responder that answers for `authority`; threads share it."""
 
-    url: str
-    authority: CertificateRecord
+    def __init__(self, store: PkiStore, authority: CertificateRecord, issuer: Issuer) -> None:
+        self.authority = authority
+        self.url = ""
+        """Where it answers, as in http://127.0.0.1:2560/."""
+        self._issuer = issuer
+        self._statuses = StatusBook(store, authority)
+        self._turn = threading.Lock()
+        self._answered = 0
 
     @property
     def answered(self) -> int:
         """Requests that were answered so far."""
-        raise NotImplementedError
+        return self._answered
+
+    def answer(self, request: bytes) -> bytes:
+        """The response (DER) to a request (DER). One at a time: a token's key does not sign two things at once."""
+        with self._turn:
+            validity = Validity.for_days(_ANSWER_DAYS)
+            response = answer(request, self.authority.certificate, self._issuer, self._statuses.status_of, validity)
+            self._answered += 1
+            return response
 
 
 @contextmanager
@@ -30,7 +61,71 @@ def serving(
 ) -> Iterator[RunningResponder]:
     """Answer for the certificates of `authority` while the context is open, signed with its own key.
 
-    It reads the database anew for each request, so that what is revoked meanwhile is told at once. `port` 0: any free
-    one of loopback. Raises TrialError: no CA, its key does not open, or the port is taken.
+    It reads the database anew whenever that has changed, so that what is revoked meanwhile is told at once. `port` 0:
+    any free one of loopback. Raises TrialError: no CA, its key does not open, or the port is taken.
     """
-    raise NotImplementedError
+    with opened_issuer(store.directory, store.snapshot(), authority, prompt) as issuer:
+        running = RunningResponder(store, authority, issuer)
+        try:
+            server = _Server((_LOOPBACK, port), running)
+        except OSError as error:
+            raise TrialError(f"Port {port} of {_LOOPBACK} cannot be had ({error.strerror}): choose another.") from error
+        with server:
+            running.url = f"http://{_LOOPBACK}:{server.server_port}/"
+            thread = threading.Thread(target=server.serve_forever, args=(0.05,), name="ocsp-responder")
+            thread.start()
+            try:
+                yield running
+            finally:
+                server.shutdown()
+                thread.join()
+
+
+class _Server(ThreadingHTTPServer):
+    """`block_on_close` is set: when the context ends, no thread is left."""
+
+    daemon_threads = False
+
+    def __init__(self, address: tuple[str, int], running: RunningResponder) -> None:
+        self.running = running
+        super().__init__(address, _Handler)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: _Server
+    timeout = _SILENCE_S
+    server_version = "labconsole"
+    sys_version = ""
+
+    def do_POST(self) -> None:
+        """RFC 6960, A.1: the request is the body."""
+        if self.headers.get_content_type() != _REQUEST_TYPE:
+            self.send_error(HTTPStatus.UNSUPPORTED_MEDIA_TYPE)
+            return
+        length = self.headers.get("Content-Length", "")
+        if not length.isascii() or not length.isdigit():
+            self.send_error(HTTPStatus.LENGTH_REQUIRED)
+        elif int(length) > _LONGEST_REQUEST:
+            self.send_error(HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
+        else:
+            self._answer(self.rfile.read(int(length)))
+
+    def do_GET(self) -> None:
+        """RFC 6960, A.1: the request is the path, in base64."""
+        try:
+            request = base64.b64decode(unquote_to_bytes(self.path.lstrip("/")), validate=True)
+        except binascii.Error:
+            self.send_error(HTTPStatus.BAD_REQUEST)
+            return
+        self._answer(request)
+
+    def _answer(self, request: bytes) -> None:
+        response = self.server.running.answer(request)
+        self.send_response(HTTPStatus.OK)
+        self.send_header("Content-Type", _RESPONSE_TYPE)
+        self.send_header("Content-Length", str(len(response)))
+        self.end_headers()
+        self.wfile.write(response)
+
+    def log_message(self, format: str, *arguments: object) -> None:
+        """Nothing: what it answers is counted, and a console's output is no log of a web server."""

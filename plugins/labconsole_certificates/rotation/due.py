@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
-from labconsole.security.pki.records import CertificateRecord, RotationRecord
+from labconsole.security.pki.records import CertificateRecord, Origin, RotationRecord, RotationStatus
 from labconsole.security.pki.snapshot import Snapshot
+from labconsole.security.x509.status import NOTICES
 
 
 @dataclass(frozen=True)
@@ -24,4 +25,21 @@ def due(snapshot: Snapshot, at: datetime) -> tuple[Due, ...]:
 
     What was removed, revoked or replaced by a rotation is left out.
     """
-    raise NotImplementedError
+    under_way = {rotation.certificate: rotation for rotation in snapshot.rotations if rotation.ended is None}
+    replaced = {
+        rotation.certificate for rotation in snapshot.rotations if rotation.status is RotationStatus.FINISHED
+    } | {record.replaces for record in snapshot.certificates}
+    local = {state.id for state in snapshot.states if state.local}
+    found = []
+    for record in snapshot.certificates:
+        ours = record.state in local and record.key is not None and record.origin is not Origin.LINK
+        if not ours or record.removed is not None or record.revoked is not None:
+            continue
+        rotation = under_way.get(record.id)
+        if record.id in replaced and rotation is None:
+            continue
+        left = record.certificate.not_valid_after_utc - at
+        notice = 0 if left < timedelta(0) else next((days for days in NOTICES if left <= timedelta(days=days)), None)
+        if notice is not None:
+            found.append(Due(record, notice, left.days, rotation))
+    return tuple(sorted(found, key=lambda one: one.record.certificate.not_valid_after_utc))

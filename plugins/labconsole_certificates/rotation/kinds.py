@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from labconsole.security.pki.records import CertificateRecord, State
 from labconsole.security.pki.snapshot import Snapshot
-from labconsole.security.x509.profiles import CertificateProfile
+from labconsole.security.x509.profiles import AUTHORITIES, CertificateProfile
 from labconsole.trial import TrialError
 from labconsole_certificates.operations.references import authorities_of
 from labconsole_certificates.trust.matrix import trusted_by
@@ -30,12 +30,23 @@ def kind_of(snapshot: Snapshot, record: CertificateRecord, at: datetime) -> Rota
     """How a successor of `record` would come about at `at` (aware)."""
     if record.profile is CertificateProfile.ROOT:
         return RotationKind.ROOT
-    if record.certificate.subject == record.certificate.issuer:
+    if record.self_signed:
         return RotationKind.SELF_SIGNED
+    return RotationKind.ISSUED_HERE if issuers_here(snapshot, record, at) else RotationKind.ISSUED_ELSEWHERE
+
+
+def issuers_here(snapshot: Snapshot, record: CertificateRecord, at: datetime) -> tuple[CertificateRecord, ...]:
+    """The CA certificates with their key here that could issue a successor of `record`, the one to take first.
+
+    Raises TrialError: nobody knows which State issued it.
+    """
     issuer = issuing_state(snapshot, record)
-    if issuer.local and authorities_of(snapshot, issuer, at):
-        return RotationKind.ISSUED_HERE
-    return RotationKind.ISSUED_ELSEWHERE
+    if not issuer.local:
+        return ()
+    able = authorities_of(snapshot, issuer, at)
+    if record.profile in AUTHORITIES:
+        return tuple(authority for authority in able if authority.self_signed)
+    return able
 
 
 def issuing_state(snapshot: Snapshot, record: CertificateRecord) -> State:

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
+from types import MappingProxyType
 
-from labconsole.security.pki.records import CertificateRecord, Origin, RotationRecord, RotationStatus, State
+from labconsole.security.pki.records import (
+    CertificateRecord,
+    Origin,
+    RequestRecord,
+    RequestStatus,
+    RotationRecord,
+    RotationStatus,
+    State,
+)
 from labconsole.security.pki.snapshot import Snapshot
-from labconsole.security.x509.names import short_name
 from labconsole_certificates.rotation.kinds import RotationKind, issuing_state, kind_of
 from labconsole_certificates.trust.matrix import trusted_by
 
@@ -78,4 +87,114 @@ class RotationPlan:
 
 def plan_of(snapshot: Snapshot, rotation: RotationRecord, at: datetime) -> RotationPlan:
     """The plan of `rotation` at `at` (aware). Raises TrialError: whose CA issued the certificate is not known."""
-    raise NotImplementedError
+    old = snapshot.certificate_by_id[rotation.certificate]
+    successor = None if rotation.successor is None else snapshot.certificate_by_id[rotation.successor]
+    kind = kind_of(snapshot, old, at)
+    overlap = None if successor is None else (_begin_of(successor), _end_of_overlap(rotation, old, at))
+    peers = tuple(_answer(snapshot, rotation, snapshot.state_by_id[peer], successor) for peer in rotation.peers)
+    steps = () if rotation.status is RotationStatus.CANCELLED else _steps(snapshot, rotation, kind, overlap, peers, at)
+    return RotationPlan(rotation, kind, old, successor, _links(snapshot, old, successor), overlap, peers, steps)
+
+
+def requested(snapshot: Snapshot, rotation: RotationRecord) -> RequestRecord | None:
+    """The newest CSR that was made for the successor: since the rotation began, by the same State, for the same."""
+    old = snapshot.certificate_by_id[rotation.certificate]
+    return next(
+        (
+            request
+            for request in reversed(snapshot.requests)
+            if request.made >= rotation.begun
+            and request.requester == old.state
+            and request.csr.subject == old.certificate.subject
+            and request.profile is old.profile
+            and request.status is not RequestStatus.REFUSED
+        ),
+        None,
+    )
+
+
+def _steps(
+    snapshot: Snapshot,
+    rotation: RotationRecord,
+    kind: RotationKind,
+    overlap: tuple[datetime, datetime] | None,
+    peers: Sequence[PeerAnswer],
+    at: datetime,
+) -> tuple[Step, ...]:
+    made = rotation.successor is not None
+    switched = rotation.switched is not None
+    steps = []
+    if kind is RotationKind.ISSUED_ELSEWHERE:
+        issuer = issuing_state(snapshot, snapshot.certificate_by_id[rotation.certificate]).name
+        request = requested(snapshot, rotation)
+        came = request is not None and request.certificate is not None
+        wait = "" if came else f"Give the CSR to {issuer}, and take in the certificate that comes back."
+        steps += [
+            Step(StepKind.PREPARE, f"Make a new key and a CSR for {issuer}", made or request is not None, ""),
+            Step(StepKind.ADOPT, "Take the certificate that came back as the successor", made, "" if made else wait),
+        ]
+    else:
+        steps.append(Step(StepKind.PREPARE, _PREPARE[kind], made, ""))
+    missing = [peer.state.name for peer in peers if not peer.confirmed]
+    if peers:
+        wait = "" if made else "Make the successor first."
+        title = f"Get the confirmation of {', '.join(missing)}" if missing else "All peers have confirmed"
+        steps.append(Step(StepKind.CONFIRM, title, made and not missing, wait))
+    wait = f"Wait until {', '.join(missing)} trusts the successor." if missing else ""
+    wait = wait if made else "Make the successor first."
+    steps.append(Step(StepKind.SWITCH, "Use the successor from now on", switched, "" if switched else wait))
+    finished = rotation.status is RotationStatus.FINISHED
+    steps.append(
+        Step(
+            StepKind.FINISH, "Give the old one up", finished, "" if finished else _before_the_end(switched, overlap, at)
+        )
+    )
+    return tuple(steps)
+
+
+_PREPARE = MappingProxyType(
+    {
+        RotationKind.ROOT: "Make a new root, and link certificates both ways",
+        RotationKind.SELF_SIGNED: "Make a new key and a new self-signed certificate",
+        RotationKind.ISSUED_HERE: "Make a new key, and issue the new certificate",
+    }
+)
+
+
+def _before_the_end(switched: bool, overlap: tuple[datetime, datetime] | None, at: datetime) -> str:
+    if not switched or overlap is None:
+        return "Switch to the successor first."
+    return "" if at >= overlap[1] else f"Wait until the overlap is over, on {overlap[1]:%Y-%m-%d %H:%M} UTC."
+
+
+def _answer(
+    snapshot: Snapshot, rotation: RotationRecord, peer: State, successor: CertificateRecord | None
+) -> PeerAnswer:
+    if peer.id in rotation.confirmed:
+        return PeerAnswer(peer, True, "noted by the operator")
+    if successor is not None and successor.sha256 in trusted_by(snapshot, peer.id):
+        return PeerAnswer(peer, True, "trusts it here" if peer.local else "its newest trust bundle says so")
+    return PeerAnswer(peer, False, "trusts only the old one, as far as is known here")
+
+
+def _links(
+    snapshot: Snapshot, old: CertificateRecord, successor: CertificateRecord | None
+) -> tuple[CertificateRecord, ...]:
+    if successor is None:
+        return ()
+    keys = (old.certificate.public_key(), successor.certificate.public_key())
+    return tuple(
+        record
+        for record in snapshot.certificates
+        if record.origin is Origin.LINK and record.state == old.state and record.certificate.public_key() in keys
+    )
+
+
+def _begin_of(record: CertificateRecord) -> datetime:
+    return record.certificate.not_valid_before_utc
+
+
+def _end_of_overlap(rotation: RotationRecord, old: CertificateRecord, at: datetime) -> datetime:
+    """So many days after the switch (before it: if it were now), but not after the old one runs out."""
+    switched = rotation.switched or at
+    return min(switched + timedelta(days=rotation.overlap_days), old.certificate.not_valid_after_utc)

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 
-from labconsole.security.pki.records import CertificateRecord, RotationRecord, State
+from labconsole.security.pki.records import CertificateRecord, Origin, RotationRecord, RotationStatus, State
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.secrets import Prompt
+from labconsole.security.x509.names import short_name
+from labconsole.security.x509.profiles import CertificateProfile
+from labconsole.security.x509.validity import Validity
+from labconsole.trial import TrialError
 from labconsole_certificates.operations.new_keys import NewKey
+from labconsole_certificates.rotation.kinds import RotationKind, kind_of, owner, peers_of
+from labconsole_certificates.rotation.plan import plan_of, requested
+from labconsole_certificates.rotation.successors import new_issued, new_request, new_root, new_self_signed
 
 OVERLAP_DAYS = 30
 """For so long the old one holds beside its successor after the switch, if nobody says otherwise."""
@@ -24,7 +32,16 @@ def begin(
 
     Raises TrialError: it is being rotated already, its key is not here, or it is removed.
     """
-    raise NotImplementedError
+    snapshot = store.snapshot()
+    owner(snapshot, certificate)
+    if certificate.removed is not None:
+        raise TrialError(f"{short_name(certificate.certificate)} is removed: restore it first.")
+    if certificate.origin is Origin.LINK:
+        raise TrialError("A link certificate is not rotated: rotate the root that it links.")
+    must_confirm = peers_of(snapshot, certificate) if peers is None else peers
+    kind_of(snapshot, certificate, datetime.now(UTC))
+    with store.change() as change:
+        return change.add_rotation(certificate.id, overlap_days, [peer.id for peer in must_confirm])
 
 
 def prepare(
@@ -35,17 +52,39 @@ def prepare(
     A root gets link certificates both ways. For what another console's State issued, a CSR is made, which then goes
     the way of all CSRs. Raises TrialError: not the time for it, a key does not open; nothing changed.
     """
-    raise NotImplementedError
+    at = datetime.now(UTC)
+    snapshot = store.snapshot()
+    _must_be(rotation, RotationStatus.PREPARING, "The successor is there already")
+    old = snapshot.certificate_by_id[rotation.certificate]
+    validity = Validity.for_days(days or _lifetime(old))
+    match kind_of(snapshot, old, at):
+        case RotationKind.ROOT:
+            return new_root(store, snapshot, rotation, new, validity, prompt)
+        case RotationKind.SELF_SIGNED:
+            return new_self_signed(store, snapshot, rotation, new, validity, prompt)
+        case RotationKind.ISSUED_HERE:
+            return new_issued(store, snapshot, rotation, new, validity, prompt)
+        case RotationKind.ISSUED_ELSEWHERE:
+            return new_request(store, snapshot, rotation, new, prompt)
 
 
 def adopt(store: PkiStore, rotation: RotationRecord) -> RotationRecord:
     """The certificate that came back for the CSR of `prepare` is the successor. Raises TrialError: none came."""
-    raise NotImplementedError
+    snapshot = store.snapshot()
+    _must_be(rotation, RotationStatus.PREPARING, "The successor is there already")
+    request = requested(snapshot, rotation)
+    if request is None or request.certificate is None:
+        raise TrialError("No certificate has come back for the CSR yet: take it in first.")
+    with store.change() as change:
+        return change.advance_rotation(rotation.id, RotationStatus.OVERLAP, successor=request.certificate)
 
 
 def confirm(store: PkiStore, rotation: RotationRecord, peer: State) -> RotationRecord:
     """Note that `peer` says it trusts the successor. Raises TrialError: there is none, or `peer` is no peer of it."""
-    raise NotImplementedError
+    if rotation.successor is None:
+        raise TrialError("There is no successor yet that anybody could trust: make it first.")
+    with store.change() as change:
+        return change.confirm_rotation(rotation.id, peer.id)
 
 
 def switch(store: PkiStore, rotation: RotationRecord, *, wait_for_peers: bool = True) -> RotationRecord:
@@ -53,7 +92,16 @@ def switch(store: PkiStore, rotation: RotationRecord, *, wait_for_peers: bool = 
 
     Raises TrialError: no successor, or (unless `wait_for_peers` is False) a peer has not confirmed.
     """
-    raise NotImplementedError
+    _must_be(rotation, RotationStatus.OVERLAP, "Only what has a successor, and is not switched, can be switched")
+    snapshot = store.snapshot()
+    missing = [one.state.name for one in plan_of(snapshot, rotation, datetime.now(UTC)).peers if not one.confirmed]
+    if missing and wait_for_peers:
+        raise TrialError(f"{', '.join(missing)} would refuse the successor: have it confirmed first, or do not wait.")
+    with store.change() as change:
+        for identity in snapshot.identities:
+            if identity.certificate == rotation.certificate and rotation.successor is not None:
+                change.name_identity(identity.name, rotation.successor)
+        return change.advance_rotation(rotation.id, RotationStatus.SWITCHED)
 
 
 def finish(store: PkiStore, rotation: RotationRecord, *, wait_for_overlap: bool = True) -> RotationRecord:
@@ -61,9 +109,36 @@ def finish(store: PkiStore, rotation: RotationRecord, *, wait_for_overlap: bool 
 
     Raises TrialError: not switched, or (unless `wait_for_overlap` is False) the overlap is not over.
     """
-    raise NotImplementedError
+    at = datetime.now(UTC)
+    _must_be(rotation, RotationStatus.SWITCHED, "Only what is switched can be finished")
+    snapshot = store.snapshot()
+    overlap = plan_of(snapshot, rotation, at).overlap
+    if wait_for_overlap and overlap is not None and at < overlap[1]:
+        raise TrialError(f"The overlap lasts until {overlap[1]:%Y-%m-%d %H:%M} UTC: wait, or end it without waiting.")
+    old = snapshot.certificate_by_id[rotation.certificate]
+    local = {state.id for state in snapshot.states if state.local}
+    with store.change() as change:
+        for trust in snapshot.trust:
+            if trust.certificate == old.id and trust.withdrawn is None and trust.state in local:
+                change.withdraw_trust(trust.id)
+        if old.profile is CertificateProfile.ROOT and old.removed is None:
+            change.remove(old.id)
+        return change.advance_rotation(rotation.id, RotationStatus.FINISHED)
 
 
 def cancel(store: PkiStore, rotation: RotationRecord) -> RotationRecord:
     """Give the rotation up; a successor that was made stays. Raises TrialError: it is switched, or has ended."""
-    raise NotImplementedError
+    if rotation.status not in (RotationStatus.PREPARING, RotationStatus.OVERLAP):
+        raise TrialError(f"The rotation is {rotation.status}: it cannot be given up any more.")
+    with store.change() as change:
+        return change.advance_rotation(rotation.id, RotationStatus.CANCELLED)
+
+
+def _must_be(rotation: RotationRecord, status: RotationStatus, otherwise: str) -> None:
+    if rotation.status is not status:
+        raise TrialError(f"{otherwise}: this rotation is {rotation.status}.")
+
+
+def _lifetime(record: CertificateRecord) -> int:
+    certificate = record.certificate
+    return max(1, (certificate.not_valid_after_utc - certificate.not_valid_before_utc).days)

@@ -1,0 +1,176 @@
+"""Makes the successor of a certificate: the same subject, names and limits, with a new key."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from cryptography import x509
+from cryptography.x509.oid import AuthorityInformationAccessOID
+
+from labconsole.security.pki.records import CertificateRecord, Origin, RequestStatus, RotationRecord, RotationStatus
+from labconsole.security.pki.snapshot import Snapshot
+from labconsole.security.pki.store import PkiStore
+from labconsole.security.secrets import Prompt
+from labconsole.security.x509.issuing import Issuer, issue, link_certificates, make_root, make_self_signed
+from labconsole.security.x509.profiles import TEXTS, CertificateProfile
+from labconsole.security.x509.requests import make_csr
+from labconsole.security.x509.validity import Validity
+from labconsole.trial import TrialError
+from labconsole_certificates.operations.issuers import must_be_accepted, opened_issuer
+from labconsole_certificates.operations.new_keys import NewKey, made_key
+from labconsole_certificates.rotation.kinds import issuers_here, issuing_state, owner
+
+E = TypeVar("E", bound=x509.ExtensionType)
+
+
+def new_root(
+    store: PkiStore,
+    snapshot: Snapshot,
+    rotation: RotationRecord,
+    new: NewKey,
+    validity: Validity,
+    prompt: Prompt | None,
+) -> RotationRecord:
+    """A new root, and link certificates from the old one to it and back (RFC 9810, 4.4). Raises TrialError."""
+    old = snapshot.certificate_by_id[rotation.certificate]
+    state = owner(snapshot, old)
+    with (
+        opened_issuer(store.directory, snapshot, old, prompt) as old_issuer,
+        made_key(store.directory, new, _label(state.name, old), prompt) as key,
+    ):
+        root = make_root(
+            key.private,
+            old.certificate.subject,
+            validity,
+            path_length=_path_length(old.certificate),
+            name_constraints=_permitted(old.certificate),
+        )
+        links = link_certificates(old_issuer, Issuer(root, key.private))
+        with store.change() as change:
+            key.record(change, state)
+            successor = change.add_certificate(
+                root, state=state.id, profile=CertificateProfile.ROOT, origin=Origin.SELF_SIGNED, replaces=old.id
+            )
+            for link in links:
+                change.add_certificate(
+                    link, state=state.id, profile=CertificateProfile.INTERMEDIATE, origin=Origin.LINK
+                )
+            return change.advance_rotation(rotation.id, RotationStatus.OVERLAP, successor=successor.id)
+
+
+def new_self_signed(
+    store: PkiStore,
+    snapshot: Snapshot,
+    rotation: RotationRecord,
+    new: NewKey,
+    validity: Validity,
+    prompt: Prompt | None,
+) -> RotationRecord:
+    """A new self-signed end certificate, for peers to pin. Raises TrialError."""
+    old = snapshot.certificate_by_id[rotation.certificate]
+    state, profile = owner(snapshot, old), _profile(old)
+    with made_key(store.directory, new, _label(state.name, old), prompt) as key:
+        made = make_self_signed(key.private, old.certificate.subject, _names(old.certificate), profile, validity)
+        with store.change() as change:
+            key.record(change, state)
+            successor = change.add_certificate(
+                made, state=state.id, profile=profile, origin=Origin.SELF_SIGNED, replaces=old.id
+            )
+            return change.advance_rotation(rotation.id, RotationStatus.OVERLAP, successor=successor.id)
+
+
+def new_issued(
+    store: PkiStore,
+    snapshot: Snapshot,
+    rotation: RotationRecord,
+    new: NewKey,
+    validity: Validity,
+    prompt: Prompt | None,
+) -> RotationRecord:
+    """A certificate by a CA whose key lies here, which holds no longer than that CA. Raises TrialError."""
+    old = snapshot.certificate_by_id[rotation.certificate]
+    state, profile = owner(snapshot, old), _profile(old)
+    authority = issuers_here(snapshot, old, validity.not_before)[0]
+    end = min(validity.not_after, authority.certificate.not_valid_after_utc)
+    with (
+        opened_issuer(store.directory, snapshot, authority, prompt) as issuer,
+        made_key(store.directory, new, _label(state.name, old), prompt) as key,
+    ):
+        made = issue(
+            issuer,
+            key.private.public_key(),
+            old.certificate.subject,
+            _names(old.certificate),
+            profile,
+            Validity(validity.not_before, end),
+            crl_url=_crl_url(old.certificate),
+            ocsp_url=_ocsp_url(old.certificate),
+            name_constraints=_permitted(old.certificate),
+            path_length=_path_length(old.certificate),
+        )
+        must_be_accepted(made, issuer)
+        with store.change() as change:
+            key.record(change, state)
+            successor = change.add_certificate(
+                made, state=state.id, profile=profile, origin=Origin.ISSUED, replaces=old.id
+            )
+            return change.advance_rotation(rotation.id, RotationStatus.OVERLAP, successor=successor.id)
+
+
+def new_request(
+    store: PkiStore, snapshot: Snapshot, rotation: RotationRecord, new: NewKey, prompt: Prompt | None
+) -> RotationRecord:
+    """A CSR for the State that issued the old one; the rotation waits for what comes back. Raises TrialError."""
+    old = snapshot.certificate_by_id[rotation.certificate]
+    state, profile, issuer = owner(snapshot, old), _profile(old), issuing_state(snapshot, old)
+    with made_key(store.directory, new, _label(state.name, old), prompt) as key:
+        csr = make_csr(key.private, old.certificate.subject, _names(old.certificate), profile)
+        with store.change() as change:
+            key.record(change, state)
+            change.add_request(csr, requester=state.id, issuer=issuer.id, profile=profile, status=RequestStatus.MADE)
+            return change.rotation(rotation.id)
+
+
+def _profile(record: CertificateRecord) -> CertificateProfile:
+    if record.profile is None:
+        raise TrialError("What this certificate is for is not known here: make a new one, and remove this one.")
+    return record.profile
+
+
+def _label(state: str, record: CertificateRecord) -> str:
+    return f"{state} {TEXTS[_profile(record)].title}"
+
+
+def _names(certificate: x509.Certificate) -> tuple[x509.GeneralName, ...]:
+    names = _extension(certificate, x509.SubjectAlternativeName)
+    return () if names is None else tuple(names)
+
+
+def _path_length(certificate: x509.Certificate) -> int | None:
+    constraints = _extension(certificate, x509.BasicConstraints)
+    return None if constraints is None else constraints.path_length
+
+
+def _permitted(certificate: x509.Certificate) -> tuple[x509.GeneralName, ...]:
+    constraints = _extension(certificate, x509.NameConstraints)
+    return () if constraints is None else tuple(constraints.permitted_subtrees or ())
+
+
+def _crl_url(certificate: x509.Certificate) -> str:
+    points = _extension(certificate, x509.CRLDistributionPoints)
+    names = [name for point in points or () for name in point.full_name or ()]
+    return next((name.value for name in names if isinstance(name, x509.UniformResourceIdentifier)), "")
+
+
+def _ocsp_url(certificate: x509.Certificate) -> str:
+    for access in _extension(certificate, x509.AuthorityInformationAccess) or ():
+        location = access.access_location
+        if access.access_method == AuthorityInformationAccessOID.OCSP and isinstance(
+            location, x509.UniformResourceIdentifier
+        ):
+            return location.value
+    return ""
+
+
+def _extension(certificate: x509.Certificate, kind: type[E]) -> E | None:
+    return next((one.value for one in certificate.extensions if isinstance(one.value, kind)), None)
