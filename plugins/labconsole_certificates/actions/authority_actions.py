@@ -20,6 +20,7 @@ from labconsole_certificates.actions.authority_parameters import (
     CreateRootParameters,
     ImportAuthorityParameters,
 )
+from labconsole_certificates.actions.fields import kept_as
 from labconsole_certificates.actions.pki_action import PkiAction, file_password, key_secrets
 from labconsole_certificates.operations.authorities import create_intermediate, create_root, import_authority
 from labconsole_certificates.operations.new_keys import secrets_of
@@ -110,7 +111,10 @@ class ImportAuthority(PkiAction[ImportAuthorityParameters]):
         file = (parameters.key_file or parameters.file).expanduser()
         kind = gate.kind_of(gate.read_file(file, "key file"))
         locked = kind in (gate.ContentKind.PKCS12, gate.ContentKind.ENCRYPTED_PRIVATE_KEY)
-        return (*((file_password(file),) if locked else ()), *secrets_of(parameters.new_key()))
+        return (
+            *((file_password(file),) if locked else ()),
+            *secrets_of(kept_as(parameters.protection)),
+        )
 
     def work(
         self, parameters: ImportAuthorityParameters, store: PkiStore, prompt: Prompt, context: ActionContext
@@ -122,7 +126,7 @@ class ImportAuthority(PkiAction[ImportAuthorityParameters]):
             gate.read_file(parameters.file.expanduser(), "certificate file"),
             gate.read_file(key_file, "key file") if key_file else b"",
             password=_password(key_file or parameters.file, prompt),
-            keep=parameters.new_key(),
+            keep=kept_as(parameters.protection),
             prompt=prompt,
         )
         return _made(record, "is taken in")

@@ -7,13 +7,15 @@ from typing import Annotated
 
 from pydantic import Field
 
+from labconsole.trial import Parameters
 from labconsole_certificates.actions.fields import (
     AuthorityChoice,
     Days,
-    KeptKeyParameters,
+    Kept,
     Limits,
     NewKeyParameters,
     PathLength,
+    Protection,
     StateName,
     Subject,
 )
@@ -42,7 +44,7 @@ class CreateIntermediateParameters(NewKeyParameters):
     limits: Limits = ()
 
 
-class ImportAuthorityParameters(KeptKeyParameters):
+class ImportAuthorityParameters(Parameters):
     """A CA that was made elsewhere."""
 
     state: StateName
@@ -53,3 +55,4 @@ class ImportAuthorityParameters(KeptKeyParameters):
     key_file: Annotated[
         Path | None, Field(title="Private key", description="PEM or DER, PKCS#8; none: it is in the PKCS#12")
     ] = None
+    protection: Kept = Protection.KEPT

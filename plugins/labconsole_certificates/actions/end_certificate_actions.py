@@ -21,6 +21,7 @@ from labconsole_certificates.actions.end_certificate_parameters import (
     MakeForClientParameters,
     MakeSelfSignedParameters,
 )
+from labconsole_certificates.actions.fields import kept_as
 from labconsole_certificates.actions.pki_action import (
     PkiAction,
     chosen_password,
@@ -124,7 +125,10 @@ class ImportPkcs12(PkiAction[ImportPkcs12Parameters]):
         self, parameters: ImportPkcs12Parameters, directory: Path, snapshot: Snapshot
     ) -> tuple[SecretRequest, ...]:
         local_state_named(snapshot, parameters.state)
-        return (file_password(parameters.file), *secrets_of(parameters.new_key()))
+        return (
+            file_password(parameters.file),
+            *secrets_of(kept_as(parameters.protection)),
+        )
 
     def work(self, parameters: ImportPkcs12Parameters, store: PkiStore, prompt: Prompt, context: ActionContext) -> str:
         snapshot = store.snapshot()
@@ -134,7 +138,7 @@ class ImportPkcs12(PkiAction[ImportPkcs12Parameters]):
             gate.read_file(parameters.file.expanduser(), "PKCS#12 file"),
             file_password(parameters.file).resolve(prompt),
             sender=state_named(snapshot, parameters.sender) if parameters.sender else None,
-            keep=parameters.new_key(),
+            keep=kept_as(parameters.protection),
             prompt=prompt,
         )
         return f"{short_name(record.certificate)} is taken in with its key. {groups(record.sha256)}"

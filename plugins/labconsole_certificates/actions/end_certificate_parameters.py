@@ -15,10 +15,11 @@ from labconsole_certificates.actions.fields import (
     CertificateChoice,
     Days,
     FileType,
-    KeptKeyParameters,
+    Kept,
     Names,
     NewKeyParameters,
     Profile,
+    Protection,
     SavedTo,
     StateName,
     Subject,
@@ -49,12 +50,13 @@ class MakeForClientParameters(Parameters):
     file: SavedTo
 
 
-class ImportPkcs12Parameters(KeptKeyParameters):
+class ImportPkcs12Parameters(Parameters):
     """A PKCS#12 that another State made."""
 
     state: StateName
     file: Annotated[Path, Field(title="PKCS#12", description="File with key, certificate and chain (.p12, .pfx)")]
     sender: Annotated[str, Field(title="From", description="State that made it; empty: not noted")] = ""
+    protection: Kept = Protection.KEPT
 
 
 class ExportPkcs12Parameters(Parameters):

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import ClassVar
 
 from labconsole.action import ActionContext
-from labconsole.security.pki.records import CertificateRecord, State
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.secrets import Prompt, SecretRequest
@@ -36,7 +35,7 @@ class MakeBundle(PkiAction[MakeBundleParameters]):
     def needs(self, parameters: MakeBundleParameters, directory: Path, snapshot: Snapshot) -> tuple[SecretRequest, ...]:
         must_be_new_file(parameters.file.expanduser())
         state = local_state_named(snapshot, parameters.state)
-        return key_secrets(directory, snapshot, signing_root(snapshot, state, datetime.now(UTC)))
+        return key_secrets(directory, snapshot, signing_root(snapshot, state, datetime.now(UTC))[0])
 
     def work(self, parameters: MakeBundleParameters, store: PkiStore, prompt: Prompt, context: ActionContext) -> str:
         file = parameters.file.expanduser()
@@ -57,7 +56,10 @@ class Prove(PkiAction[ProveParameters]):
 
     def needs(self, parameters: ProveParameters, directory: Path, snapshot: Snapshot) -> tuple[SecretRequest, ...]:
         a, b = (local_state_named(snapshot, name) for name in (parameters.state_a, parameters.state_b))
-        ends = [pick(snapshot, *way) for way in ((a, b), (b, a)) for pick in (client_certificate, _answering)]
+        ends = (
+            *(client_certificate(snapshot, a, b), server_certificate(snapshot, b, a)),
+            *(client_certificate(snapshot, b, a), server_certificate(snapshot, a, b)),
+        )
         requests = key_secrets(directory, snapshot, *(end for end in ends if end is not None))
         return tuple({request.key: request for request in requests}.values())
 
@@ -68,10 +70,6 @@ class Prove(PkiAction[ProveParameters]):
         if not proof.ok:
             raise TrialError(told)
         return told
-
-
-def _answering(snapshot: Snapshot, client: State, server: State) -> CertificateRecord | None:
-    return server_certificate(snapshot, server, client)
 
 
 def _told(client: str, server: str, handshake: Handshake) -> str:

@@ -22,6 +22,8 @@ class Protection(StrEnum):
     ASKED = "asked"
 
 
+_PROTECTIONS = {"kept": "Random, kept by this console", "asked": "Mine: I am asked each time"}
+
 Days = Annotated[
     int,
     Field(
@@ -89,32 +91,18 @@ Protected = Annotated[
     Field(
         title="Passphrase",
         description="Of the key file: a random one that the console keeps, or one that you choose and type each time",
-        json_schema_extra={
-            "labels": {"kept": "Random, kept by this console", "asked": "Mine: I am asked each time"},
-            "shown_if": {"token": ""},
-        },
+        json_schema_extra={"labels": _PROTECTIONS, "shown_if": {"token": ""}},
+    ),
+]
+Kept = Annotated[
+    Protection,
+    Field(
+        title="Passphrase",
+        description="Of the key file here: a random one that the console keeps, or one that you choose",
+        json_schema_extra={"labels": _PROTECTIONS},
     ),
 ]
 SavedTo = Annotated[Path, Field(title="File", description="Where it is written to; a file that is there stays")]
-
-
-class KeptKeyParameters(Parameters):
-    """How a key that comes from outside is kept."""
-
-    protection: Annotated[
-        Protection,
-        Field(
-            title="Passphrase",
-            description="Of the key file here: a random one that the console keeps, or one that you choose",
-            json_schema_extra={
-                "labels": {"kept": "Random, kept by this console", "asked": "Mine: I am asked each time"},
-            },
-        ),
-    ] = Protection.KEPT
-
-    def new_key(self) -> NewKey:
-        """The same for the operations; its type does not count."""
-        return NewKey(passphrase=passphrase_source(self.protection))
 
 
 class NewKeyParameters(Parameters):
@@ -140,3 +128,8 @@ class NewKeyParameters(Parameters):
 def passphrase_source(protection: Protection) -> SecretSource | None:
     """Where the passphrase lies; None: the console makes one and keeps it."""
     return SecretSource() if protection is Protection.ASKED else None
+
+
+def kept_as(protection: Protection) -> NewKey:
+    """How a key that comes from outside is kept, for the operations; its type does not count."""
+    return NewKey(passphrase=passphrase_source(protection))

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from labconsole.security.x509.key_types import KeyType
 from labconsole.trial import Parameters
-from labconsole_certificates.actions.fields import CertificateChoice, FileType, KeptKeyParameters
+from labconsole_certificates.actions.fields import CertificateChoice, FileType, Protected, Protection, passphrase_source
 from labconsole_certificates.operations.new_keys import NewKey
 from labconsole_certificates.rotation.steps import OVERLAP_DAYS
 
@@ -31,7 +31,7 @@ class BeginRotationParameters(Parameters):
     ] = OVERLAP_DAYS
 
 
-class PrepareRotationParameters(KeptKeyParameters):
+class PrepareRotationParameters(Parameters):
     """The successor that is to be made."""
 
     rotation: RotationNumber
@@ -39,6 +39,7 @@ class PrepareRotationParameters(KeptKeyParameters):
     token: Annotated[
         str, Field(title="Token", description="PKCS#11 token in which the new key is made; empty: an encrypted file")
     ] = ""
+    protection: Protected = Protection.KEPT
     valid_days: Annotated[
         int | None,
         Field(
@@ -51,7 +52,8 @@ class PrepareRotationParameters(KeptKeyParameters):
     ] = None
 
     def new_key(self) -> NewKey:
-        return NewKey(self.key_type, self.token, super().new_key().passphrase)
+        """The same for the operations."""
+        return NewKey(self.key_type, self.token, passphrase_source(self.protection))
 
 
 class RotationParameters(Parameters):
