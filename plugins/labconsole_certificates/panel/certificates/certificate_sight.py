@@ -107,8 +107,7 @@ def _here(record: CertificateRecord, sight: Sight) -> list[Row]:
     status = sight.statuses.get(record.id)
     rows = []
     if status is not None:
-        said = f"{status.kind.value.replace('-', ' ').capitalize()}: {status.cause}"
-        rows.append(Row("Status", said, warning=status.kind is not StatusKind.VALID))
+        rows.append(Row("Status", status.cause, warning=status.kind is not StatusKind.VALID))
     state = snapshot.state_by_id.get(record.state) if record.state is not None else None
     rows.append(Row("State", state.name if state is not None else "Not known"))
     rows.append(Row("Private key", _key_place(record, snapshot)))

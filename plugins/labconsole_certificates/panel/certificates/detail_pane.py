@@ -38,7 +38,8 @@ class DetailPane(QFrame):
         self.hint.setProperty("muted", True)
         self.hint.setWordWrap(True)
         self.view = DescriptionView(theme, self)
-        self.view.setFrameShape(QFrame.Shape.NoFrame)
+        self.view.setStyleSheet("QTextEdit { border: none; }")
+        self._rest = QWidget(self)
         self.hand_out = HandOut(theme, self)
         self.compare_button = self._button(theme, self.tr("Com&pare"), "compare")
         self.compare_button.setCheckable(True)
@@ -83,13 +84,9 @@ class DetailPane(QFrame):
         """Nothing is selected; `hint` says what could be."""
         self._shown = None
         self._show_header("", hint)
-        self.view.show_description(None)
+        self._show_body()
         self.hand_out.show_parcel(None)
         self._show_buttons(None, file=False)
-
-    def show_waiting(self, title: str) -> None:
-        """It is being read."""
-        self._show_header(title, "")
 
     def show_thing(self, shown: Shown, *, hint: str = "", pinned: bool = False) -> None:
         """Show something of the database; `pinned`: the next selection stands beside it."""
@@ -123,6 +120,8 @@ class DetailPane(QFrame):
     def _show_body(self) -> None:
         body = self._shown.body if self._shown is not None else None
         self.differences.setVisible(isinstance(body, Comparison))
+        self.view.setVisible(body is not None)
+        self._rest.setVisible(body is None)
         if isinstance(body, Comparison):
             self.view.show_comparison(body, only_differences=self.differences.isChecked())
         else:
@@ -133,7 +132,6 @@ class DetailPane(QFrame):
         self.compare_button.setVisible(record is not None or (file and self._has_certificate()))
         for button in (self.take_in_button, self.before_button, self.after_button, self.close_button):
             button.setVisible(file)
-        self.differences.setVisible(self._shown is not None and isinstance(self._shown.body, Comparison))
 
     def _has_certificate(self) -> bool:
         return self._shown is not None and self._shown.parcel is not None
@@ -165,5 +163,6 @@ class DetailPane(QFrame):
         column.addWidget(self.hint)
         column.addLayout(buttons)
         column.addWidget(self.view, 1)
+        column.addWidget(self._rest, 1)
         self.setFocusProxy(self.view)
         self.view.setFocusPolicy(Qt.FocusPolicy.StrongFocus)

@@ -19,7 +19,7 @@ _UNFOLDED_AT_MOST = 250
 """Lines that a filter leaves are all unfolded up to so many."""
 _FIRST_STATES = 3
 """States of a small lab are unfolded at first."""
-_WIDTHS = (300, 110, 120, 170, 100, 110)
+_WIDTHS = (270, 180, 100, 110, 130, 110)
 
 
 class TreeView(QTreeView):
@@ -120,10 +120,10 @@ class TreeView(QTreeView):
     def _columns(self, theme: Theme) -> list[Field[Node]]:
         return [
             Field(self.tr("Name"), _title, icon=_icon, strong=lambda node: node.record is None, tooltip=_cause),
-            Field(self.tr("For"), lambda node: node.holder),
-            Field(self.tr("Purpose"), lambda node: node.purpose),
             Field(self.tr("Status"), lambda node: node.status_text, tone=_tone, icon=_status_icon, tooltip=_cause),
             Field(self.tr("Valid until"), lambda node: day(node.until) if node.until is not None else ""),
+            Field(self.tr("For"), lambda node: node.holder),
+            Field(self.tr("Purpose"), lambda node: node.purpose),
             Field(self.tr("Key"), lambda node: node.key_type),
             Field(self.tr("SHA-256"), lambda node: node.fingerprint),
         ]

@@ -125,6 +125,8 @@ class CertificatesView(Tab):
         shown = self.tree.tree.shown
         said = self.tr("{0} found") if self.tree.tree.filtered else self.tr("{0} certificates")
         self.count.setText(said.format(shown))
+        if self.detail.shown is None and not self.file_pane.open:
+            self._show_detail()
 
     def _toggle_removed(self) -> None:
         if self._sight is not None:
