@@ -124,14 +124,9 @@ def problem_of(public_key: PublicKeyTypes) -> str:
 
 def signing_hash(key: PrivateKey) -> hashes.SHA256 | hashes.SHA384 | hashes.SHA512 | None:
     """The hash that goes with a private key, as strong as the key (SP 800-57); None where the scheme has its own."""
-    match key:
-        case rsa.RSAPrivateKey():
-            return hashes.SHA256() if key.key_size <= 3072 else hashes.SHA384()
-        case ec.EllipticCurvePrivateKey() if key.curve.key_size > 384:
-            return hashes.SHA512()
-        case ec.EllipticCurvePrivateKey() if key.curve.key_size > 256:
-            return hashes.SHA384()
-        case ec.EllipticCurvePrivateKey():
-            return hashes.SHA256()
-        case _:
-            return None
+    if isinstance(key, ec.EllipticCurvePrivateKey):
+        bits = key.curve.key_size
+        return hashes.SHA256() if bits <= 256 else hashes.SHA384() if bits <= 384 else hashes.SHA512()
+    if isinstance(key, rsa.RSAPrivateKey):
+        return hashes.SHA256() if key.key_size <= 3072 else hashes.SHA384()
+    return None

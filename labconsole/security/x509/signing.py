@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric.types import CertificatePublicKeyTypes
 from cryptography.x509.oid import AuthorityInformationAccessOID
 
 from labconsole.security.x509.bad_input import BadInput
-from labconsole.security.x509.key_types import PrivateKey, PublicKey, signing_hash
+from labconsole.security.x509.key_types import PrivateKey, signing_hash
 from labconsole.security.x509.profiles import Extensions
 from labconsole.security.x509.validity import Validity
 
@@ -14,7 +15,7 @@ from labconsole.security.x509.validity import Validity
 def certify(
     key: PrivateKey,
     issuer: x509.Name,
-    public_key: PublicKey,
+    public_key: CertificatePublicKeyTypes,
     subject: x509.Name,
     validity: Validity,
     extensions: Extensions,
@@ -26,14 +27,13 @@ def certify(
     Raises:
         TokenError: `key` lies in a token that refuses.
     """
-    builder = (
-        x509.CertificateBuilder()
-        .issuer_name(issuer)
-        .subject_name(subject)
-        .public_key(public_key)
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(validity.not_before)
-        .not_valid_after(validity.not_after)
+    builder = x509.CertificateBuilder(
+        issuer_name=issuer,
+        subject_name=subject,
+        public_key=public_key,
+        serial_number=x509.random_serial_number(),
+        not_valid_before=validity.not_before.replace(tzinfo=None),
+        not_valid_after=validity.not_after.replace(tzinfo=None),
     )
     for extension, critical in extensions:
         builder = builder.add_extension(extension, critical)

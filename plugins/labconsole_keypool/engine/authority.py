@@ -8,7 +8,6 @@ from typing import Self
 
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509.oid import NameOID
 from filelock import FileLock
@@ -19,15 +18,29 @@ from labconsole.security.token.key_pairs import generate
 from labconsole.security.token.opening import Token
 from labconsole.security.token.private_keys import find_private_key
 from labconsole.security.token.terms import KeyKind
+from labconsole.security.x509.issuing import make_root
+from labconsole.security.x509.profiles import Extensions
+from labconsole.security.x509.signing import authority_key_id, certify
+from labconsole.security.x509.validity import CLOCK_SKEW, Validity
 from labconsole_keypool.engine.authority_files import load_or_make
 from labconsole_keypool.messages.certificate_fields import CertificateFields
 
 _LABEL = "labconsole signing CA"
 _LOCK_TIMEOUT_S = 60.0
-_CLOCK_SKEW = timedelta(hours=1)
-_AUTHORITY_LIFE = timedelta(days=3650)
+_AUTHORITY_DAYS = 3650
 _LIFE = timedelta(days=365)
-_SHA256 = hashes.SHA256()
+_SIGNS_DOCUMENTS = x509.KeyUsage(
+    digital_signature=True,
+    content_commitment=True,
+    key_encipherment=False,
+    data_encipherment=False,
+    key_agreement=False,
+    key_cert_sign=False,
+    crl_sign=False,
+    encipher_only=False,
+    decipher_only=False,
+)
+"""keyUsage (RFC 5280, 4.2.1.3) of somebody who signs documents."""
 
 
 class Authority:
@@ -40,11 +53,10 @@ class Authority:
         self.chain = (certificate,)
         self._key = key
         self._issuer = certificate.subject
-        key_id = certificate.extensions.get_extension_for_class(x509.SubjectKeyIdentifier).value
-        self._own_extensions: tuple[tuple[x509.ExtensionType, bool], ...] = (
+        self._own_extensions: Extensions = (
             (x509.BasicConstraints(ca=False, path_length=None), True),
-            (_usage(signs_documents=True), True),
-            (x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(key_id), False),
+            (_SIGNS_DOCUMENTS, True),
+            (authority_key_id(certificate), False),
         )
 
     @classmethod
@@ -82,17 +94,9 @@ class Authority:
         if not csr.is_signature_valid:
             raise InvalidSignature("The CSR was not signed with the private key of its public key.")
         now = datetime.now(UTC)
-        builder = x509.CertificateBuilder(
-            issuer_name=self._issuer,
-            subject_name=fields.subject,
-            public_key=csr.public_key(),
-            serial_number=x509.random_serial_number(),
-            not_valid_before=now.replace(tzinfo=None) - _CLOCK_SKEW,
-            not_valid_after=now.replace(tzinfo=None) + _LIFE,
-        )
-        for extension, critical in (*self._own_extensions, *fields.extensions):
-            builder = builder.add_extension(extension, critical)
-        return builder.sign(self._key, _SHA256)
+        extensions = (*self._own_extensions, *fields.extensions)
+        validity = Validity(now - CLOCK_SKEW, now + _LIFE)
+        return certify(self._key, self._issuer, csr.public_key(), fields.subject, validity, extensions)
 
 
 def self_signed(key: rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey, name: str) -> x509.Certificate:
@@ -103,32 +107,4 @@ def self_signed(key: rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey, name: str) 
             x509.NameAttribute(NameOID.COMMON_NAME, name[:64]),
         ]
     )
-    now = datetime.now(UTC)
-    return (
-        x509.CertificateBuilder()
-        .subject_name(subject)
-        .issuer_name(subject)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - _CLOCK_SKEW)
-        .not_valid_after(now + _AUTHORITY_LIFE)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        .add_extension(_usage(signs_documents=False), critical=True)
-        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
-        .sign(key, _SHA256)
-    )
-
-
-def _usage(*, signs_documents: bool) -> x509.KeyUsage:
-    """KeyUsage (RFC 5280, 4.2.1.3) of somebody who signs documents, else of a CA."""
-    return x509.KeyUsage(
-        digital_signature=signs_documents,
-        content_commitment=signs_documents,
-        key_encipherment=False,
-        data_encipherment=False,
-        key_agreement=False,
-        key_cert_sign=not signs_documents,
-        crl_sign=not signs_documents,
-        encipher_only=False,
-        decipher_only=False,
-    )
+    return make_root(key, subject, Validity.for_days(_AUTHORITY_DAYS), path_length=0)
