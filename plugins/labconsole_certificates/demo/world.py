@@ -1,0 +1,70 @@
+"""All States of the demo, and what they do with each other, phase by phase."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from datetime import datetime
+from itertools import permutations
+from pathlib import Path
+
+from labconsole.security.pki.store import PkiStore
+from labconsole.security.x509.handshake import Handshake, shake_hands
+from labconsole.security.x509.key_types import KeyType
+from labconsole_certificates.demo.member import Member, found
+from labconsole_certificates.exchange.proving import server_name
+from labconsole_certificates.trust.matrix import Cell, matrix
+
+
+@contextmanager
+def founded(directory: Path, count: int, type: KeyType) -> Iterator[list[Member]]:
+    """`count` States, each in a folder of its own in `directory`; their consoles are closed at the end."""
+    with ExitStack() as opened:
+        members = []
+        for number in range(count):
+            name = state_name(number, count)
+            folder = directory / name.lower().replace(" ", "-")
+            folder.mkdir()
+            store = opened.enter_context(PkiStore.open(folder / "pki"))
+            members.append(found(folder, store, name, type))
+        yield members
+
+
+def state_name(number: int, count: int) -> str:
+    """Name of a State: with a letter, or where these are too few, a number."""
+    return f"State {chr(ord('A') + number)}" if count <= 26 else f"State {number + 1:02}"
+
+
+def exchange_bundles(members: list[Member]) -> None:
+    """Each State takes in the bundle of each other one; the first is confirmed by the fingerprint that it is told."""
+    files = [member.give_bundle() for member in members]
+    for importer in members:
+        for subject, file in zip(members, files, strict=True):
+            if subject is not importer:
+                importer.take_bundle(file, subject.fingerprint)
+
+
+def exchange_requests(members: list[Member]) -> None:
+    """Each State asks the CA of each other one for a client's certificate, and gets it."""
+    for client, server in permutations(members, 2):
+        client.take_certificate(server.answer_request(client.name, client.give_request(server.name)))
+
+
+def shake_all_hands(members: list[Member]) -> dict[tuple[str, str], Handshake]:
+    """`[client] -> tls-connect -> [server]` for every directed pair, by the names of both."""
+    servers = {member.name: member.server_end() for member in members}
+    shaken = {}
+    for client in members:
+        snapshot = client.store.snapshot()
+        for name, server in servers.items():
+            if name != client.name:
+                end = client.client_end(snapshot, name)
+                shaken[client.name, name] = shake_hands(end, server, server_name(server.certificate))
+    return shaken
+
+
+def seen_matrix(member: Member, at: datetime) -> dict[tuple[str, str], Cell]:
+    """Who trusts whom, as the console of one State knows it, by names."""
+    seen = matrix(member.store.snapshot(), at)
+    names = {state.id: state.name for state in seen.states}
+    return {(names[truster], names[trusted]): cell for (truster, trusted), cell in seen.cells.items()}
