@@ -41,14 +41,14 @@ class DirectionCard(QFrame):
         column.addWidget(self.state)
         column.addStretch(1)
 
-    def show_direction(self, direction: Direction) -> None:
-        """Show how far this direction has come."""
+    def show_direction(self, direction: Direction, proof: str) -> None:
+        """Show how far this direction has come; `proof` is what the last handshake used, if one passed."""
         client, server = direction.client.name, direction.server.name
         self.title.setText(f"[{client}] → tls-connect → [{server}]")
         proven = direction.proven
         self._icon.show_icon(*(("good", "good") if proven else ("waiting", "muted")))
         self.state.setText(
-            self.tr("Proven by a mutual TLS handshake, {when}.").format(when=moment(proven))
+            self.tr("Proven by a mutual TLS handshake on {when}: {proof}.").format(when=moment(proven), proof=proof)
             if proven
             else self.tr("Not proven yet.")
         )

@@ -81,6 +81,13 @@ class NextSteps(QObject):
         listed = ", ".join(f"{entry.name} ({states[entry.state]})" for entry in found)
         return self.tr("AMQP trials use these identities by name: {names}.").format(names=listed)
 
+    def proof_of(self, direction: Direction) -> str:
+        """Protocol, cipher and group of the newest handshake of this direction that passed."""
+        pair = (direction.client.id, direction.server.id)
+        return next(
+            (proof.detail for proof in reversed(self._snapshot.proofs) if (proof.client, proof.server) == pair), ""
+        )
+
     def _upcoming(self, direction: Direction, step: Step) -> Upcoming:
         states = self._snapshot.state_by_id
         sender, receiver = states[step.sender], states[step.receiver]

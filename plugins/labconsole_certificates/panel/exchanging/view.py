@@ -116,8 +116,8 @@ class ExchangeView(Tab):
         ):
             return  # another pair was chosen meanwhile
         self._exchange = exchange
-        self.there.show_direction(exchange.there)
-        self.back.show_direction(exchange.back)
+        for card, direction in ((self.there, exchange.there), (self.back, exchange.back)):
+            card.show_direction(direction, self._steps.proof_of(direction))
         upcoming = self._steps.next_of(exchange)
         self.sentence.setText(upcoming.sentence)
         self.next_button.setText(upcoming.button)

@@ -7,6 +7,7 @@ from functools import partial
 
 from cryptography import x509
 from PySide6.QtCore import Signal
+from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QDialog, QDialogButtonBox, QFormLayout, QVBoxLayout, QWidget
 
 from labconsole.security.pki.snapshot import Snapshot
@@ -75,6 +76,11 @@ class BundleDialog(QDialog):
         self.question.changed.connect(self._allow)
         self.importer_box.currentIndexChanged.connect(lambda _index: self._ask())
         self._ask()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """As high as the texts need, which is known from now on."""
+        super().showEvent(event)
+        fit_height(self)
 
     def _facts(self, look: BundleLook) -> Sequence[tuple[str, str]]:
         def names(certificates: Sequence[x509.Certificate]) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from PySide6.QtCore import Signal
+from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QDialog, QDialogButtonBox, QFormLayout, QVBoxLayout, QWidget
 
 from labconsole.security.pki.records import CertificateRecord, State, TrustRecord
@@ -91,6 +92,11 @@ class TrustDialog(QDialog):
         self.certificate_box.currentIndexChanged.connect(lambda _index: self._ask())
         self.truster_box.currentIndexChanged.connect(lambda _index: self._allow())
         self._ask()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """As high as the texts need, which is known from now on."""
+        super().showEvent(event)
+        fit_height(self)
 
     def choose(self, certificate: int) -> None:
         """Choose a certificate by its row."""

@@ -1,0 +1,53 @@
+"""The certificates page of a real window; States A and B, each with its CA, where a test asks for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+from pytestqt.qtbot import QtBot
+
+from labconsole.locations import pki_dir
+from labconsole.security.pki.records import CertificateRecord, State
+from labconsole.security.pki.store import PkiStore
+from labconsole_certificates.panel.page import CertificatesPage
+from labconsole_ui.main_window import MainWindow
+from tests.labconsole_certificates.panel.lab import Lab, local_state
+from tests.labconsole_ui.shell.conftest import bridge, home, open_window, services, theme, window
+
+__all__ = ["bridge", "home", "open_window", "services", "theme", "window"]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Qt's offscreen platform says what it cannot do with a window; that is no fault of ours."""
+    for item in items:
+        item.add_marker(pytest.mark.qt_log_ignore("This plugin does not support", extend=True))
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two States of this console with their roots, and the open database."""
+
+    store: PkiStore
+    a: State
+    b: State
+    root_a: CertificateRecord
+    root_b: CertificateRecord
+
+
+@pytest.fixture
+def pair(home: object) -> Iterator[Pair]:
+    """States A and B, before the window is opened."""
+    with PkiStore.open(pki_dir()) as store:
+        a, root_a = local_state(store, "State A", "a.example")
+        b, root_b = local_state(store, "State B", "b.example")
+        yield Pair(store, a, b, root_a, root_b)
+
+
+@pytest.fixture
+def lab(qtbot: QtBot, pair: Pair, window: MainWindow) -> Lab:
+    """The page in the window."""
+    page = window.plugin_pages.open("page:certificates:certificates")
+    assert isinstance(page, CertificatesPage)
+    return Lab(qtbot, window, page)
