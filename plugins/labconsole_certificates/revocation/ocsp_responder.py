@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import base64
 import binascii
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import unquote_to_bytes
+
+from cryptography.hazmat.primitives.serialization import Encoding
+from cryptography.x509.ocsp import OCSPResponseBuilder, OCSPResponseStatus
 
 from labconsole.security.pki.records import CertificateRecord
 from labconsole.security.pki.store import PkiStore
@@ -26,6 +30,7 @@ _LONGEST_REQUEST = 16_384
 """Octets; a request for one certificate has about 100."""
 _SILENCE_S = 5.0
 _ANSWER_DAYS = 1
+_INTERNAL_ERROR = OCSPResponseBuilder.build_unsuccessful(OCSPResponseStatus.INTERNAL_ERROR).public_bytes(Encoding.DER)
 _REQUEST_TYPE, _RESPONSE_TYPE = "application/ocsp-request", "application/ocsp-response"
 
 
@@ -40,6 +45,8 @@ class RunningResponder:
         self._statuses = StatusBook(store, authority)
         self._turn = threading.Lock()
         self._answered = 0
+        self.problem = ""
+        """The last sentence with which database or token refused; nothing if they did not."""
 
     @property
     def answered(self) -> int:
@@ -47,12 +54,23 @@ class RunningResponder:
         return self._answered
 
     def answer(self, request: bytes) -> bytes:
-        """The response (DER) to a request (DER). One at a time: a token's key does not sign two things at once."""
+        """The response (DER) to a request (DER); "internalError" where database or token refuses.
+
+        One at a time: a token's key does not sign two things at once.
+        """
         with self._turn:
-            validity = Validity.for_days(_ANSWER_DAYS)
-            response = answer(request, self.authority.certificate, self._issuer, self._statuses.status_of, validity)
             self._answered += 1
-            return response
+            try:
+                return answer(
+                    request,
+                    self.authority.certificate,
+                    self._issuer,
+                    self._statuses.status_of,
+                    Validity.for_days(_ANSWER_DAYS),
+                )
+            except TrialError as refusal:
+                self.problem = str(refusal)
+                return _INTERNAL_ERROR
 
 
 @contextmanager
@@ -89,6 +107,11 @@ class _Server(ThreadingHTTPServer):
     def __init__(self, address: tuple[str, int], running: RunningResponder) -> None:
         self.running = running
         super().__init__(address, _Handler)
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """A client that went away, or fell silent, is no error of the responder."""
+        if not isinstance(sys.exc_info()[1], OSError):
+            super().handle_error(request, client_address)  # type: ignore[arg-type]
 
 
 class _Handler(BaseHTTPRequestHandler):

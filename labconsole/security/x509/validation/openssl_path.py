@@ -91,7 +91,7 @@ class OpenSslStore:
 
     def _with_known_crls(self, path: tuple[x509.Certificate, ...], others: Sequence[crypto.X509]) -> OpenSslPath:
         if self._one_crl is None:
-            return OpenSslPath(Opinion(Answer.ACCEPTED), path, tuple(step.issuer for step in path[:-1]))
+            return OpenSslPath(Opinion(Answer.ACCEPTED), path, _without_twice(step.issuer for step in path[:-1]))
         unknown = []
         for certificate in path:
             try:
@@ -100,7 +100,7 @@ class OpenSslStore:
                 if refusal.errors[0] != NO_CRL:
                     return OpenSslPath(_refusal(refusal), path, revoked=refusal.errors[0] == _REVOKED)
                 unknown.append(certificate.issuer)
-        return OpenSslPath(Opinion(Answer.ACCEPTED), path, tuple(dict.fromkeys(unknown)))
+        return OpenSslPath(Opinion(Answer.ACCEPTED), path, _without_twice(unknown))
 
 
 def _path(
@@ -108,6 +108,10 @@ def _path(
 ) -> tuple[x509.Certificate, ...]:
     steps = crypto.X509StoreContext(store, certificate, others).get_verified_chain()
     return tuple(step.to_cryptography() for step in steps)
+
+
+def _without_twice(names: Iterable[x509.Name]) -> tuple[x509.Name, ...]:
+    return tuple(dict.fromkeys(names))
 
 
 def _store(

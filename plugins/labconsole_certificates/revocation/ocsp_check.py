@@ -1,0 +1,155 @@
+"""Asks an OCSP responder about a certificate, and believes only an answer that its CA has signed (RFC 6960, 3.2)."""
+
+from __future__ import annotations
+
+import http.client
+import secrets
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from urllib.error import URLError
+from urllib.parse import urlsplit
+from urllib.request import ProxyHandler, Request, build_opener
+
+from cryptography import x509
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
+from cryptography.hazmat.primitives.hashes import SHA256, HashAlgorithm
+from cryptography.hazmat.primitives.serialization import Encoding
+from cryptography.x509 import ocsp
+from cryptography.x509.oid import ExtendedKeyUsageOID
+
+from labconsole.security.identities import validity_problem
+from labconsole.security.pki.signatures import issued_by
+from labconsole.security.x509.bad_input import BadInput
+from labconsole.security.x509.key_types import PublicKey
+from labconsole.security.x509.names import short_name
+from labconsole.trial import TrialError
+
+_NONCE_OCTETS = 32  # RFC 9654, 2.1
+_LONGEST_RESPONSE = 65_536
+_SILENCE_S = 5.0
+_SKEW = timedelta(minutes=5)
+
+
+@dataclass(frozen=True)
+class OcspAnswer:
+    """What a responder says, proven by its signature. `until`: when there will be news, if it says so."""
+
+    status: ocsp.OCSPCertStatus
+    revoked_at: datetime | None
+    reason: x509.ReasonFlags | None
+    at: datetime
+    until: datetime | None
+    signer: str
+    sentence: str
+
+
+def ask(url: str, certificate: x509.Certificate, issuer: x509.Certificate) -> OcspAnswer:
+    """Ask the responder at `url` (http) whether `certificate` of `issuer` is revoked.
+
+    Raises:
+        TrialError: nobody answers there, or the URL is none.
+        BadInput: the answer is none, about another certificate, out of date, not to this question, or not signed by
+            `issuer` or a responder that it has certified.
+    """
+    nonce = secrets.token_bytes(_NONCE_OCTETS)
+    builder = ocsp.OCSPRequestBuilder().add_certificate(certificate, issuer, SHA256())
+    question = builder.add_extension(x509.OCSPNonce(nonce), critical=False).build()
+    response = _read(_fetched(url, question.public_bytes(Encoding.DER)))
+    if (response.serial_number, response.issuer_key_hash) != (question.serial_number, question.issuer_key_hash):
+        raise BadInput("The OCSP responder answered about another certificate: trust nothing of it.")
+    if not any(isinstance(one.value, x509.OCSPNonce) and one.value.nonce == nonce for one in response.extensions):
+        raise BadInput("The OCSP answer does not repeat the question's nonce, and may be an old one: trust it not.")
+    signer = _signer(response, issuer)
+    now = datetime.now(UTC)
+    until = response.next_update_utc
+    if response.this_update_utc > now + _SKEW or (until is not None and until < now - _SKEW):
+        raise BadInput("The OCSP answer is not of now: check the clocks of this computer and of the responder.")
+    return OcspAnswer(
+        response.certificate_status,
+        response.revocation_time_utc,
+        response.revocation_reason,
+        response.this_update_utc,
+        until,
+        short_name(signer),
+        _sentence(response, short_name(certificate), short_name(signer)),
+    )
+
+
+def _fetched(url: str, request: bytes) -> bytes:
+    if urlsplit(url).scheme != "http":
+        raise TrialError(f"{url} is no address of an OCSP responder: give one that begins with http://.")
+    asked = Request(url, request, {"Content-Type": "application/ocsp-request"})
+    try:
+        with build_opener(ProxyHandler({})).open(asked, timeout=_SILENCE_S) as answered:
+            data: bytes = answered.read(_LONGEST_RESPONSE + 1)
+    except (URLError, OSError, http.client.HTTPException, ValueError) as error:
+        raise TrialError(f"No OCSP responder answers at {url} ({error}): is it started?") from error
+    if len(data) > _LONGEST_RESPONSE:
+        raise BadInput(f"What {url} answers is too long for an OCSP answer: is that the address of a responder?")
+    return data
+
+
+def _read(data: bytes) -> ocsp.OCSPResponse:
+    try:
+        response = ocsp.load_der_ocsp_response(data)
+        if response.response_status is ocsp.OCSPResponseStatus.SUCCESSFUL:
+            response.certificate_status, response.extensions  # noqa: B018 - they are parsed when they are asked for
+            return response
+    except ValueError as error:
+        raise BadInput("What came back is no OCSP answer: is that the address of a responder?") from error
+    raise BadInput(f"The OCSP responder does not answer that question ({response.response_status.name.lower()}).")
+
+
+def _signer(response: ocsp.OCSPResponse, issuer: x509.Certificate) -> x509.Certificate:
+    """Whose key signed: the CA itself, or a responder certified by it for that (RFC 6960, 4.2.2.2)."""
+    for candidate in (issuer, *response.certificates):
+        certified = candidate == issuer or (
+            issued_by(candidate, issuer)
+            and _is_responder(candidate)
+            and not validity_problem(candidate, datetime.now(UTC))
+        )
+        if certified and _signed(response, candidate.public_key()):
+            return candidate
+    raise BadInput(f"The OCSP answer is not signed by {short_name(issuer)}, nor by a responder of it: trust it not.")
+
+
+def _is_responder(certificate: x509.Certificate) -> bool:
+    return any(
+        isinstance(one.value, x509.ExtendedKeyUsage) and ExtendedKeyUsageOID.OCSP_SIGNING in one.value
+        for one in certificate.extensions
+    )
+
+
+def _signed(response: ocsp.OCSPResponse, key: object) -> bool:
+    signature, data = response.signature, response.tbs_response_bytes
+    try:
+        if isinstance(key, rsa.RSAPublicKey):
+            key.verify(signature, data, padding.PKCS1v15(), _hash_of(response))
+        elif isinstance(key, ec.EllipticCurvePublicKey):
+            key.verify(signature, data, ec.ECDSA(_hash_of(response)))
+        elif isinstance(key, PublicKey):
+            key.verify(signature, data)
+        else:
+            return False
+    except (InvalidSignature, UnsupportedAlgorithm):
+        return False
+    return True
+
+
+def _hash_of(response: ocsp.OCSPResponse) -> HashAlgorithm:
+    algorithm = response.signature_hash_algorithm
+    if algorithm is None:
+        raise InvalidSignature
+    return algorithm
+
+
+def _sentence(response: ocsp.OCSPResponse, name: str, signer: str) -> str:
+    match response.certificate_status:
+        case ocsp.OCSPCertStatus.GOOD:
+            return f"{name} is not revoked, says {signer}."
+        case ocsp.OCSPCertStatus.REVOKED:
+            reason = f" ({response.revocation_reason.value})" if response.revocation_reason else ""
+            return f"{name} was revoked on {response.revocation_time_utc:%Y-%m-%d %H:%M} UTC{reason}, says {signer}."
+        case _:
+            return f"{signer} does not know {name}."
