@@ -33,11 +33,6 @@ def database_path(home: Path | None = None) -> Path:
     return data_dir(home) / "runs.db"
 
 
-def identities_dir(home: Path | None = None) -> Path:
-    """Return the directory of lab CAs, certificates and encrypted keys, made if it is not there."""
-    return _private_directory(data_dir(home) / "identities")
-
-
 def tokens_dir(home: Path | None = None) -> Path:
     """Return the directory of the console's own PKCS#11 tokens, made if it is not there."""
     return _private_directory(data_dir(home) / "tokens")

@@ -1,63 +1,75 @@
 """The lab's own identities: a CA, State A, State B and a broker, made on first use so that no trial has to ask.
 
-They lie in `<directory>/lab-0001`, `lab-0002` and so on; the newest counts. A set is made in a directory of another
-name and gets its own by one rename, under a lock: two processes make one set, and one killed in the middle leaves
-nothing that is ever used. A set that no longer serves (expired, damaged, its secret gone) is followed by a new one;
-the old one stays, since a run may still use it.
+They belong to the State "Lab" of the certificate database. Their keys are written first and their rows by one change
+under a lock: two processes make one set, and one killed in the middle leaves nothing that is ever used. A set that no
+longer serves (expired, revoked, a key or the secret gone) is followed by a new one, which takes over the names; the
+old certificates are hidden, and their files stay, since a run may still use them.
 """
 
 from __future__ import annotations
 
-import secrets
-import shutil
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address
 from pathlib import Path
+from secrets import token_hex
 
 from cryptography import x509
-from cryptography.hazmat.primitives.serialization import Encoding
+from cryptography.x509.oid import NameOID
 from filelock import FileLock, Timeout
-from pydantic import ValidationError
 
-from labconsole.security.identities import (
-    Identity,
-    IdentityFiles,
-    load_certificates,
-    load_identity,
-    validity_problem,
-)
-from labconsole.security.keyfile import save_private_key
-from labconsole.security.lab_authority import LabAuthority, Purpose, Validity, new_key
-from labconsole.security.private_files import read_private, write_private
-from labconsole.security.secrets import Secret, SecretSource, keep_secret
+from labconsole.locations import pki_dir
+from labconsole.security.identities import Identity, IdentityFiles, load_identity, validity_problem
+from labconsole.security.pki.changes import Change
+from labconsole.security.pki.identities import files_of
+from labconsole.security.pki.keys import MadeKey, keys_directory, make_key, own_passphrase
+from labconsole.security.pki.reader import PkiReader
+from labconsole.security.pki.records import CertificateRecord, IdentityRecord, Origin, State
+from labconsole.security.pki.schema import FILE_NAME
+from labconsole.security.pki.snapshot import Snapshot
+from labconsole.security.pki.store import PkiStore
+from labconsole.security.private_files import read_private
+from labconsole.security.x509.issuing import Issuer, issue, make_root
+from labconsole.security.x509.key_types import KeyType
+from labconsole.security.x509.names import short_name
+from labconsole.security.x509.profiles import CertificateProfile
+from labconsole.security.x509.validity import Validity
 from labconsole.trial import TrialError
 
-AUTHORITY = "lab-ca"
+STATE = "Lab"
+"""State of the certificate database that they belong to."""
 STATE_A = "state-a"
 STATE_B = "state-b"
 BROKER = "broker"
 
-_PURPOSES = {STATE_A: Purpose.STATE, STATE_B: Purpose.STATE, BROKER: Purpose.SERVER}
+_AUTHORITY = "lab-ca"
+_PROFILES = {
+    STATE_A: CertificateProfile.STATE,
+    STATE_B: CertificateProfile.STATE,
+    BROKER: CertificateProfile.TLS_SERVER,
+}
+_KEY_TYPE = KeyType.RSA_2048  # as in the source's tool; the paper itself names no algorithm
+_DOMAIN = "lab.test"  # reserved for tests by RFC 6761
+_THIS_MACHINE = (
+    x509.DNSName("localhost"),
+    x509.IPAddress(ip_address("127.0.0.1")),
+    x509.IPAddress(ip_address("::1")),
+)
 _AUTHORITY_DAYS = 3650
 _IDENTITY_DAYS = 365
 _LONGEST_RUN = timedelta(days=1)
 _LOCK_TIMEOUT_S = 60.0
-_SOURCE_FILE = "secret-source.json"
-_PASSPHRASE_FILE = "passphrase"
 
 
 @dataclass(frozen=True)
 class LabIdentities:
-    """A complete set in `directory`. `notes` tell the operator what was made, why, and where the secret lies."""
+    """A complete set. `notes` tell the operator what was made, why, and where the secret lies."""
 
-    directory: Path
-    secret_source: SecretSource
+    by_name: Mapping[str, IdentityFiles]
+    authority_file: Path
+    """PEM file with the lab CA's certificate."""
     notes: tuple[str, ...] = ()
-
-    @property
-    def authority_file(self) -> Path:
-        """PEM file with the lab CA's certificate."""
-        return self.directory / f"{AUTHORITY}.pem"
 
     def files(self, name: str) -> IdentityFiles:
         """The files of identity `name` (STATE_A, STATE_B, BROKER), to hand to the process that loads them.
@@ -65,37 +77,28 @@ class LabIdentities:
         Raises:
             TrialError: there is no such lab identity.
         """
-        if name not in _PURPOSES:
-            raise TrialError(f"There is no lab identity {name}: choose one of {', '.join(_PURPOSES)}.")
-        return IdentityFiles(
-            certificate=self.directory / f"{name}.pem",
-            key=self.directory / f"{name}.key.pem",
-            trust=self.authority_file,
-            passphrase_file=self.secret_source.passphrase_file,
-            keyring_entry=self.secret_source.keyring_entry or "",
-        )
+        if name not in self.by_name:
+            raise TrialError(f"There is no lab identity {name}: choose one of {', '.join(self.by_name)}.")
+        return self.by_name[name]
 
     def identity(self, name: str) -> Identity:
         """Load identity `name`. Raises TrialError."""
         return load_identity(self.files(name), name)
 
 
-def lab_identities(directory: Path) -> LabIdentities:
-    """The lab identities in `directory`, made there if there are none that serve (about 0.5 s). Never asks anybody.
+def lab_identities(directory: Path | None = None) -> LabIdentities:
+    """The lab identities in the certificate database of `directory` (the user's own where none is named).
+
+    They are made if there are none that serve (about 0.5 s). Never asks anybody.
 
     Raises:
         TrialError: they cannot be made, or another process makes them and does not come to an end.
     """
     try:
+        directory = directory or pki_dir()
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with FileLock(directory / ".lock", timeout=_LOCK_TIMEOUT_S, mode=0o600):
-            newest = max(directory.glob("lab-[0-9][0-9][0-9][0-9]"), default=None)
-            if newest is None:
-                return _make(directory, 1, "The lab identities were made.")
-            problem = _problem(newest)
-            if problem is None:
-                return LabIdentities(newest, _source(newest))
-            return _make(directory, int(newest.name[-4:]) + 1, f"The lab identities were made anew, since {problem}.")
+        with FileLock(directory / ".lab.lock", timeout=_LOCK_TIMEOUT_S, mode=0o600):
+            return _found_or_made(directory)
     except Timeout as error:
         raise TrialError(
             f"Another process has been making lab identities in {directory} for {_LOCK_TIMEOUT_S:.0f} s: end it."
@@ -104,16 +107,60 @@ def lab_identities(directory: Path) -> LabIdentities:
         raise TrialError(f"The lab identities cannot be made in {directory}: {error.strerror or error}.") from error
 
 
-def _problem(directory: Path) -> str | None:
-    """Why the set in `directory` does not serve (completes "since ..."), or None."""
+def _found_or_made(directory: Path) -> LabIdentities:
+    """The caller holds the lock. Raises TrialError, OSError."""
+    why = "The lab identities were made."
+    if (directory / FILE_NAME).exists():
+        with PkiReader.open(directory) as reader:
+            snapshot = reader.snapshot()
+        if len(_named(snapshot)) == len(_PROFILES):
+            problem = _problem(snapshot, directory)
+            if problem is None:
+                return _set_of(snapshot, directory)
+            why = f"The lab identities were made anew, since {problem}."
+    source, passphrase = own_passphrase(directory)
+    keys = {name: make_key(directory, _KEY_TYPE, source, passphrase) for name in (_AUTHORITY, *_PROFILES)}
+    with PkiStore.open(directory) as store:
+        with store.change() as change:
+            _make(change, keys)
+        made = _set_of(store.snapshot(), directory)
+    place = source.beside(keys_directory(directory)).describe()
+    return replace(made, notes=(why, f"Their passphrase lies {place}."))
+
+
+def _named(snapshot: Snapshot) -> list[IdentityRecord]:
+    """The lab identities that are there."""
+    of_lab = {state.id for state in snapshot.states if state.name == STATE}
+    return [identity for identity in snapshot.identities if identity.state in of_lab and identity.name in _PROFILES]
+
+
+def _certificates(snapshot: Snapshot) -> dict[CertificateRecord, None]:
+    """The certificates of the lab identities and of their CA, each once."""
+    records = [snapshot.certificate_by_id[identity.certificate] for identity in _named(snapshot)]
+    return dict.fromkeys(one for record in records for one in (record, *snapshot.chain_of(record)))
+
+
+def _set_of(snapshot: Snapshot, directory: Path) -> LabIdentities:
+    """The set in `snapshot`. Raises TrialError: it is not all there."""
+    files = {identity.name: files_of(identity, snapshot, directory) for identity in _named(snapshot)}
+    trust = files[BROKER].trust
+    if trust is None:
+        raise TrialError("the State Lab trusts no root")
+    return LabIdentities(files, trust)
+
+
+def _problem(snapshot: Snapshot, directory: Path) -> str | None:
+    """Why the set in `snapshot` does not serve (completes "since ..."), or None."""
+    for record in _certificates(snapshot):
+        problem = "was revoked" if record.revoked is not None else _not_valid_throughout(record.certificate)
+        if problem is not None:
+            return f"the certificate of {short_name(record.certificate)} {problem}"
     try:
-        _source(directory).resolve("the lab identities")
-        for name in (AUTHORITY, *_PURPOSES):
-            certificate = load_certificates(directory / f"{name}.pem")[0]
-            read_private(directory / f"{name}.key.pem", "key file")
-            problem = _not_valid_throughout(certificate)
-            if problem is not None:
-                return f"the certificate of {name} {problem}"
+        files = _set_of(snapshot, directory).by_name.values()
+        for source in {one.secret_source for one in files}:
+            source.resolve("the lab identities")
+        for one in files:
+            read_private(one.key, "key file")
     except TrialError as error:
         return f"the old ones do not serve any more ({str(error).rstrip('.')})"
     return None
@@ -124,33 +171,45 @@ def _not_valid_throughout(certificate: x509.Certificate) -> str | None:
     return validity_problem(certificate, now) or validity_problem(certificate, now + _LONGEST_RUN)
 
 
-def _source(directory: Path) -> SecretSource:
-    """Where the set's secret lies; a passphrase file lies beside the keys, wherever the set was moved to."""
-    try:
-        source = SecretSource.model_validate_json(read_private(directory / _SOURCE_FILE, "secret reference"))
-    except ValidationError as error:
-        raise TrialError(f"The secret reference {directory / _SOURCE_FILE} is damaged.") from error
-    return source.beside(directory)
+def _make(change: Change, keys: Mapping[str, MadeKey]) -> None:
+    """Add a set with these keys, which takes over from the one before. Raises StoreError, BadInput."""
+    before = change.snapshot()
+    state = next((one for one in before.states if one.name == STATE), None) or change.add_state(STATE)
+    tag = token_hex(4)
+    authority_name = _name(f"Lab CA {tag}")
+    key = keys[_AUTHORITY].private
+    root = make_root(key, authority_name, Validity.for_days(_AUTHORITY_DAYS), path_length=0)
+    _add(change, state, f"{_AUTHORITY} {tag}", keys[_AUTHORITY], root, CertificateProfile.ROOT)
+    for name, profile in _PROFILES.items():
+        names = _THIS_MACHINE if name == BROKER else (x509.DNSName(f"{name}.{_DOMAIN}"),)
+        public_key, validity = keys[name].private.public_key(), Validity.for_days(_IDENTITY_DAYS)
+        certificate = issue(Issuer(root, key), public_key, _name(name), names, profile, validity)
+        record = _add(change, state, f"{name} {tag}", keys[name], certificate, profile)
+        change.name_identity(name, record.id)
+    used = {row.certificate for row in before.trust if row.withdrawn is None}
+    used |= {identity.certificate for identity in change.identities()}
+    for old in _certificates(before):
+        if old.removed is None and old.id not in used:
+            change.remove(old.id)
 
 
-def _make(directory: Path, number: int, why: str) -> LabIdentities:
-    """Make set `number`; the caller holds the lock. Raises OSError."""
-    for left_over in directory.glob(".making-*"):
-        shutil.rmtree(left_over)
-    tag = secrets.token_hex(4)
-    making = directory / f".making-{tag}"
-    making.mkdir(mode=0o700)
-    secret = Secret(secrets.token_urlsafe(32))
-    source = keep_secret(making, _PASSPHRASE_FILE, secret, f"lab-identities-{tag}")
-    write_private(making / _SOURCE_FILE, source.model_dump_json().encode())
-    authority = LabAuthority.create(f"Lab CA {tag}", Validity.for_days(_AUTHORITY_DAYS))
-    save_private_key(making / f"{AUTHORITY}.key.pem", authority.key, secret)
-    write_private(making / f"{AUTHORITY}.pem", authority.certificate.public_bytes(Encoding.PEM))
-    for name, purpose in _PURPOSES.items():
-        key = new_key()
-        certificate = authority.issue(name, key.public_key(), purpose, Validity.for_days(_IDENTITY_DAYS))
-        save_private_key(making / f"{name}.key.pem", key, secret)
-        write_private(making / f"{name}.pem", certificate.public_bytes(Encoding.PEM))
-    made = making.rename(directory / f"lab-{number:04d}")
-    source = _source(made)
-    return LabIdentities(made, source, (why, f"Their passphrase lies {source.describe()}."))
+def _add(
+    change: Change,
+    state: State,
+    label: str,
+    key: MadeKey,
+    certificate: x509.Certificate,
+    profile: CertificateProfile,
+) -> CertificateRecord:
+    change.add_key(state.id, label, key.private.public_key(), key.place)
+    origin = Origin.SELF_SIGNED if profile is CertificateProfile.ROOT else Origin.ISSUED
+    return change.add_certificate(certificate, origin=origin, state=state.id, profile=profile)
+
+
+def _name(common_name: str) -> x509.Name:
+    return x509.Name(
+        [
+            x509.NameAttribute(NameOID.ORGANIZATION_NAME, "Lab Console"),
+            x509.NameAttribute(NameOID.COMMON_NAME, common_name),
+        ]
+    )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import cached_property
 from pathlib import Path
 
-from labconsole.locations import identities_dir
 from labconsole.security.identities import IdentityFiles
 from labconsole.security.lab_identities import BROKER, STATE_A, STATE_B, LabIdentities, lab_identities
 from labconsole_amqp.parameters import AmqpParameters
@@ -23,7 +22,7 @@ class IdentityChoice:
 
     @cached_property
     def _lab(self) -> LabIdentities:
-        lab = lab_identities(identities_dir())
+        lab = lab_identities()
         self.notes = lab.notes
         return lab
 

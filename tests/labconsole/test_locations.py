@@ -22,13 +22,13 @@ def test_the_variable_names_the_home(home: Path) -> None:
     assert locations.data_dir() == home
     assert locations.database_path() == home / "runs.db"
     assert not locations.database_path().exists()
-    assert locations.identities_dir() == home / "identities"
+    assert locations.pki_dir() == home / "pki"
     assert locations.tokens_dir() == home / "tokens"
 
 
 def test_an_argument_wins_over_the_variable(home: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
-    assert locations.identities_dir(other) == other / "identities"
+    assert locations.pki_dir(other) == other / "pki"
     assert not home.exists()
 
 
@@ -42,7 +42,7 @@ def test_without_either_it_is_the_platforms_directory(tmp_path: Path, monkeypatc
 def test_new_directories_are_private_whatever_the_umask(home: Path) -> None:
     before = os.umask(0o000)
     try:
-        made = [locations.data_dir(), locations.identities_dir(), locations.tokens_dir()]
+        made = [locations.data_dir(), locations.pki_dir(), locations.tokens_dir()]
     finally:
         os.umask(before)
     assert [stat.S_IMODE(path.stat().st_mode) for path in made] == [0o700] * 3

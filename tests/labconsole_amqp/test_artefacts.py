@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from cryptography import x509
 
-from labconsole.locations import identities_dir
 from labconsole.security.lab_identities import BROKER, STATE_A, STATE_B, lab_identities
 from labconsole_amqp.payload import load_payload
 from tests.labconsole_amqp.lab import Lab, Outcome
@@ -34,7 +33,7 @@ def test_a_plain_run_keeps_its_message_and_the_payloads_hash(tmp_path: Path) -> 
 
 def test_an_encrypted_run_keeps_all_certificates(tmp_path: Path) -> None:
     artefacts, outcome = kept(tmp_path / "run", test=4)
-    lab = lab_identities(identities_dir())
+    lab = lab_identities()
     certificates = {
         "trust.pem": lab.authority_file,
         **{f"{role}.pem": lab.files(name).certificate for role, name in _LAB_ROLES.items()},
@@ -50,7 +49,7 @@ _LAB_ROLES = {"broker": BROKER, "sender": STATE_A, "receiver": STATE_B}
 
 
 def test_a_key_in_a_certificate_file_is_not_kept(tmp_path: Path) -> None:
-    lab = lab_identities(identities_dir())
+    lab = lab_identities()
     trust = tmp_path / "trust-and-key.pem"
     trust.write_bytes(lab.files(STATE_A).key.read_bytes() + lab.authority_file.read_bytes())
     artefacts, _ = kept(tmp_path / "run", test=2, trust=str(trust))

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 
-from labconsole.locations import identities_dir
 from labconsole.security.lab_identities import STATE_A, STATE_B, lab_identities
 from labconsole_amqp.connection import Endpoint, connect
 from labconsole_amqp.envelope import Parts, Protection, encode, message_number
@@ -196,7 +195,7 @@ def endpoint(lab: Lab, *, tls: bool = False) -> Endpoint:
     info = lab.context._roles[0].ready()
     settings = None
     if tls:
-        own = lab_identities(identities_dir()).identity(STATE_B)
+        own = lab_identities().identity(STATE_B)
         assert own.secret is not None
         settings = TlsSettings(own.files.trust, own.certificate_file, own.key_file, own.secret.reveal())
     return Endpoint(info["host"], info["port"], tls=settings)
@@ -217,7 +216,7 @@ def injecting(messages: list[tuple[bytes, int]], *, tls: bool) -> Callable[[Lab]
 
 
 def state_key(name: str) -> RSAPrivateKey:
-    return rsa_private_key(lab_identities(identities_dir()).identity(name).load_private_key(), name)
+    return rsa_private_key(lab_identities().identity(name).load_private_key(), name)
 
 
 def test_forged_messages_are_counted_by_reason_and_fail_the_verdict(tmp_path: Path) -> None:

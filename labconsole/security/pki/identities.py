@@ -12,8 +12,9 @@ from labconsole.locations import pki_dir
 from labconsole.security.identities import IdentityFiles
 from labconsole.security.pki.keys import keys_directory
 from labconsole.security.pki.reader import PkiReader
-from labconsole.security.pki.records import CertificateRecord, FileKey, TrustKind
+from labconsole.security.pki.records import CertificateRecord, FileKey, IdentityRecord, TrustKind
 from labconsole.security.pki.schema import FILE_NAME
+from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.private_files import write_private
 from labconsole.trial import TrialError
 
@@ -39,11 +40,17 @@ def identity_files(name: str, directory: Path | None = None) -> IdentityFiles:
     with PkiReader.open(directory) as reader:
         identity = reader.identity(name)
         snapshot = reader.snapshot()
+    return files_of(identity, snapshot, directory)
+
+
+def files_of(identity: IdentityRecord, snapshot: Snapshot, directory: Path) -> IdentityFiles:
+    """The files of an identity in `snapshot` of the database in `directory`, as `identity_files`."""
     record = snapshot.certificate_by_id[identity.certificate]
     key = snapshot.key_by_id[record.key] if record.key is not None else None
     if key is None or not isinstance(key.place, FileKey):
         raise TrialError(
-            f"The key of the identity {name} lies in a token, and TLS needs a key file: choose another identity."
+            f"The key of the identity {identity.name} lies in a token, and TLS needs a key file: choose another "
+            "identity."
         )
     chain = [issuer for issuer in snapshot.chain_of(record) if not issuer.self_signed]
     trusted = [

@@ -66,21 +66,30 @@ class KeyChanges(Changing):
         return self.key(number)
 
     def name_identity(self, name: str, certificate: int) -> IdentityRecord:
-        """Give a certificate with its key the name by which trials take it; a name in use moves over to it.
+        """Give a certificate with its key the name by which trials take it; the State's own name moves over to it.
 
-        Raises BadInput: no name, or the console has no key of the certificate.
+        Raises BadInput: no name, another State's identity has it, or the console has no key of the certificate.
         """
         name = _checked(name)
         record = self.certificate(certificate)
         if record.key is None or record.state is None:
             raise BadInput(f"The console has no key of that certificate, so that {name} cannot be an identity.")
+        known = next((identity for identity in self.identities() if identity.name == name), None)
+        if known is not None and known.state != record.state:
+            raise BadInput(f"{name} is an identity of {self._state(known.state).name}: choose another name.")
         statement = (
             "INSERT INTO identity (name, state, certificate) VALUES (?, ?, ?) "
-            "ON CONFLICT (name) DO UPDATE SET state = excluded.state, certificate = excluded.certificate"
+            "ON CONFLICT (name) DO UPDATE SET certificate = excluded.certificate"
         )
         self._raw.execute(statement, (name, record.state, certificate))
         self.note("named identity", name, record.sha256, f"of {self._state(record.state).name}")
         return self.identity(name)
+
+    def forget_identity(self, name: str) -> None:
+        """Free the name of an identity; its certificate and key stay. Raises StoreError: there is no such identity."""
+        record = self.certificate(self.identity(name).certificate)
+        self._raw.execute("DELETE FROM identity WHERE name = ?", (name,))
+        self.note("freed the name of identity", name, record.sha256)
 
     def _free_name(self, name: str, but: int | None = None) -> str:
         name = _checked(name)

@@ -1,7 +1,8 @@
 """The tables of the certificate database, as a kind of file of its own.
 
-Times are Unix time in µs. Nothing is ever deleted: rows get a time of removal, withdrawal or revocation. No table
-holds a private key or passphrase: keys lie in encrypted files beside the database, or in PKCS#11 tokens.
+Times are Unix time in µs. Only names of identities are ever deleted: other rows get a time of removal, withdrawal or
+revocation. No table holds a private key or passphrase: keys lie in encrypted files beside the database, or in PKCS#11
+tokens.
 """
 
 from __future__ import annotations

@@ -53,4 +53,12 @@ class PkiStore(PkiReader):
         """
         with self._writer.transaction(durable=True) as connection:
             raw = cast(sqlite3.Connection, connection.connection.driver_connection)
-            yield Change(raw, self.directory, getpass.getuser() if who is None else who)
+            yield Change(raw, self.directory, _operator() if who is None else who)
+
+
+def _operator() -> str:
+    """The name that the operator is logged in with."""
+    try:
+        return getpass.getuser()
+    except (ImportError, KeyError, OSError):  # an account without a name, as containers have
+        return "somebody without a login name"

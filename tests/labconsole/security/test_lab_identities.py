@@ -20,37 +20,58 @@ from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.verification import PolicyBuilder, Store, VerificationError
 
-from labconsole.security.identities import IdentityFiles
-from labconsole.security.lab_identities import AUTHORITY, BROKER, STATE_A, STATE_B, LabIdentities, lab_identities
+from labconsole.security.identities import IdentityFiles, load_certificates
+from labconsole.security.lab_identities import BROKER, STATE, STATE_A, STATE_B, LabIdentities, lab_identities
+from labconsole.security.pki.keys import keys_directory
+from labconsole.security.pki.records import Origin
+from labconsole.security.pki.snapshot import Snapshot
+from labconsole.security.pki.store import PkiStore
 from labconsole.trial import TrialError
 from tests.helpers.authorities import new_authority
 from tests.helpers.identities import EXPIRED, certify, foreign_authority, write_identity
+from tests.labconsole.security.pki.pki_lab import OwnState
 
 NAMES = (STATE_A, STATE_B, BROKER)
 MAKE = (
     "import sys, pathlib; from labconsole.security.lab_identities import lab_identities;"
-    "print(lab_identities(pathlib.Path(sys.argv[1])).directory)"
+    "print(lab_identities(pathlib.Path(sys.argv[1])).authority_file)"
 )
 
 UseKeyring = Callable[[str], Path]
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> LabIdentities:
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Directory of the database that `made` lies in."""
+    return tmp_path_factory.mktemp("lab") / "pki"
+
+
+@pytest.fixture(scope="module")
+def made(home: Path) -> LabIdentities:
     """A set made without a keyring; not to be changed."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.fail.Keyring")
-        return lab_identities(tmp_path_factory.mktemp("lab") / "identities")
+        return lab_identities(home)
 
 
 @pytest.fixture
-def lab(made: LabIdentities, tmp_path: Path) -> Path:
+def lab(made: LabIdentities, home: Path, tmp_path: Path) -> Path:
     """A copy of the directory of `made`, to be damaged."""
-    return Path(shutil.copytree(made.directory.parent, tmp_path / "identities"))
+    return Path(shutil.copytree(home, tmp_path / "pki"))
 
 
-def test_first_use_makes_a_set_and_says_where_its_secret_lies(made: LabIdentities) -> None:
-    passphrase_file = made.directory / "passphrase"
+def snapshot_of(directory: Path) -> Snapshot:
+    with PkiStore.open(directory) as store:
+        return store.snapshot()
+
+
+def certificates(directory: Path) -> list[str]:
+    """Fingerprints of the certificates that are not hidden."""
+    return [record.sha256 for record in snapshot_of(directory).certificates if record.removed is None]
+
+
+def test_first_use_makes_a_set_and_says_where_its_secret_lies(made: LabIdentities, home: Path) -> None:
+    [passphrase_file] = keys_directory(home).glob("passphrase-*")
     assert made.notes == (
         "The lab identities were made.",
         f"Their passphrase lies in the file {passphrase_file}, readable by its owner alone.",
@@ -60,32 +81,51 @@ def test_first_use_makes_a_set_and_says_where_its_secret_lies(made: LabIdentitie
         assert identity.notes == ()
         assert identity.load_private_key().public_key() == identity.certificate.public_key()
         assert (identity.files.trust, identity.files.passphrase_file) == (made.authority_file, passphrase_file)
-    with pytest.raises(TrialError, match=r"no lab identity state-c: choose one of state-a, state-b, broker"):
+    with pytest.raises(TrialError, match=r"no lab identity state-c: choose one of broker, state-a, state-b"):
         made.files("state-c")
 
 
-def test_later_uses_find_it(made: LabIdentities) -> None:
-    again = lab_identities(made.directory.parent)
-    assert (again.directory, again.notes) == (made.directory, ())
+def test_they_are_the_state_lab_of_the_certificate_database(made: LabIdentities, home: Path) -> None:
+    snapshot = snapshot_of(home)
+    [state] = snapshot.states
+    [root] = snapshot.roots_of(state.id)
+    assert (state.name, state.local) == (STATE, True)
+    assert made.authority_file.read_bytes() == root.certificate.public_bytes(Encoding.PEM)
+    by_name = {identity.name: snapshot.certificate_by_id[identity.certificate] for identity in snapshot.identities}
+    assert by_name.keys() == set(NAMES)
+    for name, record in by_name.items():
+        assert record.certificate == made.identity(name).certificate
+        assert snapshot.chain_of(record) == (root,)
+    assert len(snapshot.keys) == len(snapshot.certificates) == 4
+    assert {row.what for row in snapshot.audit} >= {"added State", "added key", "issued certificate", "named identity"}
+
+
+def test_later_uses_find_it(made: LabIdentities, home: Path) -> None:
+    before = snapshot_of(home)
+    again = lab_identities(home)
+    assert (again.by_name, again.notes) == (made.by_name, ())
+    assert snapshot_of(home) == before
 
 
 @pytest.mark.skipif(os.name != "posix", reason="modes are POSIX")
-def test_everything_is_the_owners_alone_and_no_key_is_open(made: LabIdentities) -> None:
-    parent = made.directory.parent
-    assert {stat.S_IMODE(path.stat().st_mode) for path in (parent, made.directory)} == {0o700}
-    files = [path for path in parent.rglob("*") if path.is_file()]
-    assert {stat.S_IMODE(path.stat().st_mode) for path in files} == {0o600}
-    keys = [path for path in files if path.name.endswith(".key.pem")]
+def test_everything_is_the_owners_alone_and_no_key_is_open(made: LabIdentities, home: Path) -> None:
+    directories = [home, *(path for path in home.rglob("*") if path.is_dir())]
+    assert {stat.S_IMODE(path.stat().st_mode) for path in directories} == {0o700}
+    private = {*keys_directory(home).iterdir(), *(home / "identities").iterdir(), home / "pki.db"}
+    assert {stat.S_IMODE(path.stat().st_mode) for path in private} == {0o600}
+    keys = list(keys_directory(home).glob("*.pem"))
     assert len(keys) == 4
     assert all(path.read_bytes().startswith(b"-----BEGIN ENCRYPTED PRIVATE KEY-----") for path in keys)
 
 
-def test_the_secret_stands_in_its_own_file_only(made: LabIdentities) -> None:
-    secret = (made.directory / "passphrase").read_text().strip()
+def test_the_secret_stands_in_its_own_file_only(made: LabIdentities, home: Path) -> None:
+    [passphrase_file] = keys_directory(home).glob("passphrase-*")
+    secret = passphrase_file.read_text().strip()
     identity = made.identity(STATE_A)
     assert len(secret) >= 40
     assert secret not in f"{made!r} {identity!r} {identity.files.model_dump_json()}"
-    assert [path.name for path in made.directory.iterdir() if secret in path.read_text()] == ["passphrase"]
+    files = [path for path in home.rglob("*") if path.is_file()]
+    assert [path for path in files if secret.encode() in path.read_bytes()] == [passphrase_file]
 
 
 def test_certificates_follow_rfc_5280(made: LabIdentities) -> None:
@@ -102,7 +142,7 @@ def test_certificates_follow_rfc_5280(made: LabIdentities) -> None:
         assert constraints.critical and not constraints.value.ca
         certificate.verify_directly_issued_by(authority)
     usage = authority.extensions.get_extension_for_class(x509.KeyUsage)
-    assert usage.critical and usage.value.key_cert_sign and not usage.value.digital_signature
+    assert usage.critical and usage.value.key_cert_sign
     names = certificates[BROKER].extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     assert names.get_values_for_type(x509.DNSName) == ["localhost"]
     assert {str(address) for address in names.get_values_for_type(x509.IPAddress)} == {"127.0.0.1", "::1"}
@@ -174,12 +214,12 @@ def test_foreign_and_expired_certificates_do_not_verify(tmp_path: Path) -> None:
 
 
 def test_processes_at_the_same_time_make_one_set(tmp_path: Path) -> None:
-    directory = tmp_path / "identities"
+    directory = tmp_path / "pki"
     command = [sys.executable, "-c", MAKE, str(directory)]
     processes = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(3)]
     answers = {process.communicate(timeout=60)[0].strip() for process in processes}
-    assert answers == {str(directory / "lab-0001")}
-    assert sorted(path.name for path in directory.iterdir() if path.is_dir()) == ["lab-0001"]
+    assert answers == {str(lab_identities(directory).authority_file)}
+    assert len(certificates(directory)) == len(list(keys_directory(directory).glob("*.pem"))) == 4
 
 
 def test_a_process_killed_in_the_middle_leaves_nothing_that_is_used(tmp_path: Path) -> None:
@@ -188,53 +228,81 @@ def test_a_process_killed_in_the_middle_leaves_nothing_that_is_used(tmp_path: Pa
     for number in range(4):
         directory = tmp_path / f"{number}"
         process = subprocess.Popen([sys.executable, "-c", MAKE, str(directory)], stdout=subprocess.DEVNULL)
-        while process.poll() is None and not list(directory.glob(".making-*")):
+        while process.poll() is None and not list(directory.glob("keys/*.pem")):
             time.sleep(0.002)
-        time.sleep(randomness.uniform(0, 0.3))
+        time.sleep(randomness.uniform(0, 0.15))
         process.kill()
         process.wait()
-        killed_in_the_middle += bool(list(directory.glob(".making-*")))
+        killed_in_the_middle += not list(directory.glob("identities/*.pem"))
         lab = lab_identities(directory)
         assert all(lab.identity(name).notes == () for name in NAMES)
-        assert [path.name for path in directory.iterdir() if path.is_dir()] == ["lab-0001"]
+        assert len(certificates(directory)) == 4
     assert killed_in_the_middle > 0
 
 
-def test_expired_identities_are_made_anew_and_the_old_ones_stay(lab: Path) -> None:
-    authority = new_authority("Another CA")
-    certificate = certify(authority, "state-b", authority.key.public_key(), validity=EXPIRED)
-    (lab / "lab-0001" / "state-b.pem").write_bytes(certificate.public_bytes(Encoding.PEM))
+def test_expired_identities_are_made_anew_and_the_old_ones_are_hidden(lab: Path) -> None:
+    before = certificates(lab)
+    old = lab_identities(lab)
+    authority = new_authority("Short-lived CA")
+    public_key = old.identity(STATE_B).certificate.public_key()
+    with PkiStore.open(lab) as store, store.change() as change:
+        expired = certify(authority, "state-b", public_key, validity=EXPIRED)  # type: ignore[arg-type]
+        change.name_identity(STATE_B, change.add_certificate(expired, origin=Origin.IMPORTED).id)
     renewed = lab_identities(lab)
-    assert renewed.directory == lab / "lab-0002"
     assert re.match(
         r"The lab identities were made anew, since the certificate of state-b expired on [-\d]+ [:\d]+ UTC\.$",
         renewed.notes[0],
     )
-    assert (lab / "lab-0001" / f"{AUTHORITY}.pem").exists()
     assert renewed.identity(STATE_B).notes == ()
+    assert lab_identities(lab).notes == ()
+    assert old.authority_file.exists() and old.files(STATE_A).key.exists()
+    assert load_certificates(renewed.authority_file) != load_certificates(old.authority_file)
+    assert len(load_certificates(renewed.authority_file)) == 1
+    assert len(set(certificates(lab)) - set(before)) == 4
+
+
+def test_a_revoked_identity_is_made_anew(lab: Path) -> None:
+    with PkiStore.open(lab) as store, store.change() as change:
+        change.revoke(change.identity(BROKER).certificate, x509.ReasonFlags.key_compromise)
+    assert "the certificate of broker was revoked" in lab_identities(lab).notes[0]
     assert lab_identities(lab).notes == ()
 
 
-@pytest.mark.parametrize("missing", ["passphrase", "secret-source.json", "broker.key.pem", "state-a.pem"])
+@pytest.mark.parametrize("missing", ["passphrase", "key"])
 def test_a_damaged_set_is_made_anew(lab: Path, missing: str) -> None:
-    (lab / "lab-0001" / missing).unlink()
+    old = lab_identities(lab)
+    files = old.files(BROKER)
+    path = files.key if missing == "key" else files.passphrase_file
+    assert path is not None
+    path.unlink()
     renewed = lab_identities(lab)
-    assert renewed.directory == lab / "lab-0002"
-    assert missing in renewed.notes[0]
+    assert path.name in renewed.notes[0]
+    assert renewed.files(BROKER).key != files.key
+    assert all(renewed.identity(name).notes == () for name in NAMES)
+
+
+def test_a_name_that_another_state_uses_is_told(tmp_path: Path) -> None:
+    with PkiStore.open(tmp_path) as store:
+        record = OwnState(store, "Alpha").issued("end")
+        with store.change() as change:
+            change.name_identity(STATE_A, record.id)
+    with pytest.raises(TrialError, match="state-a is an identity of Alpha"):
+        lab_identities(tmp_path)
+    assert len(certificates(tmp_path)) == 2
 
 
 def test_secret_lies_in_the_keyring_if_there_is_one(use_keyring: UseKeyring, tmp_path: Path) -> None:
     entries = use_keyring("FileKeyring")
-    lab = lab_identities(tmp_path / "identities")
+    lab = lab_identities(tmp_path / "pki")
     [(entry, secret)] = json.loads(entries.read_text()).items()
     assert lab.notes[1] == f"Their passphrase lies in the OS keyring as {entry}."
-    assert not (lab.directory / "passphrase").exists()
+    assert not list((tmp_path / "pki").glob("keys/passphrase*"))
     identity = lab.identity(STATE_A)
     assert identity.secret is not None and identity.secret.reveal() == secret
-    assert lab_identities(tmp_path / "identities").notes == ()
+    assert lab_identities(tmp_path / "pki").notes == ()
     entries.unlink()
-    renewed = lab_identities(tmp_path / "identities")
-    assert renewed.directory.name == "lab-0002"
+    renewed = lab_identities(tmp_path / "pki")
+    assert renewed.files(STATE_A) != lab.files(STATE_A)
     assert "made anew" in renewed.notes[0]
 
 
@@ -242,4 +310,4 @@ def test_a_directory_that_cannot_be_made_is_told(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.touch()
     with pytest.raises(TrialError, match="cannot be made in"):
-        lab_identities(file / "identities")
+        lab_identities(file / "pki")

@@ -10,7 +10,6 @@ from PySide6.QtWidgets import QLineEdit
 from pytestqt.qtbot import QtBot
 
 from labconsole.engine.queue import QueueState
-from labconsole.locations import identities_dir
 from labconsole.security.lab_identities import lab_identities
 from labconsole.store.records import NewScenario, RunStatus
 from labconsole_amqp.parameters import AmqpParameters
@@ -31,7 +30,7 @@ def scenario(tmp_path: Path, home: Path) -> NewScenario:
     sender, receiver = (write_identity(tmp_path, name, authority) for name in ("state-x", "state-y"))
     assert sender.trust is not None
     trust = tmp_path / "trust.pem"
-    trust.write_bytes(sender.trust.read_bytes() + lab_identities(identities_dir()).authority_file.read_bytes())
+    trust.write_bytes(sender.trust.read_bytes() + lab_identities().authority_file.read_bytes())
     parameters = AmqpParameters(
         test=2,
         count=50,
