@@ -12,7 +12,7 @@ from urllib.request import ProxyHandler, Request, build_opener
 
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
-from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
+from cryptography.hazmat.primitives.asymmetric import ec, ed448, ed25519, mldsa, padding, rsa
 from cryptography.hazmat.primitives.hashes import SHA256, HashAlgorithm
 from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509 import ocsp
@@ -21,7 +21,6 @@ from cryptography.x509.oid import ExtendedKeyUsageOID
 from labconsole.security.identities import validity_problem
 from labconsole.security.pki.signatures import issued_by
 from labconsole.security.x509.bad_input import BadInput
-from labconsole.security.x509.key_types import PublicKey
 from labconsole.security.x509.names import short_name
 from labconsole.trial import TrialError
 
@@ -124,14 +123,17 @@ def _is_responder(certificate: x509.Certificate) -> bool:
 def _signed(response: ocsp.OCSPResponse, key: object) -> bool:
     signature, data = response.signature, response.tbs_response_bytes
     try:
-        if isinstance(key, rsa.RSAPublicKey):
-            key.verify(signature, data, padding.PKCS1v15(), _hash_of(response))
-        elif isinstance(key, ec.EllipticCurvePublicKey):
-            key.verify(signature, data, ec.ECDSA(_hash_of(response)))
-        elif isinstance(key, PublicKey):
-            key.verify(signature, data)
-        else:
-            return False
+        match key:
+            case rsa.RSAPublicKey():
+                key.verify(signature, data, padding.PKCS1v15(), _hash_of(response))
+            case ec.EllipticCurvePublicKey():
+                key.verify(signature, data, ec.ECDSA(_hash_of(response)))
+            case ed25519.Ed25519PublicKey() | ed448.Ed448PublicKey():
+                key.verify(signature, data)
+            case mldsa.MLDSA44PublicKey() | mldsa.MLDSA65PublicKey() | mldsa.MLDSA87PublicKey():
+                key.verify(signature, data)
+            case _:
+                return False
     except (InvalidSignature, UnsupportedAlgorithm):
         return False
     return True
