@@ -24,6 +24,8 @@ from labconsole.security.x509.cms_algorithms import SignatureAlgorithm, algorith
 from labconsole.security.x509.key_types import PrivateKey
 
 _MOST_CERTIFICATES = 100
+_AS_SET = b"\x31"
+"""Signed attributes are signed with the tag of a SET, and stand in the message with [0] (RFC 5652, 5.4)."""
 _DAMAGED = "The signed file is damaged, or is no CMS SignedData: ask for it again."
 
 
@@ -121,7 +123,7 @@ class _Parsed:
     algorithm: SignatureAlgorithm
     signature: bytes
     signed: bytes
-    """The signed attributes with the tag of a SET, as they were received (RFC 5652, 5.4)."""
+    """The signed attributes as they were received, but for their tag."""
 
 
 @contextmanager
@@ -149,7 +151,8 @@ def _parse(data: bytes) -> _Parsed:
             raise BadInput(f"The signed file has {len(infos)} signatures where one is expected: do not use it.")
         (signer_info,) = infos
         signer = _signer(signer_info["sid"], certificates)
-        if isinstance(signer_info["signed_attrs"], core.Void):
+        received = signer_info["signed_attrs"].dump()
+        if not received:
             raise BadInput("The signed file has no signed attributes: ask for one that was signed with them.")
         attributes = _attributes(signer_info["signed_attrs"])
         if attributes.get("content_type", core.Void()).native != "data":
@@ -165,7 +168,7 @@ def _parse(data: bytes) -> _Parsed:
             attributes["message_digest"].native,
             algorithm,
             signer_info["signature"].native,
-            signer_info["signed_attrs"].untag().dump(),
+            _AS_SET + received[1:],
         )
 
 
