@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from PySide6.QtWidgets import QDialog, QFrame, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QDialog, QFrame, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from labconsole_certificates.operations import end_certificates, no_csr
 from labconsole_ui.icon_label import IconLabel
@@ -40,6 +40,10 @@ class MethodsDialog(QDialog):
         column.setSpacing(10)
         for method in methods:
             column.addWidget(self._card(theme, method))
+
+    def texts(self) -> list[str]:
+        """All that is said here, as it is read."""
+        return [label.text() for label in self.findChildren(QLabel) if label.text()]
 
     def _card(self, theme: Theme, method: Method) -> QFrame:
         card = QFrame(self)

@@ -1,0 +1,126 @@
+"""The requests tab by clicks: a CSR of another console in, its certificate out; refusing; what is refused itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.hazmat.primitives.serialization import Encoding
+from PySide6.QtGui import QGuiApplication
+
+from labconsole.security.pki.records import Item, RequestStatus
+from labconsole.security.x509.fingerprints import fingerprint, groups
+from labconsole.security.x509.key_types import KeyType, generate
+from labconsole.security.x509.names import general_name_from_text, name_from_text
+from labconsole.security.x509.profiles import CertificateProfile
+from labconsole.security.x509.requests import make_csr
+from labconsole_certificates.operations import end_certificates, no_csr, requests
+from labconsole_certificates.operations.new_keys import NewKey
+from labconsole_certificates.panel.requests.methods import MethodsDialog
+from labconsole_certificates.panel.requests.new_request_dialog import NewRequestDialog
+from labconsole_certificates.panel.requests.refusing import RefusalDialog
+from labconsole_certificates.panel.requests.view import RequestsView
+from labconsole_ui.action_dialog import ActionDialog
+from labconsole_ui.message_bar import MessageBar
+from tests.helpers.openssl_says import openssl_says
+from tests.labconsole_certificates.panel.conftest import Pair
+from tests.labconsole_certificates.panel.lab import Lab
+
+SUBJECT = r"CN=บวท.,O=\<b\>AEROTHAI\</b\>,C=TH"
+
+
+def csr_from_elsewhere() -> x509.CertificateSigningRequest:
+    """A CSR that another console made, with names in other scripts and what looks like markup."""
+    names = [general_name_from_text("bücher.example")]
+    return make_csr(generate(KeyType.P_256), name_from_text(SUBJECT), names, CertificateProfile.TLS_CLIENT)
+
+
+def test_a_dropped_csr_is_seen_approved_and_its_certificate_goes_back(pair: Pair, lab: Lab, tmp_path: Path) -> None:
+    csr = csr_from_elsewhere()
+    file = tmp_path / "thailand.csr"
+    file.write_bytes(csr.public_bytes(Encoding.PEM))
+    view = lab.tab("requests", RequestsView)
+    lab.drop(view.drop_box, file)
+
+    dialog = lab.dialog(NewRequestDialog)
+    assert "proves that the sender has the private key" in dialog.verdict.text()
+    assert not lab.snapshot().requests
+    assert not dialog.take_button.isEnabled()  # nobody has said whose it is
+    dialog.requester_box.setEditText("Thailand")
+    dialog.issuer_box.setCurrentText("State A")
+    lab.click(dialog.take_button)
+
+    lab.until(lambda: view.sight.look is not None)
+    seen = view.sight.description.toPlainText()
+    for text in ("บวท.", "<b>AEROTHAI</b>", "bücher.example", "ECDSA", groups(fingerprint(csr))[:19]):
+        assert text in seen
+    lab.click(view.sight.approve_button)
+    form = lab.dialog(ActionDialog).form
+    form.set_values({**form.values(), "valid_days": 30})
+    lab.do_action()
+    lab.until(lambda: view.sight.hand_out.copy_button.isVisible())
+    lab.click(view.sight.hand_out.copy_button)
+
+    pem = QGuiApplication.clipboard().text().encode()
+    issued, root = x509.load_pem_x509_certificates(pem)
+    assert issued.public_key() == csr.public_key()
+    assert (issued.not_valid_after_utc - issued.not_valid_before_utc).days == 30
+    assert root == pair.root_a.certificate
+    (tmp_path / "root.pem").write_bytes(root.public_bytes(Encoding.PEM))
+    (tmp_path / "issued.pem").write_bytes(issued.public_bytes(Encoding.PEM))
+    assert "OK" in openssl_says("verify", "-CAfile", tmp_path / "root.pem", tmp_path / "issued.pem")
+    lab.until(lambda: Item.CERTIFICATE in [handover.item for handover in lab.snapshot().handovers])
+    dragged = view.sight.hand_out.mime_data()
+    assert Path(dragged.urls()[0].toLocalFile()).read_bytes() == pem
+
+
+def test_a_request_is_refused_with_its_reason_and_not_without(pair: Pair, lab: Lab) -> None:
+    made = requests.make_request(
+        pair.store, pair.a, pair.b, NewKey(), CertificateProfile.TLS_CLIENT, subject="CN=host.of.others"
+    )
+    view = lab.tab("requests", RequestsView)
+    lab.until(lambda: view.sight.receive_button.text() == "&Give to State B")
+    lab.click(view.sight.receive_button)
+    lab.click(view.sight.refuse_button)
+    dialog = lab.dialog(RefusalDialog)
+    assert not dialog.refuse_button.isEnabled()
+    lab.qtbot.keyClicks(dialog.reason, "not your host")
+    lab.click(dialog.refuse_button)
+    lab.until(lambda: view.sight.verdict.text() == "Refused: not your host")
+    (request,) = lab.snapshot().requests
+    assert (request.sha256, request.status, request.reason) == (made.sha256, RequestStatus.REFUSED, "not your host")
+    assert not view.sight.approve_button.isVisible()
+
+
+def test_a_csr_whose_signature_is_bad_can_be_seen_but_not_taken_in(pair: Pair, lab: Lab) -> None:
+    view = lab.tab("requests", RequestsView)
+    der = bytearray(csr_from_elsewhere().public_bytes(Encoding.DER))
+    der[-1] ^= 1
+    view.drop_box.pasted.emit(bytes(der))
+    dialog = lab.dialog(NewRequestDialog)
+    dialog.requester_box.setEditText("Thailand")
+    assert dialog.verdict.property("tone") == "bad"
+    assert not dialog.take_button.isEnabled()
+    dialog.reject()
+    assert not lab.snapshot().requests
+
+
+def test_what_is_pasted_and_is_nothing_is_refused_in_one_sentence(pair: Pair, lab: Lab) -> None:
+    view = lab.tab("requests", RequestsView)
+    QGuiApplication.clipboard().setText("good morning")
+    lab.click(view.drop_box.paste_button)
+    bar = lab.window.findChild(MessageBar)
+    lab.until(lambda: any("neither a CSR nor a certificate" in each.message.sentence for each in bar.entries()))
+
+
+def test_the_methods_without_csr_say_what_the_source_warns_of(pair: Pair, lab: Lab) -> None:
+    view = lab.tab("requests", RequestsView)
+    lab.click(view.new_button)
+    dialog = lab.dialog(MethodsDialog)
+    texts = dialog.texts()
+    assert no_csr.WARNING in texts
+    assert end_certificates.WARNING in texts
+    lab.click(dialog.buttons["self-signed"])
+    lab.do_action()
+    (record,) = [each for each in lab.snapshot().certificates if each.id not in (pair.root_a.id, pair.root_b.id)]
+    assert record.self_signed
