@@ -1,100 +1,130 @@
-"""The dialogs for one's own CAs: a root, an intermediate, one that was made elsewhere."""
+"""The dialogs for one's own CAs: a new State, a root, an intermediate, one that was made elsewhere."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import QObject
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMenu, QWidget
+from shiboken6 import isValid
 
 from labconsole.clock import wall_now
-from labconsole.security.pki.records import State
+from labconsole.security.pki.records import CertificateRecord, State
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.x509.names import short_name
 from labconsole.security.x509.profiles import AUTHORITIES
+from labconsole_certificates.operations.authorities import add_state
 from labconsole_certificates.operations.references import authorities_of
+from labconsole_certificates.panel.certificates.new_state_dialog import NewStateDialog
+from labconsole_certificates.panel.desk import Desk
 from labconsole_certificates.panel.editors import one_name_of, one_of
-from labconsole_certificates.panel.tab import TabServices
 from labconsole_ui.action_dialog import ActionDialog
 from labconsole_ui.form.row import EditorFactory
 
 
 class AuthorityForms(QObject):
-    """Opens them. A root may be that of a new State; an intermediate needs an authority whose key is here."""
+    """Opens them for the chosen State, or for a new one where this console has none; `menu` offers all."""
 
-    def __init__(self, services: TabServices, parent: QWidget) -> None:
-        super().__init__(parent)
-        self._services = services
-        self._snapshot: Snapshot | None = None
-        theme = services.page.theme
-        self.menu = QMenu(parent)
-        self.root = self._action(self.tr("&Root CA …"), self.create_root)
-        self.intermediate = self._action(self.tr("&Intermediate CA …"), self.create_intermediate)
-        self.imported = self._action(self.tr("I&mport a CA …"), self.import_authority)
-        theme.bind_icon(self.root, "authority")
-        theme.bind_icon(self.intermediate, "authority")
-        theme.bind_icon(self.imported, "import")
+    def __init__(self, desk: Desk, chosen: Callable[[], State | None], page: QWidget) -> None:
+        super().__init__(page)
+        self._desk = desk
+        self._chosen = chosen
+        self._page = page
+        self._snapshot = Snapshot()
+        self.menu = QMenu(page)
+        self._action(self.tr("New &State with its root CA …"), "state", self.create_state)
+        self.menu.addSeparator()
+        self.root = self._action(self.tr("&Root CA …"), "authority", self.create_root)
+        self.intermediate = self._action(self.tr("&Intermediate CA …"), "authority", self.create_intermediate)
+        self._action(self.tr("I&mport a CA …"), "import", self.import_authority)
 
     def refresh(self, snapshot: Snapshot) -> None:
         """The States that there are now."""
         self._snapshot = snapshot
         local = {state.id for state in snapshot.states if state.local}
         with_key = (record for record in snapshot.certificates if record.key is not None and record.state in local)
+        self.root.setEnabled(bool(local))
         self.intermediate.setEnabled(any(record.profile in AUTHORITIES for record in with_key))
 
-    def create_root(self, state: str = "") -> ActionDialog:
-        """Make the root of a State, which is added where there is none of its name."""
-        return self._open("certificates.create-root", {"state": state}, {})
+    def create_state(self) -> NewStateDialog:
+        """Ask for a new State, then for its root."""
+        return self._new_state(self._open_root)
 
-    def create_intermediate(self, state: str = "") -> ActionDialog:
+    def create_root(self) -> ActionDialog:
+        """Make a root, which a State may have several of."""
+        return self._open_root(self._first())
+
+    def create_intermediate(self) -> ActionDialog:
         """Make a CA below one of this console."""
-        issuing = self._issuing()
-        chosen = state or next((found.name for found in issuing), "")
+        issuing = [state for state in self._snapshot.states if state.local and self._authorities(state)]
         authorities = [("", self.tr("The State's newest that can issue"))]
         for found in issuing:
             for record in self._authorities(found):
                 authorities.append((record.sha256, f"{found.name}: {short_name(record.certificate)}"))
+        states = [("", self.tr("The same State")), *((found.name, found.name) for found in issuing)]
         return self._open(
             "certificates.create-intermediate",
-            {"state": chosen, "issuer": ""},
-            {
-                "state": one_name_of(self._local()),
-                "issuing_state": one_of(
-                    [("", self.tr("The same State")), *((found.name, found.name) for found in issuing)]
-                ),
-                "issuer": one_of(authorities),
-            },
+            {"state": self._first()},
+            {"state": one_name_of(self._local()), "issuing_state": one_of(states), "issuer": one_of(authorities)},
         )
 
-    def import_authority(self, state: str = "", file: Path | None = None, key_file: Path | None = None) -> ActionDialog:
-        """Take in a CA with its key."""
-        values = {"state": state}
-        if file is not None:
-            values["file"] = str(file)
-        if key_file is not None:
-            values["key_file"] = str(key_file)
-        return self._open("certificates.import-authority", values, {})
+    def import_authority(self, file: Path | None = None, key_file: Path | None = None) -> QObject:
+        """Take in a CA with its key; the State is asked for first where there is none."""
+        files = {name: str(path) for name, path in (("file", file), ("key_file", key_file)) if path is not None}
+        if self._local():
+            return self._open_import(files, self._first())
+        return self._new_state(partial(self._open_import, files))
 
-    def _issuing(self) -> list[State]:
-        return [state for state in self._states() if state.local and self._authorities(state)]
+    def _open_root(self, state: str) -> ActionDialog:
+        return self._open("certificates.create-root", {"state": state}, {"state": self._states_and(state)})
 
-    def _authorities(self, state: State) -> Any:
-        return authorities_of(self._snapshot, state, wall_now()) if self._snapshot is not None else ()
+    def _open_import(self, files: Mapping[str, str], state: str) -> ActionDialog:
+        values = {"state": state, **files}
+        return self._open("certificates.import-authority", values, {"state": self._states_and(state)})
+
+    def _new_state(self, then: Callable[[str], object]) -> NewStateDialog:
+        dialog = NewStateDialog(self._page.window())
+        dialog.answered.connect(partial(self._add_state, dialog, then))
+        dialog.open()
+        return dialog
+
+    def _add_state(self, dialog: NewStateDialog, then: Callable[[str], object], name: str, domain: str) -> None:
+        def added(state: State) -> None:
+            if isValid(dialog):
+                dialog.accept()
+                then(state.name)
+
+        self._desk.do(lambda store: add_state(store, name, domain), added, lambda why: self._refuse(dialog, why))
+
+    def _refuse(self, dialog: NewStateDialog, sentence: str) -> None:
+        if isValid(dialog):
+            dialog.refuse(sentence)
+
+    def _authorities(self, state: State) -> tuple[CertificateRecord, ...]:
+        return authorities_of(self._snapshot, state, wall_now())
 
     def _local(self) -> list[str]:
-        return [state.name for state in self._states() if state.local]
+        return [state.name for state in self._snapshot.states if state.local]
 
-    def _states(self) -> tuple[State, ...]:
-        return self._snapshot.states if self._snapshot is not None else ()
+    def _states_and(self, name: str) -> EditorFactory:
+        """A choice of the local States, and of the one called `name`, which may be newer than the snapshot."""
+        return one_name_of(list(dict.fromkeys((*self._local(), name))))
 
-    def _action(self, text: str, work: Any) -> QAction:
-        action = QAction(text, self.menu)
+    def _first(self) -> str:
+        """The State that is chosen in the tree, else the first of this console."""
+        chosen = self._chosen()
+        names = self._local()
+        return chosen.name if chosen is not None and chosen.name in names else names[0] if names else ""
+
+    def _action(self, text: str, icon: str, work: Callable[[], object]) -> QAction:
+        action = self.menu.addAction(text)
+        self._desk.theme.bind_icon(action, icon)
         action.triggered.connect(lambda _checked=False: work())
-        self.menu.addAction(action)
         return action
 
     def _open(self, name: str, values: Mapping[str, Any], editors: Mapping[str, EditorFactory]) -> ActionDialog:
-        return self._services.open_action(name, values, editors)
+        return self._desk.services.open_action(name, values, editors)

@@ -10,6 +10,7 @@ from labconsole.security.x509.describing.comparing import Comparison, compare
 from labconsole.security.x509.describing.description import Description, Row, Section
 from labconsole.security.x509.describing.things import describe
 from labconsole.security.x509.exporting import as_der, as_pem, chain_as_pem
+from labconsole.security.x509.fingerprints import groups
 from labconsole.security.x509.names import short_name
 from labconsole.security.x509.profiles import AUTHORITIES
 from labconsole.security.x509.status import StatusKind
@@ -24,6 +25,8 @@ _ORIGINS = {
     Origin.IMPORTED: "Imported",
     Origin.BUNDLE: "Came with a trust bundle",
 }
+_LISTED = 40
+"""So many of several certificates are named."""
 _GOOD = (StatusKind.VALID, StatusKind.EXPIRING)
 
 
@@ -57,10 +60,12 @@ def certificate_shown(record: CertificateRecord, sight: Sight) -> Shown:
 
 def several_shown(records: tuple[CertificateRecord, ...]) -> Shown:
     """Several certificates: their names, and all of them as one PEM."""
-    rows = tuple(Row(short_name(record.certificate), record.sha256[:16], fixed_width=True) for record in records)
+    rows = [Row(short_name(one.certificate), groups(one.sha256[:16]), fixed_width=True) for one in records[:_LISTED]]
+    if len(records) > _LISTED:
+        rows.append(Row("and more", str(len(records) - _LISTED)))
     title = f"{len(records)} certificates"
     forms = {"pem": chain_as_pem([record.certificate for record in records])}
-    body = Description(title, (Section("Selected", rows),))
+    body = Description(title, (Section("Selected", tuple(rows)),))
     return Shown(_keys(records), title, body, Parcel("certificates", title, forms))
 
 

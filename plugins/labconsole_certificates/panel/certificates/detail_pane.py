@@ -17,6 +17,8 @@ from labconsole_certificates.panel.hand_out import HandOut
 from labconsole_ui.plain_text import plain_label
 from labconsole_ui.theme import FontRole, Theme
 
+_LEAST_WIDTH = 360
+
 
 class DetailPane(QFrame):
     """Shows a `Shown`. `take_in` and `closed` are about a file that is looked into, `compared` pins what is shown."""
@@ -30,6 +32,7 @@ class DetailPane(QFrame):
     def __init__(self, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)
         self.setProperty("card", True)
+        self.setMinimumWidth(_LEAST_WIDTH)
         self._shown: Shown | None = None
         self.title = plain_label("", self)
         self.title.setFont(theme.font(FontRole.HEADING))

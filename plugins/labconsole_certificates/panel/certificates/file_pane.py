@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 
+from cryptography import x509
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QWidget
 
@@ -91,9 +91,10 @@ class FilePane(QObject):
 
     def _take_in_key(self, thing: Looked) -> None:
         """With a key a CA becomes one's own, and an end certificate an identity; both ask how the key is kept."""
-        if thing.certificate is None or thing.is_authority:
-            files = {"key_file": thing.path} if thing.certificate is None else {"file": thing.path}
-            self._forms.import_authority(**files)
+        if thing.certificate is None:
+            self._forms.import_authority(key_file=thing.path)
+        elif thing.is_authority:
+            self._forms.import_authority(file=thing.path)
         else:
             self._desk.services.open_action("certificates.import-pkcs12", {"file": str(thing.path or "")}, None)
 
@@ -131,7 +132,7 @@ class FilePane(QObject):
             said += " " + (self.tr("It is in the database already.") if known else self.tr("It is new here."))
         return said
 
-    def _certificates(self) -> Sequence:  # type: ignore[type-arg]
+    def _certificates(self) -> list[x509.Certificate]:
         return [found.certificate for found in self._things if found.certificate is not None]
 
 

@@ -88,7 +88,7 @@ class TreeModel(QAbstractItemModel):
             return QModelIndex()
         return self.createIndex(row, column, lines[row].number)
 
-    def parent(self, index: Index = QModelIndex()) -> Any:  # type: ignore[override]  # noqa: B008 - Qt's signature
+    def parent(self, index: Index = QModelIndex()) -> Any:  # noqa: B008 - Qt's signature
         if not index.isValid():
             return QModelIndex()
         above = self._lines[index.internalId()].above

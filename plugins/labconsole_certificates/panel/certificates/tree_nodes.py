@@ -13,8 +13,9 @@ from labconsole.security.x509.fingerprints import groups
 from labconsole.security.x509.key_types import TITLES, type_of
 from labconsole.security.x509.names import short_name
 from labconsole.security.x509.profiles import AUTHORITIES, TEXTS
-from labconsole.security.x509.status import Status, StatusKind
+from labconsole.security.x509.status import StatusKind
 from labconsole_certificates.panel.tab import Sight
+from labconsole_certificates.panel.words import days_left
 
 WORDS = {
     StatusKind.VALID: "valid",
@@ -63,6 +64,7 @@ class _Builder:
     def __init__(self, sight: Sight, removed: bool) -> None:
         self._snapshot = sight.snapshot
         self._statuses = sight.statuses
+        self._at = sight.at
         self._records = [record for record in sight.snapshot.certificates if removed or record.removed is None]
         self._identities = _identity_names(sight.snapshot)
         self._below: dict[int, list[CertificateRecord]] = {}
@@ -138,7 +140,7 @@ class _Builder:
             title=f"{name} ({identity})" if identity and identity != name else name,
             holder=holder.name if holder is not None and holder.id != state_above else "",
             purpose=purpose,
-            status_text=_status_text(word, status),
+            status_text=self._status_text(word, record),
             status=None if record.removed is not None else status.kind if status is not None else None,
             cause=status.cause if status is not None else "",
             until=certificate.not_valid_after_utc,
@@ -150,6 +152,11 @@ class _Builder:
             haystack=" ".join((*said, identity)).casefold(),
             local=record.key is not None,
         )
+
+    def _status_text(self, word: str, record: CertificateRecord) -> str:
+        if word != WORDS[StatusKind.EXPIRING]:
+            return word
+        return f"{word} in {days_left(record.certificate.not_valid_after_utc, self._at)} days"
 
 
 def _goes_round(number: int, above: Mapping[int, int | None]) -> bool:
@@ -187,9 +194,3 @@ def _purpose(record: CertificateRecord) -> str:
     if record.origin is Origin.LINK:
         return "Link certificate"
     return TEXTS[record.profile].title if record.profile is not None else ""
-
-
-def _status_text(word: str, status: Status | None) -> str:
-    if status is not None and status.notice is not None and word == WORDS[StatusKind.EXPIRING]:
-        return f"{word} (within {status.notice} days)"
-    return word

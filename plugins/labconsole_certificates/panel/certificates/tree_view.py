@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from PySide6.QtCore import QItemSelectionModel, QModelIndex, QSize, Qt, Signal
 from PySide6.QtGui import QKeyEvent
@@ -70,8 +70,13 @@ class TreeView(QTreeView):
             self.expandAll()
 
     def selected_nodes(self) -> list[Node]:
-        """The selected lines, as they stand in the tree."""
-        return [self.tree.node(index) for index in self.selectionModel().selectedRows()]
+        """The selected lines, in the order of their selection; by ranges, since rows are asked one by one else."""
+        selection = self.selectionModel().selection()
+        return [
+            self.tree.node(self.tree.index(row, 0, span.parent()))
+            for span in map(selection.at, range(selection.size()))
+            for row in range(span.top(), span.bottom() + 1)
+        ]
 
     def select(self, key: str) -> bool:
         """Select one line and scroll to it; False where it is not shown."""
@@ -87,14 +92,14 @@ class TreeView(QTreeView):
         else:
             super().keyPressEvent(event)
 
-    def _keep(self, change: object) -> None:
+    def _keep(self, change: Callable[[], None]) -> None:
         if not self.tree.filtered:
             self._unfolded = set(self._unfolded_keys()) if self.tree.rowCount() else self._unfolded
         selected = [node.key for node in self.selected_nodes()]
         current = self.currentIndex()
         current_key = self.tree.node(current).key if current.isValid() else ""
         self._restoring = True
-        change()  # type: ignore[operator]
+        change()
         for key in self._unfolded or ():
             index = self.tree.index_of(key)
             if index.isValid():

@@ -11,7 +11,7 @@ from PySide6.QtCore import QMimeData, Qt, QTimer
 from PySide6.QtGui import QAction, QGuiApplication, QHideEvent, QKeySequence
 from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QPushButton, QSplitter, QStackedWidget, QVBoxLayout, QWidget
 
-from labconsole.security.pki.records import CertificateRecord
+from labconsole.security.pki.records import CertificateRecord, State
 from labconsole_certificates.panel.certificates.authority_forms import AuthorityForms
 from labconsole_certificates.panel.certificates.certificate_sight import (
     Shown,
@@ -32,6 +32,8 @@ from labconsole_ui.plain_text import plain_label
 
 _SPLIT_KEY = "certificates/split"
 _COLUMNS_KEY = "certificates/columns"
+_TREE_WIDTH, _DETAIL_WIDTH = 600, 440
+"""At first, as a ratio."""
 _TYPED_MS = 150
 """The tree is filtered when no letter came for so long."""
 
@@ -52,7 +54,7 @@ class CertificatesView(Tab):
         self._desk = Desk(services, self)
         self.tree = TreeView(theme, self)
         self.detail = DetailPane(theme, self)
-        self.forms = AuthorityForms(services, self)
+        self.forms = AuthorityForms(self._desk, self._chosen_state, self)
         self.file_pane = FilePane(self._desk, self.detail, self.forms, self)
         self.actions_of_one = CertificateActions(self._desk, self.chosen, self)
         self.first_start = FirstStart(theme, self)
@@ -98,6 +100,11 @@ class CertificatesView(Tab):
         """The one certificate that is selected."""
         nodes = self.tree.selected_nodes()
         return nodes[0].record if len(nodes) == 1 else None
+
+    def _chosen_state(self) -> State | None:
+        """The State that is selected, or that the selected certificate is of."""
+        nodes = self.tree.selected_nodes()
+        return nodes[0].state if len(nodes) == 1 else None
 
     def hideEvent(self, event: QHideEvent) -> None:
         """Remember how wide everything is."""
@@ -200,8 +207,8 @@ class CertificatesView(Tab):
         self.file_pane.opened.connect(lambda: self.stack.setCurrentWidget(self.split))
         self.file_pane.closed.connect(self._file_closed)
         self.file_pane.taken.connect(self.select)
-        self.first_start.create_wanted.connect(self.forms.create_root)
-        self.first_start.import_wanted.connect(self.forms.import_authority)
+        self.first_start.create_wanted.connect(self.forms.create_state)
+        self.first_start.import_wanted.connect(lambda: self.forms.import_authority())
         self.first_start.drop_box.files.connect(self.take)
         self.first_start.drop_box.pasted.connect(
             lambda data: self.file_pane.files.look_at_text(data.decode("utf-8", "replace"))
@@ -244,6 +251,7 @@ class CertificatesView(Tab):
         self.split.addWidget(self.detail)
         self.split.setStretchFactor(0, 3)
         self.split.setStretchFactor(1, 2)
+        self.split.setSizes([_TREE_WIDTH, _DETAIL_WIDTH])
         self.stack = QStackedWidget(self)
         self.stack.addWidget(self.split)
         self.stack.addWidget(self.first_start)
