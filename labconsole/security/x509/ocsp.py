@@ -15,6 +15,8 @@ from labconsole.security.x509.issuing import Issuer
 from labconsole.security.x509.key_types import signing_hash
 from labconsole.security.x509.validity import Validity
 
+_NO_REQUEST = (ValueError, TypeError, UnsupportedAlgorithm, NotImplementedError)
+"""What the library raises where it cannot read a request; the last one of several certificates in one (RFC 5019)."""
 _LONGEST_NONCE = 128  # octets (RFC 9654, 2.1)
 
 
@@ -50,7 +52,7 @@ def answer(
         request = ocsp.load_der_ocsp_request(request_der)
         nonce = _nonce(request)
         ours = _asks_for(request, issuer)
-    except (ValueError, UnsupportedAlgorithm, NotImplementedError):  # the last one: of several certificates at once
+    except _NO_REQUEST:
         refusal = ocsp.OCSPResponseBuilder.build_unsuccessful(ocsp.OCSPResponseStatus.MALFORMED_REQUEST)
         return refusal.public_bytes(Encoding.DER)
     status = status_of(request.serial_number) if ours else NotRevoked.UNKNOWN
@@ -87,9 +89,17 @@ def _nonce(request: ocsp.OCSPRequest) -> x509.OCSPNonce | None:
 
 
 def _asks_for(request: ocsp.OCSPRequest, issuer: x509.Certificate) -> bool:
-    """Whether a request is about a certificate of `issuer`, whose name and key it tells by their hashes."""
+    """Whether a request is about a certificate of `issuer`, whose name and key it tells by their hashes.
+
+    Raises:
+        ValueError: it tells them by what are no hashes, or a serial number that is negative.
+        UnsupportedAlgorithm: by hashes that nobody knows.
+    """
+    asked = (request.issuer_name_hash, request.issuer_key_hash)
+    if request.serial_number < 0 or {len(part) for part in asked} != {request.hash_algorithm.digest_size}:
+        raise ValueError("a certificate ID that cannot be")
     own = ocsp.OCSPRequestBuilder().add_certificate(issuer, issuer, request.hash_algorithm).build()
-    return (request.issuer_name_hash, request.issuer_key_hash) == (own.issuer_name_hash, own.issuer_key_hash)
+    return asked == (own.issuer_name_hash, own.issuer_key_hash)
 
 
 def _reason(revoked: Revoked) -> x509.ReasonFlags | None:

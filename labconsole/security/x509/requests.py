@@ -13,6 +13,8 @@ from labconsole.security.x509.key_types import PrivateKey, problem_of, signing_h
 from labconsole.security.x509.profiles import CertificateProfile, naming, profile_asked_for, profile_extensions
 
 _BROKEN_HASHES = (hashes.MD5, hashes.SHA1)
+_UNREADABLE = (ValueError, TypeError, UnsupportedAlgorithm, x509.DuplicateExtension, x509.UnsupportedGeneralNameType)
+"""What the library raises where a part of a request is read that is not as it should be."""
 
 
 @dataclass(frozen=True)
@@ -55,19 +57,17 @@ def judge_csr(csr: x509.CertificateSigningRequest) -> CsrJudgement:
     if not proof:
         problems.append("Its signature is not by the key in it, so its sender need not have that key: refuse it.")
     problems.append(_problem_of_key(csr))
-    if isinstance(csr.signature_hash_algorithm, _BROKEN_HASHES):
-        problems.append(f"It is signed with {csr.signature_hash_algorithm.name.upper()}: ask for SHA-256 or better.")
+    problems.append(_problem_of_hash(csr))
     try:
         extensions = csr.extensions
-    except (ValueError, x509.DuplicateExtension, x509.UnsupportedGeneralNameType) as error:
+    except _UNREADABLE as error:
         problems.append(f"The extensions that it asks for cannot be read ({str(error).rstrip('.')}): ask for another.")
         extensions = x509.Extensions([])
     names = _names(extensions)
     asks_for_ca = _asks_for_ca(extensions)
     if asks_for_ca:
         problems.append("It asks to become a CA that issues certificates itself: approve only what was agreed upon.")
-    if not csr.subject.rdns and not names:
-        problems.append("It names nobody, neither in its subject nor in its alternative names: ask for another.")
+    problems.append(_problem_of_names(csr, names))
     return CsrJudgement(
         proof_of_possession=proof,
         asks_for_ca=asks_for_ca,
@@ -81,15 +81,33 @@ def judge_csr(csr: x509.CertificateSigningRequest) -> CsrJudgement:
 def _proof_of_possession(csr: x509.CertificateSigningRequest) -> bool:
     try:
         return csr.is_signature_valid
-    except (ValueError, TypeError, UnsupportedAlgorithm):  # a key or an algorithm that nobody knows proves nothing
+    except _UNREADABLE:  # a key or an algorithm that nobody knows proves nothing
         return False
 
 
 def _problem_of_key(csr: x509.CertificateSigningRequest) -> str:
     try:
         return problem_of(csr.public_key())
-    except (ValueError, UnsupportedAlgorithm):
+    except _UNREADABLE:
         return "The key in it cannot be read: ask for RSA, ECDSA P-256, Ed25519 or ML-DSA."
+
+
+def _problem_of_hash(csr: x509.CertificateSigningRequest) -> str:
+    try:
+        algorithm = csr.signature_hash_algorithm
+    except _UNREADABLE:
+        return "It is signed in a way that nobody knows: ask for SHA-256 or better."
+    if isinstance(algorithm, _BROKEN_HASHES):
+        return f"It is signed with {algorithm.name.upper()}: ask for SHA-256 or better."
+    return ""
+
+
+def _problem_of_names(csr: x509.CertificateSigningRequest, names: Sequence[x509.GeneralName]) -> str:
+    try:
+        named = bool(csr.subject.rdns or names)
+    except _UNREADABLE:
+        return "Its subject cannot be read: ask for another."
+    return "" if named else "It names nobody, neither in its subject nor in its alternative names: ask for another."
 
 
 def _names(extensions: x509.Extensions) -> tuple[x509.GeneralName, ...]:

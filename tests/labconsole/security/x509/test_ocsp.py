@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from labconsole.security.x509.ocsp import NotRevoked, answer
 from labconsole.security.x509.profiles import CertificateProfile
 from labconsole.security.x509.validity import Validity
 from tests.helpers.authorities import named, new_authority
+from tests.helpers.mutations import mutations
 from tests.helpers.openssl_says import openssl_says
 from tests.helpers.pkilint_errors import ocsp_errors
 from tests.helpers.x509_keys import key_of
@@ -142,3 +144,14 @@ def test_what_is_no_request_gets_an_answer_that_says_so(lab: Lab) -> None:
     for bad in (b"", b"\x30", request[:-1], bytes(100), two, request_with_nonce(lab, 129), request_with_nonce(lab, 0)):
         response = ocsp.load_der_ocsp_response(lab.answered(bad, lab.root))
         assert response.response_status is ocsp.OCSPResponseStatus.MALFORMED_REQUEST
+
+
+def test_damaged_requests_are_answered(lab: Lab) -> None:
+    """Whoever sends anything to the responder gets an answer that a client can read, never an error of its own."""
+    seen = Counter(
+        ocsp.load_der_ocsp_response(
+            answer(request, lab.root.certificate, lab.root, lambda _: NotRevoked.GOOD, DAY)
+        ).response_status
+        for request in mutations(request_with_nonce(lab, 16), 1000, seed=7)
+    )
+    assert set(seen) == {ocsp.OCSPResponseStatus.SUCCESSFUL, ocsp.OCSPResponseStatus.MALFORMED_REQUEST}

@@ -15,6 +15,7 @@ from labconsole.security.x509.key_types import KeyType
 from labconsole.security.x509.profiles import CertificateProfile
 from labconsole.security.x509.requests import judge_csr, make_csr
 from tests.helpers.authorities import named
+from tests.helpers.mutations import mutations
 from tests.helpers.openssl_says import openssl_says
 from tests.helpers.x509_keys import key_of
 
@@ -103,3 +104,19 @@ def test_a_request_for_nobody_is_not_made() -> None:
         make_csr(KEY, x509.Name([]), [], CertificateProfile.TLS_CLIENT)
     with pytest.raises(BadInput, match="take RSA or ECDSA"):
         make_csr(key_of(KeyType.ED25519), NAME, HOST, CertificateProfile.MESSAGE_ENCRYPTION)
+
+
+@pytest.mark.parametrize("type", [KeyType.RSA_2048, KeyType.P_256, KeyType.ML_DSA_44])
+def test_damaged_requests_are_judged(type: KeyType) -> None:
+    """Whatever a reader of DER lets through is judged; what says something else than the original proves nothing."""
+    original = make_csr(key_of(type), NAME, HOST, CertificateProfile.TLS_CLIENT)
+    judged = 0
+    for data in mutations(original.public_bytes(Encoding.DER), 1000, seed=7):
+        try:
+            csr = x509.load_der_x509_csr(data)
+        except (ValueError, x509.InvalidVersion):
+            continue
+        judged += 1
+        same = csr.tbs_certrequest_bytes == original.tbs_certrequest_bytes
+        assert same or not judge_csr(csr).proof_of_possession
+    assert judged > 50
