@@ -18,8 +18,8 @@ STATUS_LOOKS = MappingProxyType(
         StatusKind.EXPIRING: ("warning", "warning"),
         StatusKind.EXPIRED: ("error", "bad"),
         StatusKind.NOT_YET_VALID: ("waiting", "warning"),
-        StatusKind.REVOKED: ("cancelled", "bad"),
-        StatusKind.UNTRUSTED: ("help", "muted"),
+        StatusKind.REVOKED: ("revoked", "bad"),
+        StatusKind.UNTRUSTED: ("untrusted", "warning"),
     }
 )
 """Icon and colour of a certificate's status."""

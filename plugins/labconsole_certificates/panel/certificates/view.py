@@ -196,6 +196,7 @@ class CertificatesView(Tab):
     def _connect(self) -> None:
         self.search.textChanged.connect(lambda _text: self._typed.start())
         self.search.returnPressed.connect(self.tree.setFocus)
+        self._key(self.search, self.tr("Go to the tree"), QKeySequence(Qt.Key.Key_Down), self.tree.setFocus)
         self._typed.timeout.connect(self._filter)
         self.removed_button.toggled.connect(lambda _on: self._toggle_removed())
         self.tree.chosen.connect(self._chosen_changed)
@@ -225,7 +226,9 @@ class CertificatesView(Tab):
             self.stack.setCurrentWidget(self.first_start if empty else self.split)
             self._show_detail()
 
-    def _key(self, where: QWidget, text: str, key: QKeySequence.StandardKey, work: Callable[[], object]) -> QAction:
+    def _key(
+        self, where: QWidget, text: str, key: QKeySequence | QKeySequence.StandardKey, work: Callable[[], object]
+    ) -> QAction:
         action = QAction(text, where)
         action.setShortcut(key)
         action.setShortcutContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
