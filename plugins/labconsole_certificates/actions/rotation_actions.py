@@ -11,7 +11,7 @@ from labconsole.security.pki.records import RotationRecord
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.secrets import Prompt, SecretRequest
-from labconsole.trial import Parameters, TrialError
+from labconsole.trial import Parameters
 from labconsole_certificates.actions.pki_action import PkiAction, key_secrets
 from labconsole_certificates.actions.rotation_parameters import (
     BeginRotationParameters,
@@ -22,9 +22,9 @@ from labconsole_certificates.actions.rotation_parameters import (
     SwitchRotationParameters,
 )
 from labconsole_certificates.operations.new_keys import secrets_of
-from labconsole_certificates.operations.references import authorities_of, certificate_named, state_named
+from labconsole_certificates.operations.references import certificate_named, rotation_numbered, state_named
 from labconsole_certificates.rotation import steps
-from labconsole_certificates.rotation.kinds import RotationKind, issuing_state, kind_of
+from labconsole_certificates.rotation.kinds import RotationKind, issuers_here, kind_of
 from labconsole_certificates.rotation.plan import plan_of
 
 
@@ -62,7 +62,7 @@ class PrepareRotation(PkiAction[PrepareRotationParameters]):
             case RotationKind.ROOT:
                 signers = [old]
             case RotationKind.ISSUED_HERE:
-                signers = [authorities_of(snapshot, issuing_state(snapshot, old), at)[0]]
+                signers = [issuers_here(snapshot, old, at)[0]]
             case RotationKind.SELF_SIGNED | RotationKind.ISSUED_ELSEWHERE:
                 signers = []
         return (*secrets_of(parameters.new_key()), *key_secrets(directory, snapshot, *signers))
@@ -148,14 +148,6 @@ class CancelRotation(PkiAction[RotationParameters]):
     def work(self, parameters: RotationParameters, store: PkiStore, prompt: Prompt, context: ActionContext) -> str:
         rotation = steps.cancel(store, rotation_numbered(store.snapshot(), parameters.rotation))
         return f"Rotation {rotation.id} is given up."
-
-
-def rotation_numbered(snapshot: Snapshot, number: int) -> RotationRecord:
-    """The rotation with this number. Raises TrialError: there is none."""
-    for rotation in snapshot.rotations:
-        if rotation.id == number:
-            return rotation
-    raise TrialError(f"There is no rotation {number}: `labconsole pki rotations` lists them.")
 
 
 def _next(store: PkiStore, rotation: RotationRecord) -> str:

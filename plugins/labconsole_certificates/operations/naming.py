@@ -15,3 +15,9 @@ def name_identity(store: PkiStore, name: str, certificate: CertificateRecord) ->
         raise TrialError(f"{short_name(certificate.certificate)} is a CA: trials take end certificates.")
     with store.change() as change:
         return change.name_identity(name, certificate.id)
+
+
+def forget_identity(store: PkiStore, name: str) -> None:
+    """Free the name of an identity; its certificate and key stay. Raises TrialError: there is no such identity."""
+    with store.change() as change:
+        change.forget_identity(name)

@@ -27,6 +27,7 @@ _TOKEN_KINDS = {
 _TAG_BYTES = 3
 """Labels end with a random tag: those of a token are unique, and questions for passphrases must tell keys apart."""
 
+_PURPOSE = "the new key file"
 _PASSPHRASE = "new-passphrase"
 _AGAIN = "new-passphrase-again"
 
@@ -65,10 +66,15 @@ def secrets_of(new: NewKey) -> tuple[SecretRequest, ...]:
         return (find_configuration(new.token).pin_request(new.token),)
     if new.passphrase is None:
         return ()
-    first = SecretRequest(_PASSPHRASE, "the new key", new.passphrase)
+    first = SecretRequest(_PASSPHRASE, _PURPOSE, new.passphrase)
     if new.passphrase != SecretSource():
         return (first,)
-    return (first, SecretRequest(_AGAIN, "the new key, once more", new.passphrase))
+    return (first, SecretRequest(_AGAIN, f"{_PURPOSE}, once more", new.passphrase))
+
+
+def is_of_a_new_key(purpose: str) -> bool:
+    """Whether that is asked for a key that is being made, not for one that is there: see `secrets_of`."""
+    return purpose.startswith(_PURPOSE)
 
 
 @contextmanager

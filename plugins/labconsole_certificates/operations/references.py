@@ -7,7 +7,14 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from labconsole.profile_file import nearest
-from labconsole.security.pki.records import CertificateRecord, KeyRecord, RequestRecord, RotationStatus, State
+from labconsole.security.pki.records import (
+    CertificateRecord,
+    KeyRecord,
+    RequestRecord,
+    RotationRecord,
+    RotationStatus,
+    State,
+)
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.x509.names import short_name, shown
 from labconsole.security.x509.profiles import AUTHORITIES
@@ -61,6 +68,14 @@ def request_numbered(snapshot: Snapshot, number: int) -> RequestRecord:
         if request.id == number:
             return request
     raise TrialError(f"There is no request {number}: `labconsole pki requests` lists them.")
+
+
+def rotation_numbered(snapshot: Snapshot, number: int) -> RotationRecord:
+    """The rotation with this number. Raises TrialError: there is none."""
+    for rotation in snapshot.rotations:
+        if rotation.id == number:
+            return rotation
+    raise TrialError(f"There is no rotation {number}: `labconsole pki rotations` lists them.")
 
 
 def key_of(snapshot: Snapshot, certificate: CertificateRecord) -> KeyRecord:

@@ -1,0 +1,1 @@
+"""`labconsole pki ...`: everything about certificates on the terminal."""

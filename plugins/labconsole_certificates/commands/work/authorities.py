@@ -1,0 +1,106 @@
+"""`labconsole pki states | add-state | create-root | create-intermediate | import-ca`."""
+
+from __future__ import annotations
+
+import argparse
+from datetime import UTC, datetime
+
+from labconsole.cli.exit_codes import FINISHED
+from labconsole.security.pki.reader import PkiReader
+from labconsole.security.pki.store import PkiStore
+from labconsole.security.x509 import gate
+from labconsole.security.x509.fingerprints import groups
+from labconsole_certificates.commands.work.shared import (
+    fingerprint_told,
+    kept_key,
+    new_key,
+    password,
+    prompt,
+    show,
+    table,
+    tell,
+)
+from labconsole_certificates.commands.work.things import LOCKED
+from labconsole_certificates.operations.authorities import (
+    add_state,
+    create_intermediate,
+    create_root,
+    import_authority,
+)
+from labconsole_certificates.operations.references import authority_of, local_state_named
+
+
+def states(arguments: argparse.Namespace) -> int:
+    """List the States. Raises TrialError."""
+    with PkiReader.open() as reader:
+        snapshot = reader.snapshot()
+    rows = table("State", "Domain", "Keys", "Root")
+    for state in snapshot.states:
+        roots = [groups(root.sha256[:16]) for root in snapshot.roots_of(state.id)]
+        rows.add_row(state.name, state.domain, "here" if state.local else "elsewhere", ", ".join(roots))
+    show(rows)
+    return FINISHED
+
+
+def add(arguments: argparse.Namespace) -> int:
+    """Add a State. Raises TrialError."""
+    with PkiStore.open() as store:
+        state = add_state(store, arguments.state, arguments.domain, local=not arguments.remote)
+    tell(f"{state.name} is added.")
+    return FINISHED
+
+
+def root(arguments: argparse.Namespace) -> int:
+    """Create a root CA. Raises TrialError."""
+    with PkiStore.open() as store:
+        record = create_root(
+            store,
+            local_state_named(store.snapshot(), arguments.state),
+            new_key(arguments),
+            subject=arguments.subject,
+            days=arguments.days,
+            path_length=arguments.path_length,
+            name_constraints=arguments.only_for,
+            prompt=prompt(arguments),
+        )
+    fingerprint_told(record, "Created:")
+    return FINISHED
+
+
+def intermediate(arguments: argparse.Namespace) -> int:
+    """Create an intermediate CA. Raises TrialError."""
+    with PkiStore.open() as store:
+        snapshot = store.snapshot()
+        issuing = local_state_named(snapshot, arguments.issuing_state or arguments.state)
+        record = create_intermediate(
+            store,
+            authority_of(snapshot, issuing, arguments.authority, datetime.now(UTC)),
+            local_state_named(snapshot, arguments.state),
+            new_key(arguments),
+            subject=arguments.subject,
+            days=arguments.days,
+            path_length=arguments.path_length or 0,
+            name_constraints=arguments.only_for,
+            prompt=prompt(arguments),
+        )
+    fingerprint_told(record, "Created:")
+    return FINISHED
+
+
+def take_in(arguments: argparse.Namespace) -> int:
+    """Import a CA with its private key. Raises TrialError."""
+    certificates = gate.read_file(arguments.file, "certificate file")
+    key = gate.read_file(arguments.key, "key file") if arguments.key else b""
+    locked = gate.kind_of(key or certificates) in LOCKED
+    with PkiStore.open() as store:
+        record = import_authority(
+            store,
+            local_state_named(store.snapshot(), arguments.state),
+            certificates,
+            key,
+            password=password(arguments, f"the file {arguments.key or arguments.file}") if locked else None,
+            keep=kept_key(arguments),
+            prompt=prompt(arguments),
+        )
+    fingerprint_told(record, "Taken in:")
+    return FINISHED

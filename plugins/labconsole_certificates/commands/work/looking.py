@@ -1,0 +1,153 @@
+"""`labconsole pki list | show | compare | check | export | audit`."""
+
+from __future__ import annotations
+
+import argparse
+from datetime import UTC, datetime
+
+from labconsole.cli.exit_codes import FAILED, FINISHED
+from labconsole.security.pki.reader import PkiReader
+from labconsole.security.pki.records import CertificateRecord, TrustKind
+from labconsole.security.pki.store import PkiStore
+from labconsole.security.x509.describing.comparing import compare
+from labconsole.security.x509.describing.description import Row
+from labconsole.security.x509.describing.things import Describable, describe
+from labconsole.security.x509.fingerprints import groups
+from labconsole.security.x509.names import name_as_text, short_name
+from labconsole.security.x509.status import all_statuses, newest_crls
+from labconsole.security.x509.validation.judgement import Opinion
+from labconsole.security.x509.validation.validating import validate
+from labconsole.trial import TrialError
+from labconsole_certificates.commands.work import shared
+from labconsole_certificates.commands.work.things import recorded, things_meant
+from labconsole_certificates.operations.exporting import (
+    Form,
+    exported,
+    handed_over,
+    must_be_new_file,
+    pkcs12_bytes,
+    write_export,
+)
+from labconsole_certificates.operations.references import certificate_named, state_named
+
+_PKCS12 = "p12"
+
+
+def show_all(arguments: argparse.Namespace) -> int:
+    """List the certificates with their status. Raises TrialError."""
+    with PkiReader.open() as reader:
+        snapshot = reader.snapshot()
+    statuses = all_statuses(snapshot, datetime.now(UTC))
+    rows = shared.table("SHA-256", "State", "Subject", "Profile", "Until", "Key", "Status")
+    for record in snapshot.certificates:
+        cells = (
+            groups(record.sha256[:16]),
+            "" if record.state is None else snapshot.state_by_id[record.state].name,
+            name_as_text(record.certificate.subject),
+            record.profile or "",
+            f"{record.certificate.not_valid_after_utc:%Y-%m-%d}",
+            "" if record.key is None else "here",
+            "removed" if record.removed else statuses[record.id].kind,
+        )
+        wanted = arguments.filter.casefold() in " ".join(cells).casefold()
+        if wanted and (arguments.all or record.removed is None):
+            rows.add_row(*cells)
+    shared.show(rows)
+    return FINISHED
+
+
+def show(arguments: argparse.Namespace) -> int:
+    """Show everything of a thing. Raises TrialError."""
+    for thing in things_meant(arguments.what, arguments):
+        description = describe(thing)
+        shared.tell(description.title)
+        for section in description.sections:
+            shared.tell(f"\n  {section.title}")
+            for row in section.rows:
+                shared.tell(f"    {row.label}: {_lines(row)}")
+    return FINISHED
+
+
+def compared(arguments: argparse.Namespace) -> int:
+    """Show in what two things differ; exit code 1 if they do. Raises TrialError."""
+    comparison = compare(_one(arguments.left, arguments), _one(arguments.right, arguments))
+    rows = shared.table("", comparison.left, comparison.right)
+    different = [row for row in comparison.rows if not row.same]
+    for row in different:
+        rows.add_row(f"{row.section}: {row.label}", *(side.value if side else "-" for side in (row.left, row.right)))
+    if not different:
+        shared.tell(f"{comparison.left} and {comparison.right} do not differ.")
+        return FINISHED
+    shared.show(rows)
+    return FAILED
+
+
+def check(arguments: argparse.Namespace) -> int:
+    """Ask whether a State accepts a certificate; exit code 1 if not. Raises TrialError."""
+    with PkiReader.open() as reader:
+        snapshot = reader.snapshot()
+    state = state_named(snapshot, arguments.state)
+    record = certificate_named(snapshot, arguments.certificate)
+    name = short_name(record.certificate)
+    if record in snapshot.trusted_by(state.id, TrustKind.PIN):
+        shared.tell(f"{state.name} accepts {name}: it is pinned.")
+        return FINISHED
+    judgement = validate(
+        record.certificate,
+        [other.certificate for other in snapshot.certificates if other.removed is None],
+        [root.certificate for root in snapshot.trusted_by(state.id, TrustKind.ROOT)],
+        newest_crls(snapshot),
+        at=datetime.now(UTC),
+    )
+    shared.tell(f"{state.name} {'accepts' if judgement.accepted else 'refuses'} {name}: {judgement.why}")
+    shared.tell(f"  cryptography: {_opinion(judgement.cryptography)}")
+    shared.tell(f"  OpenSSL, with CRLs: {_opinion(judgement.openssl)}")
+    return FINISHED if judgement.accepted else FAILED
+
+
+def export(arguments: argparse.Namespace) -> int:
+    """Write a certificate, CSR or CRL to a file. Raises TrialError."""
+    must_be_new_file(arguments.file)
+    with PkiStore.open() as store:
+        snapshot = store.snapshot()
+        thing = recorded(snapshot, arguments.what)
+        sender, receiver = shared.sender_and_receiver(snapshot, arguments)
+        if arguments.form == _PKCS12:
+            if not isinstance(thing, CertificateRecord):
+                raise TrialError("A PKCS#12 holds a certificate with its key: give the fingerprint of a certificate.")
+            secret = shared.new_password(arguments, f"the new file {arguments.file}")
+            write_export(arguments.file, pkcs12_bytes(store, thing, secret, shared.prompt(arguments)), private=True)
+        else:
+            write_export(arguments.file, exported(snapshot, thing, Form(arguments.form)))
+        if sender is not None and receiver is not None:
+            handed_over(store, thing, sender, receiver)
+    shared.tell(f"{arguments.file} is written.")
+    return FINISHED
+
+
+def audit(arguments: argparse.Namespace) -> int:
+    """List who did what, and when, the newest first. Raises TrialError."""
+    with PkiReader.open() as reader:
+        entries = reader.audit(arguments.limit)
+    rows = shared.table("When (UTC)", "Who", "What", "On", "SHA-256", "Detail")
+    for entry in entries:
+        when = f"{entry.at:%Y-%m-%d %H:%M:%S}"
+        rows.add_row(when, entry.who, entry.what, entry.subject, groups(entry.fingerprint[:16]), entry.detail)
+    shared.show(rows)
+    return FINISHED
+
+
+def _one(what: str, arguments: argparse.Namespace) -> Describable:
+    found = things_meant(what, arguments)
+    if len(found) > 1:
+        raise TrialError(f"{what} holds {len(found)} things: compare one of each side.")
+    return found[0]
+
+
+def _lines(row: Row) -> str:
+    text = row.value.replace("\n", "\n      ")
+    return f"{text}   (!)" if row.warning else text
+
+
+def _opinion(opinion: Opinion) -> str:
+    return f"{opinion.answer}, {opinion.why}" if opinion.why else str(opinion.answer)
