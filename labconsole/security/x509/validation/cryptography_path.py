@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.x509.verification import (
     Criticality,
     ExtensionPolicy,
@@ -38,7 +39,7 @@ class CryptographyVerifier:
     def __init__(self, roots: Iterable[x509.Certificate], *, at: datetime) -> None:
         trusted = list(roots)
         builder = PolicyBuilder().time(at).max_chain_depth(_LONGEST_PATH)
-        builder = builder.extension_policies(ca_policy=_authorities(), ee_policy=ExtensionPolicy.permit_all())
+        builder = builder.extension_policies(ca_policy=_authorities(), ee_policy=_end_certificates())
         self._verifier = builder.store(Store(trusted)).build_client_verifier() if trusted else None
 
     def judge(self, leaf: x509.Certificate, others: Iterable[x509.Certificate]) -> Opinion:
@@ -62,6 +63,17 @@ def _authorities() -> ExtensionPolicy:
     policy = ExtensionPolicy.permit_all()
     policy = policy.require_present(x509.BasicConstraints, Criticality.AGNOSTIC, None)
     return policy.may_be_present(x509.KeyUsage, Criticality.AGNOSTIC, _may_sign_certificates)
+
+
+def _end_certificates() -> ExtensionPolicy:
+    """RFC 5280 asks nothing more; but the verifier measures only the keys of CAs, so its minimum is held here."""
+    return ExtensionPolicy.permit_all().may_be_present(x509.BasicConstraints, Criticality.AGNOSTIC, _has_long_key)
+
+
+def _has_long_key(policy: Policy, certificate: x509.Certificate, constraints: x509.BasicConstraints | None) -> None:
+    key = certificate.public_key()
+    if isinstance(key, rsa.RSAPublicKey) and key.key_size < policy.minimum_rsa_modulus:
+        raise ValueError(f"its RSA key has {key.key_size} bits, and {policy.minimum_rsa_modulus} is the least")
 
 
 def _may_sign_certificates(policy: Policy, certificate: x509.Certificate, usage: x509.KeyUsage | None) -> None:
