@@ -259,7 +259,7 @@ def run_command(file: Path, database: Path) -> list[str]:
 @pytest.mark.parametrize(
     ("entered", "reason"),
     [
-        ("not the passphrase", "does not open: the passphrase is wrong, or it is damaged."),
+        ("not the passphrase", "does not open: the passphrase is wrong"),
         ("", "There is no passphrase for the key of the sender"),
     ],
 )
