@@ -73,6 +73,7 @@ plugin = Plugin(
         "pki check": "labconsole_certificates.commands.arguments.looking:CHECK",
         "pki export": "labconsole_certificates.commands.arguments.looking:EXPORT",
         "pki audit": "labconsole_certificates.commands.arguments.looking:AUDIT",
+        "pki demo": "labconsole_certificates.demo.demo_arguments:DEMO",
     },
     command_groups={"pki": "certificates: own CAs, CSRs, trust between States, rotation and revocation"},
     pages={

@@ -24,11 +24,12 @@ from labconsole_certificates.demo.member import Member
 from labconsole_certificates.demo.world import (
     exchange_bundles,
     exchange_requests,
+    faults,
     founded,
     seen_matrix,
     shake_all_hands,
 )
-from labconsole_certificates.trust.matrix import HOLDS, Cell, CellStatus
+from labconsole_certificates.trust.matrix import Cell
 
 _SHOWN = 5
 """Pairs with a fault that are told of, at most."""
@@ -55,15 +56,15 @@ def demo(arguments: argparse.Namespace) -> int:
             at = datetime.now(UTC)
             matrices = [seen_matrix(member, at) for member in members]
     _print_matrix(console, members, matrices[0], handshakes)
-    faults = _faults(matrices, handshakes)
-    for fault in faults[:_SHOWN]:
+    found = faults(matrices, handshakes)
+    for fault in found[:_SHOWN]:
         console.print(fault, style="red", soft_wrap=True)
     times.print()
     proven = sum(each.ok for each in handshakes.values())
     console.print(f"\n{proven} of {pairs} directed pairs proven by a handshake; {times.total_s:.1f} s in all.")
     if arguments.keep is not None:
         console.print(f"Consoles and handed-over files are kept in {arguments.keep}", soft_wrap=True)
-    return FAILED if faults else FINISHED
+    return FAILED if found else FINISHED
 
 
 class _Times:
@@ -121,18 +122,3 @@ def _print_matrix(
         console.print(
             f"Handshake: median {median(durations_ms):.1f} ms, longest {max(durations_ms):.1f} ms, measured.\n"
         )
-
-
-def _faults(matrices: list[dict[tuple[str, str], Cell]], handshakes: Mapping[tuple[str, str], Handshake]) -> list[str]:
-    """A sentence for each pair without trust or handshake, or that the consoles do not agree on."""
-    faults = [
-        f"[{client}] -> tls-connect -> [{server}] failed. {client}: {each.client_said} {server}: {each.server_said}"
-        for (client, server), each in handshakes.items()
-        if not each.ok
-    ]
-    for pair, cell in matrices[0].items():
-        if cell.status not in HOLDS and cell.status is not CellStatus.OWN:
-            faults.append(cell.cause)
-        elif any(other[pair].status is not cell.status for other in matrices):
-            faults.append(f"The consoles do not agree on whether {pair[0]} trusts {pair[1]}.")
-    return faults

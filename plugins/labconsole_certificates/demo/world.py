@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import datetime
 from itertools import permutations
@@ -13,7 +13,7 @@ from labconsole.security.x509.handshake import Handshake, shake_hands
 from labconsole.security.x509.key_types import KeyType
 from labconsole_certificates.demo.member import Member, found
 from labconsole_certificates.exchange.proving import server_name
-from labconsole_certificates.trust.matrix import Cell, matrix
+from labconsole_certificates.trust.matrix import HOLDS, Cell, CellStatus, matrix
 
 
 @contextmanager
@@ -68,3 +68,20 @@ def seen_matrix(member: Member, at: datetime) -> dict[tuple[str, str], Cell]:
     seen = matrix(member.store.snapshot(), at)
     names = {state.id: state.name for state in seen.states}
     return {(names[truster], names[trusted]): cell for (truster, trusted), cell in seen.cells.items()}
+
+
+def faults(
+    matrices: Sequence[Mapping[tuple[str, str], Cell]], handshakes: Mapping[tuple[str, str], Handshake]
+) -> list[str]:
+    """A sentence for each pair without trust or handshake, or that the consoles do not agree on."""
+    found = [
+        f"[{client}] -> tls-connect -> [{server}] failed. {client}: {each.client_said} {server}: {each.server_said}"
+        for (client, server), each in handshakes.items()
+        if not each.ok
+    ]
+    for pair, cell in matrices[0].items():
+        if cell.status not in HOLDS and cell.status is not CellStatus.OWN:
+            found.append(cell.cause)
+        elif any(other[pair].status is not cell.status for other in matrices):
+            found.append(f"The consoles do not agree on whether {pair[0]} trusts {pair[1]}.")
+    return found

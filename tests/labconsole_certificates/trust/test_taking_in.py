@@ -1,4 +1,4 @@
-"""Trust bundles: the first is confirmed by its fingerprint, later ones come from keys trusted before, none goes back."""
+"""Trust bundles: the first is confirmed by its fingerprint, later ones are signed by trusted keys, none goes back."""
 
 from __future__ import annotations
 
@@ -178,7 +178,9 @@ def test_a_revoked_link_leads_nowhere(alpha: Console, beta: Issuer) -> None:
     gone = Revoked(links[1].serial_number, _NOW, x509.ReasonFlags.key_compromise)
     crl = make_crl(beta, [gone], 1, Validity.for_days(10))
     roots = (successor.certificate, beta.certificate)
-    _refused(alpha, _signed(_content(successor, sequence=2, roots=roots, links=links, crls=(crl,)), successor), "stranger")
+    _refused(
+        alpha, _signed(_content(successor, sequence=2, roots=roots, links=links, crls=(crl,)), successor), "stranger"
+    )
 
 
 def test_a_renewed_root_with_the_same_key_is_known(alpha: Console, beta: Issuer) -> None:
@@ -279,9 +281,7 @@ def _end_certificate_as_root(root: Issuer) -> BundleContent:
         (lambda root: _content(root, trusted=("ab",)), "not one of SHA-256"),
     ],
 )
-def test_what_cannot_be_is_refused(
-    make: Callable[[Issuer], BundleContent], says: str, alpha: Console
-) -> None:
+def test_what_cannot_be_is_refused(make: Callable[[Issuer], BundleContent], says: str, alpha: Console) -> None:
     root = _root()
     _refused(alpha, _signed(make(root), root), says, _typed(root))
 

@@ -1,0 +1,94 @@
+"""`labconsole pki demo`: every directed pair is proven, what fails is told, and nothing is left behind."""
+
+from __future__ import annotations
+
+import tempfile
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from labconsole.cli.exit_codes import BAD_USAGE, FAILED, FINISHED
+from labconsole.cli.main import main
+from labconsole.security.pki.reader import PkiReader
+from labconsole.security.x509.cms import verify
+from labconsole.security.x509.key_types import KeyType
+from labconsole_certificates.demo.matrix_table import matrix_table
+from labconsole_certificates.demo.world import (
+    exchange_bundles,
+    exchange_requests,
+    faults,
+    founded,
+    seen_matrix,
+    shake_all_hands,
+)
+from labconsole_certificates.trust.bundle_format import decode
+
+
+@pytest.fixture
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where the demo makes its temporary folder."""
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    return folder
+
+
+def test_every_pair_is_proven_and_nothing_is_left(temporary: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["pki", "demo"]) == FINISHED
+    out = capsys.readouterr().out
+    assert "2 of 2 directed pairs proven" in out
+    assert out.count("✓ trusted until") == 2
+    assert "Mutual TLS handshakes" in out
+    assert not list(temporary.iterdir())
+
+
+def test_what_is_kept_can_be_looked_at(temporary: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    kept = tmp_path / "kept"
+    assert main(["pki", "demo", "--states", "3", "--key-type", "ed25519", "--keep", str(kept)]) == FINISHED
+    assert "6 of 6 directed pairs proven" in capsys.readouterr().out
+    assert sorted(each.name for each in kept.iterdir()) == ["state-a", "state-b", "state-c"]
+    handed_out = sorted(each.name for each in (kept / "state-a" / "handed-out").iterdir())
+    assert handed_out == [
+        *("certificate-for-state-b.pem", "certificate-for-state-c.pem"),
+        *("csr-for-state-b.pem", "csr-for-state-c.pem", "trust-bundle.cms"),
+    ]
+    bundle = decode(verify((kept / "state-a" / "handed-out" / "trust-bundle.cms").read_bytes()).content)
+    assert (bundle.state, bundle.sequence, len(bundle.trusted), len(bundle.crls)) == ("State A", 2, 3, 1)
+    with PkiReader.open(kept / "state-a" / "pki") as reader:
+        assert [(state.name, state.local) for state in reader.states()] == [
+            *(("State A", True), ("State B", False), ("State C", False)),
+        ]
+    assert main(["pki", "demo", "--keep", str(kept)]) == FAILED
+    assert "is there already" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("count", ["1", "61", "two", "-3", "99999999999999999999"])
+def test_a_number_of_states_that_cannot_be_is_refused(count: str) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["pki", "demo", "--states", count])
+    assert ended.value.code == BAD_USAGE
+
+
+def test_a_pair_without_trust_is_told(tmp_path: Path) -> None:
+    with founded(tmp_path, 2, KeyType.P_256) as members:
+        exchange_bundles(members)
+        exchange_requests(members)
+        one = members[0]
+        with one.store.change() as change:
+            [row] = change.snapshot().trust
+            change.withdraw_trust(row.id)
+        handshakes = shake_all_hands(members)
+        seen = seen_matrix(one, datetime.now(UTC))
+        found = faults([seen], handshakes)
+    assert [each.ok for each in handshakes.values()] == [False, True]
+    assert found[0].startswith("[State A] -> tls-connect -> [State B] failed.")
+    assert found[1].startswith("State A withdrew its trust in State B")
+    table = matrix_table(["State A", "State B"], seen, handshakes)
+    assert [str(cell) for cell in table.columns[2].cells] == ["✗ untrusted", "· own root"]
+
+
+@pytest.mark.slow
+def test_forty_states(temporary: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["pki", "demo", "--states", "40"]) == FINISHED
+    assert "1560 of 1560 directed pairs proven" in capsys.readouterr().out

@@ -1,0 +1,199 @@
+"""The exchange of two States: each step becomes done when it is done, and both directions are proven by handshakes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives.serialization import Encoding
+
+from labconsole.security.pki.records import CertificateRecord, Item, RequestRecord, State
+from labconsole.security.pki.store import PkiStore
+from labconsole.security.x509.fingerprints import groups
+from labconsole.security.x509.profiles import CertificateProfile
+from labconsole.trial import TrialError
+from labconsole_certificates.exchange.proving import prove
+from labconsole_certificates.exchange.steps import Direction, StepKind, exchange_of
+from labconsole_certificates.operations.authorities import add_state, create_root
+from labconsole_certificates.operations.end_certificates import make_self_signed
+from labconsole_certificates.operations.new_keys import NewKey
+from labconsole_certificates.operations.references import state_named
+from labconsole_certificates.operations.requests import (
+    approve,
+    make_request,
+    refuse,
+    take_in_certificate,
+    take_in_request,
+)
+from labconsole_certificates.operations.revocation import publish_crl, revoke
+from labconsole_certificates.operations.trusting import pin, trust_root
+from labconsole_certificates.trust.making import make_bundle
+from labconsole_certificates.trust.taking_in import take_in
+
+_CLIENT, _SERVER = CertificateProfile.TLS_CLIENT, CertificateProfile.TLS_SERVER
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[PkiStore]:
+    """A console in which both State A and State B are at home, without anything yet."""
+    with PkiStore.open(tmp_path / "pki") as store:
+        for name in ("A", "B"):
+            add_state(store, name, f"{name.lower()}.example")
+        yield store
+
+
+def _state(store: PkiStore, name: str) -> State:
+    return state_named(store.snapshot(), name)
+
+
+def _there(store: PkiStore, client: str = "A", server: str = "B") -> Direction:
+    return exchange_of(store.snapshot(), client, server).there
+
+
+def _next(store: PkiStore, client: str = "A", server: str = "B") -> StepKind | None:
+    step = _there(store, client, server).next
+    return None if step is None else step.kind
+
+
+def _server_certificate(store: PkiStore, name: str) -> CertificateRecord:
+    state = _state(store, name)
+    return approve(store, make_request(store, state, state, NewKey(), _SERVER, names=[f"broker.{state.domain}"]))
+
+
+def _ask(store: PkiStore, client: str, server: str) -> RequestRecord:
+    return make_request(store, _state(store, client), _state(store, server), NewKey(), _CLIENT)
+
+
+def _pem(thing: RequestRecord | CertificateRecord) -> bytes:
+    held = thing.csr if isinstance(thing, RequestRecord) else thing.certificate
+    return held.public_bytes(Encoding.PEM)
+
+
+def _complete(store: PkiStore, client: str, server: str) -> CertificateRecord:
+    """The whole CSR method in one direction, roots being there."""
+    request = take_in_request(store, _state(store, client), _state(store, server), _pem(_ask(store, client, server)))
+    return take_in_certificate(store, _pem(approve(store, request)))
+
+
+@pytest.fixture
+def trusting(store: PkiStore) -> PkiStore:
+    """Both have a root and a server, and trust each other."""
+    roots = {name: create_root(store, _state(store, name), NewKey()) for name in ("A", "B")}
+    for name, other in (("A", "B"), ("B", "A")):
+        _server_certificate(store, name)
+        trust_root(store, _state(store, name), roots[other], groups(roots[other].sha256))
+    return store
+
+
+def test_each_step_is_done_when_it_is_done(store: PkiStore) -> None:
+    assert _next(store) is StepKind.MAKE_ROOT
+    root = create_root(store, _state(store, "B"), NewKey())
+    assert _next(store) is StepKind.TRUST_ROOT
+    take_in(store, "A", make_bundle(store, "B"), groups(root.sha256))
+    assert _next(store) is StepKind.MAKE_SERVER
+    _server_certificate(store, "B")
+    assert _next(store) is StepKind.MAKE_REQUEST
+    request = _ask(store, "A", "B")
+    assert _next(store) is StepKind.GIVE_REQUEST
+    received = take_in_request(store, _state(store, "A"), _state(store, "B"), _pem(request))
+    step = _there(store).next
+    assert step is not None
+    assert (step.kind, step.subject) == (StepKind.APPROVE, request.id)
+    certificate = approve(store, received)
+    assert _next(store) is StepKind.GIVE_CERTIFICATE
+    take_in_certificate(store, _pem(certificate))
+    assert _next(store) is StepKind.PROVE
+    for name, other in (("A", "B"), ("B", "A")):
+        steps = {step.kind: step for step in _there(store, name, other).steps}
+        assert [step.missing == "" for step in steps.values()] == [step.done for step in steps.values()]
+    given = next(step for step in _there(store).steps if step.kind is StepKind.GIVE_REQUEST)
+    assert (given.item, given.sender, given.receiver) == (Item.CSR, _state(store, "A").id, _state(store, "B").id)
+    assert given.at is not None
+
+
+def test_a_refused_request_is_made_anew(trusting: PkiStore) -> None:
+    refuse(trusting, _ask(trusting, "A", "B"), "wrong name")
+    step = _there(trusting).next
+    assert step is not None and step.kind is StepKind.MAKE_REQUEST
+    assert "B refused the last one (wrong name)" in step.missing
+    _ask(trusting, "A", "B")
+    assert _next(trusting) is StepKind.GIVE_REQUEST
+
+
+def test_both_directions_are_proven_by_handshakes(trusting: PkiStore) -> None:
+    for client, server in (("A", "B"), ("B", "A")):
+        _complete(trusting, client, server)
+    proof = prove(trusting, "A", "B")
+    assert proof.ok
+    assert proof.there.protocol == "TLSv1.3"
+    exchange = exchange_of(trusting.snapshot(), "A", "B")
+    assert exchange.there.next is None and exchange.back.next is None
+    assert exchange.there.proven is not None and exchange.back.proven is not None
+
+
+def test_another_certificate_must_be_proven_anew(trusting: PkiStore) -> None:
+    for client, server in (("A", "B"), ("B", "A")):
+        _complete(trusting, client, server)
+    prove(trusting, "A", "B")
+    _complete(trusting, "A", "B")
+    assert _next(trusting) is StepKind.PROVE
+    assert _next(trusting, "B", "A") is None
+
+
+def test_what_is_missing_is_said_before_any_handshake(trusting: PkiStore) -> None:
+    _complete(trusting, "A", "B")
+    with pytest.raises(TrialError, match=r"B cannot connect to A yet: B makes a request"):
+        prove(trusting, "A", "B")
+    assert not trusting.snapshot().proofs
+
+
+def test_a_handshake_without_trust_fails_and_proves_nothing(trusting: PkiStore) -> None:
+    for client, server in (("A", "B"), ("B", "A")):
+        _complete(trusting, client, server)
+    a = _state(trusting, "A")
+    with trusting.change() as change:
+        [row] = [each for each in change.snapshot().trust if each.state == a.id]
+        change.withdraw_trust(row.id)
+    proof = prove(trusting, "A", "B")
+    assert not proof.there.ok
+    assert proof.back.ok  # A's server trusts its own root for clients, and B trusts A's
+    assert _there(trusting).proven is None
+    assert _there(trusting, "B", "A").proven is not None
+
+
+def test_a_revoked_certificate_passes_no_handshake(trusting: PkiStore) -> None:
+    for client, server in (("A", "B"), ("B", "A")):
+        _complete(trusting, client, server)
+    snapshot = trusting.snapshot()
+    [root] = snapshot.roots_of(_state(trusting, "B").id)
+    [server] = [each for each in snapshot.certificates if each.profile is _SERVER and each.state == root.state]
+    revoke(trusting, server, x509.ReasonFlags.key_compromise)
+    assert _next(trusting) is StepKind.MAKE_SERVER  # it is not used any more
+    publish_crl(trusting, root)
+    with pytest.raises(TrialError, match="cannot connect to B yet"):
+        prove(trusting, "A", "B")
+
+
+def test_a_pinned_certificate_needs_no_request(trusting: PkiStore) -> None:
+    """The title of the source taken literally: a self-signed end certificate, known by its fingerprint."""
+    certificate = make_self_signed(trusting, _state(trusting, "A"), NewKey(), _CLIENT, names=["a.example"])
+    pin(trusting, _state(trusting, "B"), certificate, groups(certificate.sha256))
+    direction = _there(trusting)
+    assert direction.next is not None and direction.next.kind is StepKind.PROVE
+    assert "B has pinned the certificate of A" in [step.title for step in direction.steps]
+    _complete(trusting, "B", "A")
+    assert prove(trusting, "A", "B").ok
+
+
+def test_states_elsewhere_keep_their_keys(trusting: PkiStore) -> None:
+    with trusting.change() as change:
+        change.add_state("C", local=False)
+    with pytest.raises(TrialError):
+        prove(trusting, "A", "C")
+    kinds = [step.kind for step in _there(trusting, "A", "C").steps]
+    assert StepKind.MAKE_ROOT not in kinds and StepKind.MAKE_SERVER not in kinds
+    assert "The keys of C lie elsewhere" in _there(trusting, "A", "C").steps[-1].missing
+    with pytest.raises(TrialError):
+        exchange_of(trusting.snapshot(), "A", "Nobody")
