@@ -30,7 +30,12 @@ from labconsole_certificates.actions.pki_action import (
     new_file_password,
 )
 from labconsole_certificates.operations import end_certificates, no_csr
-from labconsole_certificates.operations.exporting import must_be_new_file, pkcs12_bytes, write_export
+from labconsole_certificates.operations.exporting import (
+    key_that_may_leave,
+    must_be_new_file,
+    pkcs12_bytes,
+    write_export,
+)
 from labconsole_certificates.operations.new_keys import secrets_of
 from labconsole_certificates.operations.references import (
     authority_of,
@@ -160,6 +165,7 @@ class ExportPkcs12(PkiAction[ExportPkcs12Parameters]):
     ) -> tuple[SecretRequest, ...]:
         must_be_new_file(parameters.file.expanduser())
         certificate = certificate_named(snapshot, parameters.certificate)
+        key_that_may_leave(snapshot, certificate)
         return (*new_file_password(parameters.file), *key_secrets(directory, snapshot, certificate))
 
     def work(self, parameters: ExportPkcs12Parameters, store: PkiStore, prompt: Prompt, context: ActionContext) -> str:

@@ -11,6 +11,7 @@ from labconsole.security.pki.records import (
     CertificateRecord,
     CrlRecord,
     Item,
+    KeyRecord,
     RequestRecord,
     State,
     TokenKey,
@@ -60,16 +61,23 @@ def pkcs12_bytes(
     Raises TrialError: the key is not here, lies in a token, or is of a type that PKCS#12 files cannot hold.
     """
     snapshot = store.snapshot()
-    key = key_of(snapshot, certificate)
+    key = key_that_may_leave(snapshot, certificate)
     name = short_name(certificate.certificate)
-    if isinstance(key.place, TokenKey):
-        raise TrialError(f"The key of {name} lies in the token {key.place.token} and never leaves it.")
     chain = [one.certificate for one in snapshot.chain_of(certificate)]
     with keys.opened_key(store.directory, key, prompt) as private:
         data = write_pkcs12(private, certificate.certificate, chain, name, password)
     with store.change() as change:
         change.note("exported private key in PKCS#12", name, certificate.sha256)
     return data
+
+
+def key_that_may_leave(snapshot: Snapshot, certificate: CertificateRecord) -> KeyRecord:
+    """The private key of the certificate, in a file. Raises TrialError: it is not here, or lies in a token."""
+    key = key_of(snapshot, certificate)
+    if isinstance(key.place, TokenKey):
+        name = short_name(certificate.certificate)
+        raise TrialError(f"The key of {name} lies in the token {key.place.token} and never leaves it.")
+    return key
 
 
 def handed_over(store: PkiStore, thing: Exportable, sender: State, receiver: State) -> None:

@@ -24,6 +24,7 @@ from labconsole_certificates.operations.exporting import (
     Form,
     exported,
     handed_over,
+    key_that_may_leave,
     must_be_new_file,
     pkcs12_bytes,
     write_export,
@@ -115,6 +116,7 @@ def export(arguments: argparse.Namespace) -> int:
         if arguments.form == _PKCS12:
             if not isinstance(thing, CertificateRecord):
                 raise TrialError("A PKCS#12 holds a certificate with its key: give the fingerprint of a certificate.")
+            key_that_may_leave(snapshot, thing)
             secret = shared.new_password(arguments, f"the new file {arguments.file}")
             write_export(arguments.file, pkcs12_bytes(store, thing, secret, shared.prompt(arguments)), private=True)
         else:
