@@ -57,7 +57,7 @@ class RequestForms(QObject):
                 "state": server.name,
                 "issuer": server.name,
                 "profile": str(CertificateProfile.TLS_SERVER),
-                "names": [f"swim.{server.domain}"] if server.domain else [],
+                "names": [f"swim.{server.domain}" if server.domain else "localhost"],
             },
             {
                 "state": one_name_of([server.name]),

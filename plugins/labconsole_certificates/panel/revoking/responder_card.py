@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from PySide6.QtCore import Qt, QTimer
-from PySide6.QtWidgets import QDialog, QFrame, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtWidgets import QDialog, QFrame, QHBoxLayout, QPushButton, QSpinBox, QVBoxLayout, QWidget
 
 from labconsole.engine.action_process import ActionProcess, Outcome
 from labconsole.security.secrets import Secret, SecretRequest, missing_secrets
@@ -20,10 +20,18 @@ from labconsole_ui.theme import FontRole
 
 ACTION = "certificates.serve-ocsp"
 PUMP_MS = 100
+PORT = 2560
+"""Where lab responders mostly listen; certificates may name it as their OCSP URL."""
+_LOOPBACK = "127.0.0.1"
 
 
 class ResponderCard(QFrame):
-    """Runs one responder at a time, in the process of its action; it ends with the window."""
+    """Runs one responder at a time, in the process of its action; it ends with the window.
+
+    `answers` carries whether it answers from now on.
+    """
+
+    answers = Signal(bool)
 
     def __init__(self, desk: Desk, parent: QWidget) -> None:
         super().__init__(parent)
@@ -38,6 +46,11 @@ class ResponderCard(QFrame):
         self.state.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.authority_box = CalmComboBox(self)
         self.authority_box.setAccessibleName(self.tr("CA that it answers for"))
+        self.port_box = QSpinBox(self)
+        self.port_box.setRange(1024, 65_535)
+        self.port_box.setValue(PORT)
+        self.port_box.setPrefix(self.tr("Port "))
+        self.port_box.setAccessibleName(self.tr("Port"))
         self.start_button = QPushButton(self.tr("&Start"), self)
         desk.theme.bind_icon(self.start_button, "run")
         self.start_button.clicked.connect(lambda _checked: self.start())
@@ -53,7 +66,7 @@ class ResponderCard(QFrame):
         line.setSpacing(10)
         line.addWidget(self._icon)
         line.addLayout(texts, 1)
-        for widget in (self.authority_box, self.start_button, self.stop_button):
+        for widget in (self.authority_box, self.port_box, self.start_button, self.stop_button):
             line.addWidget(widget)
         self._timer = QTimer(self)
         self._timer.setInterval(PUMP_MS)
@@ -65,6 +78,11 @@ class ResponderCard(QFrame):
     def running(self) -> bool:
         """Whether it answers, or is about to."""
         return any(process.end is None for process in self._held)
+
+    @property
+    def url(self) -> str:
+        """Where it answers while it runs."""
+        return f"http://{_LOOPBACK}:{self.port_box.value()}/"
 
     def show_authorities(self, authorities: Sequence[tuple[str, str]]) -> None:
         """The CAs that it can answer for: fingerprint and name of each."""
@@ -80,7 +98,9 @@ class ResponderCard(QFrame):
     def start(self) -> None:
         """Start it for the chosen CA; a passphrase that lies nowhere is asked for."""
         action = self._desk.services.page.plugins.action(ACTION)
-        parameters = action.parameters.model_validate({"authority": self.authority_box.currentData()})
+        parameters = action.parameters.model_validate(
+            {"authority": self.authority_box.currentData(), "port": self.port_box.value()}
+        )
         self.start_button.setEnabled(False)
         self._desk.look(
             lambda: missing_secrets(action.secrets(parameters)),
@@ -115,6 +135,7 @@ class ResponderCard(QFrame):
         self._icon.show_icon("waiting", "muted")
         self.state.setText(self.tr("Starting ..."))
         self.authority_box.setEnabled(False)
+        self.port_box.setEnabled(False)
         self.start_button.hide()
         self.stop_button.setEnabled(True)
         self.stop_button.show()
@@ -122,7 +143,8 @@ class ResponderCard(QFrame):
     def _pump(self) -> None:
         for process in self._held:
             process.pump()
-            if process.said and process.end is None:
+            if process.said and process.end is None and self.state.text() != process.said:
+                self.answers.emit(True)
                 self._icon.show_icon("running", "good")
                 self.state.setText(process.said)
             if process.end is not None:
@@ -143,6 +165,8 @@ class ResponderCard(QFrame):
         self.start_button.show()
         self.start_button.setEnabled(bool(self.authority_box.count()))
         self.authority_box.setEnabled(True)
+        self.port_box.setEnabled(True)
+        self.answers.emit(False)
 
 
 def _end(held: list[ActionProcess]) -> None:

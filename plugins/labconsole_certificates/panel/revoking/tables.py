@@ -24,7 +24,7 @@ class IssuedRow:
     record: CertificateRecord
     name: str
     owner: str
-    issuer: str
+    issuer: CertificateRecord
 
     @property
     def certificate_id(self) -> int:
@@ -74,7 +74,7 @@ def rows_of(snapshot: Snapshot) -> RevocationRows:
                     record,
                     short_name(record.certificate),
                     owners.get(record.state or 0, ""),
-                    short_name(issuer.certificate),
+                    issuer,
                 )
             )
     newest = {crl.issuer: crl for crl in sorted(snapshot.crls, key=lambda crl: crl.number)}
@@ -102,7 +102,7 @@ def issued_fields() -> list[Field[IssuedRow]]:
             strong=lambda row: True,
         ),
         Field(_translate("Revocation", "Of"), lambda row: row.owner),
-        Field(_translate("Revocation", "Issued by"), lambda row: row.issuer),
+        Field(_translate("Revocation", "Issued by"), lambda row: short_name(row.issuer.certificate)),
         Field(
             _translate("Revocation", "Until"),
             lambda row: day(row.record.certificate.not_valid_after_utc),

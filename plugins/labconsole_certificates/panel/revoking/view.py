@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import ClassVar, TypeVar
 
 from cryptography import x509
+from cryptography.x509.ocsp import OCSPCertStatus
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QSplitter, QVBoxLayout, QWidget
 
@@ -32,6 +33,7 @@ from labconsole_certificates.panel.revoking.tables import (
 )
 from labconsole_certificates.panel.tab import Sight, Tab, TabServices
 from labconsole_certificates.panel.words import reason_text
+from labconsole_certificates.revocation.ocsp_check import OcspAnswer, ask
 from labconsole_ui.action_dialog import ActionDialog
 from labconsole_ui.message_bar import Message, Tone
 from labconsole_ui.plain_text import plain_label
@@ -57,6 +59,9 @@ class RevocationView(Tab):
         self.crls = RecordModel(crl_fields(datetime.now(UTC)), theme, self)
         self.crl_table = self._table(self.tr("CRLs"), self.crls)
         self.revoke_button = self._button(self.tr("&Revoke …"), self.revoke)
+        self.ask_button = self._button(self.tr("&Ask OCSP"), self.ask)
+        self.ask_button.setToolTip(self.tr("Ask the responder about the chosen certificate"))
+        self._answering = False
         self.publish_button = self._button(self.tr("&Publish CRL …"), self.publish)
         self.hand_out = HandOut(theme, self)
         self.hand_out.handed.connect(self._desk.good)
@@ -65,6 +70,7 @@ class RevocationView(Tab):
         self.drop_box.files.connect(self.take)
         self.drop_box.pasted.connect(self._take_data)
         self.responder = ResponderCard(self._desk, self)
+        self.responder.answers.connect(self._responder_answers)
         self.issued_table.selectionModel().selectionChanged.connect(lambda *_changed: self._allow())
         self.crl_table.selectionModel().selectionChanged.connect(lambda *_changed: self._allow())
         self._arrange()
@@ -95,12 +101,28 @@ class RevocationView(Tab):
         dialog.open()
         return dialog
 
+    def ask(self) -> None:
+        """Ask the responder about the chosen certificate, and believe only what its CA has signed."""
+        row = self._issued_row
+        if row is not None:
+            self._desk.look(
+                partial(ask, self.responder.url, row.record.certificate, row.issuer.certificate), self._answered
+            )
+
     def publish(self) -> ActionDialog:
         """Sign the next CRL of a CA of this console."""
         own = [(row.authority.sha256, f"{row.owner}: {row.name}") for row in self.crls.records() if row.own]
         chosen = self._crl_row
         first = chosen.authority.sha256 if chosen is not None and chosen.own else next((key for key, _ in own), "")
         return self.services.open_action("certificates.publish-crl", {"authority": first}, {"authority": one_of(own)})
+
+    def _responder_answers(self, answering: bool) -> None:
+        self._answering = answering
+        self._allow()
+
+    def _answered(self, answer: OcspAnswer) -> None:
+        tone = Tone.GOOD if answer.status is OCSPCertStatus.GOOD else Tone.WARNING
+        self.services.page.show_message(Message(tone, answer.sentence))
 
     def _publish_now(self) -> None:
         self.publish()
@@ -135,6 +157,7 @@ class RevocationView(Tab):
     def _allow(self) -> None:
         issued, crl = self._issued_row, self._crl_row
         self.revoke_button.setEnabled(issued is not None and issued.record.revoked is None)
+        self.ask_button.setEnabled(issued is not None and self._answering)
         self.publish_button.setEnabled(any(row.own for row in self.crls.records()))
         self.hand_out.show_parcel(
             None if crl is None or crl.crl is None or self._snapshot is None else _parcel(self._snapshot, crl, crl.crl)
@@ -154,7 +177,7 @@ class RevocationView(Tab):
         splitter = QSplitter(Qt.Orientation.Horizontal, self)
         splitter.setChildrenCollapsible(False)
         splitter.setHandleWidth(12)
-        splitter.addWidget(self._part(self.tr("Issued here"), self.issued_table, (self.revoke_button,)))
+        splitter.addWidget(self._part(self.tr("Issued here"), self.issued_table, (self.ask_button, self.revoke_button)))
         splitter.addWidget(self._part(self.tr("CRLs of all CAs"), self.crl_table, (self.publish_button, self.hand_out)))
         column = QVBoxLayout(self)
         column.setContentsMargins(12, 10, 12, 12)

@@ -1,0 +1,232 @@
+"""The tab of certificates by clicks: tree, filter, detail, comparison, what goes out, removing and its undo."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QItemSelectionModel, QModelIndex, Qt
+from PySide6.QtGui import QAction, QGuiApplication
+from PySide6.QtWidgets import QPushButton
+
+from labconsole.security.pki.records import State
+from labconsole.security.x509.describing.comparing import Comparison
+from labconsole.security.x509.gate import read_certificates
+from labconsole.security.x509.profiles import CertificateProfile
+from labconsole_certificates.operations.authorities import add_state, create_intermediate
+from labconsole_certificates.operations.end_certificates import make_self_signed
+from labconsole_certificates.operations.new_keys import NewKey
+from labconsole_certificates.panel.certificates.certificate_sight import Shown
+from labconsole_certificates.panel.certificates.tree_nodes import Node
+from labconsole_certificates.panel.certificates.view import CertificatesView
+from tests.labconsole_certificates.panel.conftest import Pair
+from tests.labconsole_certificates.panel.lab import Lab, certified
+
+
+def shown_tree(view: CertificatesView) -> list[str]:
+    """Titles of all lines that the filter leaves, indented by their depth."""
+    model, lines = view.tree.tree, []
+
+    def walk(parent: QModelIndex, depth: int) -> None:
+        for row in range(model.rowCount(parent)):
+            index = model.index(row, 0, parent)
+            lines.append("  " * depth + model.node(index).title)
+            walk(index, depth + 1)
+
+    walk(QModelIndex(), 0)
+    return lines
+
+
+def click(lab: Lab, view: CertificatesView, key: str, *, also: bool = False) -> None:
+    """Click the line `key`, unfolded before; `also`: beside what is selected."""
+    view.tree.expandAll()
+    index = view.tree.tree.index_of(key)
+    assert index.isValid()
+    view.tree.scrollTo(index)
+    modifier = Qt.KeyboardModifier.ControlModifier if also else Qt.KeyboardModifier.NoModifier
+    place = view.tree.visualRect(index).center()
+    lab.qtbot.mouseClick(view.tree.viewport(), Qt.MouseButton.LeftButton, modifier, place)
+
+
+def detail_of(lab: Lab, view: CertificatesView, key: str, *, also: bool = False) -> Shown:
+    """Click the line, and wait for its detail."""
+    click(lab, view, key, also=also)
+    lab.until(lambda: view.detail.shown is not None and key in view.detail.shown.keys)
+    assert view.detail.shown is not None
+    return view.detail.shown
+
+
+def view_of(lab: Lab, lines: int) -> CertificatesView:
+    view = lab.tab("certificates", CertificatesView)
+    lab.until(lambda: len(shown_tree(view)) == lines)
+    return view
+
+
+def node(view: CertificatesView, key: str) -> Node:
+    return view.tree.tree.node(view.tree.tree.index_of(key))
+
+
+def test_tree_shows_states_authorities_chains_and_leaves_with_their_status(pair: Pair, lab: Lab) -> None:
+    below = create_intermediate(pair.store, pair.root_a, pair.a, NewKey())
+    leaf = certified(pair.store, pair.b, pair.a, CertificateProfile.TLS_CLIENT)
+    add_state(pair.store, "สิงคโปร์", local=False)
+    view = view_of(lab, 7)
+    title = node(view, f"certificate:{leaf.id}").title
+    assert shown_tree(view) == [
+        "State A",
+        "  State A Root CA",
+        "    State A Intermediate CA",
+        f"      {title}",
+        "State B",
+        "  State B Root CA",
+        "สิงคโปร์",
+    ]
+    assert node(view, f"certificate:{leaf.id}").holder == "State B"
+    assert node(view, f"certificate:{below.id}").status_text == "valid"
+    assert view.count.text() == "4 certificates"
+
+
+def test_status_is_seen_in_the_line_and_its_cause_in_the_detail(pair: Pair, lab: Lab) -> None:
+    alone = make_self_signed(pair.store, pair.a, NewKey(), CertificateProfile.TLS_SERVER, subject="CN=alone", days=20)
+    view = view_of(lab, 5)
+    line = node(view, f"certificate:{alone.id}")
+    assert line.status_text == "untrusted"
+    assert node(view, f"state:{pair.a.id}").status_text == "1 untrusted"
+    detail_of(lab, view, f"certificate:{alone.id}")
+    text = view.detail.view.toPlainText()
+    assert line.cause in text
+    assert "encrypted file" in text
+    end = (datetime.now(UTC) + timedelta(days=20)).date()
+    assert str(end) in text
+
+
+def test_filter_leaves_what_fits_and_what_is_below_it(pair: Pair, lab: Lab) -> None:
+    certified(pair.store, pair.b, pair.a, CertificateProfile.TLS_CLIENT)
+    view = view_of(lab, 5)
+    lab.qtbot.keyClicks(view.search, "state b root")
+    lab.until(lambda: view.count.text() == "1 found")
+    assert shown_tree(view) == ["State B", "  State B Root CA"]
+    view.search.clear()
+    lab.qtbot.keyClicks(view.search, "tls client")
+    lab.until(lambda: len(shown_tree(view)) == 3)
+    assert shown_tree(view)[:2] == ["State A", "  State A Root CA"]
+    view.search.clear()
+    lab.qtbot.keyClicks(view.search, pair.root_b.sha256[:12])
+    lab.until(lambda: shown_tree(view) == ["State B", "  State B Root CA"])
+    lab.qtbot.keyClicks(view.search, "no such thing")
+    lab.until(lambda: view.count.text() == "0 found")
+
+
+def test_what_is_selected_and_unfolded_stays_so_when_the_database_changes(pair: Pair, lab: Lab) -> None:
+    view = view_of(lab, 4)
+    key = f"certificate:{pair.root_b.id}"
+    detail_of(lab, view, key)
+    view.tree.collapse(view.tree.tree.index_of(f"state:{pair.a.id}"))
+    create_intermediate(pair.store, pair.root_a, pair.a, NewKey())
+    lab.until(lambda: len(shown_tree(view)) == 5)
+    assert [found.key for found in view.tree.selected_nodes()] == [key]
+    assert view.tree.isExpanded(view.tree.tree.index_of(f"state:{pair.b.id}"))
+    assert not view.tree.isExpanded(view.tree.tree.index_of(f"state:{pair.a.id}"))
+    assert view.detail.shown is not None
+    assert view.detail.shown.keys == (key,)
+
+
+def test_two_are_compared_and_only_their_differences_when_wanted(pair: Pair, lab: Lab) -> None:
+    view = view_of(lab, 4)
+    left, right = f"certificate:{pair.root_a.id}", f"certificate:{pair.root_b.id}"
+    detail_of(lab, view, left)
+    shown = detail_of(lab, view, right, also=True)
+    assert isinstance(shown.body, Comparison)
+    text = view.detail.view.toPlainText()
+    assert "State A Root CA" in text
+    assert "State B Root CA" in text
+    same = next(row for row in shown.body.rows if row.same and row.left is not None)
+    assert f"{same.section}: {same.label}" in text
+    lab.click(view.detail.differences)
+    assert f"{same.section}: {same.label}" not in view.detail.view.toPlainText()
+
+
+def test_one_is_kept_and_the_next_one_shown_beside_it(pair: Pair, lab: Lab) -> None:
+    view = view_of(lab, 4)
+    detail_of(lab, view, f"certificate:{pair.root_a.id}")
+    lab.click(view.detail.compare_button)
+    lab.until(lambda: "beside this one" in view.detail.hint.text())
+    shown = detail_of(lab, view, f"certificate:{pair.root_b.id}")
+    assert isinstance(shown.body, Comparison)
+    assert shown.keys == (f"certificate:{pair.root_a.id}", f"certificate:{pair.root_b.id}")
+
+
+def test_certificates_go_out_as_text_file_chain_and_by_dragging(pair: Pair, lab: Lab, tmp_path: Path) -> None:
+    leaf = certified(pair.store, pair.b, pair.a, CertificateProfile.TLS_CLIENT)
+    view = view_of(lab, 5)
+    key = f"certificate:{leaf.id}"
+    detail_of(lab, view, key)
+    lab.click(view.detail.hand_out.copy_button)
+    [copied] = read_certificates(QGuiApplication.clipboard().text().encode())
+    assert copied == leaf.certificate
+    for name, count in (("one.pem", 1), ("one.der", 1), ("one.chain.pem", 2)):
+        view.detail.hand_out.save(tmp_path / name)
+        found = read_certificates((tmp_path / name).read_bytes())
+        assert (found[0], len(found)) == (leaf.certificate, count)
+    indexes = [view.tree.tree.index_of(one) for one in (key, f"certificate:{pair.root_b.id}")]
+    dragged = view.tree.tree.mimeData(indexes)
+    files = [Path(url.toLocalFile()) for url in dragged.urls()]
+    assert [read_certificates(file.read_bytes())[0] for file in files] == [leaf.certificate, pair.root_b.certificate]
+    assert len(read_certificates(dragged.text().encode())) == 2
+    assert b"PRIVATE" not in b"".join(file.read_bytes() for file in files)
+
+
+def test_removed_is_hidden_until_undone(pair: Pair, lab: Lab) -> None:
+    alone = make_self_signed(pair.store, pair.a, NewKey(), CertificateProfile.TLS_SERVER, subject="CN=alone")
+    view = view_of(lab, 5)
+    key = f"certificate:{alone.id}"
+    detail_of(lab, view, key)
+    menu_action(view, "Remove").trigger()
+    lab.until(lambda: len(shown_tree(view)) == 4)
+    assert pair.store.certificate(alone.id).removed is not None
+    undo = next(button for button in lab.window.messages.findChildren(QPushButton) if button.text() == "Undo")
+    lab.click(undo)
+    lab.until(lambda: len(shown_tree(view)) == 5)
+    detail_of(lab, view, key)
+    lab.qtbot.keyClick(view.tree, Qt.Key.Key_Delete)
+    lab.until(lambda: len(shown_tree(view)) == 4)
+    lab.click(view.removed_button)
+    lab.until(lambda: len(shown_tree(view)) == 5)
+    assert node(view, key).status_text == "removed"
+    detail_of(lab, view, key)
+    lab.until(lambda: menu_action(view, "Restore").isVisible())
+    menu_action(view, "Restore").trigger()
+    lab.until(lambda: node(view, key).status_text == "untrusted")
+
+
+def menu_action(view: CertificatesView, text: str) -> QAction:
+    return next(action for action in view.detail.more_menu.actions() if action.text() == text)
+
+
+@pytest.mark.parametrize("name", ["<img src=file:///etc/passwd>", "<b>bold</b>"])
+def test_names_are_shown_as_they_are_and_never_taken_for_markup(pair: Pair, lab: Lab, name: str) -> None:
+    subject = "CN=" + name.replace("<", "\\<").replace(">", "\\>")
+    record = make_self_signed(pair.store, pair.a, NewKey(), CertificateProfile.TLS_SERVER, subject=subject)
+    state: State = add_state(pair.store, name, local=False)
+    view = view_of(lab, 6)
+    detail_of(lab, view, f"certificate:{record.id}")
+    assert name in view.detail.view.toPlainText()
+    detail_of(lab, view, f"state:{state.id}")
+    assert name in view.detail.view.toPlainText()
+    assert view.detail.view.document().allFormats()
+    assert not any(form.isImageFormat() for form in view.detail.view.document().allFormats())
+
+
+def test_several_are_named_and_go_out_together(pair: Pair, lab: Lab) -> None:
+    certified(pair.store, pair.b, pair.a, CertificateProfile.TLS_CLIENT)
+    view = view_of(lab, 5)
+    view.tree.expandAll()
+    view.tree.selectAll()
+    lab.until(lambda: view.detail.shown is not None and view.detail.shown.title == "3 certificates")
+    lab.click(view.detail.hand_out.copy_button)
+    assert len(read_certificates(QGuiApplication.clipboard().text().encode())) == 3
+    view.tree.selectionModel().select(
+        view.tree.tree.index_of(f"state:{pair.b.id}"), QItemSelectionModel.SelectionFlag.ClearAndSelect
+    )
+    lab.until(lambda: view.detail.shown is not None and view.detail.shown.title == "State B")

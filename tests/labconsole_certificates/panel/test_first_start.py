@@ -1,0 +1,154 @@
+"""The first start: a State with its CA by clicks; files that are dropped, looked into, and taken in."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QGuiApplication
+from pytestqt.qtbot import QtBot
+
+from labconsole.locations import pki_dir
+from labconsole.security.secrets import Secret
+from labconsole.security.x509.exporting import as_pem
+from labconsole.security.x509.key_types import KeyType, generate
+from labconsole.security.x509.profiles import CertificateProfile
+from labconsole.security.x509.requests import make_csr
+from labconsole_certificates.operations.exporting import pkcs12_bytes
+from labconsole_certificates.panel.audit_view import AuditView
+from labconsole_certificates.panel.certificates.new_state_dialog import NewStateDialog
+from labconsole_certificates.panel.certificates.state_question import StateQuestion
+from labconsole_certificates.panel.certificates.view import CertificatesView
+from labconsole_certificates.panel.page import CertificatesPage
+from labconsole_certificates.panel.requests.new_request_dialog import NewRequestDialog
+from labconsole_ui.main_window import MainWindow
+from labconsole_ui.secret_dialog import SecretDialog
+from tests.helpers.authorities import named, new_authority
+from tests.labconsole_certificates.panel.conftest import Pair
+from tests.labconsole_certificates.panel.lab import Lab, certified
+
+PASSWORD = "a password of the file"
+
+
+def opened(qtbot: QtBot, window: MainWindow) -> Lab:
+    page = window.plugin_pages.open("page:certificates:certificates")
+    assert isinstance(page, CertificatesPage)
+    return Lab(qtbot, window, page)
+
+
+def test_first_start_leads_to_a_state_with_its_own_ca(qtbot: QtBot, window: MainWindow) -> None:
+    lab = opened(qtbot, window)
+    view = lab.tab("certificates", CertificatesView)
+    lab.until(lambda: view.first_start.isVisible())
+    assert not pki_dir().joinpath("pki.db").exists()
+    lab.click(view.first_start.create_button)
+    dialog = lab.dialog(NewStateDialog)
+    assert not dialog.add_button.isEnabled()
+    qtbot.keyClicks(dialog.name_edit, "State A")
+    qtbot.keyClicks(dialog.domain_edit, "a.example")
+    lab.click(dialog.add_button)
+    sentence = lab.do_action()
+    assert "State A Root CA" in sentence
+    lab.until(lambda: view.tree.tree.shown == 1)
+    assert not view.first_start.isVisible()
+    [record] = lab.snapshot().certificates
+    assert record.profile is CertificateProfile.ROOT
+    assert record.key is not None
+    audit = lab.tab("audit", AuditView)
+    lab.until(lambda: audit.model.rowCount() > 0)
+    lab.qtbot.keyClicks(audit.search, record.sha256[:16])
+    fingerprints = {entry.fingerprint for entry in audit.model.records()}
+    assert fingerprints == {record.sha256}
+
+
+def test_a_state_whose_name_is_taken_is_refused_and_can_be_renamed(pair: Pair, lab: Lab) -> None:
+    view = lab.tab("certificates", CertificatesView)
+    lab.until(lambda: view.tree.tree.shown == 2)
+    view.forms.create_state()
+    dialog = lab.dialog(NewStateDialog)
+    lab.qtbot.keyClicks(dialog.name_edit, "State A")
+    lab.click(dialog.add_button)
+    lab.until(lambda: dialog.trouble.isVisible())
+    assert "State A" in dialog.trouble.text()
+    lab.qtbot.keyClicks(dialog.name_edit, "2")
+    lab.click(dialog.add_button)
+    lab.do_action()
+    lab.until(lambda: view.tree.tree.shown == 3)
+
+
+def test_dropped_certificate_is_looked_into_and_taken_in_only_when_wanted(
+    qtbot: QtBot, window: MainWindow, tmp_path: Path
+) -> None:
+    file = tmp_path / "root.pem"
+    file.write_bytes(as_pem(new_authority("Stranger Root CA").certificate))
+    lab = opened(qtbot, window)
+    lab.drop(window, file)
+    view = lab.tab("certificates", CertificatesView)
+    lab.until(lambda: view.file_pane.open)
+    assert "only looked into" in view.detail.hint.text()
+    assert "It is new here" in view.detail.hint.text()
+    assert "Stranger Root CA" in view.detail.view.toPlainText()
+    assert not pki_dir().joinpath("pki.db").exists()
+    lab.click(view.detail.take_in_button)
+    question = lab.dialog(StateQuestion)
+    qtbot.keyClicks(question.box, "Stranger")
+    lab.click(question.take_in_button)
+    lab.until(lambda: view.tree.tree.shown == 1)
+    snapshot = lab.snapshot()
+    [state] = snapshot.states
+    assert (state.name, state.local) == ("Stranger", False)
+    assert snapshot.certificates[0].key is None
+    assert not snapshot.trust
+    lab.until(lambda: [found.record for found in view.tree.selected_nodes()] != [])
+
+
+def test_dropped_pkcs12_asks_for_its_password_and_a_wrong_one_is_said_so(pair: Pair, lab: Lab, tmp_path: Path) -> None:
+    leaf = certified(pair.store, pair.b, pair.a, CertificateProfile.TLS_CLIENT)
+    file = tmp_path / "client.p12"
+    file.write_bytes(pkcs12_bytes(pair.store, leaf, Secret(PASSWORD)))
+    view = lab.tab("certificates", CertificatesView)
+    for typed in ("wrong", PASSWORD):
+        lab.drop(lab.window, file)
+        dialog = lab.dialog(SecretDialog)
+        [edit] = dialog.edits.values()
+        lab.qtbot.keyClicks(edit, typed)
+        lab.click(dialog.go_on_button)
+        if typed == "wrong":
+            lab.until(lambda: any("client.p12" in entry.message.sentence for entry in lab.window.messages.entries()))
+            assert not view.file_pane.open
+        lab.until(lambda: not dialog_left(lab))
+    lab.until(lambda: view.file_pane.open)
+    assert "It is in the database already" in view.detail.hint.text()
+    lab.click(view.detail.close_button)
+    lab.until(lambda: not view.file_pane.open)
+
+
+def dialog_left(lab: Lab) -> bool:
+    return bool([each for each in lab.window.findChildren(SecretDialog) if each.isVisible()])
+
+
+def test_dropped_csr_goes_to_the_requests_and_rubbish_is_refused_with_a_sentence(
+    pair: Pair, lab: Lab, tmp_path: Path
+) -> None:
+    rubbish = tmp_path / "rubbish.pem"
+    rubbish.write_text("no certificate at all")
+    lab.drop(lab.window, rubbish)
+    lab.until(lambda: any("rubbish.pem" in entry.message.sentence for entry in lab.window.messages.entries()))
+    assert lab.page.tabs.currentWidget().objectName() == "certificates"
+    request = tmp_path / "request.csr"
+    csr = make_csr(generate(KeyType.P_256), named("CN=elsewhere"), [], CertificateProfile.TLS_CLIENT)
+    request.write_bytes(as_pem(csr))
+    lab.drop(lab.window, request)
+    lab.until(lambda: lab.page.tabs.currentWidget().objectName() == "requests")
+    lab.dialog(NewRequestDialog).reject()
+    assert not lab.snapshot().requests
+
+
+def test_pasted_text_is_looked_into(pair: Pair, lab: Lab) -> None:
+    view = lab.tab("certificates", CertificatesView)
+    lab.until(lambda: view.tree.tree.shown == 2)
+    QGuiApplication.clipboard().setText(as_pem(pair.root_a.certificate).decode())
+    view.tree.setFocus()
+    lab.qtbot.keyClick(view.tree, Qt.Key.Key_V, Qt.KeyboardModifier.ControlModifier)
+    lab.until(lambda: view.file_pane.open)
+    assert "The pasted text" in view.detail.hint.text()

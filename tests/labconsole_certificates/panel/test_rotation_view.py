@@ -1,0 +1,56 @@
+"""The rotation tab by clicks: what runs out is listed, a root is rotated step by step, a peer confirms."""
+
+from __future__ import annotations
+
+from labconsole.security.pki.records import RotationStatus
+from labconsole.security.x509.profiles import CertificateProfile
+from labconsole_certificates.operations import requests
+from labconsole_certificates.operations.new_keys import NewKey
+from labconsole_certificates.panel.rotating.view import RotationView
+from labconsole_ui.action_dialog import ActionDialog
+from tests.labconsole_certificates.panel.conftest import Pair
+from tests.labconsole_certificates.panel.lab import Lab, trust
+
+
+def test_what_runs_out_soon_is_filtered_by_days(pair: Pair, lab: Lab) -> None:
+    for days in (5, 20, 200):
+        made = requests.make_request(
+            pair.store, pair.a, pair.a, NewKey(), CertificateProfile.TLS_CLIENT, subject=f"CN=runs out in {days}"
+        )
+        requests.approve(pair.store, made, days=days)
+    view = lab.tab("rotation", RotationView)
+    lab.until(lambda: view.model.rowCount() == 5)
+    shown = {}
+    for days, button in view.filters.items():
+        lab.click(button)
+        shown[days] = [row.name for row in view.model.records()]
+    assert shown[7] == ["runs out in 5"]
+    assert shown[30] == ["runs out in 5", "runs out in 20"]
+    assert shown[90] == shown[30]
+    assert len(shown[None]) == 5
+    assert view.filters[30].text() == "Within 30 days (2)"
+
+
+def test_a_root_is_rotated_step_by_step_and_a_peer_confirms(pair: Pair, lab: Lab) -> None:
+    trust(pair.store, pair.b, pair.root_a)
+    view = lab.tab("rotation", RotationView)
+    lab.until(lambda: view.model.rowCount() == 2)
+    view.table.selectRow([row.record.id for row in view.model.records()].index(pair.root_a.id))
+    lab.click(view.card.begin_button)
+    form = lab.dialog(ActionDialog).form
+    form.set_values({**form.values(), "overlap_days": 0})
+    lab.do_action()
+    lab.until(lambda: view.card.step_button.text() == "&Make the successor …")
+    lab.click(view.card.step_button)
+    lab.do_action()
+    lab.until(lambda: "State B" in view.card.peer_buttons)
+    lab.click(view.card.peer_buttons["State B"])
+    lab.until(lambda: view.card.step_button.text() == "S&witch over")
+    lab.click(view.card.step_button)
+    lab.do_action()
+    lab.until(lambda: lab.snapshot().rotations[0].status is RotationStatus.SWITCHED)
+    (rotation,) = lab.snapshot().rotations
+    assert rotation.confirmed == (pair.b.id,)
+    successor = lab.snapshot().certificate_by_id[rotation.successor or 0]
+    assert successor.profile is CertificateProfile.ROOT
+    assert successor.certificate.subject == pair.root_a.certificate.subject

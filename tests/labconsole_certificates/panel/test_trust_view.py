@@ -1,0 +1,131 @@
+"""The trust tab by clicks: a cell leads to its cause, a bundle needs its fingerprint typed; 40 States do not hold up."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QGuiApplication
+from pytestqt.qtbot import QtBot
+
+from labconsole.locations import pki_dir
+from labconsole.security.pki.records import Origin, TrustKind
+from labconsole.security.pki.store import PkiStore
+from labconsole.security.x509.fingerprints import groups
+from labconsole.security.x509.issuing import make_root
+from labconsole.security.x509.key_types import KeyType, generate
+from labconsole.security.x509.names import name_from_text
+from labconsole.security.x509.profiles import CertificateProfile
+from labconsole.security.x509.validity import Validity
+from labconsole_certificates.panel.exchanging.view import ExchangeView
+from labconsole_certificates.panel.page import CertificatesPage
+from labconsole_certificates.panel.trusting.bundle_dialog import BundleDialog
+from labconsole_certificates.panel.trusting.view import TrustView
+from labconsole_certificates.trust.making import make_bundle
+from labconsole_ui.main_window import MainWindow
+from tests.labconsole_certificates.panel.conftest import Pair
+from tests.labconsole_certificates.panel.lab import Lab, local_state, trust
+from tests.labconsole_ui.shell.slot_watch import slots_watched
+
+MANY = 40
+
+
+def until_shown(lab: Lab, view: TrustView) -> None:
+    """Wait for the matrix."""
+    lab.until(lambda: view.grid.cell_at(view.grid.cell_area(0, 1).center().toPoint()) == (0, 1))
+
+
+def click_cell(lab: Lab, view: TrustView, row: int, column: int) -> None:
+    """Click the middle of a cell."""
+    place = view.grid.cell_area(row, column).center().toPoint()
+    lab.qtbot.mouseClick(view.grid.viewport(), Qt.MouseButton.LeftButton, pos=place)
+
+
+@pytest.fixture
+def bundle_of_c(tmp_path: Path) -> tuple[Path, str]:
+    """The trust bundle of State C, made by a console of its own; and the fingerprint that C reads out."""
+    with PkiStore.open(tmp_path / "elsewhere") as store:
+        state, root = local_state(store, "State C", "c.example")
+        file = tmp_path / "c.bundle"
+        file.write_bytes(make_bundle(store, state.name))
+    return file, root.sha256
+
+
+def test_a_cell_tells_its_cause_and_leads_to_the_exchange(pair: Pair, lab: Lab) -> None:
+    trust(pair.store, pair.a, pair.root_b)
+    view = lab.tab("trust", TrustView)
+    until_shown(lab, view)
+    click_cell(lab, view, 0, 1)
+    lab.until(lambda: view.cause.title.text() == "State A → State B: trusted")
+    assert view.cause.certificate_button.isVisible()
+    click_cell(lab, view, 1, 0)
+    assert view.cause.title.text() == "State B → State A: not trusted"
+    lab.click(view.cause.exchange_button)
+    exchange = lab.page.tabs.currentWidget().findChild(ExchangeView)
+    assert (exchange.a_box.currentText(), exchange.b_box.currentText()) == ("State B", "State A")
+
+
+def test_a_bundle_is_taken_in_only_when_its_whole_fingerprint_was_typed(
+    pair: Pair, lab: Lab, bundle_of_c: tuple[Path, str]
+) -> None:
+    file, fingerprint = bundle_of_c
+    view = lab.tab("trust", TrustView)
+    lab.drop(view.drop_box, file)
+    dialog = lab.dialog(BundleDialog)
+    assert not dialog.question.read_out.isVisible()  # what came with the file must not confirm the file
+    edits = dialog.question.typing.edits
+    wrong = "0" if fingerprint[0] != "0" else "1"
+    lab.qtbot.keyClicks(edits[0], wrong + fingerprint[1:4])
+    assert edits[0].property("invalid")
+    assert not dialog.take_button.isEnabled()
+    edits[0].selectAll()
+    QGuiApplication.clipboard().setText(groups(fingerprint))
+    lab.qtbot.keyClick(edits[0], Qt.Key.Key_V, Qt.KeyboardModifier.ControlModifier)
+    assert not edits[0].property("invalid")
+    lab.click(dialog.take_button)
+    lab.until(lambda: "State C" in [state.name for state in lab.snapshot().states])
+    (row,) = lab.snapshot().trust
+    assert lab.snapshot().certificate_by_id[row.certificate].sha256 == fingerprint
+
+
+@pytest.fixture
+def forty(home: object) -> None:
+    """40 States with a root each; every one trusts every other, but each third."""
+    key = generate(KeyType.P_256)
+    with PkiStore.open(pki_dir()) as store, store.change() as change:
+        states = [change.add_state(f"State {number + 1:02}") for number in range(MANY)]
+        roots = [
+            change.add_certificate(
+                make_root(key, name_from_text(f"CN=Root of {state.name}"), Validity.for_days(3650)),
+                origin=Origin.IMPORTED,
+                state=state.id,
+                profile=CertificateProfile.ROOT,
+            )
+            for state in states
+        ]
+        for row, state in enumerate(states):
+            for column, root in enumerate(roots):
+                if row != column and (row + column) % 3:
+                    change.trust(state.id, root.id, TrustKind.ROOT, "test")
+
+
+def test_forty_states_are_drawn_and_walked_through_without_holding_up_the_window(
+    qtbot: QtBot, forty: None, window: MainWindow
+) -> None:
+    page = window.plugin_pages.open("page:certificates:certificates")
+    assert isinstance(page, CertificatesPage)
+    lab = Lab(qtbot, window, page)
+    with slots_watched() as watch:
+        view = lab.tab("trust", TrustView)
+        until_shown(lab, view)
+        click_cell(lab, view, 0, 1)
+        assert view.cause.title.text() == "State 01 → State 02: trusted"
+        for _ in range(MANY):
+            qtbot.keyClick(view.grid, Qt.Key.Key_Right)
+            qtbot.keyClick(view.grid, Qt.Key.Key_Down)
+            qtbot.wait(1)
+        assert view.grid.current == (MANY - 2, MANY - 1)
+        assert view.grid.viewport().rect().contains(view.grid.cell_area(MANY - 2, MANY - 1).center().toPoint())
+    watch.assert_short()
+    assert view.cause.title.text().startswith("State 39 → State 40")
