@@ -88,7 +88,7 @@ def test_tree_shows_states_authorities_chains_and_leaves_with_their_status(pair:
 
 
 def test_status_is_seen_in_the_line_and_its_cause_in_the_detail(pair: Pair, lab: Lab) -> None:
-    alone = make_self_signed(pair.store, pair.a, NewKey(), CertificateProfile.TLS_SERVER, subject="CN=alone", days=20)
+    alone = make_self_signed(pair.store, pair.a, NewKey(), CertificateProfile.TLS_CLIENT, subject="CN=alone", days=20)
     view = view_of(lab, 5)
     line = node(view, f"certificate:{alone.id}")
     assert line.status_text == "untrusted"
@@ -178,7 +178,7 @@ def test_certificates_go_out_as_text_file_chain_and_by_dragging(pair: Pair, lab:
 
 
 def test_removed_is_hidden_until_undone(pair: Pair, lab: Lab) -> None:
-    alone = make_self_signed(pair.store, pair.a, NewKey(), CertificateProfile.TLS_SERVER, subject="CN=alone")
+    alone = make_self_signed(pair.store, pair.a, NewKey(), CertificateProfile.TLS_CLIENT, subject="CN=alone")
     view = view_of(lab, 5)
     key = f"certificate:{alone.id}"
     detail_of(lab, view, key)
@@ -207,7 +207,7 @@ def menu_action(view: CertificatesView, text: str) -> QAction:
 @pytest.mark.parametrize("name", ["<img src=file:///etc/passwd>", "<b>bold</b>"])
 def test_names_are_shown_as_they_are_and_never_taken_for_markup(pair: Pair, lab: Lab, name: str) -> None:
     subject = "CN=" + name.replace("<", "\\<").replace(">", "\\>")
-    record = make_self_signed(pair.store, pair.a, NewKey(), CertificateProfile.TLS_SERVER, subject=subject)
+    record = make_self_signed(pair.store, pair.a, NewKey(), CertificateProfile.TLS_CLIENT, subject=subject)
     state: State = add_state(pair.store, name, local=False)
     view = view_of(lab, 6)
     detail_of(lab, view, f"certificate:{record.id}")

@@ -1,4 +1,4 @@
-"""The trust tab by clicks: a cell leads to its cause, a bundle needs its fingerprint typed; 40 States do not hold up."""
+"""The trust tab by clicks: a cell leads to its cause, a bundle needs its fingerprint; 40 States hold nothing up."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ class RotationView(Tab):
             button = QPushButton(self)
             button.setCheckable(True)
             button.setChecked(days is None)
-            button.clicked.connect(partial(self._filter, days))
+            button.clicked.connect(lambda _checked, days=days: self._filter(days))
             self._group.addButton(button)
             self.filters[days] = button
             line.addWidget(button)
@@ -108,7 +108,7 @@ class RotationView(Tab):
                 count = sum(row.notice is not None and row.notice <= days for row in self._rows)
                 button.setText(self.tr("Within {days} days ({count})").format(days=days, count=count))
 
-    def _filter(self, days: int | None, _checked: bool) -> None:
+    def _filter(self, days: int | None) -> None:
         self._days = days
         self._fill()
 
