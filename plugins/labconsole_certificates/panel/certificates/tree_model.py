@@ -164,7 +164,7 @@ class TreeModel(QAbstractItemModel):
 
 
 def _wanted(words: Sequence[str]) -> Callable[[Node], bool]:
-    return lambda node: all(word in node.haystack for word in words)
+    return lambda node: node.fits(words)
 
 
 def _everything(_node: Node) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -26,6 +26,7 @@ WORDS = {
     StatusKind.UNTRUSTED: "untrusted",
 }
 _TOLD = (StatusKind.EXPIRING, StatusKind.UNTRUSTED, StatusKind.EXPIRED, StatusKind.REVOKED, StatusKind.NOT_YET_VALID)
+_GROUP = 4
 NOBODY = "State not known"
 
 
@@ -53,6 +54,11 @@ class Node:
     """What the filter looks into, casefolded."""
     local: bool
     """Whether a private key of it lies here."""
+
+    def fits(self, words: Sequence[str]) -> bool:
+        """Whether all words (casefolded) stand in it; in the fingerprint those of 4 hex digits or more count."""
+        digits = self.fingerprint.replace(" ", "").lower()
+        return all(word in self.haystack or (len(word) >= _GROUP and word in digits) for word in words)
 
 
 def nodes_of(sight: Sight, *, removed: bool = False) -> tuple[Node, ...]:
@@ -134,7 +140,7 @@ class _Builder:
         key_type = type_of(certificate.public_key())
         type_title = TITLES[key_type] if key_type is not None else ""
         word = "removed" if record.removed is not None else WORDS[status.kind] if status is not None else ""
-        said = (name, holder.name if holder else "", purpose, word, type_title, record.sha256, groups(record.sha256))
+        said = (name, holder.name if holder else "", purpose, word, type_title)
         return Node(
             key=f"certificate:{record.id}",
             title=f"{name} ({identity})" if identity and identity != name else name,
