@@ -26,7 +26,6 @@ from labconsole.security.pki.identities import files_of
 from labconsole.security.pki.keys import MadeKey, keys_directory, make_key, own_passphrase
 from labconsole.security.pki.reader import PkiReader
 from labconsole.security.pki.records import CertificateRecord, IdentityRecord, Origin, State
-from labconsole.security.pki.schema import FILE_NAME
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.private_files import read_private
@@ -35,6 +34,7 @@ from labconsole.security.x509.key_types import KeyType
 from labconsole.security.x509.names import short_name
 from labconsole.security.x509.profiles import CertificateProfile
 from labconsole.security.x509.validity import Validity
+from labconsole.store.errors import MissingDatabaseError
 from labconsole.trial import TrialError
 
 STATE = "Lab"
@@ -110,14 +110,12 @@ def lab_identities(directory: Path | None = None) -> LabIdentities:
 def _found_or_made(directory: Path) -> LabIdentities:
     """The caller holds the lock. Raises TrialError, OSError."""
     why = "The lab identities were made."
-    if (directory / FILE_NAME).exists():
-        with PkiReader.open(directory) as reader:
-            snapshot = reader.snapshot()
-        if len(_named(snapshot)) == len(_PROFILES):
-            problem = _problem(snapshot, directory)
-            if problem is None:
-                return _set_of(snapshot, directory)
-            why = f"The lab identities were made anew, since {problem}."
+    snapshot = _snapshot(directory)
+    if len(_named(snapshot)) == len(_PROFILES):
+        problem = _problem(snapshot, directory)
+        if problem is None:
+            return _set_of(snapshot, directory)
+        why = f"The lab identities were made anew, since {problem}."
     source, passphrase = own_passphrase(directory)
     keys = {name: make_key(directory, _KEY_TYPE, source, passphrase) for name in (_AUTHORITY, *_PROFILES)}
     with PkiStore.open(directory) as store:
@@ -126,6 +124,14 @@ def _found_or_made(directory: Path) -> LabIdentities:
         made = _set_of(store.snapshot(), directory)
     place = source.beside(keys_directory(directory)).describe()
     return replace(made, notes=(why, f"Their passphrase lies {place}."))
+
+
+def _snapshot(directory: Path) -> Snapshot:
+    try:
+        with PkiReader.open(directory) as reader:
+            return reader.snapshot()
+    except MissingDatabaseError:
+        return Snapshot()
 
 
 def _named(snapshot: Snapshot) -> list[IdentityRecord]:

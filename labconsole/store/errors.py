@@ -18,6 +18,10 @@ class StoreError(TrialError):
     """The database cannot be used as asked; the message is one sentence: what is wrong, what to do."""
 
 
+class MissingDatabaseError(StoreError):
+    """There is none yet, or one whose making was cut off before anything was in it."""
+
+
 class DamagedDatabaseError(StoreError):
     """The database is damaged, as `found` says, and was not changed; `backups`, newest first, can be opened instead."""
 

@@ -16,7 +16,7 @@ from labconsole.clock import wall_now
 from labconsole.store.backup_files import backups_of, migration_backup
 from labconsole.store.copying import copy_database
 from labconsole.store.database_kind import DatabaseKind
-from labconsole.store.errors import DamagedDatabaseError, StoreError
+from labconsole.store.errors import DamagedDatabaseError, MissingDatabaseError, StoreError
 
 BUSY_TIMEOUT_S = 30.0
 """How long to wait for a program that locks the database."""
@@ -50,9 +50,9 @@ def core_connection(raw: sqlite3.Connection, begin: str) -> Connection:
 def connect_for_reading(path: Path, kind: DatabaseKind) -> sqlite3.Connection:
     """A plain read-only connection to a file of this kind and of this version.
 
-    Raises StoreError (there is none, it is another file, an older or a newer one) and sqlite3.Error.
+    Raises MissingDatabaseError, StoreError (it is another file, an older or a newer one) and sqlite3.Error.
     """
-    nothing = StoreError(f"There is no {kind.noun} {path}: {kind.first}, or name another file.")
+    nothing = MissingDatabaseError(f"There is no {kind.noun} {path}: {kind.first}, or name another file.")
     if not path.exists():
         raise nothing
     raw = connect(path, "ro")

@@ -12,7 +12,6 @@ from cryptography.hazmat.primitives.serialization import Encoding
 
 from labconsole.security.identities import load_certificates
 from labconsole.trial import RunContext
-from labconsole_amqp.choices import BrokerChoice, Mode
 from labconsole_amqp.envelope import Protection
 from labconsole_amqp.parameters import AmqpParameters
 from labconsole_amqp.payload import Payload
@@ -49,11 +48,13 @@ def _certificates(parameters: AmqpParameters, identities: IdentityChoice) -> dic
     """The files of the certificates that this run uses, as far as this side knows them."""
     if not parameters.tls:
         return {}
-    files = {"trust.pem": identities.trust}
-    if parameters.broker is BrokerChoice.EMBEDDED:
-        files["broker.pem"] = identities.broker.certificate
-    if parameters.mode is not Mode.RECEIVER or parameters.protection is not Protection.NONE:
-        files["sender.pem"] = identities.sender_certificate
-    if parameters.mode is not Mode.SENDER or parameters.protection is Protection.SIGNED_ENCRYPTED:
-        files["receiver.pem"] = identities.receiver_certificate
-    return files
+    known = set(identities.here)
+    if parameters.protection is not Protection.NONE:
+        known.add("sender")
+    if parameters.protection is Protection.SIGNED_ENCRYPTED:
+        known.add("receiver")
+    files = {f"{role}.pem": identities.certificate(role) for role in sorted(known)}
+    trust = {role: identities.trust(role) for role in identities.here}
+    if len(set(trust.values())) == 1:
+        return files | {"trust.pem": trust[identities.here[0]]}
+    return files | {f"{role}-trust.pem": path for role, path in trust.items()}

@@ -1,24 +1,100 @@
-"""Which identities a run uses: the operator's own files where they are named, else the console's lab identities."""
+"""Which identities a run uses: by name from the certificate database, the operator's own files, else the lab's."""
 
 from __future__ import annotations
 
+import ssl
 from functools import cached_property
 from pathlib import Path
+from typing import Literal
 
-from labconsole.security.identities import IdentityFiles
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
+
+from labconsole.security.identities import IdentityFiles, load_certificates
 from labconsole.security.lab_identities import BROKER, STATE_A, STATE_B, LabIdentities, lab_identities
+from labconsole.security.pki.identities import identity_files
+from labconsole.security.x509.key_types import KeyType, type_of
+from labconsole.trial import TrialError
+from labconsole_amqp.choices import BrokerChoice, Mode
+from labconsole_amqp.envelope import Protection
 from labconsole_amqp.parameters import AmqpParameters
+
+RoleName = Literal["sender", "receiver", "broker"]
+
+_LAB_NAMES: dict[RoleName, str] = {"sender": STATE_A, "receiver": STATE_B, "broker": BROKER}
+_ML_DSA = frozenset({KeyType.ML_DSA_44, KeyType.ML_DSA_65, KeyType.ML_DSA_87})
+_KNOWS_ML_DSA = (3, 5)  # OpenSSL
 
 
 class IdentityChoice:
     """The identities of one run; the lab's are made on first use, and only if one of them is needed.
 
-    Every property raises TrialError if the lab identities cannot be made.
+    Every method raises TrialError: the lab identities cannot be made, or an identity by name is not there or of no use.
     """
 
     def __init__(self, parameters: AmqpParameters) -> None:
         self._parameters = parameters
+        self._by_role: dict[RoleName, IdentityFiles] = {}
         self.notes: tuple[str, ...] = ()
+
+    @property
+    def here(self) -> tuple[RoleName, ...]:
+        """The roles that this console plays."""
+        mode = self._parameters.mode
+        plays: dict[RoleName, bool] = {
+            "sender": mode is not Mode.RECEIVER,
+            "receiver": mode is not Mode.SENDER,
+            "broker": self._parameters.broker is BrokerChoice.EMBEDDED,
+        }
+        return tuple(role for role, is_here in plays.items() if is_here)
+
+    def files(self, role: RoleName) -> IdentityFiles:
+        """The identity of a role, with key."""
+        if role not in self._by_role:
+            self._by_role[role] = self._files(role)
+        return self._by_role[role]
+
+    def certificate(self, role: RoleName) -> Path:
+        """What the other end verifies with or encrypts for: of an identity of files the key need not be known."""
+        given = self._given(role, "certificate")
+        return Path(given) if given else self.files(role).certificate
+
+    def trust(self, role: RoleName) -> Path:
+        """PEM file with what the role checks its peers against."""
+        if self._parameters.trust:
+            return Path(self._parameters.trust)
+        if not self.name(role):
+            return self._lab.authority_file
+        trusted = self.files(role).trust
+        if trusted is None:
+            raise TrialError(
+                f"The State of the identity {self.name(role)} trusts no root: let it trust the other end's root on the "
+                "page Certificates, or name a trusted authority."
+            )
+        return trusted
+
+    @property
+    def server_name(self) -> str:
+        """The name that the broker's certificate must carry; empty: the host.
+
+        A State's own certificate for the embedded broker names the State's host, not this computer.
+        """
+        if self._parameters.server_name or "broker" not in self.here or not self.name("broker"):
+            return self._parameters.server_name
+        certificate = load_certificates(self.files("broker").certificate)[0]
+        try:
+            names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+        except x509.ExtensionNotFound:
+            return ""
+        return next((name for name in names.get_values_for_type(x509.DNSName) if "*" not in name), "")
+
+    def name(self, role: RoleName) -> str:
+        """The name of a role's identity in the certificate database; empty where it is of files or the lab's."""
+        return self._given(role, "identity")
+
+    def is_the_labs(self, role: RoleName) -> bool:
+        """Whether the role has an identity of the console's own, for which nobody is ever asked."""
+        return not self.name(role) and not self._given(role, "certificate")
 
     @cached_property
     def _lab(self) -> LabIdentities:
@@ -26,46 +102,36 @@ class IdentityChoice:
         self.notes = lab.notes
         return lab
 
-    @property
-    def trust(self) -> Path:
-        """PEM file with the authority that peers are checked against."""
-        return Path(self._parameters.trust) if self._parameters.trust else self._lab.authority_file
+    def _given(self, role: RoleName, what: str) -> str:
+        return str(getattr(self._parameters, f"{role}_{what}", ""))
 
-    @property
-    def broker(self) -> IdentityFiles:
-        """The embedded broker's identity."""
-        return self._lab.files(BROKER)
+    def _files(self, role: RoleName) -> IdentityFiles:
+        if self.name(role):
+            files = identity_files(self.name(role))
+            self._check(role, files)
+            return files
+        if self.is_the_labs(role):
+            return self._lab.files(_LAB_NAMES[role])
+        passphrase_file = self._given(role, "passphrase_file")
+        return IdentityFiles(
+            certificate=Path(self._given(role, "certificate")),
+            key=Path(self._given(role, "key")),
+            passphrase_file=Path(passphrase_file) if passphrase_file else None,
+        )
 
-    @property
-    def sender(self) -> IdentityFiles:
-        """The sender's identity, with key."""
-        given = self._parameters
-        if not given.sender_certificate:
-            return self._lab.files(STATE_A)
-        return _files(given.sender_certificate, given.sender_key, given.sender_passphrase_file)
-
-    @property
-    def receiver(self) -> IdentityFiles:
-        """The receiver's identity, with key."""
-        given = self._parameters
-        if not given.receiver_certificate:
-            return self._lab.files(STATE_B)
-        return _files(given.receiver_certificate, given.receiver_key, given.receiver_passphrase_file)
-
-    @property
-    def sender_certificate(self) -> Path:
-        """What a receiver verifies with."""
-        given = self._parameters.sender_certificate
-        return Path(given) if given else self._lab.files(STATE_A).certificate
-
-    @property
-    def receiver_certificate(self) -> Path:
-        """What a sender encrypts for."""
-        given = self._parameters.receiver_certificate
-        return Path(given) if given else self._lab.files(STATE_B).certificate
-
-
-def _files(certificate: str, key: str, passphrase_file: str) -> IdentityFiles:
-    return IdentityFiles(
-        certificate=Path(certificate), key=Path(key), passphrase_file=Path(passphrase_file) if passphrase_file else None
-    )
+    def _check(self, role: RoleName, files: IdentityFiles) -> None:
+        """Whether TLS and messages of this test can use the key of an identity by name. Raises TrialError."""
+        key = load_certificates(files.certificate)[0].public_key()
+        if type_of(key) in _ML_DSA and ssl.OPENSSL_VERSION_INFO < _KNOWS_ML_DSA:
+            raise TrialError(
+                f"The key of the identity {self.name(role)} is ML-DSA, which TLS here ({ssl.OPENSSL_VERSION}) does not "
+                "know: choose an identity with an RSA, ECDSA or Ed25519 key."
+            )
+        protection = self._parameters.protection
+        signs = role == "sender" and protection is not Protection.NONE
+        is_encrypted_to = role == "receiver" and protection is Protection.SIGNED_ENCRYPTED
+        if (signs or is_encrypted_to) and not isinstance(key, RSAPublicKey):
+            raise TrialError(
+                f"The key of the identity {self.name(role)} is not RSA, with which the source's messages are "
+                f"{'signed' if signs else 'encrypted'}: choose another identity, or Test 2."
+            )

@@ -10,6 +10,7 @@ from labconsole.analysis.figures import format_figure
 from labconsole.locations import resource
 from labconsole.trial import Parameters
 from labconsole_amqp.envelope import encoded_size
+from labconsole_amqp.identity_editor import IdentityEditor
 from labconsole_amqp.parameters import TEST_DESCRIPTIONS, TEST_TITLES, AmqpParameters
 from labconsole_amqp.payload import BUILT_IN
 from labconsole_ui.form.editors import Editor
@@ -32,7 +33,8 @@ class AmqpPanel(TrialPanel):
         def tests(spec: FieldSpec) -> Editor:
             return SegmentedEditor(spec, _segments(), context.theme)
 
-        super().__init__(context, {"test": tests})
+        names = {f"{role}_identity": IdentityEditor for role in ("broker", "sender", "receiver")}
+        super().__init__(context, {"test": tests, **names})
 
     def facts(self, parameters: Parameters) -> list[Fact]:
         """Sizes of payload and encoded message, and the volume of the run; nothing for a payload that is not there."""

@@ -41,6 +41,12 @@ def _identity_file(title: str, description: str, kind: str = "file") -> Any:
     return Field(title=title, description=description, json_schema_extra=extra)
 
 
+def _identity_name(title: str, description: str, **shown_if: Any) -> Any:
+    """The field of an identity of the certificate database, by its name."""
+    extra = _extra("Identities", shown_if={**_TLS, **shown_if})
+    return Field(title=title, description=description, max_length=64, json_schema_extra=extra)
+
+
 class AmqpParameters(Parameters):
     """One scenario of the AMQP trial (`swim-wp16.txt`, "Testing Scenarios")."""
 
@@ -296,11 +302,27 @@ class AmqpParameters(Parameters):
             json_schema_extra=_extra("Identities", shown_if={**_TLS, **_EXTERNAL}),
         ),
     ] = ""
+    broker_identity: Annotated[
+        str,
+        _identity_name(
+            "Broker's identity",
+            "Name of an identity on the page Certificates; empty: the lab's broker",
+            **_EMBEDDED,
+        ),
+    ] = ""
     trust: Annotated[
         str,
         _identity_file(
             "Trusted authority",
-            "PEM file of the authority that the peers' certificates come from; empty: the console's lab CA",
+            "PEM file of the authority that the peers' certificates come from; empty: for an identity by name what its "
+            "State trusts, else the console's lab CA",
+        ),
+    ] = ""
+    sender_identity: Annotated[
+        str,
+        _identity_name(
+            "Sender's identity",
+            "Name of an identity on the page Certificates; empty: the files below, else the lab's State A",
         ),
     ] = ""
     sender_certificate: Annotated[
@@ -315,6 +337,13 @@ class AmqpParameters(Parameters):
             "Sender's passphrase file",
             "File with the passphrase of the key (0600); empty: the keyring, else you are asked",
             kind="secret-file",
+        ),
+    ] = ""
+    receiver_identity: Annotated[
+        str,
+        _identity_name(
+            "Receiver's identity",
+            "Name of an identity on the page Certificates; empty: the files below, else the lab's State B",
         ),
     ] = ""
     receiver_certificate: Annotated[
@@ -350,6 +379,14 @@ class AmqpParameters(Parameters):
                 "with several senders or receivers messages must be numbered to be told apart: set `numbered` to true"
             )
         return numbered
+
+    @field_validator("sender_certificate", "receiver_certificate")
+    @classmethod
+    def _named_once(cls, certificate: str, info: ValidationInfo) -> str:
+        by_name = str(info.field_name).replace("certificate", "identity")
+        if certificate and info.data.get(by_name):
+            raise ValueError(f"`{by_name}` names that identity already: leave one of the two out")
+        return certificate
 
     @field_validator("sender_key", "receiver_key")
     @classmethod

@@ -40,6 +40,8 @@ class RoleSettings(BaseModel):
     """The role's own identity."""
     trust: Path | None = None
     """PEM file with the authority that peers' certificates come from."""
+    server_name: str = ""
+    """Name that the broker's certificate must carry; empty: the host."""
     peer_certificate: Path | None = None
     """Certificate of the other end: the receiver's to encrypt for, the sender's to verify with."""
     check_queue: bool = False
@@ -99,7 +101,7 @@ class RoleIdentity:
             certificate_file=self.own.certificate_file,
             key_file=self.own.key_file,
             key_password=self.own.secret.reveal() if self.own.secret else None,
-            server_name=parameters.server_name or None,
+            server_name=self.settings.server_name or None,
             minimum_version=f"TLSv{parameters.tls_minimum}",
         )
 

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from labconsole.security.identities import IdentityFiles
 from labconsole.security.keyfile import is_encrypted
 from labconsole.security.secrets import SecretRequest, SecretSource
 from labconsole.trial import TrialError
-from labconsole_amqp.choices import BrokerChoice, Mode
+from labconsole_amqp.choices import BrokerChoice
 from labconsole_amqp.parameters import AmqpParameters
+
+if TYPE_CHECKING:
+    from labconsole_amqp.identity_choice import IdentityChoice, RoleName
 
 
 def password_request(parameters: AmqpParameters, host: str, port: int) -> SecretRequest:
@@ -35,15 +39,18 @@ def secret_requests(parameters: AmqpParameters) -> Iterator[SecretRequest]:
     from labconsole_amqp.identity_choice import IdentityChoice  # roles import this module, and choose no identity
 
     identities = IdentityChoice(parameters)
-    if parameters.sender_certificate and parameters.mode is not Mode.RECEIVER and _encrypted(identities.sender):
-        yield passphrase_request(identities.sender, "the sender")
-    if parameters.receiver_certificate and parameters.mode is not Mode.SENDER and _encrypted(identities.receiver):
-        yield passphrase_request(identities.receiver, "the receiver")
+    for role in identities.here:
+        if not identities.is_the_labs(role):
+            yield from _asked_for(identities, role)
 
 
-def _encrypted(files: IdentityFiles) -> bool:
-    """Whether the key needs a passphrase; for one that cannot be read nobody is asked: the run says what is wrong."""
+def _asked_for(identities: IdentityChoice, role: RoleName) -> Iterator[SecretRequest]:
+    """The passphrase of the role's key; nobody is asked for a key that cannot be used: the run says what is wrong."""
     try:
-        return is_encrypted(files.key)
+        files = identities.files(role)
+        encrypted = is_encrypted(files.key)
     except TrialError:
-        return False
+        return
+    if encrypted:
+        name = identities.name(role)
+        yield passphrase_request(files, f"the {role} (identity {name})" if name else f"the {role}")

@@ -203,8 +203,8 @@ def _brokers(parameters: AmqpParameters, identities: IdentityChoice) -> tuple[Ro
     settings = RoleSettings(
         parameters=parameters,
         role="broker",
-        own=identities.broker if parameters.tls else None,
-        trust=identities.trust if parameters.tls else None,
+        own=identities.files("broker") if parameters.tls else None,
+        trust=identities.trust("broker") if parameters.tls else None,
     )
     return (settings.spec("broker", _BROKER),)
 
@@ -218,9 +218,10 @@ def _receivers(parameters: AmqpParameters, identities: IdentityChoice) -> tuple[
             parameters=parameters,
             role="receiver",
             index=index,
-            own=identities.receiver if tls else None,
-            trust=identities.trust if tls else None,
-            peer_certificate=identities.sender_certificate if sealed else None,
+            own=identities.files("receiver") if tls else None,
+            trust=identities.trust("receiver") if tls else None,
+            server_name=identities.server_name if tls else "",
+            peer_certificate=identities.certificate("sender") if sealed else None,
             check_queue=index == 0 and parameters.mode is Mode.BOTH and parameters.broker is BrokerChoice.EXTERNAL,
         ).spec(f"receiver-{index}", _RECEIVER)
         for index in range(parameters.receivers)
@@ -236,9 +237,10 @@ def _senders(parameters: AmqpParameters, identities: IdentityChoice) -> tuple[Ro
             parameters=parameters,
             role="sender",
             index=index,
-            own=identities.sender if tls else None,
-            trust=identities.trust if tls else None,
-            peer_certificate=identities.receiver_certificate if encrypted else None,
+            own=identities.files("sender") if tls else None,
+            trust=identities.trust("sender") if tls else None,
+            server_name=identities.server_name if tls else "",
+            peer_certificate=identities.certificate("receiver") if encrypted else None,
             check_queue=index == 0 and parameters.mode is Mode.SENDER,
         ).spec(f"sender-{index}", _SENDER)
         for index in range(parameters.senders)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -13,19 +14,21 @@ from labconsole.security.identities import IdentityFiles
 from labconsole.security.pki.keys import keys_directory
 from labconsole.security.pki.reader import PkiReader
 from labconsole.security.pki.records import CertificateRecord, FileKey, IdentityRecord, TrustKind
-from labconsole.security.pki.schema import FILE_NAME
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.private_files import write_private
+from labconsole.store.errors import MissingDatabaseError
 from labconsole.trial import TrialError
+
+_NO_FILE_NAME = re.compile(r"[^A-Za-z0-9.-]")
 
 
 def names(directory: Path | None = None) -> tuple[str, ...]:
     """The names of all identities, in order; none where there is no database yet. Raises StoreError."""
-    directory = directory or pki_dir()
-    if not (directory / FILE_NAME).exists():
+    try:
+        with PkiReader.open(directory) as reader:
+            return tuple(identity.name for identity in reader.identities())
+    except MissingDatabaseError:
         return ()
-    with PkiReader.open(directory) as reader:
-        return tuple(identity.name for identity in reader.identities())
 
 
 def identity_files(name: str, directory: Path | None = None) -> IdentityFiles:
@@ -59,18 +62,19 @@ def files_of(identity: IdentityRecord, snapshot: Snapshot, directory: Path) -> I
     ]
     source = key.place.source.beside(keys_directory(directory))
     return IdentityFiles(
-        certificate=_written(directory, [record, *chain]),
+        certificate=_written(directory, identity.name, [record, *chain]),
         key=keys_directory(directory) / key.place.file,
-        trust=_written(directory, trusted) if trusted else None,
+        trust=_written(directory, f"{snapshot.state_by_id[identity.state].name}.trust", trusted) if trusted else None,
         passphrase_file=source.passphrase_file,
         keyring_entry=source.keyring_entry or "",
     )
 
 
-def _written(directory: Path, records: Iterable[CertificateRecord]) -> Path:
-    """A PEM file with these certificates, named after them."""
+def _written(directory: Path, name: str, records: Iterable[CertificateRecord]) -> Path:
+    """A PEM file with these certificates, whose content never changes: `name` is for people, the hash tells it."""
     data = b"".join(record.certificate.public_bytes(Encoding.PEM) for record in records)
-    path = directory / "identities" / f"{hashlib.sha256(data).hexdigest()[:32]}.pem"
+    file = f"{_NO_FILE_NAME.sub('_', name)}-{hashlib.sha256(data).hexdigest()[:16]}.pem"
+    path = directory / "identities" / file
     try:
         path.parent.mkdir(mode=0o700, exist_ok=True)
         if not path.exists():

@@ -22,7 +22,7 @@ class PkiReader(Tables):
     """A read-only connection; threads may share it. Every method raises StoreError."""
 
     def __init__(self, directory: Path) -> None:
-        """Open the database of `directory`. Raises StoreError: there is none, or it is another file."""
+        """Open the database of `directory`. Raises MissingDatabaseError, StoreError: it is another file."""
         self.directory = directory
         self.path = directory / FILE_NAME
         self._turn = threading.RLock()
@@ -33,7 +33,7 @@ class PkiReader(Tables):
     def open(cls, directory: Path | None = None) -> Self:
         """Open the database of `directory` (the user's own where none is named); it is never made.
 
-        Raises StoreError: there is none yet, it is another file, or of another version.
+        Raises MissingDatabaseError, or StoreError: it is another file, or of another version.
         """
         return cls(directory or pki_dir())
 

@@ -10,11 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from labconsole.security.pki.identities import names
 from labconsole.security.pki.reader import PkiReader
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.x509.bad_input import BadInput
-from labconsole.store.errors import StoreError
+from labconsole.store.errors import MissingDatabaseError, StoreError
 from tests.labconsole.security.pki.pki_lab import OwnState
 
 
@@ -29,6 +30,20 @@ def test_a_reader_never_makes_one(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match=r"There is no certificate database .*: create a State and its CA first"):
         PkiReader.open(tmp_path)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("left", [b"", None])
+def test_one_whose_making_was_cut_off_is_missing_and_then_made(tmp_path: Path, left: bytes | None) -> None:
+    path = tmp_path / "pki.db"
+    path.touch(0o600)
+    if left is None:
+        with closing(sqlite3.connect(path)) as raw:
+            raw.execute("PRAGMA journal_mode = WAL")
+    with pytest.raises(MissingDatabaseError):
+        PkiReader.open(tmp_path)
+    assert names(tmp_path) == ()
+    with PkiStore.open(tmp_path) as store:
+        assert store.snapshot() == Snapshot()
 
 
 def test_a_change_is_whole_or_nothing(store: PkiStore) -> None:
