@@ -299,7 +299,7 @@ def test_weak_keys_are_refused_by_cryptography() -> None:
         .serial_number(x509.random_serial_number())
         .not_valid_before(MONTH.not_before)
         .not_valid_after(MONTH.not_after)
-        .sign(root.key, hashes.SHA256())  # type: ignore[arg-type]
+        .sign(root.key, hashes.SHA256())
     )
 
     said = validate(leaf, (), [root.certificate], at=NOW)
@@ -322,7 +322,7 @@ def test_a_critical_extension_that_nobody_knows_refuses() -> None:
         .not_valid_before(MONTH.not_before)
         .not_valid_after(MONTH.not_after)
         .add_extension(x509.UnrecognizedExtension(x509.ObjectIdentifier("1.3.6.1.4.1.99999.1"), b"\x05\x00"), True)
-        .sign(root.key, hashes.SHA256())  # type: ignore[arg-type]
+        .sign(root.key, hashes.SHA256())
     )
 
     said = validate(leaf, (), [root.certificate], at=NOW)

@@ -1,0 +1,189 @@
+"""The OCSP responder over real HTTP, asked by the console's own check and by the openssl program."""
+
+from __future__ import annotations
+
+import base64
+import http.client
+import socket
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import quote, urlsplit
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.serialization import Encoding
+from cryptography.x509 import ocsp
+
+from labconsole.security.pki.records import CertificateRecord
+from labconsole.security.pki.store import PkiStore
+from labconsole.security.x509.bad_input import BadInput
+from labconsole.security.x509.profiles import CertificateProfile
+from labconsole.trial import TrialError
+from labconsole_certificates.operations.authorities import add_state, create_root
+from labconsole_certificates.operations.new_keys import NewKey
+from labconsole_certificates.operations.requests import approve, make_request
+from labconsole_certificates.operations.revocation import revoke
+from labconsole_certificates.revocation.ocsp_check import ask
+from labconsole_certificates.revocation.ocsp_responder import RunningResponder, serving
+from tests.helpers.authorities import new_authority
+from tests.helpers.openssl_says import openssl_says
+
+
+class Lab:
+    """A CA that has issued two certificates, and its responder."""
+
+    def __init__(self, store: PkiStore) -> None:
+        self.store = store
+        self.state = add_state(store, "State B", "b.example")
+        self.root = create_root(store, self.state, NewKey())
+        self.good, self.bad = self._issued("good.b.example"), self._issued("bad.b.example")
+
+    def _issued(self, name: str) -> CertificateRecord:
+        request = make_request(
+            self.store, self.state, self.state, NewKey(), CertificateProfile.TLS_SERVER, names=(name,)
+        )
+        return approve(self.store, request)
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    """One database for all tests, with one certificate revoked while the responder runs."""
+    with PkiStore.open(tmp_path_factory.mktemp("pki")) as store:
+        yield Lab(store)
+
+
+@pytest.fixture(scope="module")
+def running(lab: Lab) -> Iterator[RunningResponder]:
+    """Its responder, on a free port."""
+    with serving(lab.store, lab.root) as responder:
+        assert ask(responder.url, lab.bad.certificate, lab.root.certificate).status is ocsp.OCSPCertStatus.GOOD
+        revoke(lab.store, lab.bad, x509.ReasonFlags.key_compromise)
+        yield responder
+
+
+def test_what_is_revoked_meanwhile_is_told_at_once(lab: Lab, running: RunningResponder) -> None:
+    good = ask(running.url, lab.good.certificate, lab.root.certificate)
+    bad = ask(running.url, lab.bad.certificate, lab.root.certificate)
+
+    assert good.status is ocsp.OCSPCertStatus.GOOD
+    assert good.sentence == "State B TLS server is not revoked, says State B Root CA."
+    assert bad.status is ocsp.OCSPCertStatus.REVOKED
+    assert bad.reason is x509.ReasonFlags.key_compromise
+    revocation = lab.store.certificate(lab.bad.id).revoked
+    assert revocation is not None
+    assert bad.revoked_at == revocation.at.replace(microsecond=0)
+    assert "(keyCompromise), says State B Root CA." in bad.sentence
+
+
+def test_openssl_understands_and_believes_it(lab: Lab, running: RunningResponder, tmp_path: Path) -> None:
+    files = {"root": lab.root, "good": lab.good, "bad": lab.bad}
+    for name, record in files.items():
+        (tmp_path / name).write_bytes(record.certificate.public_bytes(Encoding.PEM))
+    chain = ("-issuer", tmp_path / "root", "-CAfile", tmp_path / "root")
+
+    said = "".join(
+        openssl_says("ocsp", *chain, "-cert", tmp_path / name, "-url", running.url) for name in ("good", "bad")
+    )
+
+    assert said.count("Response verify OK") == 2
+    assert f"{tmp_path / 'good'}: good" in said
+    assert f"{tmp_path / 'bad'}: revoked" in said
+
+
+def test_a_certificate_of_another_ca_is_unknown(lab: Lab, running: RunningResponder) -> None:
+    other = new_authority("State C Root")
+
+    with pytest.raises(BadInput, match="not signed by State C Root, nor by a responder of it"):
+        ask(running.url, lab.good.certificate, other.certificate)
+
+
+def _request(lab: Lab) -> bytes:
+    builder = ocsp.OCSPRequestBuilder().add_certificate(lab.good.certificate, lab.root.certificate, hashes.SHA1())
+    return builder.build().public_bytes(Encoding.DER)
+
+
+def _talk(url: str, method: str, path: str, body: bytes = b"", **headers: str) -> tuple[int, bytes]:
+    parts = urlsplit(url)
+    connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=10)
+    try:
+        connection.request(method, path, body or None, {name.replace("_", "-"): text for name, text in headers.items()})
+        response = connection.getresponse()
+        return response.status, response.read()
+    finally:
+        connection.close()
+
+
+def test_it_answers_get_too(lab: Lab, running: RunningResponder) -> None:
+    path = "/" + quote(base64.b64encode(_request(lab)).decode(), safe="")
+
+    status, data = _talk(running.url, "GET", path)
+
+    assert status == 200
+    assert ocsp.load_der_ocsp_response(data).certificate_status is ocsp.OCSPCertStatus.GOOD
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "headers", "status"),
+    [
+        ("POST", "/", b"x", {"Content_Type": "text/plain"}, 415),
+        ("POST", "/", b"x" * 20_000, {"Content_Type": "application/ocsp-request"}, 413),
+        ("GET", "/%ff%00", b"", {}, 400),
+        ("PUT", "/", b"x", {}, 501),
+    ],
+)
+def test_what_is_no_question_gets_an_error_of_http(
+    running: RunningResponder, method: str, path: str, body: bytes, headers: dict[str, str], status: int
+) -> None:
+    assert _talk(running.url, method, path, body, **headers)[0] == status
+
+
+def test_rubbish_is_a_malformed_request(running: RunningResponder) -> None:
+    status, data = _talk(running.url, "POST", "/", b"rubbish", Content_Type="application/ocsp-request")
+
+    assert status == 200
+    assert ocsp.load_der_ocsp_response(data).response_status is ocsp.OCSPResponseStatus.MALFORMED_REQUEST
+
+
+def test_somebody_who_hangs_up_or_is_silent_disturbs_nobody(
+    lab: Lab, running: RunningResponder, capfd: pytest.CaptureFixture[str]
+) -> None:
+    parts = urlsplit(running.url)
+    with (
+        socket.create_connection((parts.hostname, parts.port)) as silent,
+        socket.create_connection((parts.hostname, parts.port)) as gone,
+    ):
+        gone.sendall(b"POST / HTTP/1.1\r\nContent-Type: application/ocsp-request\r\nContent-Length: 100\r\n\r\nx")
+        gone.close()
+        assert ask(running.url, lab.good.certificate, lab.root.certificate).status is ocsp.OCSPCertStatus.GOOD
+        silent.close()
+    assert capfd.readouterr() == ("", "")
+
+
+def test_it_ends_with_its_context_and_leaves_no_thread(lab: Lab) -> None:
+    before = threading.active_count()
+    with serving(lab.store, lab.root) as responder:
+        ask(responder.url, lab.good.certificate, lab.root.certificate)
+        assert responder.answered == 1
+        url, port = responder.url, urlsplit(responder.url).port or 0
+        with (
+            pytest.raises(TrialError, match=f"Port {port} of 127.0.0.1 cannot be had"),
+            serving(lab.store, lab.root, port=port),
+        ):
+            pass
+
+    assert threading.active_count() == before
+    with pytest.raises(TrialError, match="No OCSP responder answers at"):
+        ask(url, lab.good.certificate, lab.root.certificate)
+
+
+@pytest.mark.parametrize("url", ["ldap://127.0.0.1/", "", "file:///etc/passwd", "http://127.0.0.1:1/"])
+def test_an_address_that_is_none_gets_a_sentence(lab: Lab, url: str) -> None:
+    with pytest.raises(TrialError):
+        ask(url, lab.good.certificate, lab.root.certificate)
+
+
+def test_only_a_ca_with_its_key_here_can_be_served(lab: Lab) -> None:
+    with pytest.raises(TrialError, match="is no CA"), serving(lab.store, lab.good):
+        pass

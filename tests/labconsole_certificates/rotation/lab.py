@@ -1,0 +1,34 @@
+"""State A and State B on one console, each with a root, and State C elsewhere."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from labconsole.security.pki.records import CertificateRecord, RotationRecord, State
+from labconsole.security.pki.store import PkiStore
+from labconsole.security.x509.profiles import CertificateProfile
+from labconsole_certificates.operations.authorities import add_state, create_root
+from labconsole_certificates.operations.new_keys import NewKey
+from labconsole_certificates.operations.requests import approve, make_request
+from labconsole_certificates.rotation.plan import RotationPlan, plan_of
+
+
+class Lab:
+    """What the tests begin with: B's root has certified a client of A and B's broker."""
+
+    def __init__(self, store: PkiStore) -> None:
+        self.store = store
+        self.a, self.b = (add_state(store, f"State {name}", f"{name.lower()}.example") for name in "AB")
+        self.root_a, self.root_b = (create_root(store, state, NewKey()) for state in (self.a, self.b))
+        self.client = self.issued(self.a, CertificateProfile.TLS_CLIENT, "client.a.example")
+        self.broker = self.issued(self.b, CertificateProfile.TLS_SERVER, "broker.b.example")
+
+    def issued(self, state: State, profile: CertificateProfile, *names: str) -> CertificateRecord:
+        """A certificate by B's CA, by a CSR."""
+        request = make_request(self.store, state, self.b, NewKey(), profile, names=names)
+        return approve(self.store, request)
+
+    def plan(self, rotation: RotationRecord, at: datetime | None = None) -> RotationPlan:
+        """Its plan, as the database has it now."""
+        snapshot = self.store.snapshot()
+        return plan_of(snapshot, self.store.rotation(rotation.id), at or datetime.now(UTC))

@@ -1,0 +1,270 @@
+"""Rotations from plan to end: successors, link certificates, peers that must confirm, overlap."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from cryptography import x509
+
+from labconsole.security.pki.changes import Change
+from labconsole.security.pki.keys import opened_key
+from labconsole.security.pki.records import CertificateRecord, Item, Origin, RequestStatus, RotationStatus, TrustKind
+from labconsole.security.x509.fingerprints import groups
+from labconsole.security.x509.handshake import TlsEnd, shake_hands
+from labconsole.security.x509.profiles import CertificateProfile
+from labconsole.security.x509.status import StatusKind, all_statuses
+from labconsole.security.x509.validation.validating import validate
+from labconsole.trial import TrialError
+from labconsole_certificates.operations.authorities import create_intermediate
+from labconsole_certificates.operations.end_certificates import make_self_signed
+from labconsole_certificates.operations.new_keys import NewKey
+from labconsole_certificates.operations.requests import approve
+from labconsole_certificates.operations.trusting import pin, trust_root
+from labconsole_certificates.rotation import steps
+from labconsole_certificates.rotation.kinds import RotationKind
+from labconsole_certificates.rotation.plan import StepKind
+from tests.labconsole_certificates.rotation.lab import Lab
+
+
+def _successor(lab: Lab, rotation: int) -> CertificateRecord:
+    number = lab.store.rotation(rotation).successor
+    assert number is not None
+    return lab.store.certificate(number)
+
+
+def _extension(certificate: x509.Certificate, kind: type[x509.ExtensionType]) -> object:
+    return certificate.extensions.get_extension_for_class(kind).value
+
+
+def test_an_end_certificate_gets_a_new_key_and_keeps_the_rest(lab: Lab) -> None:
+    with lab.store.change() as change:
+        change.name_identity("broker-b", lab.broker.id)
+    rotation = steps.begin(lab.store, lab.broker)
+    assert lab.plan(rotation).kind is RotationKind.ISSUED_HERE
+    assert lab.plan(rotation).next_sentence == "Make a new key, and issue the new certificate."
+
+    rotation = steps.prepare(lab.store, rotation, NewKey())
+    successor = _successor(lab, rotation.id)
+    old, new = lab.broker.certificate, successor.certificate
+    assert rotation.status is RotationStatus.OVERLAP
+    assert successor.replaces == lab.broker.id
+    assert (new.subject, new.issuer) == (old.subject, old.issuer)
+    assert new.public_key() != old.public_key()
+    assert _extension(new, x509.SubjectAlternativeName) == _extension(old, x509.SubjectAlternativeName)
+    assert lab.store.identity("broker-b").certificate == lab.broker.id
+
+    rotation = steps.switch(lab.store, rotation)
+    assert lab.store.identity("broker-b").certificate == successor.id
+    with pytest.raises(TrialError, match="The overlap lasts until"):
+        steps.finish(lab.store, rotation)
+    later = lab.plan(rotation, datetime.now(UTC) + timedelta(days=31))
+    assert later.next_sentence == "Give the old one up."
+
+    assert steps.finish(lab.store, rotation, wait_for_overlap=False).status is RotationStatus.FINISHED
+    assert lab.plan(rotation).next_step is None
+
+
+def test_while_both_hold_either_passes_a_handshake(lab: Lab) -> None:
+    rotation = steps.prepare(lab.store, steps.begin(lab.store, lab.broker), NewKey())
+    snapshot = lab.store.snapshot()
+    root = (lab.root_b.certificate,)
+
+    def end(record: CertificateRecord) -> TlsEnd:
+        assert record.key is not None
+        with opened_key(lab.store.directory, snapshot.key_by_id[record.key], None) as key:
+            return TlsEnd(record.certificate, (), key, root)
+
+    for server in (lab.broker, _successor(lab, rotation.id)):
+        done = shake_hands(end(lab.client), end(server), "broker.b.example")
+        assert done.ok, done
+
+
+def test_a_root_gets_link_certificates_and_what_either_issued_holds_for_who_trusts_the_other(lab: Lab) -> None:
+    rotation = steps.prepare(lab.store, steps.begin(lab.store, lab.root_b), NewKey())
+    new_root = _successor(lab, rotation.id)
+    plan = lab.plan(rotation)
+    links = [record.certificate for record in plan.links]
+
+    assert plan.kind is RotationKind.ROOT
+    assert new_root.certificate.subject == lab.root_b.certificate.subject
+    assert len(links) == 2
+    assert {record.origin for record in plan.links} == {Origin.LINK}
+    steps.switch(lab.store, rotation)
+    newer = lab.issued(lab.a, CertificateProfile.TLS_CLIENT, "second.a.example")
+    now = datetime.now(UTC)
+    assert validate(newer.certificate, (), [new_root.certificate], at=now).accepted
+    assert validate(newer.certificate, links, [lab.root_b.certificate], at=now).accepted
+    assert validate(lab.client.certificate, links, [new_root.certificate], at=now).accepted
+    assert not validate(lab.client.certificate, (), [new_root.certificate], at=now).accepted
+
+
+def test_an_old_root_that_is_given_up_is_trusted_no_more_and_what_it_issued_holds_by_the_link(lab: Lab) -> None:
+    trust_root(lab.store, lab.a, lab.root_b, groups(lab.root_b.sha256))
+    rotation = steps.prepare(lab.store, steps.begin(lab.store, lab.root_b), NewKey())
+    new_root = _successor(lab, rotation.id)
+    trust_root(lab.store, lab.a, new_root, groups(new_root.sha256))
+    steps.finish(lab.store, steps.switch(lab.store, rotation), wait_for_overlap=False)
+
+    snapshot = lab.store.snapshot()
+    statuses = all_statuses(snapshot, datetime.now(UTC), lab.a.id)
+    assert lab.root_b.id not in {record.id for record in snapshot.trusted_by(lab.a.id, TrustKind.ROOT)}
+    assert lab.store.certificate(lab.root_b.id).removed is not None
+    assert statuses[lab.root_b.id].kind is StatusKind.UNTRUSTED
+    assert "State A withdrew its trust in State B Root CA on" in statuses[lab.root_b.id].cause
+    assert statuses[new_root.id].kind is StatusKind.VALID
+    assert statuses[lab.client.id].kind is StatusKind.VALID
+
+
+def test_who_trusts_the_old_root_must_trust_the_new_one_before_the_switch(lab: Lab) -> None:
+    trust_root(lab.store, lab.a, lab.root_b, groups(lab.root_b.sha256))
+    rotation = steps.begin(lab.store, lab.root_b)
+    assert [peer.state.name for peer in lab.plan(rotation).peers] == ["State A"]
+
+    rotation = steps.prepare(lab.store, rotation, NewKey())
+    assert lab.plan(rotation).next_sentence == "Get the confirmation of State A."
+    with pytest.raises(TrialError, match="State A would refuse the successor"):
+        steps.switch(lab.store, rotation)
+    assert lab.store.rotation(rotation.id).status is RotationStatus.OVERLAP
+
+    new_root = _successor(lab, rotation.id)
+    trust_root(lab.store, lab.a, new_root, groups(new_root.sha256))
+    assert [(peer.confirmed, peer.how) for peer in lab.plan(rotation).peers] == [(True, "trusts it here")]
+    assert lab.plan(rotation).next_sentence == "Use the successor from now on."
+    assert steps.switch(lab.store, rotation).status is RotationStatus.SWITCHED
+
+
+def test_a_remote_peer_confirms_by_its_bundle_or_by_word(lab: Lab) -> None:
+    with lab.store.change() as change:
+        remote = change.add_state("State C", "c.example", local=False)
+        _told(change, lab, remote.id, 1, (lab.root_b.sha256,))
+    rotation = steps.prepare(lab.store, steps.begin(lab.store, lab.root_b), NewKey())
+    assert [peer.confirmed for peer in lab.plan(rotation).peers] == [False]
+
+    with lab.store.change() as change:
+        _told(change, lab, remote.id, 2, (lab.root_b.sha256, _successor(lab, rotation.id).sha256))
+    assert lab.plan(rotation).peers[0].how == "its newest trust bundle says so"
+
+    rotation = steps.confirm(lab.store, rotation, remote)
+    assert rotation.confirmed == (remote.id,)
+    assert lab.plan(rotation).peers[0].how == "noted by the operator"
+
+
+def _told(change: Change, lab: Lab, remote: int, sequence: int, trusted: tuple[str, ...]) -> None:
+    now = datetime.now(UTC)
+    change.add_bundle(
+        importer=lab.b.id,
+        subject=remote,
+        sequence=sequence,
+        made=now,
+        next_update=now + timedelta(days=30),
+        sha256=f"{sequence:064x}",
+        signer="0" * 64,
+        trusted=trusted,
+    )
+
+
+def test_a_pinned_certificate_is_pinned_anew(lab: Lab) -> None:
+    pinned = make_self_signed(lab.store, lab.b, NewKey(), CertificateProfile.TLS_SERVER, names=("broker.b.example",))
+    pin(lab.store, lab.a, pinned, groups(pinned.sha256))
+    rotation = steps.begin(lab.store, pinned)
+    assert lab.plan(rotation).kind is RotationKind.SELF_SIGNED
+    assert [peer.state.name for peer in lab.plan(rotation).peers] == ["State A"]
+
+    rotation = steps.prepare(lab.store, rotation, NewKey())
+    successor = _successor(lab, rotation.id)
+    pin(lab.store, lab.a, successor, groups(successor.sha256))
+    steps.finish(lab.store, steps.switch(lab.store, rotation), wait_for_overlap=False)
+
+    pins = lab.store.snapshot().trusted_by(lab.a.id, TrustKind.PIN)
+    assert [record.id for record in pins] == [successor.id]
+
+
+def test_what_another_console_issued_goes_there_as_a_csr(lab: Lab) -> None:
+    with lab.store.change() as change:
+        change.update_state(lab.b.id, local=False)
+    rotation = steps.prepare(lab.store, steps.begin(lab.store, lab.client), NewKey())
+    request = lab.store.requests()[-1]
+    plan = lab.plan(rotation)
+
+    assert plan.kind is RotationKind.ISSUED_ELSEWHERE
+    assert rotation.status is RotationStatus.PREPARING
+    assert request.csr.subject == lab.client.certificate.subject
+    assert request.status is RequestStatus.MADE
+    assert plan.next_sentence == "Give the CSR to State B, and take in the certificate that comes back."
+    with pytest.raises(TrialError, match="No certificate has come back"):
+        steps.adopt(lab.store, rotation)
+
+    with lab.store.change() as change:  # State B's console approves it
+        change.update_state(lab.b.id, local=True)
+    approve(lab.store, request)
+    with lab.store.change() as change:
+        change.update_state(lab.b.id, local=False)
+        change.hand_over(lab.b.id, lab.a.id, Item.CERTIFICATE, request.sha256)
+    assert lab.plan(rotation).next_sentence == "Take the certificate that came back as the successor."
+    rotation = steps.adopt(lab.store, rotation)
+    assert rotation.status is RotationStatus.OVERLAP
+    assert _successor(lab, rotation.id).certificate.public_key() == request.csr.public_key()
+
+
+def test_an_intermediate_is_issued_anew_by_the_root(lab: Lab) -> None:
+    intermediate = create_intermediate(lab.store, lab.root_b, lab.b, NewKey())
+
+    rotation = steps.prepare(lab.store, steps.begin(lab.store, intermediate), NewKey())
+
+    successor = _successor(lab, rotation.id).certificate
+    assert successor.issuer == lab.root_b.certificate.subject
+    constraints = _extension(successor, x509.BasicConstraints)
+    assert constraints == _extension(intermediate.certificate, x509.BasicConstraints)
+
+
+def test_a_rotation_can_be_given_up_until_the_switch(lab: Lab) -> None:
+    rotation = steps.prepare(lab.store, steps.begin(lab.store, lab.broker), NewKey())
+    with pytest.raises(TrialError, match="is being rotated"):
+        steps.begin(lab.store, lab.broker)
+
+    cancelled = steps.cancel(lab.store, rotation)
+    assert lab.plan(cancelled).steps == ()
+    again = steps.prepare(lab.store, steps.begin(lab.store, lab.broker), NewKey())
+    switched = steps.switch(lab.store, again)
+    with pytest.raises(TrialError, match="cannot be given up any more"):
+        steps.cancel(lab.store, switched)
+
+
+def test_steps_out_of_turn_are_refused(lab: Lab) -> None:
+    rotation = steps.begin(lab.store, lab.broker)
+
+    for step in (steps.switch, steps.finish):
+        with pytest.raises(TrialError):
+            step(lab.store, rotation)
+    with pytest.raises(TrialError, match="no successor yet"):
+        steps.confirm(lab.store, rotation, lab.a)
+    prepared = steps.prepare(lab.store, rotation, NewKey())
+    with pytest.raises(TrialError, match="The successor is there already"):
+        steps.prepare(lab.store, prepared, NewKey())
+
+
+def test_only_what_has_its_key_here_is_rotated(lab: Lab) -> None:
+    rotation = steps.prepare(lab.store, steps.begin(lab.store, lab.root_b), NewKey())
+    link = lab.plan(rotation).links[0]
+
+    with pytest.raises(TrialError, match="rotate the root that it links"):
+        steps.begin(lab.store, link)
+    with lab.store.change() as change:
+        change.update_state(lab.a.id, local=False)
+    with pytest.raises(TrialError, match="let its State do that"):
+        steps.begin(lab.store, lab.client)
+
+
+def test_the_plan_tells_its_steps_in_order(lab: Lab) -> None:
+    trust_root(lab.store, lab.a, lab.root_b, groups(lab.root_b.sha256))
+    plan = lab.plan(steps.begin(lab.store, lab.root_b))
+
+    assert [(step.kind, step.done) for step in plan.steps] == [
+        (StepKind.PREPARE, False),
+        (StepKind.CONFIRM, False),
+        (StepKind.SWITCH, False),
+        (StepKind.FINISH, False),
+    ]
+    assert [bool(step.waits_for) for step in plan.steps] == [False, True, True, True]
+    assert plan.overlap is None
