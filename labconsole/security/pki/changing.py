@@ -17,17 +17,18 @@ from labconsole.security.pki.tables import Tables
 class Changing(Tables):
     """One transaction: it reads what it has written; all its rows bear the same time."""
 
-    def __init__(self, raw: sqlite3.Connection, directory: Path, who: str) -> None:
-        """Write by `raw`, which is in a transaction, in the name of `who`."""
+    def __init__(self, raw: sqlite3.Connection, directory: Path, before: Snapshot, who: str) -> None:
+        """Write by `raw`, which is in a transaction, in the name of `who`; `before` is any earlier snapshot."""
         self.directory = directory
         self.at = datetime.now(UTC)
         self._now = rows.as_number(self.at)
         self._who = who
         self._raw = raw
+        self._before = before
 
     def snapshot(self) -> Snapshot:
         """All rows as this transaction sees them: nobody else changes them before it ends."""
-        return self._snapshot()
+        return self._snapshot(self._before)
 
     def note(self, what: str, subject: str, fingerprint: str = "", detail: str = "") -> None:
         """Add to the audit list what changes no row here, as "exported certificate"; all else is noted by itself."""

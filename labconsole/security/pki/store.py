@@ -53,7 +53,7 @@ class PkiStore(PkiReader):
         """
         with self._writer.transaction(durable=True) as connection:
             raw = cast(sqlite3.Connection, connection.connection.driver_connection)
-            yield Change(raw, self.directory, _operator() if who is None else who)
+            yield Change(raw, self.directory, self._last, _operator() if who is None else who)
 
 
 def _operator() -> str:

@@ -26,6 +26,7 @@ from labconsole.security.pki.snapshot import Snapshot
 from labconsole.store.errors import StoreError
 
 R = TypeVar("R")
+S = TypeVar("S", CertificateRecord, RequestRecord, CrlRecord)
 _AUDIT_SHOWN = 1000
 
 
@@ -115,25 +116,26 @@ class Tables(ABC):
         wanted = f"choose one of {known}" if known else "give a certificate that name first"
         return _the(found, f"There is no identity {name}: {wanted}.")
 
-    def audit(self, limit: int = _AUDIT_SHOWN) -> tuple[AuditRecord, ...]:
-        """The newest `limit` rows of the audit list, newest first."""
-        return self._all(rows.AUDIT, rows.audit_of, order=f"id DESC LIMIT {limit:d}")
+    def audit(self, limit: int = _AUDIT_SHOWN, *, after: int = 0) -> tuple[AuditRecord, ...]:
+        """The newest `limit` rows of the audit list, newest first; only those after the id `after`."""
+        return self._all(f"{rows.AUDIT} WHERE id > ?", rows.audit_of, (after,), order=f"id DESC LIMIT {limit:d}")
 
-    def _snapshot(self) -> Snapshot:
-        """All rows; the caller holds them still."""
+    def _snapshot(self, before: Snapshot) -> Snapshot:
+        """All rows; the caller holds them still. What is as in the snapshot `before` is taken from there, parsed."""
+        newest = before.audit[0].id if before.audit else 0
         return Snapshot(
             self.states(),
             self.keys(),
-            self.certificates(removed=True),
-            self.requests(),
-            self.crls(),
+            _kept(before.certificates, self.certificates(removed=True)),
+            _kept(before.requests, self.requests()),
+            _kept(before.crls, self.crls()),
             self.trust_records(),
             self.bundles(),
             self.handovers(),
             self.proofs(),
             self.rotations(),
             self.identities(),
-            self.audit(),
+            (*self.audit(after=newest), *before.audit)[:_AUDIT_SHOWN],
         )
 
     def _all(
@@ -147,6 +149,12 @@ class Tables(ABC):
                 f"The certificate database in {self.directory} holds what it cannot hold ({error}): it was changed by "
                 "another program. Keep it, and go on with a copy from before."
             ) from error
+
+
+def _kept(before: tuple[S, ...], now: tuple[S, ...]) -> tuple[S, ...]:
+    """The rows `now`, as the objects that they were `before` where nothing changed."""
+    known = {record.id: record for record in before}
+    return tuple(known[record.id] if known.get(record.id) == record else record for record in now)
 
 
 def _the(found: tuple[R, ...], otherwise: str) -> R:

@@ -9,6 +9,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from cryptography import x509
 
 from labconsole.security.pki.identities import names
 from labconsole.security.pki.reader import PkiReader
@@ -78,6 +79,23 @@ def test_what_was_written_is_read_by_the_next_opening(store: PkiStore) -> None:
         assert again.certificate(own.root.sha256) == again.certificate(own.root.id) == own.root
         assert again.certificates() == (own.root,)
         assert own.root.certificate == own.issuer.certificate
+
+
+def test_a_snapshot_is_read_anew_only_for_what_has_changed(store: PkiStore) -> None:
+    own = OwnState(store, "Eta")
+    first = store.snapshot()
+    assert store.snapshot() is first
+    with PkiStore.open(store.directory) as other, other.change() as change:
+        change.update_state(own.state.id, domain="eta.example")
+        change.note("exported certificate", "Eta Root CA")
+        assert change.snapshot().audit[1:] == (change.snapshot().audit[1], *first.audit)
+    second = store.snapshot()
+    assert second.state_by_id[own.state.id].domain == "eta.example"
+    assert second.certificates[0] is first.certificates[0]
+    assert second.audit == store.audit()
+    with store.change() as change:
+        change.revoke(own.root.id, x509.ReasonFlags.superseded)
+    assert store.snapshot().certificates[0].revoked is not None
 
 
 def test_who_changes_is_whoever_is_logged_in(store: PkiStore, monkeypatch: pytest.MonkeyPatch) -> None:
