@@ -10,9 +10,11 @@ from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from labconsole.security.x509.bad_input import BadInput
+from labconsole.security.x509.crls import make_crl
 from labconsole.security.x509.issuing import Issuer, cross_certificate, issue, link_certificates, make_root
 from labconsole.security.x509.key_types import KeyType, generate
-from labconsole.security.x509.profiles import CertificateProfile
+from labconsole.security.x509.profiles import CertificateProfile, profile_extensions
+from labconsole.security.x509.signing import certify
 from labconsole.security.x509.validity import Validity
 from tests.helpers.authorities import named, new_authority
 from tests.helpers.openssl_says import OpensslRefusalError, openssl_says
@@ -93,6 +95,36 @@ def test_a_cross_certificate_keeps_the_limits_and_identifier_of_the_other_ca() -
     cross = cross_certificate(new_authority("A"), other, Validity.for_days(7))
     for type in (x509.NameConstraints, x509.BasicConstraints, x509.SubjectKeyIdentifier):
         assert cross.extensions.get_extension_for_class(type) == other.extensions.get_extension_for_class(type)
+
+
+def test_a_ca_whose_key_identifier_is_made_another_way_keeps_it(tmp_path: Path) -> None:
+    """RFC 7093 and others make it otherwise than RFC 5280's first method: chains are found by what certificates say."""
+    key, subject = generate(KeyType.P_256), named("CN=State B Root")
+    key_id = x509.SubjectKeyIdentifier(b"made by another CA")
+    extensions = profile_extensions(CertificateProfile.ROOT, key.public_key())
+    other = Issuer(certify(key, subject, key.public_key(), subject, MONTH, ((key_id, False), *extensions)), key)
+    own = new_authority("State A Root")
+    cross = cross_certificate(own, other.certificate, Validity.for_days(7))
+    assert cross.extensions.get_extension_for_class(x509.SubjectKeyIdentifier).value == key_id
+    crl = make_crl(other, [], 1, Validity.for_days(7))
+    for made in (end(other), crl):
+        authority = made.extensions.get_extension_for_class(x509.AuthorityKeyIdentifier).value
+        assert authority.key_identifier == key_id.digest
+    verify(tmp_path, own.certificate, cross, end(other))
+
+
+def test_a_ca_outside_its_own_limits_gets_a_new_key_all_the_same() -> None:
+    """The limits are for what it certifies, not for itself under another key (RFC 5280, 6.1.4)."""
+    limits = [x509.DirectoryName(named("O=Ministry"))]
+    name = named("CN=State B Root")
+    old, new = (
+        Issuer(make_root(key, name, MONTH, name_constraints=limits), key)
+        for key in (key_of(KeyType.P_256), key_of(KeyType.P_384))
+    )
+    for link, issuer in zip(link_certificates(old, new), (new, old), strict=True):
+        link.verify_directly_issued_by(issuer.certificate)
+    with pytest.raises(BadInput, match="outside the names"):
+        cross_certificate(old, new_authority("Stranger").certificate, MONTH)
 
 
 def test_only_cas_are_cross_certified_and_only_where_there_is_room() -> None:

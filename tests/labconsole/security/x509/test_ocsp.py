@@ -140,8 +140,12 @@ def request_with_nonce(lab: Lab, length: int) -> bytes:
 def test_what_is_no_request_gets_an_answer_that_says_so(lab: Lab) -> None:
     request = lab.asked("good")
     two = lab.asked("good", "-cert", str(lab.folder / "revoked"))
+    number = lab.certificates["good"].serial_number
+    serial = number.to_bytes(number.bit_length() // 8 + 1, "big")
+    negative = request_with_nonce(lab, 8).replace(serial, bytes([serial[0] | 0x80]) + serial[1:])
     assert ocsp.load_der_ocsp_response(lab.answered(request_with_nonce(lab, 128), lab.root)).extensions
-    for bad in (b"", b"\x30", request[:-1], bytes(100), two, request_with_nonce(lab, 129), request_with_nonce(lab, 0)):
+    nonces = (request_with_nonce(lab, length) for length in (0, 129))
+    for bad in (b"", b"\x30", request[:-1], bytes(100), two, *nonces, negative):
         response = ocsp.load_der_ocsp_response(lab.answered(bad, lab.root))
         assert response.response_status is ocsp.OCSPResponseStatus.MALFORMED_REQUEST
 
