@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from cryptography import x509
 
-from labconsole.security.pki.records import TrustKind
+from labconsole.security.pki.records import Origin, TrustKind
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.x509 import cms
 from labconsole.security.x509.bad_input import BadInput
@@ -186,6 +186,21 @@ def test_a_revoked_link_leads_nowhere(alpha: Console, beta: Issuer) -> None:
 def test_a_renewed_root_with_the_same_key_is_known(alpha: Console, beta: Issuer) -> None:
     renewed = Issuer(make_root(beta.key, name_from_text("CN=Beta Root,O=Beta"), Validity.for_days(2000)), beta.key)
     assert alpha.take_in(_signed(_content(renewed, sequence=2), renewed)).trusted
+
+
+def test_a_trusted_root_that_ran_out_vouches_for_nothing(alpha: Console) -> None:
+    old = _root(validity=Validity(_NOW - timedelta(days=9), _NOW - timedelta(days=1)))
+    with alpha.store.change() as change:
+        state = change.add_state("Beta", local=False)
+        record = change.add_certificate(
+            old.certificate, state=state.id, profile=CertificateProfile.ROOT, origin=Origin.IMPORTED
+        )
+        change.trust(alpha.state.id, record.id, TrustKind.ROOT, "fingerprint typed")
+    renewed = Issuer(make_root(old.key, name_from_text("CN=Beta Root,O=Beta"), Validity.for_days(99)), old.key)
+    bundle = _signed(_content(renewed), renewed)
+    assert must_be_confirmed(alpha.store.snapshot(), "Alpha", look_into(bundle))
+    _refused(alpha, bundle, "have its fingerprint read to you")
+    assert alpha.take_in(bundle, _typed(renewed)).first
 
 
 def test_trust_that_was_withdrawn_begins_anew_by_its_fingerprint(alpha: Console) -> None:

@@ -13,8 +13,9 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 
 from labconsole.security.x509 import cms
 from labconsole.security.x509.bad_input import BadInput
+from labconsole.security.x509.cms_algorithms import algorithm_for
 from labconsole.security.x509.issuing import Issuer, make_root
-from labconsole.security.x509.key_types import KeyType, generate
+from labconsole.security.x509.key_types import KeyType, generate, signing_hash
 from labconsole.security.x509.names import name_from_text
 from labconsole.security.x509.validity import Validity
 from tests.helpers.mutations import mutations
@@ -153,6 +154,33 @@ def test_another_certificate_with_the_same_key_is_not_the_signer(root: Issuer) -
     content["certificates"] = [parsed]
     content["signer_infos"][0]["sid"].chosen["serial_number"] = twin.serial_number
     with pytest.raises(BadInput, match="for another certificate"):
+        cms.verify(signed.dump(force=True))
+
+
+def test_two_certificates_with_the_signers_serial_number_are_refused(root: Issuer) -> None:
+    """RFC 5280, 4.1.2.2: which of them signed cannot be told by issuer and serial number."""
+    builder = x509.CertificateBuilder(
+        root.certificate.issuer, root.certificate.subject, generate(KeyType.P_256).public_key(),
+        root.certificate.serial_number, root.certificate.not_valid_before_utc, root.certificate.not_valid_after_utc,
+    )  # fmt: skip
+    twin = builder.sign(root.key, signing_hash(root.key))
+    with pytest.raises(BadInput, match="Two certificates"):
+        cms.verify(cms.sign(_CONTENT, root.certificate, root.key, chain=(twin,)))
+
+
+def test_attributes_of_another_type_of_content_are_refused(root: Issuer) -> None:
+    """RFC 5652, 11.1: the signed content type is that of the content, or the signature was meant for something else."""
+    signed = asn1_cms.ContentInfo.load(cms.sign(_CONTENT, root.certificate, root.key))
+    info = signed["content"]["signer_infos"][0]
+    attributes = asn1_cms.CMSAttributes(
+        [
+            {"type": "content_type", "values": ["signed_data"]},
+            *(each for each in info["signed_attrs"] if each["type"].native != "content_type"),
+        ]
+    )
+    info["signed_attrs"] = attributes
+    info["signature"] = algorithm_for(root.key.public_key()).sign(root.key, attributes.dump())
+    with pytest.raises(BadInput, match="damaged"):
         cms.verify(signed.dump(force=True))
 
 
