@@ -24,7 +24,10 @@ from labconsole_certificates.panel.sorting import FileSorting
 from labconsole_certificates.panel.tab import Sight, Tab, TabServices
 from labconsole_certificates.panel.trusting.view import TrustView
 from labconsole_ui.action_dialog import ActionDialog
+from labconsole_ui.form.editors import Editor
 from labconsole_ui.form.row import EditorFactory
+from labconsole_ui.form.spec import FieldSpec
+from labconsole_ui.form.token_editor import TokenEditor
 from labconsole_ui.message_bar import Message, Tone
 from labconsole_ui.plugin_page import PageContext
 
@@ -116,10 +119,14 @@ class CertificatesPage(QWidget):
         self, name: str, values: Mapping[str, Any], editors: Mapping[str, EditorFactory] | None = None
     ) -> ActionDialog:
         action = self._context.plugins.action(name)
-        dialog = ActionDialog(self.window(), action, self._context.theme, values, editors)
+        with_tokens: dict[str, EditorFactory] = {"token": self._token_editor, **(editors or {})}
+        dialog = ActionDialog(self.window(), action, self._context.theme, values, with_tokens)
         dialog.ended.connect(lambda _end: self._read_again())
         dialog.open()
         return dialog
+
+    def _token_editor(self, spec: FieldSpec) -> Editor:
+        return TokenEditor(spec, self.tr("None: an encrypted file"))
 
     def _show_certificate(self, certificate: int) -> None:
         tab = self.show_tab(CertificatesView.key)

@@ -12,6 +12,7 @@ from labconsole.clock import wall_now
 from labconsole.security.pki.reader import PkiReader
 from labconsole.security.pki.schema import FILE_NAME
 from labconsole.security.x509.status import all_statuses
+from labconsole.store.errors import MissingDatabaseError
 from labconsole_certificates.panel.tab import Sight
 from labconsole_ui.background import Background
 
@@ -88,10 +89,11 @@ def _read(directory: Path, known: Stamp | None) -> _Reading | None:
     stamp = _stamp(directory)
     if known == stamp:
         return None
-    if not (directory / FILE_NAME).exists():
+    try:
+        with PkiReader.open(directory) as reader:
+            snapshot = reader.snapshot()
+    except MissingDatabaseError:
         return _Reading(stamp, None)
-    with PkiReader.open(directory) as reader:
-        snapshot = reader.snapshot()
     at = wall_now()
     return _Reading(stamp, Sight(snapshot, all_statuses(snapshot, at), at))
 

@@ -6,14 +6,12 @@ from dataclasses import replace
 
 from PySide6.QtCore import QCoreApplication, Qt
 
-from labconsole.security.token.configuration import LAB
-from labconsole.security.token.named_tokens import load_configurations
-from labconsole.trial import TrialError
 from labconsole_keypool.choices import KeySource
 from labconsole_keypool.timing import load_timing
 from labconsole_ui.form.editors import ChoiceEditor, Editor
 from labconsole_ui.form.row import EditorFactory
 from labconsole_ui.form.spec import FieldSpec
+from labconsole_ui.form.token_editor import token_editor
 from labconsole_ui.segmented import Segment, SegmentedEditor
 from labconsole_ui.theme import Theme
 
@@ -62,31 +60,3 @@ def _timing_editor(spec: FieldSpec) -> Editor:
         title = load_timing(name).title if name else none
         editor.combo.setItemData(place, title, Qt.ItemDataRole.ToolTipRole)
     return editor
-
-
-class TokenEditor(ChoiceEditor):
-    """A list of the tokens that the console knows; a name that it does not know yet may be typed."""
-
-    def __init__(self, spec: FieldSpec) -> None:
-        super().__init__(replace(spec, choices=tuple((name, name) for name in _token_names())))
-        self.combo.setEditable(True)
-        self.combo.editTextChanged.connect(lambda _text: self.edited.emit())
-
-    def value(self) -> str:
-        return self.combo.currentText().strip()
-
-    def set_value(self, value: object) -> None:
-        self.combo.setEditText(str(value))
-
-
-def token_editor(spec: FieldSpec) -> Editor:
-    """As a form wants it."""
-    return TokenEditor(spec)
-
-
-def _token_names() -> list[str]:
-    """The console's own, one more of those, and the operator's; a faulty list is told by whoever uses a token."""
-    try:
-        return [LAB, f"{LAB}-2", *load_configurations()]
-    except TrialError:
-        return [LAB, f"{LAB}-2"]

@@ -9,12 +9,12 @@ from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QWidget
 
 from labconsole.security.secrets import Secret
-from labconsole_keypool.panel.editors import token_editor
 from labconsole_keypool.panel.share_editor import ShareEditor
 from labconsole_ui.action_dialog import ActionDialog
 from labconsole_ui.form.editors import Editor
 from labconsole_ui.form.row import EditorFactory
 from labconsole_ui.form.spec import FieldSpec
+from labconsole_ui.form.token_editor import token_editor
 from labconsole_ui.panel import PanelContext
 
 _SAME = ("token", "key_store", "key_kind", "keys_per_wrapper")

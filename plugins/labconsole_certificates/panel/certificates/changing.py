@@ -7,16 +7,16 @@ from pathlib import Path
 
 from PySide6.QtCore import QObject
 from PySide6.QtGui import QAction, QKeySequence, Qt
-from PySide6.QtWidgets import QInputDialog, QWidget
+from PySide6.QtWidgets import QWidget
 
 from labconsole.security.pki.records import CertificateRecord, FileKey
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.x509.names import short_name
 from labconsole.security.x509.profiles import AUTHORITIES
-from labconsole_certificates.operations.naming import name_identity
 from labconsole_certificates.operations.removing import remove, restore
 from labconsole_certificates.panel.desk import Desk
 from labconsole_certificates.panel.editors import fixed
+from labconsole_certificates.panel.exchanging.identity_dialog import IdentityDialog
 from labconsole_certificates.panel.hand_out import Parcel
 from labconsole_ui.message_bar import Message, Tone
 
@@ -29,6 +29,7 @@ class CertificateActions(QObject):
         self._desk = desk
         self._chosen = chosen
         self._page = page
+        self._snapshot = Snapshot()
         self.export = self._action(self.tr("Export with its key (PKCS#12) …"), "export", self.export_pkcs12)
         self.name = self._action(self.tr("Name for trials …"), "tag", self.ask_name)
         self.rotate = self._action(self.tr("Rotate …"), "rotation", lambda _record: desk.services.show_tab("rotation"))
@@ -39,6 +40,7 @@ class CertificateActions(QObject):
 
     def follow(self, record: CertificateRecord | None, snapshot: Snapshot) -> None:
         """Offer what can be done with this one."""
+        self._snapshot = snapshot
         key = snapshot.key_by_id.get(record.key) if record is not None and record.key is not None else None
         there = record is not None and record.removed is None
         ends = record is not None and record.profile not in AUTHORITIES
@@ -59,18 +61,13 @@ class CertificateActions(QObject):
             {"certificate": fixed(record.sha256, name)},
         )
 
-    def ask_name(self, record: CertificateRecord) -> QInputDialog:
+    def ask_name(self, record: CertificateRecord) -> IdentityDialog | None:
         """Ask by which name trials shall take it."""
-        dialog = QInputDialog(self._page)
+        state = self._snapshot.state_by_id.get(record.state) if record.state is not None else None
+        if state is None:
+            return None
+        dialog = IdentityDialog(self._desk, self._snapshot, [state], self._page, chosen=record.id)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.setWindowTitle(self.tr("Name for trials"))
-        dialog.setLabelText(self.tr("Trials take this certificate and its key by the name:"))
-        dialog.textValueSelected.connect(
-            lambda name: self._desk.do(
-                lambda store: name_identity(store, name.strip(), record),
-                lambda identity: self._desk.good(self.tr("Trials find it as {name}.").format(name=identity.name)),
-            )
-        )
         dialog.open()
         return dialog
 

@@ -130,7 +130,9 @@ class CertificatesView(Tab):
 
     def _count_shown(self) -> None:
         shown = self.tree.tree.shown
-        said = self.tr("{0} found") if self.tree.tree.filtered else self.tr("{0} certificates")
+        said = self.tr("{0} certificate") if shown == 1 else self.tr("{0} certificates")
+        if self.tree.tree.filtered:
+            said = self.tr("{0} found")
         self.count.setText(said.format(shown))
         if self.detail.shown is None and not self.file_pane.open:
             self._show_detail()

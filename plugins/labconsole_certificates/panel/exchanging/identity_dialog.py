@@ -22,7 +22,10 @@ _WIDTH = 520
 class IdentityDialog(QDialog):
     """Names an end certificate of these States whose key lies here; what is refused is said in the dialog."""
 
-    def __init__(self, desk: Desk, snapshot: Snapshot, states: Sequence[State], parent: QWidget) -> None:
+    def __init__(
+        self, desk: Desk, snapshot: Snapshot, states: Sequence[State], parent: QWidget, chosen: int | None = None
+    ) -> None:
+        """`chosen` is the id of the certificate that is proposed."""
         super().__init__(parent)
         self._desk = desk
         self.setWindowTitle(self.tr("Name for AMQP trials"))
@@ -39,6 +42,8 @@ class IdentityDialog(QDialog):
         self.certificate_box = CalmComboBox(self)
         for record in self._records:
             self.certificate_box.addItem(self._said(record, names[record.state or 0]))
+        numbers = [record.id for record in self._records]
+        self.certificate_box.setCurrentIndex(numbers.index(chosen) if chosen in numbers else 0)
         self.name_edit = QLineEdit(self)
         form = QFormLayout()
         for title, widget in (

@@ -1,0 +1,43 @@
+"""The editor of a field that names a PKCS#11 token."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from labconsole.security.token.configuration import LAB
+from labconsole.security.token.named_tokens import load_configurations
+from labconsole.trial import TrialError
+from labconsole_ui.form.editors import ChoiceEditor, Editor
+from labconsole_ui.form.spec import FieldSpec
+
+
+class TokenEditor(ChoiceEditor):
+    """A list of the tokens that the console knows; a name that it does not know yet may be typed."""
+
+    def __init__(self, spec: FieldSpec, none: str = "") -> None:
+        """`none` is shown while the field is empty."""
+        super().__init__(replace(spec, choices=tuple((name, name) for name in _token_names())))
+        self.combo.setEditable(True)
+        line = self.combo.lineEdit()
+        if line is not None:
+            line.setPlaceholderText(none)
+        self.combo.editTextChanged.connect(lambda _text: self.edited.emit())
+
+    def value(self) -> str:
+        return self.combo.currentText().strip()
+
+    def set_value(self, value: object) -> None:
+        self.combo.setEditText(str(value))
+
+
+def token_editor(spec: FieldSpec) -> Editor:
+    """As a form wants it."""
+    return TokenEditor(spec)
+
+
+def _token_names() -> list[str]:
+    """The console's own, one more of those, and the operator's; a faulty list is told by whoever uses a token."""
+    try:
+        return [LAB, f"{LAB}-2", *load_configurations()]
+    except TrialError:
+        return [LAB, f"{LAB}-2"]
