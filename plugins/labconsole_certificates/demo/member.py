@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from labconsole.security.pki.keys import opened_key
-from labconsole.security.pki.records import CertificateRecord, KeyRecord, State
+from labconsole.security.pki.records import CertificateRecord, KeyRecord, Origin, State
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.private_files import write_private
 from labconsole.security.secrets import SecretSource
 from labconsole.security.x509.fingerprints import groups
 from labconsole.security.x509.gate import read_file
-from labconsole.security.x509.handshake import TlsEnd
+from labconsole.security.x509.handshake import Handshake, TlsEnd
 from labconsole.security.x509.key_types import KeyType
 from labconsole.security.x509.profiles import CertificateProfile
 from labconsole_certificates.exchange.parties import client_certificate, server_certificate
-from labconsole_certificates.exchange.proving import End, tls_end
+from labconsole_certificates.exchange.proving import End, handshake_detail, tls_end
 from labconsole_certificates.operations.authorities import add_state, create_root
-from labconsole_certificates.operations.exporting import Form, exported
+from labconsole_certificates.operations.exporting import Form, exported, handed_over
 from labconsole_certificates.operations.new_keys import NewKey
 from labconsole_certificates.operations.references import state_named
 from labconsole_certificates.operations.requests import approve, make_request, take_in_certificate, take_in_request
@@ -63,6 +64,7 @@ class Member:
         """Make a CSR for the CA of the State called `server`, as a file; the key never leaves."""
         to = state_named(self.store.snapshot(), server)
         request = make_request(self.store, self.state, to, self.client_key, CertificateProfile.TLS_CLIENT)
+        handed_over(self.store, request, self.state, to)
         return self._write(f"csr-for-{_file_name(server)}.pem", request.csr.public_bytes(Encoding.PEM))
 
     def answer_request(self, client: str, file: Path) -> Path:
@@ -71,6 +73,7 @@ class Member:
         request = take_in_request(self.store, asking, self.state, read_file(file))
         certificate = approve(self.store, request, authority=self.root)
         chain = exported(self.store.snapshot(), certificate, Form.CHAIN)
+        handed_over(self.store, certificate, self.state, asking)
         return self._write(f"certificate-for-{_file_name(client)}.pem", chain)
 
     def take_certificate(self, file: Path) -> None:
@@ -85,6 +88,23 @@ class Member:
     def client_end(self, snapshot: Snapshot, server: str) -> TlsEnd:
         """Its end of a handshake with the State called `server`; `snapshot` is of its own console."""
         return self._end(snapshot, client_certificate(snapshot, self.state, state_named(snapshot, server)))
+
+    def note_handshakes(self, handshakes: Mapping[tuple[str, str], Handshake], servers: Mapping[str, TlsEnd]) -> None:
+        """Note those that passed with it at one end, by the names of client and server; `servers` by their names."""
+        with self.store.change() as change:
+            snapshot = change.snapshot()
+            for (client, server), handshake in handshakes.items():
+                if handshake.ok and self.name in (client, server):
+                    connecting, answering = state_named(snapshot, client), state_named(snapshot, server)
+                    shown = change.add_certificate(
+                        servers[server].certificate,
+                        state=answering.id,
+                        profile=CertificateProfile.TLS_SERVER,
+                        origin=Origin.IMPORTED,
+                    )
+                    own = client_certificate(snapshot, connecting, answering)
+                    assert own is not None
+                    change.add_proof(connecting.id, answering.id, own.id, shown.id, handshake_detail(handshake))
 
     def _end(self, snapshot: Snapshot, certificate: CertificateRecord | None) -> TlsEnd:
         assert certificate is not None and certificate.key is not None

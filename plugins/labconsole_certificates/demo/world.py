@@ -51,7 +51,7 @@ def exchange_requests(members: list[Member]) -> None:
 
 
 def shake_all_hands(members: list[Member]) -> dict[tuple[str, str], Handshake]:
-    """`[client] -> tls-connect -> [server]` for every directed pair, by the names of both."""
+    """`[client] -> tls-connect -> [server]` for every directed pair, by the names of both; noted in both consoles."""
     servers = {member.name: member.server_end() for member in members}
     shaken = {}
     for client in members:
@@ -60,6 +60,8 @@ def shake_all_hands(members: list[Member]) -> dict[tuple[str, str], Handshake]:
             if name != client.name:
                 end = client.client_end(snapshot, name)
                 shaken[client.name, name] = shake_hands(end, server, server_name(server.certificate))
+    for member in members:
+        member.note_handshakes(shaken, servers)
     return shaken
 
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from cryptography import x509
 
-from labconsole.security.pki.changes import Change
 from labconsole.security.pki.keys import opened_key
 from labconsole.security.pki.records import CertificateRecord, KeyRecord, State, TrustKind
 from labconsole.security.pki.snapshot import Snapshot
@@ -71,7 +70,9 @@ def prove(store: PkiStore, a: str, b: str, prompt: Prompt | None = None) -> Proo
         ]
     with store.change() as change:
         for (client, server), handshake in zip(ways, shaken, strict=True):
-            note_proof(change, client, server, handshake)
+            if handshake.ok:
+                ids = (client.state.id, server.state.id, client.certificate.id, server.certificate.id)
+                change.add_proof(*ids, handshake_detail(handshake))
     return Proof(*shaken)
 
 
@@ -112,11 +113,9 @@ def server_name(certificate: x509.Certificate) -> str | None:
     return None if first is None else general_name_as_text(first).removeprefix("IP:")
 
 
-def note_proof(change: Change, client: End, server: End, handshake: Handshake) -> None:
-    """Note a handshake from client to server if it passed."""
-    if handshake.ok:
-        detail = ", ".join(filter(None, (handshake.protocol, handshake.cipher, handshake.group)))
-        change.add_proof(client.state.id, server.state.id, client.certificate.id, server.certificate.id, detail)
+def handshake_detail(handshake: Handshake) -> str:
+    """Protocol, cipher and group in a few words."""
+    return ", ".join(filter(None, (handshake.protocol, handshake.cipher, handshake.group)))
 
 
 def _end(snapshot: Snapshot, state: State, certificate: CertificateRecord | None) -> End | None:

@@ -22,6 +22,7 @@ from labconsole_certificates.demo.world import (
     seen_matrix,
     shake_all_hands,
 )
+from labconsole_certificates.exchange.steps import exchange_of
 from labconsole_certificates.trust.bundle_format import decode
 
 
@@ -59,6 +60,9 @@ def test_what_is_kept_can_be_looked_at(temporary: Path, tmp_path: Path, capsys: 
         assert [(state.name, state.local) for state in reader.states()] == [
             *(("State A", True), ("State B", False), ("State C", False)),
         ]
+        exchange = exchange_of(reader.snapshot(), "State A", "State C")
+    assert [exchange.there.next, exchange.back.next] == [None, None]
+    assert exchange.there.proven is not None and exchange.back.proven is not None
     assert main(["pki", "demo", "--keep", str(kept)]) == FAILED
     assert "is there already" in capsys.readouterr().err
 
