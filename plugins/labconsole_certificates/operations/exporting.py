@@ -95,7 +95,7 @@ def handed_over(store: PkiStore, thing: Exportable, sender: State, receiver: Sta
 
 def must_be_new_file(path: Path) -> None:
     """Raises TrialError: there is such a file, or no directory for it. For what is made before it can be written."""
-    if path.exists():
+    if os.path.lexists(path):
         raise TrialError(f"The file {path} is there already and stays as it is: choose another name.")
     if not path.parent.is_dir():
         raise TrialError(f"The directory {path.parent} does not exist: make it, or choose another.")

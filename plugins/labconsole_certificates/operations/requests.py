@@ -24,7 +24,7 @@ from labconsole.security.pki.store import PkiStore
 from labconsole.security.secrets import Prompt
 from labconsole.security.x509 import gate
 from labconsole.security.x509.bad_input import BadInput
-from labconsole.security.x509.issuing import issue
+from labconsole.security.x509.issuing import check_names, issue
 from labconsole.security.x509.key_types import PrivateKey, PublicKey
 from labconsole.security.x509.names import name_from_text, short_name
 from labconsole.security.x509.profiles import TEXTS, CertificateProfile
@@ -60,6 +60,7 @@ def make_request(
     """
     must_be_local(requester)
     name, alternatives = subject_of(requester, profile, subject), alternative_names(names)
+    check_names(profile, alternatives)
     with _key(store.directory, new, f"{requester.name} {TEXTS[profile].title}", prompt) as (private, ready):
         csr = make_csr(private, name, alternatives, profile)
         with store.change() as change:

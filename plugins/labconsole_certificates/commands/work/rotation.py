@@ -54,7 +54,8 @@ def step(arguments: argparse.Namespace) -> int:
         _show_plan(snapshot, rotation_numbered(snapshot, arguments.rotation))
         return FINISHED
     with PkiStore.open() as store:
-        _show_plan(store.snapshot(), _done(store, arguments))
+        rotation = _done(store, arguments)
+        _show_plan(store.snapshot(), rotation)
     return FINISHED
 
 

@@ -1,0 +1,179 @@
+"""`labconsole pki` as an operator of two States uses it, from nothing to the handshake both ways and beyond."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from labconsole.cli.main import main
+from labconsole.locations import pki_dir
+from labconsole.security.pki.reader import PkiReader
+from tests.helpers.openssl_says import openssl_says
+from tests.labconsole_certificates.world import World
+
+A, B = "State A", "State B"
+
+
+class Pki:
+    """Calls `labconsole pki` in this process."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
+        self._capsys = capsys
+        self.said = ""
+
+    def __call__(self, *arguments: str | Path, code: int = 0) -> str:
+        """What the command says, once it has ended with `code`."""
+        returned = main(["pki", *map(str, arguments)])
+        told = self._capsys.readouterr()
+        self.said += told.out + told.err
+        assert returned == code, told.out + told.err
+        return told.out + told.err
+
+
+@pytest.fixture
+def pki(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pki:
+    monkeypatch.chdir(tmp_path)
+    return Pki(capsys)
+
+
+def fingerprint(said: str) -> str:
+    """The SHA-256 that a command has printed last."""
+    return re.findall(r"SHA-256 ([0-9A-F ]+)", said)[-1].strip()
+
+
+def test_two_states_from_nothing_to_the_handshake_both_ways(pki: Pki) -> None:
+    roots = {}
+    for state in (A, B):
+        pki("add-state", state, "--domain", "example")
+        roots[state] = fingerprint(pki("create-root", state))
+    for number, (client, server) in enumerate([(A, B), (B, A)], start=1):
+        pki("request", client, "--to", server, "--name", "client.example", "--out", f"{number}.csr")
+        pki("take-csr", f"{number}.csr", "--from", client, "--to", server)
+        pki("approve", str(number), "--out", f"{number}.pem")
+        pki("take-certificate", f"{number}.pem", "--from", server)
+    for number, state in enumerate((A, B), start=3):
+        pki("request", state, "--to", state, "--profile", "tls-server", "--name", "broker.example")
+        pki("approve", str(number))
+    assert "takes in bundle or root of State B" in pki("exchange", A, B, code=1)
+    pki("export", roots[B], "b.pem", "--from", B, "--to", A)
+    pki("trust", A, roots[B], "--confirmed", roots[B])
+    pki("bundle", A, "a.bundle")
+    assert "as --confirmed" in pki("take-bundle", B, "a.bundle", code=1)
+    assert "one root is now trusted" in pki("take-bundle", B, "a.bundle", "--confirmed", roots[A])
+    assert pki("matrix").count("trusted") == 2
+    assert pki("prove", A, B).count("passed, TLSv1.3") == 2
+    pki("exchange", A, B)
+    assert "proved by handshake" in pki("audit", "--limit", "3")
+
+
+def test_a_revoked_certificate_is_refused_once_the_crl_is_known(pki: Pki, world: World) -> None:
+    client = world.certified(world.a, world.b, "a.example").sha256
+    assert "State B accepts" in pki("check", B, client)
+    pki("revoke", client[:10], "--reason", "keyCompromise")
+    pki("publish-crl", world.root_b.sha256, "--out", "b.crl")
+    assert "OpenSSL refuses it" in pki("check", B, client, code=1)
+    said = openssl_says("crl", "-in", "b.crl", "-inform", "DER", "-noout", "-text")
+    assert "Key Compromise" in said
+    assert "revoked" in pki("list", "TLS client") and "State B Root CA" in pki("crls")
+    assert "Revocation list of State B Root CA" in pki("show", "b.crl")
+
+
+def test_what_is_shown_is_all_there_is_to_see(pki: Pki, world: World) -> None:
+    record = world.certified(world.a, world.b, "bücher.a.example")
+    shown = pki("show", record.sha256[:8])
+    assert "bücher.a.example" in shown and "xn--bcher-kva" in shown
+    assert "Proof of possession: verified" in pki("show", "request:1")
+    assert "do not differ" in pki("compare", record.sha256, record.sha256)
+    assert "Serial number" in pki("compare", record.sha256, world.root_a.sha256, code=1)
+    assert "approved" in pki("requests") and "State C" in pki("states")
+
+
+def test_a_certificate_moves_as_pkcs12_and_gets_a_name(pki: Pki, world: World, tmp_path: Path) -> None:
+    password = tmp_path / "password"
+    password.write_text("by-telephone\n")
+    password.chmod(0o600)
+    told = pki("make-for", A, "--issuer", B, "--out", "a.p12", "--password-file", password)
+    assert "Warning: Without a CSR the private key is made by another State" in told
+    assert (tmp_path / "a.p12").stat().st_mode & 0o777 == 0o600
+    taken = fingerprint(pki("take-p12", A, "a.p12", "--from", B, "--password-file", password))
+    pki("name", "a-to-b", taken)
+    assert "a-to-b" in pki("identities")
+    pki("forget", "a-to-b")
+    pki("export", taken, "again.p12", "--form", "p12", "--password-file", password)
+    assert "PKCS#12 file State A TLS client" in pki("show", "again.p12", "--password-file", password)
+    pki("remove", taken)
+    assert taken[:9] not in pki("list") and taken[:9] in pki("list", "--all")
+    pki("restore", taken)
+
+
+def test_an_own_passphrase_lies_where_the_operator_says(pki: Pki, world: World, tmp_path: Path) -> None:
+    passphrase, other = tmp_path / "passphrase", tmp_path / "other"
+    for file, text in ((passphrase, "mine-1357"), (other, "not-mine")):
+        file.write_text(f"{text}\n")
+        file.chmod(0o600)
+    root = fingerprint(pki("create-root", A, "--passphrase-file", "passphrase", "--type", "ed25519"))
+    pki("publish-crl", root)
+    passphrase.rename(tmp_path / "moved")
+    assert "passphrase file" in pki("publish-crl", root, "--passphrase-file", other, code=1)
+    assert "no passphrase for the new key file" in pki("create-root", A, "--ask-passphrase", code=1)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (("create-root", "State Q"), "No State is called State Q; did you mean"),
+        (("create-root", A, "--subject", "nonsense"), "nonsense"),
+        (("create-root", A, "--days", "0"), "A validity of 0 days cannot be"),
+        (("request", A, "--to", B, "--name", "a..b"), "a..b"),
+        (("request", A, "--to", B, "--profile", "tls-server"), "needs its host name"),
+        (("take-csr", "nothing.csr", "--from", A, "--to", B), "nothing.csr"),
+        (("approve", "7"), "There is no request 7"),
+        (("show", "12345678"), "No certificate here has the fingerprint"),
+        (("export", "crl:3", "x.crl"), "There is no CRL 3"),
+        (("take", "nothing.pem", "--from", A), "nothing.pem"),
+        (("trust", A, "12345678"), "No certificate here has the fingerprint"),
+        (("rotation", "3"), "There is no rotation 3"),
+        (("create-root", A, "--token", "nowhere"), "nowhere"),
+    ],
+)
+@pytest.mark.usefixtures("world")
+def test_what_cannot_be_is_said_in_one_sentence(pki: Pki, arguments: tuple[str, ...], why: str) -> None:
+    said = pki(*arguments, code=1)
+    assert why in said and said.startswith("labconsole: ") and said.count("\n") == 1
+
+
+def test_without_a_database_nothing_is_listed_and_none_is_made(pki: Pki) -> None:
+    assert "labconsole: " in pki("list", code=1)
+    assert not (pki_dir() / "pki.db").exists()
+
+
+def test_the_group_alone_prints_its_help(pki: Pki) -> None:
+    said = pki()
+    for command in ("create-root", "take-csr", "rotate", "matrix", "demo", "audit"):
+        assert command in said
+
+
+def test_every_command_has_a_help_and_a_function(capsys: pytest.CaptureFixture[str]) -> None:
+    from labconsole.plugin import load_dotted
+    from labconsole_certificates.manifest import plugin
+
+    for name, dotted in plugin.commands.items():
+        assert callable(load_dotted(load_dotted(dotted).run)), name
+        with pytest.raises(SystemExit) as ended:
+            main([*name.split(" "), "--help"])
+        assert ended.value.code == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_a_rotation_is_done_step_by_step(pki: Pki, world: World) -> None:
+    record = world.certified(world.b, world.b, "b.example")
+    said = pki("rotate", record.sha256, "--overlap", "0")
+    assert "Rotation 1 of State B TLS client" in said
+    pki("rotation", "1", "prepare")
+    pki("rotation", "1", "switch")
+    assert "finished" in pki("rotation", "1", "finish", "--force")
+    with PkiReader.open() as reader:
+        [rotation] = reader.snapshot().rotations
+    assert rotation.successor is not None and "State B TLS client" in pki("rotations")

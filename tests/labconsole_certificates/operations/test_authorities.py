@@ -1,0 +1,211 @@
+"""Own CAs: roots and intermediates that openssl accepts, import of others, and what is refused in words."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+)
+
+from labconsole.security.pki.keys import keys_directory
+from labconsole.security.pki.records import FileKey, Origin, TrustKind
+from labconsole.security.secrets import Secret, SecretSource
+from labconsole.security.x509.issuing import make_root, make_self_signed
+from labconsole.security.x509.key_types import KeyType
+from labconsole.security.x509.pkcs12_files import write_pkcs12
+from labconsole.security.x509.profiles import CertificateProfile
+from labconsole.security.x509.validity import Validity
+from labconsole.trial import TrialError
+from labconsole_certificates.operations import requests
+from labconsole_certificates.operations.authorities import (
+    add_state,
+    create_intermediate,
+    create_root,
+    import_authority,
+)
+from labconsole_certificates.operations.exporting import Form, exported
+from labconsole_certificates.operations.new_keys import NewKey
+from tests.helpers.openssl_says import openssl_says
+from tests.helpers.x509_keys import key_of
+from tests.labconsole_certificates.world import World
+
+CA_NAME = x509.Name.from_rfc4514_string("CN=Old CA,O=CAAS")
+PASSWORD = Secret("open-2468")
+
+
+def _ca(days: int = 100) -> x509.Certificate:
+    return make_root(key_of(KeyType.P_256), CA_NAME, Validity.for_days(days))
+
+
+def _pem(certificate: x509.Certificate) -> bytes:
+    return certificate.public_bytes(Encoding.PEM)
+
+
+def _key(password: Secret | None = None) -> bytes:
+    encryption = BestAvailableEncryption(password.reveal().encode()) if password else NoEncryption()
+    return key_of(KeyType.P_256).private_bytes(Encoding.PEM, PrivateFormat.PKCS8, encryption)
+
+
+def test_a_root_is_trusted_by_its_state_and_its_key_file_is_encrypted(world: World) -> None:
+    snapshot = world.store.snapshot()
+    assert snapshot.trusted_by(world.a.id, TrustKind.ROOT) == (world.root_a,)
+    key = snapshot.key_by_id[world.root_a.key or 0]
+    assert isinstance(key.place, FileKey)
+    file = keys_directory(world.store.directory) / key.place.file
+    assert file.stat().st_mode & 0o777 == 0o600 and b"ENCRYPTED PRIVATE KEY" in file.read_bytes()
+
+
+def test_an_intermediate_issues_within_its_limits_and_openssl_agrees(world: World, tmp_path: Path) -> None:
+    made = create_intermediate(world.store, world.root_b, world.b, NewKey(), name_constraints=["a.example"])
+    record = requests.approve(world.store, world.asks(world.a, world.b, "client.a.example"))
+    snapshot = world.store.snapshot()
+    assert snapshot.chain_of(record) == (made, world.root_b)
+    (tmp_path / "root.pem").write_bytes(exported(snapshot, world.root_b))
+    (tmp_path / "chain.pem").write_bytes(exported(snapshot, record, Form.CHAIN))
+    said = openssl_says(
+        "verify", "-CAfile", tmp_path / "root.pem", "-untrusted", tmp_path / "chain.pem", tmp_path / "chain.pem"
+    )
+    assert said.endswith("OK\n")
+    taken = world.asks(world.a, world.b, "client.c.example")
+    before = world.rows()
+    with pytest.raises(TrialError, match=r"client\.c\.example is outside the names that State B Intermediate CA may"):
+        requests.approve(world.store, taken)
+    assert world.rows() == before
+
+
+def test_a_root_that_may_have_no_ca_below_it_has_none(world: World) -> None:
+    narrow = create_root(world.store, world.a, NewKey(), path_length=0)
+    before = world.rows()
+    with pytest.raises(TrialError, match=r"path length 0"):
+        create_intermediate(world.store, narrow, world.a, NewKey())
+    assert world.rows() == before
+
+
+def test_names_may_be_in_any_script(world: World) -> None:
+    record = create_root(world.store, world.a, NewKey(), subject="CN=新加坡民航局,O=CAAS,C=SG")
+    [name] = record.certificate.subject.get_attributes_for_oid(x509.NameOID.COMMON_NAME)
+    assert name.value == "新加坡民航局"
+
+
+@pytest.mark.parametrize(
+    ("name", "domain", "why"),
+    [
+        ("", "", "needs a name of 1 to"),
+        ("x" * 41, "", "needs a name of 1 to"),
+        ("State\u202ea", "", "can be shown"),
+        ("state a", "", "There is a State State A already"),
+        ("State D", "IP:192.0.2.1", "is no DNS domain"),
+    ],
+)
+def test_a_state_that_cannot_be_is_refused(world: World, name: str, domain: str, why: str) -> None:
+    before = world.rows()
+    with pytest.raises(TrialError, match=why):
+        add_state(world.store, name, domain)
+    assert world.rows() == before
+
+
+def test_a_state_of_another_console_gets_no_ca_here(world: World) -> None:
+    with pytest.raises(TrialError, match="State C is a State of another console"):
+        create_root(world.store, world.c, NewKey())
+
+
+@pytest.mark.parametrize("form", ["pem", "encrypted", "der", "pkcs12"])
+def test_an_imported_ca_issues(world: World, form: str) -> None:
+    certificate = _ca()
+    data, key, password = _pem(certificate), _key(), None
+    if form == "encrypted":
+        key, password = _key(PASSWORD), PASSWORD
+    if form == "der":
+        data = certificate.public_bytes(Encoding.DER)
+        key = key_of(KeyType.P_256).private_bytes(Encoding.DER, PrivateFormat.PKCS8, NoEncryption())
+    if form == "pkcs12":
+        data, key = write_pkcs12(key_of(KeyType.P_256), certificate, (), "ca", PASSWORD), b""
+        password = PASSWORD
+    record = import_authority(world.store, world.a, data, key, password=password)
+    assert (record.profile, record.origin) == (CertificateProfile.ROOT, Origin.IMPORTED)
+    issued = requests.approve(world.store, world.asks(world.b, world.a), authority=record, days=30)
+    assert world.store.snapshot().chain_of(issued) == (record,)
+
+
+def test_an_imported_ca_is_not_two_when_it_comes_again(world: World) -> None:
+    first = import_authority(world.store, world.a, _pem(_ca()), _key())
+    keys = len(world.store.snapshot().keys)
+    assert import_authority(world.store, world.a, exported(world.store.snapshot(), first), _key()) == first
+    assert len(world.store.snapshot().keys) == keys
+
+
+def _bad_imports() -> list[tuple[str, bytes, bytes, Secret | None, str]]:
+    other = key_of(KeyType.P_384)
+    stranger = other.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    past = datetime.now(UTC).replace(microsecond=0) - timedelta(days=2)
+    expired = make_root(key_of(KeyType.P_256), CA_NAME, Validity(past - timedelta(days=9), past))
+    end = make_self_signed(key_of(KeyType.P_256), CA_NAME, (), CertificateProfile.TLS_CLIENT, Validity.for_days(9))
+    pkcs12 = write_pkcs12(key_of(KeyType.P_256), _ca(), (), "ca", PASSWORD)
+    return [
+        ("wrong password", _pem(_ca()), _key(PASSWORD), Secret("shut"), "password|passphrase"),
+        ("no password", _pem(_ca()), _key(PASSWORD), None, "password|passphrase"),
+        ("wrong password of a PKCS#12", pkcs12, b"", Secret("shut"), "password|passphrase"),
+        ("truncated PKCS#12", pkcs12[:-40], b"", PASSWORD, "cut off"),
+        ("another key", _pem(_ca()), stranger, None, "is not that of the certificate"),
+        ("a key for a certificate", _key(), _key(), None, "private key"),
+        ("a certificate for a key", _pem(_ca()), _pem(_ca()), None, "key"),
+        ("no CA", _pem(end), _key(), None, "is no CA certificate"),
+        ("expired", _pem(expired), _key(), None, "expired on"),
+        ("no PKCS#12", b"hello", b"", PASSWORD, "PKCS#12"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("data", "key", "password", "why"), [pytest.param(*one[1:], id=one[0]) for one in _bad_imports()]
+)
+def test_an_import_that_cannot_be_changes_nothing(
+    world: World, data: bytes, key: bytes, password: Secret | None, why: str
+) -> None:
+    before, files = world.rows(), set(keys_directory(world.store.directory).iterdir())
+    with pytest.raises(TrialError, match=why):
+        import_authority(world.store, world.a, data, key, password=password)
+    assert world.rows() == before and set(keys_directory(world.store.directory).iterdir()) == files
+
+
+def test_the_passphrase_of_a_new_key_is_the_operator_s_if_wished(world: World) -> None:
+    asked: list[str] = []
+
+    def answer(purpose: str) -> Secret:
+        asked.append(purpose)
+        return Secret("mine-1357")
+
+    root = create_root(world.store, world.a, NewKey(passphrase=SecretSource()), prompt=answer)
+    assert asked == ["the new key file", "the new key file, once more"]
+    with pytest.raises(TrialError, match="There is no passphrase for the key State A Root CA"):
+        requests.approve(world.store, world.asks(world.b, world.a), authority=root)
+    with pytest.raises(TrialError, match="passphrase is wrong"):
+        requests.approve(world.store, world.asks(world.b, world.a), authority=root, prompt=lambda _: Secret("other"))
+    requests.approve(world.store, world.asks(world.b, world.a), authority=root, prompt=answer)
+
+
+def test_a_passphrase_typed_in_two_ways_makes_no_key(world: World) -> None:
+    before, files = world.rows(), set(keys_directory(world.store.directory).iterdir())
+    typed = iter(["one", "two"])
+    with pytest.raises(TrialError, match="typed in two ways"):
+        create_root(world.store, world.a, NewKey(passphrase=SecretSource()), prompt=lambda _: Secret(next(typed)))
+    with pytest.raises(TrialError, match="There is no passphrase for the new key file"):
+        create_root(world.store, world.a, NewKey(passphrase=SecretSource()), prompt=lambda _: None)
+    assert world.rows() == before and set(keys_directory(world.store.directory).iterdir()) == files
+
+
+def test_a_passphrase_file_is_read_when_the_key_is_used(world: World, tmp_path: Path) -> None:
+    file = tmp_path / "passphrase"
+    file.write_text("in-a-file\n")
+    file.chmod(0o600)
+    root = create_root(world.store, world.a, NewKey(passphrase=SecretSource(passphrase_file=file)))
+    requests.approve(world.store, world.asks(world.b, world.a), authority=root)
+    file.chmod(0o644)
+    with pytest.raises(TrialError, match="can be read by others"):
+        requests.approve(world.store, world.asks(world.b, world.a), authority=root)
