@@ -36,7 +36,7 @@ _KIND = "labconsole trust bundle"
 _VERSION = 1
 _LONGEST_NAME = 64
 _LONGEST_DOMAIN = 253
-_MOST = {"roots": 16, "intermediates": 64, "links": 64, "crls": 80, "trusted": 1000}
+_MOST = {"roots": 16, "intermediates": 32, "links": 32, "crls": 48, "trusted": 1000}
 _DIGEST_SIZE = 32
 
 

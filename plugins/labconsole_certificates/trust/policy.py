@@ -111,10 +111,14 @@ def check_signer(
 
     Raises BadInput.
     """
-    reached = list(trusted)
-    links = [each for each in content.links if _holds(each, at) and not _is_revoked(each, content.crls)]
-    for _ in links:  # each round reaches one further at least, or all have been reached
-        reached += [each for each in links if each not in reached and any(issued_by(each, one) for one in reached)]
+    remaining = [each for each in content.links if _holds(each, at) and not _is_revoked(each, content.crls)]
+    reached: list[x509.Certificate] = []
+    newly = list(trusted)
+    while newly:  # each link is held against each certificate once at most
+        reached += newly
+        found = [link for link in remaining if any(issued_by(link, each) for each in newly)]
+        remaining = [link for link in remaining if link not in found]
+        newly = found
     if not any(same_key(signer, each) for each in reached):
         raise BadInput(
             f"The trust bundle of {content.state} is signed by {short_name(signer)}, a stranger: no root of "
