@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable
+from datetime import UTC, datetime
 
 from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
@@ -13,7 +14,7 @@ from OpenSSL import SSL, crypto
 from labconsole.security.x509.bad_input import BadInput
 from labconsole.security.x509.key_types import PrivateKey
 from labconsole.security.x509.names import short_name
-from labconsole.security.x509.validation.openssl_path import CRL_FLAGS, NO_CRL, PATH_FLAGS
+from labconsole.security.x509.validation.openssl_path import CRL_FLAGS, NO_CRL, PATH_FLAGS, fill
 
 _NO_AUTO_CHAIN = 0x8
 """SSL_MODE_NO_AUTO_CHAIN of ssl.h: sends the given intermediates and no others, so that a missing one is noticed."""
@@ -30,6 +31,7 @@ def tls_context(
 ) -> SSL.Context:
     """TLS 1.2 or later, for either end, with a certificate asked of the other one.
 
+    What is trusted is judged at the time of the call.
     `judged_later`: OpenSSL lets every certificate pass, because pins are known only to who judges afterwards.
 
     Raises:
@@ -47,13 +49,11 @@ def tls_context(
     for intermediate in chain:
         context.add_extra_chain_cert(intermediate)
     _use_key(context, key, name)
-    store = context.get_cert_store()
-    for root in roots:
-        store.add_cert(crypto.X509.from_cryptography(root))
     lists = tuple(crls)
-    for crl in lists:
-        store.add_crl(crl)
-    store.set_flags(CRL_FLAGS if lists else PATH_FLAGS)
+    flags = CRL_FLAGS if lists else PATH_FLAGS
+    store = context.get_cert_store()
+    if store is not None:  # as every context has one
+        fill(store, map(crypto.X509.from_cryptography, roots), lists, flags, datetime.now(UTC))
     context.set_verify(SSL.VERIFY_PEER | SSL.VERIFY_FAIL_IF_NO_PEER_CERT, _pass if judged_later else _pass_without_crl)
     return context
 

@@ -110,21 +110,32 @@ def _path(
     return tuple(step.to_cryptography() for step in steps)
 
 
-def _without_twice(names: Iterable[x509.Name]) -> tuple[x509.Name, ...]:
-    return tuple(dict.fromkeys(names))
-
-
-def _store(
-    trusted: Iterable[crypto.X509], crls: Iterable[x509.CertificateRevocationList], flags: int, at: datetime
-) -> crypto.X509Store:
-    store = crypto.X509Store()
+def fill(
+    store: crypto.X509Store,
+    trusted: Iterable[crypto.X509],
+    crls: Iterable[x509.CertificateRevocationList],
+    flags: int,
+    at: datetime,
+) -> None:
+    """Put trusted certificates and CRLs into `store`, and have it judge at `at` (aware) by flags of x509_vfy.h."""
     for certificate in trusted:
         store.add_cert(certificate)
     for crl in crls:
         store.add_crl(crl)
     store.set_time(at.astimezone(UTC))
     store.set_flags(flags)
+
+
+def _store(
+    trusted: Iterable[crypto.X509], crls: Iterable[x509.CertificateRevocationList], flags: int, at: datetime
+) -> crypto.X509Store:
+    store = crypto.X509Store()
+    fill(store, trusted, crls, flags, at)
     return store
+
+
+def _without_twice(names: Iterable[x509.Name]) -> tuple[x509.Name, ...]:
+    return tuple(dict.fromkeys(names))
 
 
 def _refusal(refusal: crypto.X509StoreContextError) -> Opinion:
