@@ -302,6 +302,20 @@ class AmqpParameters(Parameters):
             json_schema_extra=_extra("Identities", shown_if={**_TLS, **_EXTERNAL}),
         ),
     ] = ""
+    sender_identity: Annotated[
+        str,
+        _identity_name(
+            "Sender's identity",
+            "Name of an identity on the page Certificates; empty: the files below, else the lab's State A",
+        ),
+    ] = ""
+    receiver_identity: Annotated[
+        str,
+        _identity_name(
+            "Receiver's identity",
+            "Name of an identity on the page Certificates; empty: the files below, else the lab's State B",
+        ),
+    ] = ""
     broker_identity: Annotated[
         str,
         _identity_name(
@@ -318,13 +332,6 @@ class AmqpParameters(Parameters):
             "State trusts, else the console's lab CA",
         ),
     ] = ""
-    sender_identity: Annotated[
-        str,
-        _identity_name(
-            "Sender's identity",
-            "Name of an identity on the page Certificates; empty: the files below, else the lab's State A",
-        ),
-    ] = ""
     sender_certificate: Annotated[
         str, _identity_file("Sender's certificate", "PEM file, with chain; empty: the lab identity of State A")
     ] = ""
@@ -337,13 +344,6 @@ class AmqpParameters(Parameters):
             "Sender's passphrase file",
             "File with the passphrase of the key (0600); empty: the keyring, else you are asked",
             kind="secret-file",
-        ),
-    ] = ""
-    receiver_identity: Annotated[
-        str,
-        _identity_name(
-            "Receiver's identity",
-            "Name of an identity on the page Certificates; empty: the files below, else the lab's State B",
         ),
     ] = ""
     receiver_certificate: Annotated[
