@@ -10,7 +10,7 @@ from labconsole.analysis.figures import format_figure
 from labconsole.locations import resource
 from labconsole.trial import Parameters
 from labconsole_amqp.envelope import encoded_size
-from labconsole_amqp.identity_editor import IdentityEditor
+from labconsole_amqp.panel.identity_editor import IdentityEditor
 from labconsole_amqp.parameters import TEST_DESCRIPTIONS, TEST_TITLES, AmqpParameters
 from labconsole_amqp.payload import BUILT_IN
 from labconsole_ui.form.editors import Editor

@@ -1,0 +1,1 @@
+"""The AMQP trial's page in the window: the only part of the plugin that knows the UI and Qt."""
