@@ -195,14 +195,21 @@ def test_a_key_that_signs_no_certificate_is_refused() -> None:
     assert "of a kind that signs no certificate" in refusal(lambda: gate.read_private_key(data))
 
 
-@pytest.mark.parametrize("part", [0.01, 0.3, 0.9, 0.99])
+@pytest.mark.parametrize("part", [0.3, 0.9, 0.99])
 def test_truncated_files_are_told(authority: Issuer, part: float) -> None:
-    for encoding, reason in ((Encoding.PEM, "damaged"), (Encoding.DER, "cut off")):
+    for encoding, reason in (
+        (Encoding.PEM, "is damaged, a BEGIN line and its END line do not meet"),
+        (Encoding.DER, "cut off"),
+    ):
         whole = authority.certificate.public_bytes(encoding)
-        cut = whole[: max(6, int(len(whole) * part))]
-        told = refusal(lambda: gate.read_certificate(cut))  # noqa: B023
-        assert reason in told or "holds no certificate" in told
+        cut = whole[: int(len(whole) * part)]
+        assert reason in refusal(lambda: gate.read_certificate(cut))  # noqa: B023
         assert gate.kind_of(cut) is ContentKind.UNKNOWN
+
+
+def test_boundaries_of_two_kinds_do_not_meet(authority: Issuer) -> None:
+    pem = authority.certificate.public_bytes(Encoding.PEM).replace(b"END CERTIFICATE", b"END X509 CRL")
+    assert "do not meet" in refusal(lambda: gate.read_certificate(pem))
 
 
 @pytest.mark.parametrize("data", [b"", b" \n", b"hello", b"0", b"\x30\x80", b"\x30\x00", b"\xff" * 99, bytes(10)])
