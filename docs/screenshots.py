@@ -1,6 +1,6 @@
 """Makes the pictures of README and guide anew: the real window, a real demo campaign, both themes.
 
-    .venv/bin/python docs/screenshots.py [FOLDER] [--size 1280x800] [--only keypool]
+    .venv/bin/python docs/screenshots.py [FOLDER] [--size 1280x800] [--only certificates]
 
 For a 4K display: `QT_SCALE_FACTOR=2 .venv/bin/python docs/screenshots.py FOLDER --size 1920x1080`.
 """
@@ -10,14 +10,14 @@ from __future__ import annotations
 import argparse
 import os
 import tempfile
-import time
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
-from PySide6.QtWidgets import QApplication, QWidget
+from camera import BOTH, Camera
+from certificate_pictures import take_certificates
+from PySide6.QtWidgets import QApplication
 
 from labconsole.engine.queue import QueueState, RunQueue
 from labconsole.profile import campaign_of, load_profile
@@ -34,7 +34,6 @@ from labconsole_ui.start import make_services
 from labconsole_ui.theme import ThemeMode
 
 KIND = "amqp.messaging"
-LIMIT_S = 180.0
 REPEATS = 5
 LONGER = "20000"
 """Messages of a run that is pictured while it goes on."""
@@ -53,42 +52,6 @@ SMALL_POOL = {
     "queue_limit": 50,
 }
 """A run of the key pool in which all that can happen happens within some seconds."""
-BOTH = (ThemeMode.LIGHT, ThemeMode.DARK)
-
-
-class Camera:
-    """Takes pictures of the window in both themes."""
-
-    def __init__(self, app: QApplication, window: MainWindow, folder: Path) -> None:
-        self._app = app
-        self._window = window
-        self._folder = folder
-
-    def settle(self, seconds: float = 0.6) -> None:
-        """Let the window work for a while."""
-        self.wait(lambda: False, seconds)
-
-    def wait(self, done: Callable[[], bool], limit_s: float = LIMIT_S) -> bool:
-        """Let the window work until `done`; returns whether it came to that."""
-        end = time.monotonic() + limit_s
-        while not done() and time.monotonic() < end:
-            self._app.processEvents()
-            time.sleep(0.01)
-        return done()
-
-    def theme(self, mode: ThemeMode) -> None:
-        """Show the window in this theme."""
-        self._window.set_theme(mode)
-
-    def take(self, name: str, themes: tuple[ThemeMode, ...] = BOTH, widget: QWidget | None = None) -> None:
-        """Save `<name>-<theme>.png` for each theme, of the window or a `widget`."""
-        for mode in themes:
-            self._window.set_theme(mode)
-            self.settle()
-            path = self._folder / f"{name}-{mode.value}.png"
-            if not (widget or self._window).grab().save(str(path)):
-                raise SystemExit(f"{path} cannot be written")
-            print(path.name)
 
 
 def main() -> None:
@@ -96,7 +59,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", nargs="?", type=Path, default=Path(__file__).parent / "images")
     parser.add_argument("--size", default="1280x800", help="of the window, in device independent pixels")
-    parser.add_argument("--only", choices=("amqp", "keypool"), help="the pictures of one plugin")
+    parser.add_argument("--only", choices=("amqp", "certificates", "keypool"), help="the pictures of one plugin")
     options = parser.parse_args()
     width, height = (int(number) for number in options.size.split("x"))
     options.folder.mkdir(parents=True, exist_ok=True)
@@ -108,12 +71,12 @@ def main() -> None:
         window.resize(width, height)
         window.show()
         camera = Camera(app, window, options.folder)
-        if options.only != "keypool":
-            take_all(camera, window)
-            while window.pages.count() > 1:
-                window.pages.close_page(window.pages.count() - 1)
-        if options.only != "amqp":
-            take_key_pool(camera, window)
+        parts = {"amqp": take_all, "keypool": take_key_pool, "certificates": take_certificates}
+        for name, take in parts.items():
+            if options.only in (None, name):
+                take(camera, window)
+                while window.pages.count() > 1:
+                    window.pages.close_page(window.pages.count() - 1)
         window.close()
 
 

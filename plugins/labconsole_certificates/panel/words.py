@@ -7,7 +7,8 @@ from types import MappingProxyType
 
 from cryptography import x509
 
-from labconsole.security.pki.records import RequestStatus, RotationStatus
+from labconsole.security.pki.records import CertificateRecord, RequestStatus, RotationStatus
+from labconsole.security.x509.profiles import TEXTS
 from labconsole.security.x509.status import StatusKind
 
 DAY_S = 86_400
@@ -62,3 +63,8 @@ def days_left(until: datetime, now: datetime | None = None) -> int:
 def reason_text(reason: x509.ReasonFlags) -> str:
     """A reason of RFC 5280, 5.3.1 in words: `key compromise`."""
     return "".join(f" {letter.lower()}" if letter.isupper() else letter for letter in reason.value).strip()
+
+
+def profile_text(record: CertificateRecord) -> str:
+    """What a certificate is for, in a word or two; nothing where that is not known."""
+    return "" if record.profile is None else TEXTS[record.profile].title

@@ -32,7 +32,7 @@ class DirectionCard(QFrame):
         self._steps.setHorizontalSpacing(8)
         self._steps.setVerticalSpacing(4)
         self._steps.setColumnStretch(1, 1)
-        self.rows: list[_StepRow] = []
+        self._shown: tuple[Step, ...] = ()
         column = QVBoxLayout(self)
         column.setContentsMargins(16, 12, 16, 12)
         column.setSpacing(8)
@@ -56,41 +56,31 @@ class DirectionCard(QFrame):
         self.state.setProperty("muted", not proven)
         self.state.style().unpolish(self.state)
         self.state.style().polish(self.state)
-        while len(self.rows) < len(direction.steps):
-            self.rows.append(_StepRow(self._theme, self, self._steps, len(self.rows)))
-        upcoming = direction.next
-        for row, step in zip(self.rows, direction.steps, strict=False):
-            row.show_step(step, upcoming=step is upcoming)
-        for row in self.rows[len(direction.steps) :]:
-            row.hide()
+        self._show_steps(direction)
         self.setAccessibleName(f"{self.title.text()}: {self.state.text()}")
 
+    def _show_steps(self, direction: Direction) -> None:
+        """Lines are made anew: a label whose font changes gets its old one back with the next change of the theme."""
+        if direction.steps == self._shown:
+            return
+        self._shown = direction.steps
+        while (item := self._steps.takeAt(0)) is not None:
+            widget = item.widget()
+            if widget is not None:
+                widget.hide()
+                widget.deleteLater()
+        for number, step in enumerate(direction.steps):
+            self._add_step(number, step, upcoming=step is direction.next)
 
-class _StepRow:
-    """Mark, title and time of a step."""
-
-    def __init__(self, theme: Theme, card: QWidget, grid: QGridLayout, number: int) -> None:
-        self._theme = theme
-        self._icon = IconLabel(theme, "waiting", 16, "muted")
-        self.title = plain_label("", card)
-        self.title.setWordWrap(True)
-        self._when = plain_label("", card)
-        self._when.setProperty("muted", True)
-        top = Qt.AlignmentFlag.AlignTop
-        grid.addWidget(self._icon, number, 0, top)
-        grid.addWidget(self.title, number, 1)
-        grid.addWidget(self._when, number, 2, top)
-
-    def show_step(self, step: Step, *, upcoming: bool) -> None:
+    def _add_step(self, number: int, step: Step, *, upcoming: bool) -> None:
         icon = ("good", "good") if step.done else ("chevron-right", "link") if upcoming else ("waiting", "muted")
-        self._icon.show_icon(*icon)
-        self.title.setText(step.title)
-        self.title.setFont(self._theme.font(FontRole.STRONG if upcoming else FontRole.BODY))
-        self.title.setToolTip(plain_tooltip(step.missing))
-        self._when.setText(moment(step.at) if step.at else "")
-        for widget in (self._icon, self.title, self._when):
-            widget.show()
-
-    def hide(self) -> None:
-        for widget in (self._icon, self.title, self._when):
-            widget.hide()
+        title = plain_label(step.title, self)
+        title.setWordWrap(True)
+        title.setFont(self._theme.font(FontRole.STRONG if upcoming else FontRole.BODY))
+        title.setToolTip(plain_tooltip(step.missing))
+        when = plain_label(moment(step.at) if step.at else "", self)
+        when.setProperty("muted", True)
+        top = Qt.AlignmentFlag.AlignTop
+        self._steps.addWidget(IconLabel(self._theme, icon[0], 16, icon[1]), number, 0, top)
+        self._steps.addWidget(title, number, 1)
+        self._steps.addWidget(when, number, 2, top)

@@ -9,10 +9,10 @@ from PySide6.QtWidgets import QDialog, QDialogButtonBox, QFormLayout, QLineEdit,
 from labconsole.security.pki.records import CertificateRecord, IdentityRecord, State
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.x509.names import short_name
-from labconsole.security.x509.profiles import AUTHORITIES, TEXTS
+from labconsole.security.x509.profiles import AUTHORITIES
 from labconsole_certificates.operations.naming import name_identity
 from labconsole_certificates.panel.desk import Desk
-from labconsole_certificates.panel.words import day
+from labconsole_certificates.panel.words import day, profile_text
 from labconsole_ui.form.editors import CalmComboBox
 from labconsole_ui.plain_text import plain_label
 
@@ -71,11 +71,10 @@ class IdentityDialog(QDialog):
         self._allow()
 
     def _said(self, record: CertificateRecord, state: str) -> str:
-        profile = TEXTS[record.profile].title if record.profile is not None else ""
         return self.tr("{state}: {name}, {profile}, until {day}").format(
             state=state,
             name=short_name(record.certificate),
-            profile=profile,
+            profile=profile_text(record),
             day=day(record.certificate.not_valid_after_utc),
         )
 

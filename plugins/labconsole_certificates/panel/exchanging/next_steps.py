@@ -54,11 +54,11 @@ class NextSteps(QObject):
 
     def next_of(self, exchange: Exchange) -> Upcoming:
         """The next step of either direction: the first that this console can do, else the first that it waits for."""
-        pending = [
-            self._upcoming(direction, direction.next)
-            for direction in (exchange.there, exchange.back)
-            if direction.next is not None
-        ]
+        ways = (exchange.there, exchange.back)
+        missing = [(way, way.next) for way in ways if way.next is not None]
+        # Handshakes prove both ways at once: they come last.
+        missing.sort(key=lambda entry: entry[1].kind is StepKind.PROVE)
+        pending = [self._upcoming(way, step) for way, step in missing]
         if not pending:
             there = exchange.there
             return Upcoming(

@@ -7,11 +7,11 @@ from datetime import datetime
 
 from PySide6.QtCore import QCoreApplication
 
-from labconsole.security.pki.records import CertificateRecord, CrlRecord
+from labconsole.security.pki.records import CertificateRecord, CrlRecord, Origin
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.x509.names import short_name
 from labconsole.security.x509.profiles import AUTHORITIES
-from labconsole_certificates.panel.words import day, moment, reason_text
+from labconsole_certificates.panel.words import day, moment, profile_text, reason_text
 from labconsole_ui.tables import Field
 
 _translate = QCoreApplication.translate
@@ -61,22 +61,14 @@ def rows_of(snapshot: Snapshot) -> RevocationRows:
     """Both lists, newest first; takes time, for it goes through all certificates."""
     owners = {state.id: state.name for state in snapshot.states}
     local = {state.id for state in snapshot.states if state.local}
-    authorities = [
-        record for record in snapshot.certificates if record.removed is None and record.profile in AUTHORITIES
-    ]
+    seen = [record for record in snapshot.certificates if record.removed is None and record.origin is not Origin.LINK]
+    authorities = [record for record in seen if record.profile in AUTHORITIES]
     own = {record.id for record in authorities if record.key is not None and record.state in local}
     issued = []
-    for record in reversed(snapshot.certificates):
+    for record in reversed(seen):
         issuer = next((found for found in snapshot.issuers_of(record) if found.id in own), None)
-        if record.removed is None and issuer is not None and issuer.id != record.id:
-            issued.append(
-                IssuedRow(
-                    record,
-                    short_name(record.certificate),
-                    owners.get(record.state or 0, ""),
-                    issuer,
-                )
-            )
+        if issuer is not None and issuer.id != record.id:
+            issued.append(IssuedRow(record, short_name(record.certificate), owners.get(record.state or 0, ""), issuer))
     newest = {crl.issuer: crl for crl in sorted(snapshot.crls, key=lambda crl: crl.number)}
     crls = [
         CrlRow(
@@ -101,8 +93,8 @@ def issued_fields() -> list[Field[IssuedRow]]:
             icon=lambda row: ("revoked", "bad") if row.record.revoked else ("certificate", "muted"),
             strong=lambda row: True,
         ),
+        Field(_translate("Revocation", "For"), lambda row: profile_text(row.record)),
         Field(_translate("Revocation", "Of"), lambda row: row.owner),
-        Field(_translate("Revocation", "Issued by"), lambda row: short_name(row.issuer.certificate)),
         Field(
             _translate("Revocation", "Until"),
             lambda row: day(row.record.certificate.not_valid_after_utc),
@@ -114,6 +106,7 @@ def issued_fields() -> list[Field[IssuedRow]]:
             sort=lambda row: row.record.revoked.at if row.record.revoked else None,
             tone=lambda row: "bad" if row.record.revoked else None,
         ),
+        Field(_translate("Revocation", "Issued by"), lambda row: short_name(row.issuer.certificate)),
     ]
 
 

@@ -124,7 +124,7 @@ class PlanCard(QFrame):
         label = plain_label(text, self._list)
         label.setWordWrap(True)
         label.setFont(self._theme.font(FontRole.STRONG if strong else FontRole.BODY))
-        self._lines.addWidget(mark, number, 0, Qt.AlignmentFlag.AlignTop)
+        self._lines.addWidget(mark, number, 0, Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignLeft)
         self._lines.addWidget(label, number, 1)
         return number
 

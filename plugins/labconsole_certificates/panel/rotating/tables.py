@@ -7,11 +7,11 @@ from datetime import datetime
 
 from PySide6.QtCore import QCoreApplication
 
-from labconsole.security.pki.records import CertificateRecord, RotationStatus
+from labconsole.security.pki.records import CertificateRecord, Origin, RotationStatus
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.x509.names import short_name
 from labconsole.security.x509.profiles import AUTHORITIES
-from labconsole_certificates.panel.words import ROTATION_LOOKS, day, days_left
+from labconsole_certificates.panel.words import ROTATION_LOOKS, day, days_left, profile_text
 from labconsole_certificates.rotation.due import due
 from labconsole_certificates.rotation.plan import RotationPlan, plan_of
 from labconsole_ui.tables import Field
@@ -49,7 +49,11 @@ def rows_of(snapshot: Snapshot, at: datetime) -> tuple[RotatingRow, ...]:
             plan_of(snapshot, last[record.id], at) if record.id in last else None,
         )
         for record in snapshot.certificates
-        if record.key is not None and record.state in local and record.removed is None and record.revoked is None
+        if record.key is not None
+        and record.state in local
+        and record.origin is not Origin.LINK
+        and record.removed is None
+        and record.revoked is None
     ]
     return tuple(sorted(rows, key=lambda row: row.record.certificate.not_valid_after_utc))
 
@@ -79,6 +83,7 @@ def fields() -> list[Field[RotatingRow]]:
             icon=lambda row: ("authority" if row.record.profile in AUTHORITIES else "certificate", "muted"),
             strong=lambda row: True,
         ),
+        Field(_translate("Rotation", "For"), lambda row: profile_text(row.record)),
         Field(_translate("Rotation", "Of"), lambda row: row.owner),
         Field(
             _translate("Rotation", "Until"),

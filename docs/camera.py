@@ -1,0 +1,50 @@
+"""Takes pictures of the real window, in both themes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from PySide6.QtWidgets import QApplication, QWidget
+
+from labconsole_ui.main_window import MainWindow
+from labconsole_ui.theme import ThemeMode
+
+LIMIT_S = 180.0
+BOTH = (ThemeMode.LIGHT, ThemeMode.DARK)
+
+
+class Camera:
+    """Takes pictures of the window in both themes."""
+
+    def __init__(self, app: QApplication, window: MainWindow, folder: Path) -> None:
+        self._app = app
+        self._window = window
+        self._folder = folder
+
+    def settle(self, seconds: float = 0.6) -> None:
+        """Let the window work for a while."""
+        self.wait(lambda: False, seconds)
+
+    def wait(self, done: Callable[[], bool], limit_s: float = LIMIT_S) -> bool:
+        """Let the window work until `done`; returns whether it came to that."""
+        end = time.monotonic() + limit_s
+        while not done() and time.monotonic() < end:
+            self._app.processEvents()
+            time.sleep(0.01)
+        return done()
+
+    def theme(self, mode: ThemeMode) -> None:
+        """Show the window in this theme."""
+        self._window.set_theme(mode)
+
+    def take(self, name: str, themes: tuple[ThemeMode, ...] = BOTH, widget: QWidget | None = None) -> None:
+        """Save `<name>-<theme>.png` for each theme, of the window or a `widget`."""
+        for mode in themes:
+            self._window.set_theme(mode)
+            self.settle()
+            path = self._folder / f"{name}-{mode.value}.png"
+            if not (widget or self._window).grab().save(str(path)):
+                raise SystemExit(f"{path} cannot be written")
+            print(path.name)
