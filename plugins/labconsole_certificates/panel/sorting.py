@@ -12,7 +12,8 @@ from labconsole.security.x509.bad_input import BadInput
 from labconsole.security.x509.gate import ContentKind, kind_of, read_file
 from labconsole_ui.background import Background
 
-_TABS = {ContentKind.CSR: "requests", ContentKind.CRL: "revocation", ContentKind.CMS: "trust"}
+_BUNDLES = "trust"
+"""Only there is a bundle compared with what is known of its State; all else is looked into in the same place."""
 _ELSE = "certificates"
 
 
@@ -52,5 +53,5 @@ def _sorted(paths: Sequence[Path]) -> tuple[dict[str, list[Path]], list[str]]:
                 f"{path.name} holds neither a certificate, CSR, CRL, key nor bundle: ask for it again as PEM or DER."
             )
         else:
-            by_tab.setdefault(_TABS.get(kind, _ELSE), []).append(path)
+            by_tab.setdefault(_BUNDLES if kind is ContentKind.CMS else _ELSE, []).append(path)
     return by_tab, refused

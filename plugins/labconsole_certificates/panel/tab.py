@@ -37,7 +37,7 @@ class TabServices:
     open_action: Callable[[str, Mapping[str, Any], Mapping[str, EditorFactory] | None], ActionDialog]
     """Opens the dialog of an action by its name, with values for its form and editors of its own (None: the usual
     ones). When it has ended the database is read again, and the page says what came of it."""
-    show_tab: Callable[[str], QWidget]
+    show_tab: Callable[[str], Tab]
     """Brings the tab of this key to the front, and returns it."""
     show_certificate: Callable[[int], None]
     """Selects the certificate of this id in the tree."""

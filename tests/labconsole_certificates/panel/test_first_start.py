@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from cryptography import x509
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from pytestqt.qtbot import QtBot
@@ -15,6 +16,7 @@ from labconsole.security.x509.key_types import KeyType, generate
 from labconsole.security.x509.profiles import CertificateProfile
 from labconsole.security.x509.requests import make_csr
 from labconsole_certificates.operations.exporting import pkcs12_bytes
+from labconsole_certificates.operations.revocation import publish_crl, revoke
 from labconsole_certificates.panel.audit_view import AuditView
 from labconsole_certificates.panel.certificates.new_state_dialog import NewStateDialog
 from labconsole_certificates.panel.certificates.state_question import StateQuestion
@@ -127,7 +129,7 @@ def dialog_left(lab: Lab) -> bool:
     return bool([each for each in lab.window.findChildren(SecretDialog) if each.isVisible()])
 
 
-def test_dropped_csr_goes_to_the_requests_and_rubbish_is_refused_with_a_sentence(
+def test_dropped_csr_is_seen_before_it_goes_to_the_requests_and_rubbish_is_refused_with_a_sentence(
     pair: Pair, lab: Lab, tmp_path: Path
 ) -> None:
     rubbish = tmp_path / "rubbish.pem"
@@ -139,6 +141,11 @@ def test_dropped_csr_goes_to_the_requests_and_rubbish_is_refused_with_a_sentence
     csr = make_csr(generate(KeyType.P_256), named("CN=elsewhere"), [], CertificateProfile.TLS_CLIENT)
     request.write_bytes(as_pem(csr))
     lab.drop(lab.window, request)
+    view = lab.tab("certificates", CertificatesView)
+    lab.until(lambda: view.file_pane.open)
+    assert "CN" in view.detail.view.toPlainText()
+    assert not lab.snapshot().requests
+    lab.click(view.detail.take_in_button)
     lab.until(lambda: lab.page.tabs.currentWidget().objectName() == "requests")
     lab.dialog(NewRequestDialog).reject()
     assert not lab.snapshot().requests
@@ -152,3 +159,25 @@ def test_pasted_text_is_looked_into(pair: Pair, lab: Lab) -> None:
     lab.qtbot.keyClick(view.tree, Qt.Key.Key_V, Qt.KeyboardModifier.ControlModifier)
     lab.until(lambda: view.file_pane.open)
     assert "The pasted text" in view.detail.hint.text()
+
+
+def test_files_dropped_together_are_shown_one_after_the_other_and_a_crl_is_taken_in(
+    pair: Pair, lab: Lab, tmp_path: Path
+) -> None:
+    leaf = certified(pair.store, pair.b, pair.a, CertificateProfile.TLS_CLIENT)
+    revoke(pair.store, leaf, x509.ReasonFlags.key_compromise)
+    crl = publish_crl(pair.store, pair.root_a)
+    files = [tmp_path / "leaf.pem", tmp_path / "state-a.crl"]
+    files[0].write_bytes(as_pem(leaf.certificate))
+    files[1].write_bytes(as_pem(crl.crl))
+    lab.page.open_files(files)
+    view = lab.tab("certificates", CertificatesView)
+    lab.until(lambda: "1 of 2" in view.detail.hint.text())
+    lab.click(view.detail.after_button)
+    lab.until(lambda: "2 of 2" in view.detail.hint.text())
+    serial = view.detail.view.toPlainText()
+    assert "State A Root CA" in serial
+    assert "key compromise" in serial.lower()
+    lab.click(view.detail.take_in_button)
+    lab.until(lambda: not view.file_pane.open)
+    assert len(lab.snapshot().crls) == 1

@@ -79,6 +79,18 @@ class AuthorityForms(QObject):
             return self._open_import(files, self._first())
         return self._new_state(partial(self._open_import, files))
 
+    def import_pkcs12(self, file: Path | None) -> QObject:
+        """Take in an end certificate with its key, which another State made for one of this console."""
+        files = {} if file is None else {"file": str(file)}
+        if self._local():
+            return self._open_pkcs12(files, self._first())
+        return self._new_state(partial(self._open_pkcs12, files))
+
+    def _open_pkcs12(self, files: Mapping[str, str], state: str) -> ActionDialog:
+        senders = [("", self.tr("Not noted")), *((found.name, found.name) for found in self._snapshot.states)]
+        editors = {"state": self._states_and(state), "sender": one_of(senders)}
+        return self._open("certificates.import-pkcs12", {"state": state, **files}, editors)
+
     def _open_root(self, state: str) -> ActionDialog:
         return self._open("certificates.create-root", {"state": state}, {"state": self._states_and(state)})
 

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
+from pathlib import Path
 
 from cryptography import x509
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QWidget
 
-from labconsole.security.pki.records import CertificateRecord, State
+from labconsole.security.pki.records import CertificateRecord, CrlRecord, State
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.x509.exporting import as_der, as_pem, chain_as_pem
 from labconsole.security.x509.fingerprints import fingerprint
+from labconsole.security.x509.gate import ContentKind
 from labconsole.security.x509.names import short_name
 from labconsole_certificates.operations.authorities import add_state
 from labconsole_certificates.operations.importing import take_in_certificates
+from labconsole_certificates.operations.revocation import take_in_crl
 from labconsole_certificates.panel.certificates.authority_forms import AuthorityForms
 from labconsole_certificates.panel.certificates.certificate_sight import Shown
 from labconsole_certificates.panel.certificates.detail_pane import DetailPane
@@ -42,6 +46,8 @@ class FilePane(QObject):
         self._snapshot: Snapshot | None = None
         self._things: list[Looked] = []
         self._place = 0
+        self._more = False
+        """Whether what is looked into next belongs to what is shown: files that were dropped together."""
         self.files = Files(desk, page)
         self.files.looked.connect(self._looked)
         pane.turned.connect(self._turn)
@@ -70,19 +76,37 @@ class FilePane(QObject):
             self._things = []
             self.closed.emit()
 
+    def look_into(self, paths: Sequence[Path]) -> None:
+        """Show all that is in these files, together."""
+        self._more = False
+        self.files.look_into(paths)
+
+    def look_at_text(self, text: str) -> None:
+        """Show what was pasted."""
+        self._more = False
+        self.files.look_at_text(text)
+
     def take_in(self) -> None:
-        """Take in what the file holds: certificates at once, keys by the dialog of an action."""
+        """Take in what is shown: certificates and CRLs at once, keys and CSRs by their own dialogs."""
         thing = self.thing
         if thing is None or self._snapshot is None:
             return
-        if any(found.has_key for found in self._things):
+        if thing.has_key:
             self._take_in_key(thing)
-            return
+        elif thing.kind is ContentKind.CSR and thing.path is not None:
+            self.close()
+            self._desk.services.show_tab("requests").take([thing.path])
+        elif thing.kind is ContentKind.CRL:
+            self._desk.do(lambda store: take_in_crl(store, thing.data), self._crl_taken)
+        else:
+            self._take_in_certificates(thing, self._snapshot)
+
+    def _take_in_certificates(self, thing: Looked, snapshot: Snapshot) -> None:
         certificates = self._certificates()
         title = self.tr("{count} certificates of {name}").format(count=len(certificates), name=thing.name)
         if len(certificates) == 1:
             title = short_name(certificates[0])
-        dialog = StateQuestion(title, [state.name for state in self._snapshot.states], self._page)
+        dialog = StateQuestion(title, [state.name for state in snapshot.states], self._page)
         dialog.answered.connect(partial(self._take_in_for, chain_as_pem(certificates)))
         dialog.open()
 
@@ -92,11 +116,16 @@ class FilePane(QObject):
     def _take_in_key(self, thing: Looked) -> None:
         """With a key a CA becomes one's own, and an end certificate an identity; both ask how the key is kept."""
         if thing.certificate is None:
-            self._forms.import_authority(key_file=thing.path)
+            beside = next((found.path for found in self._things if found.is_authority and not found.has_key), None)
+            self._forms.import_authority(file=beside, key_file=thing.path)
         elif thing.is_authority:
             self._forms.import_authority(file=thing.path)
         else:
-            self._desk.services.open_action("certificates.import-pkcs12", {"file": str(thing.path or "")}, None)
+            self._forms.import_pkcs12(thing.path)
+
+    def _crl_taken(self, record: CrlRecord) -> None:
+        self._desk.good(self.tr("CRL {number} was taken in.").format(number=record.number))
+        self.close()
 
     def _taken(self, records: tuple[CertificateRecord, ...]) -> None:
         self._desk.good(self.tr("Taken in: {0}.").format(", ".join(short_name(one.certificate) for one in records)))
@@ -104,7 +133,10 @@ class FilePane(QObject):
         self.taken.emit(records[0].id)
 
     def _looked(self, things: list[Looked]) -> None:
-        self._things, self._place = things, 0
+        if not self._more:
+            self._things, self._place = [], 0
+        self._more = True
+        self._things.extend(things)
         self._show()
         self.opened.emit()
 
@@ -119,8 +151,14 @@ class FilePane(QObject):
             forms = {"pem": as_pem(thing.certificate), "der": as_der(thing.certificate)}
             parcel = Parcel(short_name(thing.certificate), self.tr("certificate"), forms)
         shown = Shown((), thing.description.title, thing.description, parcel)
-        can = bool(self._certificates()) or (thing.has_key and thing.path is not None)
+        can = self._can_take_in(thing)
         self._pane.show_file(shown, self._hint(thing), self._place, len(self._things), can_take_in=can)
+
+    def _can_take_in(self, thing: Looked) -> bool:
+        """Dialogs that ask for more read the file anew."""
+        if thing.has_key or thing.kind is ContentKind.CSR:
+            return thing.path is not None
+        return thing.kind is ContentKind.CRL or thing.certificate is not None
 
     def _hint(self, thing: Looked) -> str:
         said = self.tr("{name}: only looked into, nothing was changed.").format(name=thing.name)
@@ -130,10 +168,12 @@ class FilePane(QObject):
         if thing.certificate is not None and self._snapshot is not None:
             known = fingerprint(thing.certificate) in self._snapshot.certificate_by_sha256
             said += " " + (self.tr("It is in the database already.") if known else self.tr("It is new here."))
+        if thing.kind is ContentKind.CSR and thing.path is None:
+            said += " " + self.tr("Paste it in the tab Requests to decide about it.")
         return said
 
     def _certificates(self) -> list[x509.Certificate]:
-        return [found.certificate for found in self._things if found.certificate is not None]
+        return [found.certificate for found in self._things if found.certificate is not None and not found.has_key]
 
 
 def _take_in(data: bytes, name: str, store: PkiStore) -> tuple[CertificateRecord, ...]:

@@ -87,7 +87,7 @@ class CertificatesView(Tab):
 
     def take(self, paths: Sequence[Path]) -> None:
         """Look into files that were dropped."""
-        self.file_pane.files.look_into(paths)
+        self.file_pane.look_into(paths)
 
     def select(self, certificate: int) -> None:
         """Choose the certificate of this id, as soon as it is in the tree."""
@@ -186,7 +186,7 @@ class CertificatesView(Tab):
         if paths:
             self.take(paths)
         elif content.hasText() and content.text().strip():
-            self.file_pane.files.look_at_text(content.text())
+            self.file_pane.look_at_text(content.text())
 
     def _copy(self) -> None:
         indexes = self.tree.selectionModel().selectedRows()
@@ -214,7 +214,7 @@ class CertificatesView(Tab):
         self.first_start.import_wanted.connect(lambda: self.forms.import_authority())
         self.first_start.drop_box.files.connect(self.take)
         self.first_start.drop_box.pasted.connect(
-            lambda data: self.file_pane.files.look_at_text(data.decode("utf-8", "replace"))
+            lambda data: self.file_pane.look_at_text(data.decode("utf-8", "replace"))
         )
         copy = self._key(self.tree, self.tr("Copy as PEM"), QKeySequence.StandardKey.Copy, self._copy)
         self.tree.addActions([copy, *self.actions_of_one.all])
