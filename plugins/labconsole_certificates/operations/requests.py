@@ -24,7 +24,8 @@ from labconsole.security.pki.store import PkiStore
 from labconsole.security.secrets import Prompt
 from labconsole.security.x509 import gate
 from labconsole.security.x509.bad_input import BadInput
-from labconsole.security.x509.issuing import check_names, issue
+from labconsole.security.x509.issuing import issue
+from labconsole.security.x509.issuing_rules import check_names
 from labconsole.security.x509.key_types import PrivateKey, PublicKey
 from labconsole.security.x509.names import name_from_text, short_name
 from labconsole.security.x509.profiles import TEXTS, CertificateProfile

@@ -8,10 +8,11 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from labconsole.security.pki.records import CertificateRecord, Item, Origin, RequestStatus
 from labconsole.security.x509.issuing import Issuer, issue, make_root
-from labconsole.security.x509.key_types import KeyType
+from labconsole.security.x509.key_types import KeyType, PublicKey
 from labconsole.security.x509.profiles import CertificateProfile
 from labconsole.security.x509.requests import make_csr
 from labconsole.security.x509.validity import Validity
@@ -60,12 +61,12 @@ def test_a_csr_becomes_a_certificate_that_goes_back(world: World) -> None:
 
 def test_a_csr_of_another_console_gets_what_the_profile_says_and_no_more(world: World) -> None:
     greedy = x509.CertificateSigningRequestBuilder().subject_name(CLIENT)
-    greedy = greedy.add_extension(x509.ExtendedKeyUsage([x509.ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
+    greedy = greedy.add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
     csr = greedy.sign(key_of(KeyType.P_256), hashes.SHA256())
     taken = requests.take_in_request(world.store, world.c, world.b, _der(csr), TLS_CLIENT)
     issued = requests.approve(world.store, taken)
     usage = issued.certificate.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
-    assert list(usage) == [x509.ExtendedKeyUsageOID.CLIENT_AUTH] and issued.key is None
+    assert list(usage) == [ExtendedKeyUsageOID.CLIENT_AUTH] and issued.key is None
 
 
 def test_profile_subject_and_names_can_be_changed_before_approval(world: World) -> None:
@@ -204,6 +205,7 @@ def test_a_second_certificate_for_one_request_and_a_second_one_with_its_serial_n
     ca = make_root(root, x509.Name.from_rfc4514_string("CN=C root"), Validity.for_days(99))
     issuer = Issuer(ca, root)
     public_key = made.csr.public_key()
+    assert isinstance(public_key, PublicKey)
     first, second = (issue(issuer, public_key, CLIENT, (), TLS_CLIENT, Validity.for_days(9)) for _ in range(2))
     record = requests.take_in_certificate(world.store, exported_chain(first, ca))
     assert (record.state, record.key) == (world.a.id, made.key)
