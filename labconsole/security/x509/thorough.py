@@ -1,4 +1,7 @@
-"""Parses at once what `cryptography` parses late, so that nobody behind the gate meets a fault in it."""
+"""Parses at once what `cryptography` parses late, and all that OpenSSL is asked to judge.
+
+So nobody behind the gate meets a fault in it: paths are validated by both.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from typing import TypeVar
 
 from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
+from OpenSSL import crypto
 
 from labconsole.security.x509.bad_input import BadInput
 
@@ -20,13 +24,14 @@ FAULTS = (
     x509.DuplicateExtension,
     x509.InvalidVersion,
     x509.UnsupportedGeneralNameType,
+    crypto.Error,
 )
-"""What `cryptography` raises for input that is not as its standard says."""
+"""What `cryptography` and pyOpenSSL raise for input that is not as its standard says."""
 
 
 @contextmanager
 def refused(what: str, kind: str) -> Iterator[None]:
-    """Turn what `cryptography` raises into BadInput: `what` begins the sentence, `kind` is "a certificate"."""
+    """Turn what the libraries raise into BadInput: `what` begins the sentence, `kind` is "a certificate"."""
     try:
         yield
     except UnsupportedAlgorithm as error:
@@ -62,6 +67,7 @@ def _look_at_certificate(certificate: x509.Certificate) -> None:
     _ = certificate.signature_hash_algorithm, certificate.signature_algorithm_parameters
     _look_at_extensions(certificate.extensions)
     certificate.public_key()
+    crypto.X509.from_cryptography(certificate)
 
 
 def _look_at_csr(csr: x509.CertificateSigningRequest) -> None:
@@ -79,6 +85,7 @@ def _look_at_crl(crl: x509.CertificateRevocationList) -> None:
     for revoked in crl:
         _ = revoked.serial_number, revoked.revocation_date_utc
         _look_at_extensions(revoked.extensions)
+    crypto.X509Store().add_crl(crl)
 
 
 def _look_at_extensions(extensions: x509.Extensions) -> None:

@@ -19,6 +19,7 @@ from labconsole.security.x509.key_types import KeyType
 from labconsole.security.x509.names import general_name_from_text, name_from_text, short_name
 from labconsole.security.x509.profiles import CertificateProfile
 from labconsole.security.x509.requests import make_csr
+from labconsole.security.x509.validation.validating import validate
 from labconsole.security.x509.validity import Validity
 from tests.helpers.der_mutations import der_mutations
 from tests.helpers.mutations import mutations
@@ -117,3 +118,28 @@ def test_the_same_seed_gives_the_same_files(files: dict[str, bytes]) -> None:
     for damage in (mutations, der_mutations):
         assert list(damage(files["csr"], 20, 1)) == list(damage(files["csr"], 20, 1))
         assert list(damage(files["csr"], 20, 1)) != list(damage(files["csr"], 20, 2))
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("damage", [mutations, der_mutations])
+def test_what_comes_through_can_be_judged(
+    files: dict[str, bytes],
+    authority: Issuer,
+    certificate: x509.Certificate,
+    damage: Callable[[bytes, int, int], Iterator[bytes]],
+) -> None:
+    """OpenSSL reads more strictly in places: what it cannot read does not come through either."""
+    crl = gate.read_crl(files["crl"])
+    for kind in ("certificate", "root", "crl"):
+        for data in damage(files[kind], EACH, 7):
+            try:
+                [thing] = gate.read(data)
+            except BadInput:
+                continue
+            if isinstance(thing, x509.CertificateRevocationList):
+                validate(certificate, [], [authority.certificate], [thing], at=AT)
+            elif kind == "certificate":
+                judged = validate(thing, [], [authority.certificate], [], at=AT)
+                assert not judged.accepted or thing == certificate
+            elif isinstance(thing, x509.Certificate):
+                validate(certificate, [thing], [authority.certificate], [crl], at=AT)
