@@ -1,0 +1,62 @@
+"""A CA whose key lies in a token (SoftHSM2): it signs all that a CA signs, and never leaves."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from labconsole.locations import pki_dir
+from labconsole.security.pki.keys import keys_directory
+from labconsole.security.pki.records import TokenKey
+from labconsole.security.secrets import Secret
+from labconsole.security.token.softhsm import library
+from labconsole.security.x509.key_types import KeyType
+from labconsole.security.x509.profiles import CertificateProfile
+from labconsole.trial import TrialError
+from labconsole_certificates.operations import requests
+from labconsole_certificates.operations.authorities import create_root
+from labconsole_certificates.operations.exporting import Form, exported, pkcs12_bytes
+from labconsole_certificates.operations.new_keys import NewKey
+from labconsole_certificates.operations.revocation import publish_crl, revoke
+from tests.helpers.openssl_says import openssl_says
+from tests.labconsole_certificates.world import World
+
+pytestmark = pytest.mark.skipif(library() is None, reason="SoftHSM2 is needed")
+
+
+def test_a_ca_in_a_token_signs_certificates_and_crls(world: World, tmp_path: Path) -> None:
+    files = set(keys_directory(pki_dir()).iterdir())
+    root = create_root(world.store, world.b, NewKey(KeyType.P_256, token="lab"))
+    snapshot = world.store.snapshot()
+    place = snapshot.key_by_id[root.key or 0].place
+    assert isinstance(place, TokenKey) and place.token == "lab"
+    assert set(keys_directory(pki_dir()).iterdir()) == files
+    new, profile = NewKey(KeyType.P_256, token="lab"), CertificateProfile.TLS_CLIENT
+    asked = requests.make_request(world.store, world.a, world.b, new, profile)
+    assert isinstance(asked.csr.public_key(), ec.EllipticCurvePublicKey) and asked.csr.is_signature_valid
+    issued = requests.approve(world.store, asked, authority=root)
+    revoke(world.store, issued)
+    crl = publish_crl(world.store, root)
+    snapshot = world.store.snapshot()
+    (tmp_path / "root.pem").write_bytes(exported(snapshot, root))
+    (tmp_path / "a.pem").write_bytes(exported(snapshot, issued))
+    (tmp_path / "b.crl").write_bytes(exported(snapshot, crl, Form.DER))
+    assert openssl_says("verify", "-CAfile", tmp_path / "root.pem", tmp_path / "a.pem").endswith("OK\n")
+    assert "verify OK" in openssl_says(
+        "crl", "-in", tmp_path / "b.crl", "-inform", "DER", "-noout", "-CAfile", tmp_path / "root.pem"
+    )
+    with pytest.raises(TrialError, match="lies in the token lab and never leaves it"):
+        pkcs12_bytes(world.store, root, Secret("any"))
+    assert not {name for name in sys.modules if name.split(".")[0] == "pkcs11"}
+
+
+def test_what_a_token_cannot_do_changes_nothing(world: World) -> None:
+    before = world.rows()
+    with pytest.raises(TrialError, match="Keys of the type Ed25519 are made in no token"):
+        create_root(world.store, world.a, NewKey(KeyType.ED25519, token="lab"))
+    with pytest.raises(TrialError, match="nowhere"):
+        create_root(world.store, world.a, NewKey(token="nowhere"))
+    assert world.rows() == before
