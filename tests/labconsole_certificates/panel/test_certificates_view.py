@@ -20,6 +20,8 @@ from labconsole_certificates.operations.new_keys import NewKey
 from labconsole_certificates.panel.certificates.certificate_sight import Shown
 from labconsole_certificates.panel.certificates.tree_nodes import Node
 from labconsole_certificates.panel.certificates.view import CertificatesView
+from labconsole_certificates.panel.revoking.view import RevocationView
+from labconsole_certificates.panel.rotating.view import RotationView
 from tests.labconsole_certificates.panel.conftest import Pair
 from tests.labconsole_certificates.panel.lab import Lab, certified
 
@@ -230,3 +232,20 @@ def test_several_are_named_and_go_out_together(pair: Pair, lab: Lab) -> None:
         view.tree.tree.index_of(f"state:{pair.b.id}"), QItemSelectionModel.SelectionFlag.ClearAndSelect
     )
     lab.until(lambda: view.detail.shown is not None and view.detail.shown.title == "State B")
+
+
+def test_menu_leads_to_rotation_and_revocation_of_that_certificate(pair: Pair, lab: Lab) -> None:
+    certified(pair.store, pair.b, pair.a, CertificateProfile.TLS_CLIENT)
+    leaf = certified(pair.store, pair.b, pair.a, CertificateProfile.TLS_CLIENT)
+    view = view_of(lab, 6)
+    detail_of(lab, view, f"certificate:{leaf.id}")
+    menu_action(view, "Revoke …").trigger()
+    revocation = lab.page.tabs.currentWidget().findChild(RevocationView)
+    lab.until(lambda: len(revocation.issued_table.selectionModel().selectedRows()) == 1)
+    [index] = revocation.issued_table.selectionModel().selectedRows()
+    assert revocation.issued.record(index.row()).record.id == leaf.id
+    view = lab.tab("certificates", CertificatesView)
+    menu_action(view, "Rotate …").trigger()
+    rotation = lab.page.tabs.currentWidget().findChild(RotationView)
+    lab.until(lambda: rotation.table.currentIndex().isValid())
+    lab.until(lambda: rotation.model.record(rotation.table.currentIndex().row()).record.id == leaf.id)

@@ -60,7 +60,7 @@ def test_a_cell_tells_its_cause_and_leads_to_the_exchange(pair: Pair, lab: Lab) 
     lab.until(lambda: view.cause.title.text() == "State A → State B: trusted")
     assert view.cause.certificate_button.isVisible()
     click_cell(lab, view, 1, 0)
-    assert view.cause.title.text() == "State B → State A: not trusted"
+    assert view.cause.title.text() == "State B → State A: untrusted"
     lab.click(view.cause.exchange_button)
     exchange = lab.page.tabs.currentWidget().findChild(ExchangeView)
     assert (exchange.a_box.currentText(), exchange.b_box.currentText()) == ("State B", "State A")

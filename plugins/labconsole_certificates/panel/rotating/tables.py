@@ -38,11 +38,12 @@ def rows_of(snapshot: Snapshot, at: datetime) -> tuple[RotatingRow, ...]:
     """All that could be rotated here, what runs out first on top; takes time, for it goes through all certificates."""
     notices = {entry.record.id: entry.notice for entry in due(snapshot, at)}
     last = {rotation.certificate: rotation for rotation in snapshot.rotations}
+    successors = {rotation.successor for rotation in snapshot.rotations}
     local = {state.id: state.name for state in snapshot.states if state.local}
     rows = [
         RotatingRow(
             record,
-            short_name(record.certificate),
+            _name(record, successors),
             local[record.state or 0],
             days_left(record.certificate.not_valid_after_utc, at),
             notices.get(record.id),
@@ -86,11 +87,6 @@ def fields() -> list[Field[RotatingRow]]:
         Field(_translate("Rotation", "For"), lambda row: profile_text(row.record)),
         Field(_translate("Rotation", "Of"), lambda row: row.owner),
         Field(
-            _translate("Rotation", "Until"),
-            lambda row: day(row.record.certificate.not_valid_after_utc),
-            sort=lambda row: row.record.certificate.not_valid_after_utc,
-        ),
-        Field(
             _translate("Rotation", "Days left"),
             lambda row: f"{row.days_left:,}",
             sort=lambda row: row.days_left,
@@ -102,6 +98,11 @@ def fields() -> list[Field[RotatingRow]]:
             lambda row: "" if row.plan is None else status_text(row.plan.rotation.status),
             icon=lambda row: None if row.plan is None else ROTATION_LOOKS[row.plan.rotation.status],
         ),
+        Field(
+            _translate("Rotation", "Until"),
+            lambda row: day(row.record.certificate.not_valid_after_utc),
+            sort=lambda row: row.record.certificate.not_valid_after_utc,
+        ),
     ]
 
 
@@ -109,3 +110,8 @@ def _tone(row: RotatingRow) -> str | None:
     if row.notice is None:
         return None
     return "bad" if row.notice <= NOTICES[0] else "warning"
+
+
+def _name(record: CertificateRecord, successors: set[int | None]) -> str:
+    name = short_name(record.certificate)
+    return _translate("Rotation", "{name} (successor)").format(name=name) if record.id in successors else name

@@ -34,6 +34,7 @@ class RotationView(Tab):
         self._rows: tuple[RotatingRow, ...] = ()
         self._days: int | None = None
         self._chosen: int | None = None
+        self._wanted: int | None = None
         theme = services.page.theme
         self.filters: dict[int | None, QPushButton] = {}
         self._group = QButtonGroup(self)
@@ -79,6 +80,12 @@ class RotationView(Tab):
     def take(self, paths: Sequence[Path]) -> None:
         """No file belongs here."""
 
+    def choose(self, certificate: int) -> None:
+        """Choose the certificate of this id, as soon as it is in the table."""
+        self._wanted = certificate
+        self.filters[None].setChecked(True)
+        self._filter(None)
+
     def _show(self, rows: tuple[RotatingRow, ...]) -> None:
         self._rows = rows
         self._name_filters()
@@ -90,6 +97,8 @@ class RotationView(Tab):
         self.model.set_records(shown)
         self.table.fit_columns()
         ids = [row.record.id for row in self.model.records()]
+        if self._wanted in ids:
+            self._chosen, self._wanted = self._wanted, None
         if self._chosen not in ids:
             busy = [row.record.id for row in shown if under_way(row)]
             self._chosen = next(iter(busy or ids), None)

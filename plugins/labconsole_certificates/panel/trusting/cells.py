@@ -34,12 +34,12 @@ def status_words() -> dict[CellStatus, str]:
     return {
         CellStatus.TRUSTED: _translate("Trust", "trusted"),
         CellStatus.EXPIRING: _translate("Trust", "expiring"),
-        CellStatus.STALE: _translate("Trust", "news overdue"),
+        CellStatus.STALE: _translate("Trust", "stale"),
         CellStatus.NOT_YET_VALID: _translate("Trust", "not yet valid"),
         CellStatus.EXPIRED: _translate("Trust", "expired"),
         CellStatus.REVOKED: _translate("Trust", "revoked"),
-        CellStatus.UNTRUSTED: _translate("Trust", "not trusted"),
-        CellStatus.UNKNOWN: _translate("Trust", "not known"),
+        CellStatus.UNTRUSTED: _translate("Trust", "untrusted"),
+        CellStatus.UNKNOWN: _translate("Trust", "unknown"),
     }
 
 
