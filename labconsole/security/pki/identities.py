@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable
+from datetime import UTC, datetime
 from pathlib import Path
 
 from cryptography.hazmat.primitives.serialization import Encoding
@@ -55,7 +56,7 @@ def files_of(identity: IdentityRecord, snapshot: Snapshot, directory: Path) -> I
             f"The key of the identity {identity.name} lies in a token, and TLS needs a key file: choose another "
             "identity."
         )
-    chain = [issuer for issuer in snapshot.chain_of(record) if not issuer.self_signed]
+    chain = snapshot.presented_chain(record, datetime.now(UTC))
     trusted = [
         *snapshot.trusted_by(identity.state, TrustKind.ROOT),
         *snapshot.trusted_by(identity.state, TrustKind.PIN),

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 
+_REMEMBERED = 10_000
+"""Pairs whose answer is kept: it never changes, and views of the same certificates ask again and again."""
 
+
+@lru_cache(maxsize=_REMEMBERED)
 def issued_by(certificate: x509.Certificate, issuer: x509.Certificate) -> bool:
     """Whether `issuer`'s name and key signed `certificate`; nothing is said of validity or rights."""
     try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cached_property
 
 from labconsole.security.pki.records import (
@@ -90,6 +91,27 @@ class Snapshot:
             seen.add(record.id)
             chain.append(record)
         return tuple(chain)
+
+    def presented_chain(self, record: CertificateRecord, at: datetime) -> tuple[CertificateRecord, ...]:
+        """What goes with `record` to a peer: the intermediates above it, and its root's links that are valid at `at`.
+
+        While a root is rotated, a link leads whoever trusts only the other one to it (RFC 9810, 4.4). The root itself
+        proves nothing to a peer, and is left out.
+        """
+        chain = self.chain_of(record)
+        above = [issuer for issuer in chain if not issuer.self_signed]
+        if not chain or not chain[-1].self_signed:
+            return tuple(above)
+        root = chain[-1].certificate
+        links = [
+            other
+            for other in self._by_subject.get(root.subject.public_bytes(), ())
+            if other.certificate.public_key() == root.public_key()
+            and not other.self_signed
+            and other.revoked is None
+            and other.certificate.not_valid_before_utc <= at <= other.certificate.not_valid_after_utc
+        ]
+        return tuple(dict.fromkeys((*above, *links)))
 
     def roots_of(self, state: int) -> tuple[CertificateRecord, ...]:
         """The own root certificates of a State, newest first; neither removed nor revoked ones."""

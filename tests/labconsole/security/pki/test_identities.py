@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import subprocess
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives.serialization import Encoding
 
 from labconsole.security.identities import load_certificates, load_identity
 from labconsole.security.pki.identities import identity_files, names
 from labconsole.security.pki.keys import make_key
 from labconsole.security.pki.records import Origin, TokenKey, TrustKind
 from labconsole.security.pki.store import PkiStore
-from labconsole.security.x509.issuing import Issuer, issue
+from labconsole.security.x509.issuing import Issuer, issue, link_certificates, make_root
 from labconsole.security.x509.key_types import KeyType, generate
 from labconsole.security.x509.profiles import CertificateProfile
 from labconsole.trial import TrialError
@@ -91,3 +93,32 @@ def test_a_name_that_is_not_there_and_a_key_in_a_token_are_told(store: PkiStore)
         identity_files("gate", store.directory)
     with pytest.raises(TrialError, match="lies in a token, and TLS needs a key file"):
         identity_files("hsm-end", store.directory)
+
+
+def test_during_a_rotation_whoever_trusts_only_one_root_knows_certificates_of_the_other(
+    store: PkiStore, tmp_path: Path
+) -> None:
+    own = OwnState(store, "Alpha")
+    made = make_key(store.directory, KeyType.P_256)
+    new = Issuer(make_root(made.private, named("Alpha Root CA"), VALID), made.private)
+    end = make_key(store.directory, KeyType.P_256)
+    with store.change() as change:
+        change.add_key(own.state.id, "new root", made.private.public_key(), made.place)
+        change.add_certificate(new.certificate, origin=Origin.SELF_SIGNED, profile=CertificateProfile.ROOT)
+        for link in link_certificates(own.issuer, new):
+            change.add_certificate(link, origin=Origin.LINK, state=own.state.id)
+        change.add_key(own.state.id, "end", end.private.public_key(), end.place)
+        of_new = change.add_certificate(issue_for(new, end.private, "of new"), origin=Origin.ISSUED)
+        change.name_identity("of new", of_new.id)
+    of_old = own.issued("of old")
+    with store.change() as change:
+        change.name_identity("of old", of_old.id)
+    for name in ("of new", "of old"):
+        certificate = identity_files(name, store.directory).certificate
+        for root in (own.root.certificate, new.certificate):
+            trust = tmp_path / "trust.pem"
+            trust.write_bytes(root.public_bytes(Encoding.PEM))
+            verify = ["openssl", "verify", "-x509_strict", "-trusted", trust, "-untrusted", certificate, certificate]
+            subprocess.run(verify, check=True, capture_output=True)
+    later = VALID.not_after + timedelta(days=1)
+    assert store.snapshot().presented_chain(of_old, later) == ()
