@@ -11,6 +11,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 
 from labconsole.security.x509.bad_input import BadInput
 from labconsole.security.x509.crls import make_crl
+from labconsole.security.x509.handshake import TlsEnd, shake_hands
 from labconsole.security.x509.issuing import Issuer, cross_certificate, issue, link_certificates, make_root
 from labconsole.security.x509.key_types import KeyType, generate
 from labconsole.security.x509.profiles import CertificateProfile, profile_extensions
@@ -61,6 +62,24 @@ def test_both_roots_lead_to_what_both_issued(
     assert new_with_old.not_valid_before_utc == new.certificate.not_valid_before_utc
     with pytest.raises(OpensslRefusalError):
         verify(tmp_path, new.certificate, new_with_old, end(old))
+
+
+@pytest.mark.parametrize("trusts_old", [True, False])
+def test_a_server_of_the_new_root_shows_the_link_and_is_let_in(trusts_old: bool) -> None:
+    """By real TLS: whoever has not heard of the new root yet finds it through the link."""
+    name, client_root = named("CN=State B Root"), new_authority("State A Root")
+    old, new = (Issuer(make_root(key, name, MONTH), key) for key in (key_of(KeyType.P_384), generate(KeyType.P_256)))
+    _, new_with_old = link_certificates(old, new)
+    key = key_of(KeyType.P_256)
+    public_key, profile = key.public_key(), CertificateProfile.TLS_CLIENT
+    client = issue(client_root, public_key, named("CN=Client"), [], profile, Validity.for_days(7))
+    trusted = (old if trusts_old else new).certificate
+    handshake = shake_hands(
+        TlsEnd(client, (), key, (trusted,)),
+        TlsEnd(end(new), (new_with_old,), key, (client_root.certificate,)),
+        "broker.b.example",
+    )
+    assert handshake.ok, handshake.client_said
 
 
 def test_roots_that_never_hold_together_are_not_linked() -> None:
