@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from cryptography import x509
-from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.asymmetric import dsa, ec, rsa
 from cryptography.x509.verification import (
     Criticality,
     ExtensionPolicy,
@@ -17,7 +17,7 @@ from cryptography.x509.verification import (
 )
 
 from labconsole.security.x509.validation.judgement import Answer, Opinion
-from labconsole.security.x509.validation.unknown_things import what_it_does_not_know
+from labconsole.security.x509.validation.unknown_things import SMALLEST_CURVE_BITS, what_it_does_not_know
 
 _LONGEST_PATH = 16
 """CAs between end certificate and root."""
@@ -62,18 +62,32 @@ def _authorities() -> ExtensionPolicy:
     """RFC 5280 asks of a CA basicConstraints and, if key usage is limited, keyCertSign; nothing that WebPKI adds."""
     policy = ExtensionPolicy.permit_all()
     policy = policy.require_present(x509.BasicConstraints, Criticality.AGNOSTIC, None)
+    policy = policy.may_be_present(x509.NameConstraints, Criticality.CRITICAL, None)
     return policy.may_be_present(x509.KeyUsage, Criticality.AGNOSTIC, _may_sign_certificates)
 
 
 def _end_certificates() -> ExtensionPolicy:
-    """RFC 5280 asks nothing more; but the verifier measures only the keys of CAs, so its minimum is held here."""
-    return ExtensionPolicy.permit_all().may_be_present(x509.BasicConstraints, Criticality.AGNOSTIC, _has_long_key)
+    """What the verifier does not look at in the end of a path, which may be a CA too: its key, and its constraints."""
+    policy = ExtensionPolicy.permit_all()
+    policy = policy.may_be_present(x509.NameConstraints, Criticality.AGNOSTIC, _limits_a_ca)
+    return policy.may_be_present(x509.BasicConstraints, Criticality.AGNOSTIC, _has_strong_key)
 
 
-def _has_long_key(policy: Policy, certificate: x509.Certificate, constraints: x509.BasicConstraints | None) -> None:
-    key = certificate.public_key()
-    if isinstance(key, rsa.RSAPublicKey) and key.key_size < policy.minimum_rsa_modulus:
-        raise ValueError(f"its RSA key has {key.key_size} bits, and {policy.minimum_rsa_modulus} is the least")
+def _limits_a_ca(policy: Policy, certificate: x509.Certificate, constraints: x509.NameConstraints | None) -> None:
+    """RFC 5280, 4.2.1.10: only CA certificates have name constraints."""
+    basics = (one.value for one in certificate.extensions if isinstance(one.value, x509.BasicConstraints))
+    if constraints is not None and not any(one.ca for one in basics):
+        raise ValueError("it is no CA, and has name constraints")
+
+
+def _has_strong_key(policy: Policy, certificate: x509.Certificate, constraints: x509.BasicConstraints | None) -> None:
+    match certificate.public_key():
+        case rsa.RSAPublicKey() as key if key.key_size < policy.minimum_rsa_modulus:
+            raise ValueError(f"its RSA key has {key.key_size} bits, and {policy.minimum_rsa_modulus} is the least")
+        case ec.EllipticCurvePublicKey() as key if key.key_size < SMALLEST_CURVE_BITS:
+            raise ValueError(f"its ECDSA key has {key.key_size} bits, and {SMALLEST_CURVE_BITS} is the least")
+        case dsa.DSAPublicKey():
+            raise ValueError("its key is for DSA, which is withdrawn (FIPS 186-5)")
 
 
 def _may_sign_certificates(policy: Policy, certificate: x509.Certificate, usage: x509.KeyUsage | None) -> None:

@@ -18,8 +18,8 @@ _USE_DELTAS = 0x2000
 
 _POLICIES = crypto.X509StoreFlags.POLICY_CHECK
 
-PATH_FLAGS = crypto.X509StoreFlags.PARTIAL_CHAIN
-"""What is trusted ends the path, self-signed or not."""
+PATH_FLAGS = crypto.X509StoreFlags.PARTIAL_CHAIN | crypto.X509StoreFlags.X509_STRICT
+"""What is trusted ends the path, self-signed or not; certificates must be such as RFC 5280 has CAs make them."""
 _ONE_CRL = PATH_FLAGS | _EXTENDED_CRL_SUPPORT | _USE_DELTAS | crypto.X509StoreFlags.CRL_CHECK
 CRL_FLAGS = _ONE_CRL | crypto.X509StoreFlags.CRL_CHECK_ALL
 """A CRL of every issuer in the path."""

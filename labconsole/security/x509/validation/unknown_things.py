@@ -11,11 +11,14 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from cryptography import x509
-from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.hazmat.primitives.asymmetric import dsa, ec, rsa
 from cryptography.x509.oid import ExtensionOID
 
 Path = Sequence[x509.Certificate]
 """From the end certificate upwards."""
+
+SMALLEST_CURVE_BITS = 224
+"""As strong as RSA of 2,048 bits (NIST SP 800-57, 5.6.1.1)."""
 
 _CURVES = frozenset({"secp256r1", "secp384r1", "secp521r1"})
 _POLICY_EXTENSIONS = frozenset(
@@ -50,15 +53,15 @@ def _other_keys(path: Path) -> bool:
 
 
 def _is_other(certificate: x509.Certificate) -> bool:
-    """Whether the key, or the signature of the CA above it, is none of RSA and ECDSA on the NIST curves."""
+    """Whether it has a key, or is signed by one, that is strong and yet none of RSA and ECDSA on the NIST curves."""
     match certificate.public_key():
-        case rsa.RSAPublicKey():
-            known = True
+        case rsa.RSAPublicKey() | dsa.DSAPublicKey():
+            other = False
         case ec.EllipticCurvePublicKey() as key:
-            known = key.curve.name in _CURVES
+            other = key.curve.name not in _CURVES and key.key_size >= SMALLEST_CURVE_BITS
         case _:
-            known = False
-    return not known or certificate.signature_hash_algorithm is None
+            other = True
+    return other or certificate.signature_hash_algorithm is None  # Ed25519, Ed448, ML-DSA
 
 
 def _policies(path: Path) -> bool:

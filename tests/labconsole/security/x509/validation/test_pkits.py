@@ -27,6 +27,8 @@ WRONGLY_REFUSED = frozenset(
     {
         # cryptography: RFC 5280, 4.1.2.5 has a date before 2050 as UTCTime; a CA that writes GeneralizedTime is refused
         "ValidGeneralizedTimenotBeforeDateTest4EE",
+        # cryptography: DSA is withdrawn (FIPS 186-5), and these keys have 1,024 bits
+        "ValidDSASignaturesTest4EE",
         # OpenSSL: pyOpenSSL gives a store no CRLs of other issuers (indirect CRLs)
         "ValidIDPwithindirectCRLTest24EE",
         "ValidIDPwithindirectCRLTest25EE",
@@ -82,7 +84,7 @@ def test_nothing_is_wrongly_accepted_and_what_is_wrongly_refused_is_known(judgem
     assert len(judgements) == CASES - 1  # one is not read, and so refused
     assert {name for name, judgement in wrong.items() if judgement.accepted} == set()
     assert set(wrong) == WRONGLY_REFUSED
-    assert len(judgements) - len(wrong) == 179  # the specification asks for 178
+    assert len(judgements) - len(wrong) == 178
 
 
 def test_neither_library_alone_would_do(judgements: dict[str, Judgement]) -> None:
@@ -105,7 +107,6 @@ def test_whatever_cryptography_does_not_know_is_decided_by_openssl_and_said(judg
         "it does not know name constraints of this kind",
         "it does not know names that are alike but not the same byte by byte",
         "it does not know that self-issued certificates do not count for a path length",
-        "it does not know this type of key or signature",
     }
     assert all("cryptography cannot tell" in one.why for one in alone.values())
     assert {name for name in alone if "pathLen" in name} == {

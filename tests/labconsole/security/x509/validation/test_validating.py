@@ -9,7 +9,7 @@ from ipaddress import ip_address
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
 from labconsole.security.x509.crls import Revoked, make_crl
 from labconsole.security.x509.issuing import Issuer, issue, link_certificates, make_root, make_self_signed
@@ -25,6 +25,8 @@ NOW = datetime.now(UTC).replace(microsecond=0)
 MONTH = Validity.for_days(30)
 P_256 = key_of(KeyType.P_256)
 FAST_TYPES = [type_ for type_ in KeyType if type_ not in (KeyType.RSA_3072, KeyType.RSA_4096)]
+
+_CA_USAGE = x509.KeyUsage(False, False, False, False, False, True, True, False, False)
 
 
 def _below(issuer: Issuer, common_name: str, **limits: int | None) -> Issuer:
@@ -288,44 +290,95 @@ def test_the_crl_of_the_cas_new_key_speaks_for_the_old_one_where_a_link_leads_to
     assert unlinked.revocation_unknown == (old.certificate.subject,)
 
 
-def test_weak_keys_are_refused_by_cryptography() -> None:
-    weak = rsa.generate_private_key(public_exponent=65537, key_size=1024)
-    root = new_authority("State A Root")
-    leaf = (
+def _odd(root: Issuer, public_key: object, *extensions: tuple[x509.ExtensionType, bool]) -> x509.Certificate:
+    """An end certificate such as `issue` never makes."""
+    key_id = x509.AuthorityKeyIdentifier.from_issuer_public_key(root.certificate.public_key())  # type: ignore[arg-type]
+    builder = (
         x509.CertificateBuilder()
-        .subject_name(named("CN=weak"))
+        .subject_name(named("CN=odd"))
         .issuer_name(root.certificate.subject)
-        .public_key(weak.public_key())
+        .public_key(public_key)  # type: ignore[arg-type]
         .serial_number(x509.random_serial_number())
         .not_valid_before(MONTH.not_before)
         .not_valid_after(MONTH.not_after)
-        .sign(root.key, hashes.SHA256())
+        .add_extension(key_id, False)
     )
+    for extension, critical in extensions:
+        builder = builder.add_extension(extension, critical)
+    return builder.sign(root.key, hashes.SHA256())
 
-    said = validate(leaf, (), [root.certificate], at=NOW)
+
+@pytest.mark.parametrize(
+    ("key", "words"),
+    [
+        (rsa.generate_private_key(public_exponent=65537, key_size=1024), "its RSA key has 1024 bits, and 2048 is"),
+        (ec.generate_private_key(ec.SECP192R1()), "its ECDSA key has 192 bits, and 224 is the least"),
+    ],
+)
+def test_weak_keys_are_refused_by_cryptography(key: rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey, words: str) -> None:
+    root = new_authority("State A Root")
+
+    said = validate(_odd(root, key.public_key()), (), [root.certificate], at=NOW)
 
     assert not said.accepted
     assert said.decided_by is Decision.CRYPTOGRAPHY
-    assert said.why == (
-        "cryptography refuses it: its RSA key has 1024 bits, and 2048 is the least. OpenSSL accepts it."
+    assert said.why.startswith(f"cryptography refuses it: {words}")
+    assert said.why.endswith("OpenSSL accepts it.")
+
+
+def test_a_weak_ca_is_nothing_that_one_library_does_not_know() -> None:
+    weak = ec.generate_private_key(ec.SECP192R1())
+    name = named("CN=Weak Root")
+    root = (
+        x509.CertificateBuilder(name, name, weak.public_key(), x509.random_serial_number())
+        .not_valid_before(MONTH.not_before)
+        .not_valid_after(MONTH.not_after)
+        .add_extension(x509.BasicConstraints(True, None), True)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(weak.public_key()), False)
+        .add_extension(_CA_USAGE, True)
+        .sign(weak, hashes.SHA256())
     )
+
+    said = validate(_odd(Issuer(root, weak), P_256.public_key()), (), [root], at=NOW)
+
+    assert not said.accepted
+    assert said.decided_by is Decision.CRYPTOGRAPHY
 
 
 def test_a_critical_extension_that_nobody_knows_refuses() -> None:
     root = new_authority("State A Root")
-    leaf = (
-        x509.CertificateBuilder()
-        .subject_name(named("CN=odd"))
-        .issuer_name(root.certificate.subject)
-        .public_key(P_256.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(MONTH.not_before)
-        .not_valid_after(MONTH.not_after)
-        .add_extension(x509.UnrecognizedExtension(x509.ObjectIdentifier("1.3.6.1.4.1.99999.1"), b"\x05\x00"), True)
-        .sign(root.key, hashes.SHA256())
-    )
+    strange = x509.UnrecognizedExtension(x509.ObjectIdentifier("1.3.6.1.4.1.99999.1"), b"\x05\x00")
 
-    said = validate(leaf, (), [root.certificate], at=NOW)
+    said = validate(_odd(root, P_256.public_key(), (strange, True)), (), [root.certificate], at=NOW)
+    tolerated = validate(_odd(root, P_256.public_key(), (strange, False)), (), [root.certificate], at=NOW)
 
     assert not said.accepted
     assert said.cryptography.answer is Answer.REFUSED
+    assert tolerated.accepted
+
+
+def test_only_a_ca_has_name_constraints() -> None:
+    root = new_authority("State A Root")
+    limit = x509.NameConstraints([x509.DNSName("a.example")], None)
+
+    said = validate(_odd(root, P_256.public_key(), (limit, True)), (), [root.certificate], at=NOW)
+
+    assert not said.accepted
+    assert said.why == "cryptography refuses it: it is no CA, and has name constraints. OpenSSL accepts it."
+
+
+def test_what_rfc_5280_asks_of_a_ca_is_asked_of_roots_too() -> None:
+    key = generate(KeyType.P_256)
+    name = named("CN=Old Root")
+    bare = (
+        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+        .not_valid_before(MONTH.not_before)
+        .not_valid_after(MONTH.not_after)
+        .add_extension(x509.BasicConstraints(True, None), True)
+        .sign(key, hashes.SHA256())  # type: ignore[arg-type]
+    )
+
+    said = validate(_odd(Issuer(bare, key), P_256.public_key()), (), [bare], at=NOW)
+
+    assert not said.accepted
+    assert said.decided_by is Decision.OPENSSL
