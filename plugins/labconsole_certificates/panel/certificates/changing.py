@@ -18,6 +18,8 @@ from labconsole_certificates.panel.desk import Desk
 from labconsole_certificates.panel.editors import fixed
 from labconsole_certificates.panel.exchanging.identity_dialog import IdentityDialog
 from labconsole_certificates.panel.hand_out import Parcel
+from labconsole_certificates.panel.revoking.view import RevocationView
+from labconsole_certificates.panel.rotating.view import RotationView
 from labconsole_ui.message_bar import Message, Tone
 
 
@@ -32,8 +34,8 @@ class CertificateActions(QObject):
         self._snapshot = Snapshot()
         self.export = self._action(self.tr("Export with its key (PKCS#12) …"), "export", self.export_pkcs12)
         self.name = self._action(self.tr("Name for trials …"), "tag", self.ask_name)
-        self.rotate = self._action(self.tr("Rotate …"), "rotation", lambda _record: desk.services.show_tab("rotation"))
-        self.revoke = self._action(self.tr("Revoke …"), "revoked", lambda _record: desk.services.show_tab("revocation"))
+        self.rotate = self._action(self.tr("Rotate …"), "rotation", self.show_rotation)
+        self.revoke = self._action(self.tr("Revoke …"), "revoked", self.show_revocation)
         self.remove = self._action(self.tr("Remove"), "trash", self.remove_it, QKeySequence.StandardKey.Delete)
         self.restore = self._action(self.tr("Restore"), "undo", self.restore_it)
         self.all = (self.export, self.name, self.rotate, self.revoke, self.remove, self.restore)
@@ -47,7 +49,9 @@ class CertificateActions(QObject):
         self.export.setEnabled(there and key is not None and isinstance(key.place, FileKey))
         self.name.setEnabled(there and ends and key is not None)
         self.rotate.setEnabled(there and key is not None)
-        self.revoke.setEnabled(there and record is not None and record.revoked is None)
+        self.revoke.setEnabled(
+            there and record is not None and record.revoked is None and _issued_here(record, snapshot)
+        )
         self.remove.setEnabled(there)
         self.restore.setVisible(record is not None and not there)
         self.remove.setVisible(not self.restore.isVisible())
@@ -70,6 +74,18 @@ class CertificateActions(QObject):
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.open()
         return dialog
+
+    def show_rotation(self, record: CertificateRecord) -> None:
+        """Go to where it is rotated."""
+        tab = self._desk.services.show_tab(RotationView.key)
+        if isinstance(tab, RotationView):
+            tab.choose(record.id)
+
+    def show_revocation(self, record: CertificateRecord) -> None:
+        """Go to where it is revoked."""
+        tab = self._desk.services.show_tab(RevocationView.key)
+        if isinstance(tab, RevocationView):
+            tab.choose(record.id)
 
     def remove_it(self, record: CertificateRecord) -> None:
         """Hide it; the message takes that back."""
@@ -109,3 +125,8 @@ class CertificateActions(QObject):
 
         action.triggered.connect(lambda _checked=False: do())
         return action
+
+
+def _issued_here(record: CertificateRecord, snapshot: Snapshot) -> bool:
+    """Whether a CA whose key lies here has issued it, and can revoke it."""
+    return any(issuer.key is not None and issuer.id != record.id for issuer in snapshot.issuers_of(record))

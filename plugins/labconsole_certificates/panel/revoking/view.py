@@ -53,6 +53,7 @@ class RevocationView(Tab):
         super().__init__(services, parent)
         self._desk = Desk(services, self)
         self._snapshot: Snapshot | None = None
+        self._wanted: int | None = None
         theme = services.page.theme
         self.issued = RecordModel(issued_fields(), theme, self)
         self.issued_table = self._table(self.tr("Issued here"), self.issued)
@@ -89,6 +90,11 @@ class RevocationView(Tab):
         """Take in CRLs: each must be signed by a CA that is known here."""
         for path in paths:
             self._desk.read(path, self._take_data)
+
+    def choose(self, certificate: int) -> None:
+        """Choose the certificate of this id, as soon as it is in the table."""
+        self._wanted = certificate
+        self._choose_wanted()
 
     def revoke(self) -> RevokeDialog | None:
         """Ask why, and revoke the chosen certificate."""
@@ -149,10 +155,17 @@ class RevocationView(Tab):
     def _show(self, rows: RevocationRows) -> None:
         _show_records(self.issued_table, self.issued, rows.issued)
         _show_records(self.crl_table, self.crls, rows.crls)
+        self._choose_wanted()
         self.responder.show_authorities(
             [(row.authority.sha256, f"{row.owner}: {row.name}") for row in rows.crls if row.own]
         )
         self._allow()
+
+    def _choose_wanted(self) -> None:
+        for place, row in enumerate(self.issued.records()):
+            if row.record.id == self._wanted:
+                self.issued_table.selectRow(place)
+                self._wanted = None
 
     def _allow(self) -> None:
         issued, crl = self._issued_row, self._crl_row
