@@ -58,8 +58,10 @@ def files_of(identity: IdentityRecord, snapshot: Snapshot, directory: Path) -> I
         )
     chain = snapshot.presented_chain(record, datetime.now(UTC))
     trusted = [
-        *snapshot.trusted_by(identity.state, TrustKind.ROOT),
-        *snapshot.trusted_by(identity.state, TrustKind.PIN),
+        one
+        for kind in (TrustKind.ROOT, TrustKind.PIN)
+        for one in snapshot.trusted_by(identity.state, kind)
+        if one.revoked is None  # a trial's TLS looks into no CRL
     ]
     source = key.place.source.beside(keys_directory(directory))
     return IdentityFiles(

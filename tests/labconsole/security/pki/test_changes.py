@@ -304,6 +304,9 @@ def test_issuers_are_told_by_their_signatures(store: PkiStore, type: KeyType) ->
     assert snapshot.chain_of(records[0]) == (records[1], records[3])
     assert snapshot.chain_of(records[2]) == snapshot.chain_of(records[3]) == ()
     assert snapshot.issuers_of(records[2]) == (records[2],)
+    with store.change() as change:
+        change.remove(records[1].id)
+    assert store.snapshot().chain_of(records[0]) == (), "its issuer was removed"
 
 
 def test_a_root_stands_for_its_link_certificates_in_chains(own: OwnState) -> None:

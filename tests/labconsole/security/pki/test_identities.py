@@ -7,6 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from labconsole.security.identities import load_certificates, load_identity
@@ -78,6 +79,11 @@ def test_a_pinned_certificate_is_among_the_trusted_ones(store: PkiStore) -> None
     trust = identity_files("end", store.directory).trust
     assert trust is not None
     assert load_certificates(trust) == [own.root.certificate, pinned.certificate]
+    with store.change() as change:
+        change.revoke(pinned.id, x509.ReasonFlags.key_compromise)
+    trust = identity_files("end", store.directory).trust
+    assert trust is not None
+    assert load_certificates(trust) == [own.root.certificate]
 
 
 def test_a_name_that_is_not_there_and_a_key_in_a_token_are_told(store: PkiStore) -> None:
