@@ -12,16 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from cryptography import x509
-from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
-from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
-from cryptography.hazmat.primitives.serialization import (
-    Encoding,
-    NoEncryption,
-    PrivateFormat,
-    PublicFormat,
-    pkcs12,
-)
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 from pyhanko.keys import load_certs_from_pemder_data, load_private_key_from_pemder_data
 from pyhanko.pdf_utils.incremental_writer import IncrementalPdfFileWriter
 from pyhanko.pdf_utils.misc import PdfError
@@ -31,9 +23,11 @@ from pyhanko.sign.signers import PdfSignatureMetadata, PdfSigner, Signer, Simple
 from pyhanko_certvalidator import registry
 
 from labconsole.clock import wall_now
+from labconsole.security.identities import load_certificates
 from labconsole.security.keyfile import load_private_key
 from labconsole.security.private_files import read_private
 from labconsole.security.secrets import Secret
+from labconsole.security.x509.gate import PrivateKey, read_pkcs12
 from labconsole.trial import TrialError
 
 _FIELD = "Signature"
@@ -68,32 +62,16 @@ def signer_from_pem(key_file: Path, certificates: Path, secret: Secret | None) -
     """A signer from a PEM key (as `labconsole.security.keyfile` reads it) and a PEM file with its certificate first,
     then those of its issuers. Raises TrialError, among it SigningError."""
     key = load_private_key(key_file, secret)
-    try:
-        chain = x509.load_pem_x509_certificates(certificates.read_bytes())
-    except OSError as error:
-        raise SigningError(
-            f"The certificate file {certificates} cannot be read ({error.strerror}): check the path."
-        ) from error
-    except ValueError as error:
-        raise SigningError(
-            f"The file {certificates} holds no certificate in PEM form: name the signer's, followed by its issuers'."
-        ) from error
+    chain = load_certificates(certificates)
     return _signer(key, chain[0], chain[1:], certificates)
 
 
 def signer_from_pkcs12(path: Path, secret: Secret | None) -> SimpleSigner:
     """A signer from a PKCS#12 file, which its owner alone may read. Raises TrialError, among it SigningError."""
-    data = read_private(path, "key file")
-    try:
-        found = pkcs12.load_pkcs12(data, secret.reveal().encode() if secret is not None else None)
-    except (ValueError, UnsupportedAlgorithm) as error:
-        raise SigningError(
-            f"The key file {path} does not open: the passphrase is wrong, or it is no PKCS#12 file that can be read."
-        ) from error
-    if found.key is None or found.cert is None:
+    found = read_pkcs12(read_private(path, "key file"), secret, f"The key file {path}")
+    if found.key is None or found.certificate is None:
         raise SigningError(f"The key file {path} lacks the private key or its certificate: export both into one file.")
-    others = [extra.certificate for extra in found.additional_certs]
-    return _signer(found.key, found.cert.certificate, others, path)
+    return _signer(found.key, found.certificate, list(found.chain), path)
 
 
 def sign_pdf(data: bytes, signer: Signer, details: SignatureDetails = SignatureDetails()) -> bytes:
@@ -113,7 +91,7 @@ def sign_pdf(data: bytes, signer: Signer, details: SignatureDetails = SignatureD
 
 
 def _signer(
-    key: PrivateKeyTypes, certificate: x509.Certificate, issuers: list[x509.Certificate], source: Path
+    key: PrivateKey, certificate: x509.Certificate, issuers: list[x509.Certificate], source: Path
 ) -> SimpleSigner:
     if not isinstance(key, rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey):
         raise SigningError("The signing key is neither RSA nor EC: PDF viewers check only these, use such a key.")

@@ -158,8 +158,8 @@ def test_a_wrong_passphrase_and_missing_files_are_one_sentence(files: Files, tmp
     for arguments, said in (
         ((key, chain, Secret("wrong")), "key.pem does not open: the passphrase is wrong"),
         ((tmp_path / "none.pem", chain, None), "none.pem does not exist"),
-        ((key, tmp_path / "none.pem", SECRET), "none.pem cannot be read"),
-        ((key, key, SECRET), "key.pem holds no certificate in PEM form"),
+        ((key, tmp_path / "none.pem", SECRET), "none.pem does not exist"),
+        ((key, key, SECRET), "key.pem holds a private key and not a certificate"),
     ):
         with pytest.raises(TrialError, match=said) as refused:
             signer_from_pem(*arguments)
