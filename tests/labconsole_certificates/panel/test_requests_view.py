@@ -9,7 +9,9 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from PySide6.QtGui import QGuiApplication
 
 from labconsole.security.pki.records import Item, RequestStatus
+from labconsole.security.secrets import Secret
 from labconsole.security.x509.fingerprints import fingerprint, groups
+from labconsole.security.x509.gate import read_pkcs12
 from labconsole.security.x509.key_types import KeyType, generate
 from labconsole.security.x509.names import general_name_from_text, name_from_text
 from labconsole.security.x509.profiles import CertificateProfile
@@ -22,6 +24,7 @@ from labconsole_certificates.panel.requests.refusing import RefusalDialog
 from labconsole_certificates.panel.requests.view import RequestsView
 from labconsole_ui.action_dialog import ActionDialog
 from labconsole_ui.message_bar import MessageBar
+from labconsole_ui.secret_dialog import SecretDialog
 from tests.helpers.openssl_says import openssl_says
 from tests.labconsole_certificates.panel.conftest import Pair
 from tests.labconsole_certificates.panel.lab import Lab
@@ -124,3 +127,27 @@ def test_the_methods_without_csr_say_what_the_source_warns_of(pair: Pair, lab: L
     lab.do_action()
     (record,) = [each for each in lab.snapshot().certificates if each.id not in (pair.root_a.id, pair.root_b.id)]
     assert record.self_signed
+
+
+def test_without_a_csr_one_password_protected_file_goes_to_the_client(pair: Pair, lab: Lab, tmp_path: Path) -> None:
+    view = lab.tab("requests", RequestsView)
+    lab.click(view.new_button)
+    lab.click(lab.dialog(MethodsDialog).buttons["no-csr"])
+    dialog = lab.dialog(ActionDialog)
+    file = tmp_path / "client.p12"
+    dialog.form.set_values({**dialog.form.values(), "file": str(file)})
+    ends = []
+    dialog.ended.connect(ends.append)
+    lab.click(dialog.start_button)
+    asked = lab.dialog(SecretDialog)
+    for edit in asked.edits.values():
+        lab.qtbot.keyClicks(edit, "correct horse battery staple")
+    lab.click(asked.go_on_button)
+    lab.until(lambda: bool(ends))
+    dialog.close()
+    held = read_pkcs12(file.read_bytes(), Secret("correct horse battery staple"))
+    assert held.key is not None and held.certificate is not None
+    assert held.certificate.public_key() == held.key.public_key()
+    assert file.stat().st_mode & 0o777 == 0o600
+    certificate = lab.snapshot().certificate_by_sha256[fingerprint(held.certificate)]
+    assert certificate.key is None  # the issuer keeps no copy of the private key

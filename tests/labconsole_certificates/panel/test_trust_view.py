@@ -18,9 +18,12 @@ from labconsole.security.x509.key_types import KeyType, generate
 from labconsole.security.x509.names import name_from_text
 from labconsole.security.x509.profiles import CertificateProfile
 from labconsole.security.x509.validity import Validity
+from labconsole_certificates.operations.end_certificates import WARNING, make_self_signed
+from labconsole_certificates.operations.new_keys import NewKey
 from labconsole_certificates.panel.exchanging.view import ExchangeView
 from labconsole_certificates.panel.page import CertificatesPage
 from labconsole_certificates.panel.trusting.bundle_dialog import BundleDialog
+from labconsole_certificates.panel.trusting.trust_dialog import TrustDialog
 from labconsole_certificates.panel.trusting.view import TrustView
 from labconsole_certificates.trust.making import make_bundle
 from labconsole_ui.main_window import MainWindow
@@ -87,6 +90,25 @@ def test_a_bundle_is_taken_in_only_when_its_whole_fingerprint_was_typed(
     lab.until(lambda: "State C" in [state.name for state in lab.snapshot().states])
     (row,) = lab.snapshot().trust
     assert lab.snapshot().certificate_by_id[row.certificate].sha256 == fingerprint
+
+
+def test_a_self_signed_certificate_is_pinned_after_its_warning(pair: Pair, lab: Lab) -> None:
+    made = make_self_signed(pair.store, pair.b, NewKey(), CertificateProfile.TLS_CLIENT, subject="CN=b")
+    view = lab.tab("trust", TrustView)
+    until_shown(lab, view)
+    lab.until(lambda: view.known(made.id))
+    lab.click(view.trust_button)
+    dialog = lab.dialog(TrustDialog)
+    dialog.choose(pair.root_b.id)
+    assert not dialog.warning.isVisible()
+    dialog.choose(made.id)
+    assert dialog.warning.text() == WARNING
+    assert dialog.warning.isVisible()
+    dialog.question.typing.edits[0].textEdited.emit(made.sha256)
+    lab.click(dialog.trust_button)
+    lab.until(lambda: bool(lab.snapshot().trust))
+    (row,) = lab.snapshot().trust
+    assert (row.state, row.certificate, row.kind) == (pair.a.id, made.id, TrustKind.PIN)
 
 
 @pytest.fixture

@@ -88,6 +88,10 @@ class TrustView(Tab):
         for path in paths:
             self._desk.read(path, self._take_data)
 
+    def known(self, certificate: int) -> bool:
+        """Whether the certificate of this id can be chosen here by now."""
+        return self._snapshot is not None and certificate in self._snapshot.certificate_by_id
+
     def make_bundle(self) -> ActionDialog:
         """Sign a bundle of a State of this console, for its peers."""
         names = [state.name for state in self._snapshot.states if state.local] if self._snapshot is not None else []
