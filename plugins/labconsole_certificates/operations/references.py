@@ -32,8 +32,9 @@ def state_named(snapshot: Snapshot, name: str) -> State:
     for state in snapshot.states:
         if state.name == name:
             return state
-    known = nearest(name, [state.name for state in snapshot.states])
-    raise TrialError(f"No State is called {shown(name)}{known}: add it first, or choose another.")
+    if not snapshot.states:
+        raise TrialError(f"No State is called {shown(name)}, for there is none yet: add it first.")
+    raise TrialError(f"No State is called {shown(name)}{nearest(name, [state.name for state in snapshot.states])}")
 
 
 def local_state_named(snapshot: Snapshot, name: str) -> State:

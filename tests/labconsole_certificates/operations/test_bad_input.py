@@ -1,0 +1,57 @@
+"""Damaged files at every door of the operations: each gets its sentence, and nothing of it stays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import pytest
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+
+from labconsole.security.x509.key_types import KeyType
+from labconsole.security.x509.profiles import CertificateProfile
+from labconsole.trial import TrialError
+from labconsole_certificates.operations import requests
+from labconsole_certificates.operations.authorities import import_authority
+from labconsole_certificates.operations.exporting import Form, exported
+from labconsole_certificates.operations.importing import take_in_certificates
+from labconsole_certificates.operations.new_keys import NewKey
+from labconsole_certificates.operations.revocation import publish_crl, take_in_crl
+from tests.helpers.mutations import mutations
+from tests.helpers.x509_keys import key_of
+from tests.labconsole_certificates.world import World
+
+COUNT = 150
+
+
+def _doors(world: World) -> dict[str, tuple[bytes, Callable[[bytes], object]]]:
+    """What comes in, and the operation that takes it."""
+    store = world.store
+    asked = requests.make_request(store, world.a, world.b, NewKey(), CertificateProfile.TLS_CLIENT, names=["a.example"])
+    root = world.root_b.certificate.public_bytes(Encoding.DER)
+    crl = exported(store.snapshot(), publish_crl(store, world.root_b), Form.DER)
+    key = key_of(KeyType.P_256).private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    return {
+        "csr": (
+            asked.csr.public_bytes(Encoding.DER),
+            partial(requests.take_in_request, store, world.c, world.b),
+        ),
+        "certificate": (root, partial(take_in_certificates, store)),
+        "answer": (root, partial(requests.take_in_certificate, store)),
+        "crl": (crl, partial(take_in_crl, store)),
+        "authority": (root, lambda data: import_authority(store, world.a, data, key)),
+    }
+
+
+@pytest.mark.parametrize("door", ["csr", "certificate", "answer", "crl", "authority"])
+def test_what_is_damaged_is_refused_in_words(world: World, door: str) -> None:
+    data, take_in = _doors(world)[door]
+    refused = 0
+    for mutated in mutations(data, COUNT, seed=7):
+        before = world.rows()
+        try:
+            take_in(mutated)
+        except TrialError as error:
+            refused += 1
+            assert str(error).endswith((".", "?")) and world.rows() == before
+    assert refused > COUNT * 0.8
