@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QPushButton
 
 from labconsole.security.pki.records import State
 from labconsole.security.x509.describing.comparing import Comparison
+from labconsole.security.x509.exporting import as_pem
 from labconsole.security.x509.gate import read_certificates
 from labconsole.security.x509.profiles import CertificateProfile
 from labconsole_certificates.operations.authorities import add_state, create_intermediate
@@ -22,6 +23,7 @@ from labconsole_certificates.panel.certificates.tree_nodes import Node
 from labconsole_certificates.panel.certificates.view import CertificatesView
 from labconsole_certificates.panel.revoking.view import RevocationView
 from labconsole_certificates.panel.rotating.view import RotationView
+from tests.helpers.authorities import new_authority
 from tests.labconsole_certificates.panel.conftest import Pair
 from tests.labconsole_certificates.panel.lab import Lab, certified
 
@@ -156,7 +158,25 @@ def test_one_is_kept_and_the_next_one_shown_beside_it(pair: Pair, lab: Lab) -> N
     lab.until(lambda: "beside this one" in view.detail.hint.text())
     shown = detail_of(lab, view, f"certificate:{pair.root_b.id}")
     assert isinstance(shown.body, Comparison)
-    assert shown.keys == (f"certificate:{pair.root_a.id}", f"certificate:{pair.root_b.id}")
+    assert "State A Root CA and State B Root CA" in view.detail.title.text()
+
+
+def test_a_file_is_compared_with_a_certificate_of_the_tree(pair: Pair, lab: Lab, tmp_path: Path) -> None:
+    view = view_of(lab, 4)
+    file = tmp_path / "other.pem"
+    file.write_bytes(as_pem(new_authority("Stranger Root CA").certificate))
+    view.tree.setFocus()
+    lab.drop(lab.window, file)
+    lab.until(lambda: view.file_pane.open)
+    create_intermediate(pair.store, pair.root_a, pair.a, NewKey())
+    lab.until(lambda: len(shown_tree(view)) == 5)
+    assert view.file_pane.open
+    lab.click(view.detail.compare_button)
+    assert view.file_pane.open
+    shown = detail_of(lab, view, f"certificate:{pair.root_b.id}")
+    assert isinstance(shown.body, Comparison)
+    assert "Stranger Root CA and State B Root CA" in view.detail.title.text()
+    assert not view.file_pane.open
 
 
 def test_certificates_go_out_as_text_file_chain_and_by_dragging(pair: Pair, lab: Lab, tmp_path: Path) -> None:

@@ -73,10 +73,10 @@ class FlowLayout(QLayout):
         return top - rect.y() - (self.spacing() if lines else 0)
 
     def _lines(self, width: int) -> list[list[QLayoutItem]]:
-        """The items line by line, as many a line as `width` takes."""
+        """The items line by line, as many a line as `width` takes; those that are hidden take no room."""
         lines: list[list[QLayoutItem]] = []
         end = 0
-        for item in self._items:
+        for item in (each for each in self._items if not each.isEmpty()):
             wide = item.sizeHint().width()
             if lines and end + self.spacing() + wide <= width:
                 lines[-1].append(item)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from cryptography import x509
+
 from labconsole.security.pki.records import CertificateRecord, FileKey, Origin, State, TokenKey
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.x509.describing.comparing import Comparison, compare
@@ -69,14 +71,13 @@ def several_shown(records: tuple[CertificateRecord, ...]) -> Shown:
     return Shown(_keys(records), title, body, Parcel("certificates", title, forms))
 
 
-def two_shown(left: CertificateRecord, right: CertificateRecord) -> Shown:
-    """Two certificates side by side."""
-    forms = {"pem": chain_as_pem([left.certificate, right.certificate])}
+def two_shown(left: x509.Certificate, right: x509.Certificate, records: tuple[CertificateRecord, ...]) -> Shown:
+    """Two certificates side by side; `records` are those of them that are selected."""
     return Shown(
-        _keys((left, right)),
-        f"{short_name(left.certificate)} and {short_name(right.certificate)}",
-        compare(left.certificate, right.certificate),
-        Parcel("certificates", "two certificates", forms),
+        _keys(records),
+        f"{short_name(left)} and {short_name(right)}",
+        compare(left, right),
+        Parcel("certificates", "two certificates", {"pem": chain_as_pem([left, right])}),
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QAction
-from PySide6.QtWidgets import QCheckBox, QFrame, QHBoxLayout, QMenu, QPushButton, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QFrame, QMenu, QPushButton, QToolButton, QVBoxLayout, QWidget
 
 from labconsole.security.pki.records import CertificateRecord
 from labconsole.security.x509.describing.comparing import Comparison
@@ -15,6 +15,7 @@ from labconsole_certificates.panel.certificates.certificate_sight import Shown
 from labconsole_certificates.panel.description_view import DescriptionView
 from labconsole_certificates.panel.hand_out import HandOut
 from labconsole_ui.plain_text import plain_label
+from labconsole_ui.plots.flow import FlowLayout
 from labconsole_ui.theme import FontRole, Theme
 
 _LEAST_WIDTH = 360
@@ -114,6 +115,10 @@ class DetailPane(QFrame):
             button.setVisible(count > 1)
             button.setEnabled(possible)
 
+    def say(self, hint: str) -> None:
+        """Say something above what is shown."""
+        self._show_header(self.title.text(), hint)
+
     def _show_header(self, title: str, hint: str) -> None:
         self.title.setText(title)
         self.title.setVisible(bool(title))
@@ -145,26 +150,25 @@ class DetailPane(QFrame):
         return button
 
     def _arrange(self) -> None:
-        buttons = QHBoxLayout()
-        buttons.setSpacing(8)
+        buttons = QWidget(self)
+        flow = FlowLayout(buttons, spacing=8)
         for widget in (
             self.take_in_button,
             self.before_button,
             self.after_button,
+            self.close_button,
             self.hand_out,
             self.compare_button,
             self.more_button,
+            self.differences,
         ):
-            buttons.addWidget(widget)
-        buttons.addStretch(1)
-        buttons.addWidget(self.differences)
-        buttons.addWidget(self.close_button)
+            flow.addWidget(widget)
         column = QVBoxLayout(self)
         column.setContentsMargins(12, 10, 6, 6)
         column.setSpacing(6)
         column.addWidget(self.title)
         column.addWidget(self.hint)
-        column.addLayout(buttons)
+        column.addWidget(buttons)
         column.addWidget(self.view, 1)
         column.addWidget(self._rest, 1)
         self.setFocusProxy(self.view)

@@ -23,9 +23,13 @@ _WIDTHS = (270, 180, 100, 110, 130, 110)
 
 
 class TreeView(QTreeView):
-    """`chosen` is emitted when other lines are selected; `opened`, when Enter or a double click wants the details."""
+    """`chosen` is emitted when other lines are selected, `rebuilt` when the tree is a new one.
+
+    `opened` is emitted when Enter or a double click wants the details.
+    """
 
     chosen = Signal()
+    rebuilt = Signal()
     opened = Signal()
 
     def __init__(self, theme: Theme, parent: QWidget) -> None:
@@ -109,7 +113,7 @@ class TreeView(QTreeView):
         for key in selected:
             self.selectionModel().select(self.tree.index_of(key), flags.Select | flags.Rows)
         self._restoring = False
-        self.chosen.emit()
+        self.rebuilt.emit()
 
     def _unfolded_keys(self, parent: QModelIndex = QModelIndex()) -> Iterator[str]:  # noqa: B008 - the root
         for row in range(self.tree.rowCount(parent)):

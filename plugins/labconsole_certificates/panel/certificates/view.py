@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
+from cryptography import x509
 from PySide6.QtCore import QMimeData, Qt, QTimer
 from PySide6.QtGui import QAction, QGuiApplication, QHideEvent, QKeySequence
 from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QPushButton, QSplitter, QStackedWidget, QVBoxLayout, QWidget
@@ -49,7 +50,7 @@ class CertificatesView(Tab):
         theme = services.page.theme
         self._sight: Sight | None = None
         self._wanted = 0
-        self._pinned: CertificateRecord | None = None
+        self._pinned: x509.Certificate | None = None
         self._to_select: int | None = None
         self._desk = Desk(services, self)
         self.tree = TreeView(theme, self)
@@ -143,13 +144,10 @@ class CertificatesView(Tab):
 
     # The detail
 
-    def _chosen_changed(self) -> None:
-        if not self._restoring_file():
+    def _rebuilt(self) -> None:
+        """What was selected is so again, and may be gone or changed; a file that is looked into stays in front."""
+        if not self.file_pane.open:
             self._show_detail()
-
-    def _restoring_file(self) -> bool:
-        """A refresh of the tree selects anew what was selected: the file that is looked into stays in front."""
-        return self.file_pane.open and not self.tree.hasFocus()
 
     def _show_detail(self) -> None:
         sight = self._sight
@@ -167,14 +165,21 @@ class CertificatesView(Tab):
 
     def _show(self, number: int, shown: Shown) -> None:
         if number == self._wanted and not self.file_pane.open:
-            pinned = self._pinned is not None and shown.record is not None and shown.record.id == self._pinned.id
-            hint = self.tr("Choose another certificate: it is shown beside this one.") if pinned else ""
-            self.detail.show_thing(shown, hint=hint, pinned=pinned)
+            pinned = self._pinned is not None and shown.record is not None and shown.record.certificate == self._pinned
+            self.detail.show_thing(shown, hint=self._next_beside() if pinned else "", pinned=pinned)
 
     def _pin(self, on: bool) -> None:
-        """The next certificate that is chosen stands beside this one."""
-        self._pinned = self.chosen() if on else None
-        self._show_detail()
+        """The next certificate that is chosen stands beside this one, which may be that of a file."""
+        looked, record = self.file_pane.thing, self.chosen()
+        shown = looked.certificate if looked is not None else record.certificate if record is not None else None
+        self._pinned = shown if on else None
+        if looked is None:
+            self._show_detail()
+        elif on:
+            self.detail.say(self._next_beside())
+
+    def _next_beside(self) -> str:
+        return self.tr("Choose another certificate in the tree: it is shown beside this one.")
 
     # Pasting
 
@@ -201,7 +206,8 @@ class CertificatesView(Tab):
         self._key(self.search, self.tr("Go to the tree"), QKeySequence(Qt.Key.Key_Down), self.tree.setFocus)
         self._typed.timeout.connect(self._filter)
         self.removed_button.toggled.connect(lambda _on: self._toggle_removed())
-        self.tree.chosen.connect(self._chosen_changed)
+        self.tree.chosen.connect(self._show_detail)
+        self.tree.rebuilt.connect(self._rebuilt)
         self.tree.opened.connect(self.detail.view.setFocus)
         self.detail.compared.connect(self._pin)
         self.detail.set_actions(self.actions_of_one.all)
@@ -268,15 +274,15 @@ class CertificatesView(Tab):
         self.setFocusProxy(self.search)
 
 
-def _shown(nodes: Sequence[Node], pinned: CertificateRecord | None, sight: Sight) -> Callable[[], Shown] | None:
+def _shown(nodes: Sequence[Node], pinned: x509.Certificate | None, sight: Sight) -> Callable[[], Shown] | None:
     """How to get what is to be shown for these lines; None where there is nothing."""
     records = tuple(node.record for node in nodes if node.record is not None)
     if len(nodes) == 1 and nodes[0].state is not None and not records:
         return partial(state_shown, nodes[0].state, sight)
     if len(records) == 2:
-        return partial(two_shown, *records)
+        return partial(two_shown, records[0].certificate, records[1].certificate, records)
     if len(records) == 1:
-        if pinned is not None and pinned.id != records[0].id:
-            return partial(two_shown, pinned, records[0])
+        if pinned is not None and pinned != records[0].certificate:
+            return partial(two_shown, pinned, records[0].certificate, records)
         return partial(certificate_shown, records[0], sight)
     return partial(several_shown, records) if records else None
