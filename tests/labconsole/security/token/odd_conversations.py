@@ -1,0 +1,12 @@
+"""A child of `module_conversation.Conversation` that behaves as each question says; see `odd_children`."""
+
+from __future__ import annotations
+
+import sys
+
+from odd_children import respond
+
+from labconsole.security.token.module_conversation import converse
+
+if __name__ == "__main__":
+    sys.exit(converse(respond))
