@@ -116,7 +116,8 @@ def approve(
 
     `authority`: with which CA certificate of the issuing State; None: the first that can.
     Raises TrialError: decided already, asks for CA rights or has other problems (`judge_csr`), a name lies outside
-    the CA's name constraints, the CA is expired, revoked or valid less long, no key; nothing changed.
+    the CA's name constraints, the CA is expired, revoked or valid less long, its key is not here, or the key in the CSR
+    was compromised; nothing changed.
     """
     _must_be_undecided(request)
     snapshot = store.snapshot()
@@ -125,6 +126,7 @@ def approve(
     public_key = request.csr.public_key()
     if judgement.problems or not isinstance(public_key, PublicKey):
         raise TrialError(f"Request {request.id} was not approved. {' '.join(judgement.problems)}")
+    _must_not_be_compromised(snapshot, request)
     chosen, validity = profile or request.profile, Validity.for_days(days)
     who = name_from_text(subject) if subject.strip() else request.csr.subject
     alternatives = alternative_names(names) if names else judgement.names
@@ -179,6 +181,18 @@ def _request_for(snapshot: Snapshot, certificate: x509.Certificate) -> RequestRe
     raise BadInput(
         f"No request here has the key of {short_name(certificate)}: take it in as a certificate of its State instead."
     )
+
+
+def _must_not_be_compromised(snapshot: Snapshot, request: RequestRecord) -> None:
+    """Raises TrialError: a certificate for the key of the CSR was revoked since others may have that key."""
+    key = request.csr.public_key()
+    for record in snapshot.certificates:
+        revoked = record.revoked is not None and record.revoked.reason is x509.ReasonFlags.key_compromise
+        if revoked and record.certificate.public_key() == key:
+            raise TrialError(
+                f"Request {request.id} was not approved: {short_name(record.certificate)} has the same key, and was "
+                "revoked because that key was compromised. Ask for a CSR with a new key."
+            )
 
 
 def _must_be_undecided(request: RequestRecord) -> None:

@@ -7,13 +7,19 @@ import re
 from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives.serialization import Encoding
+from cryptography.x509 import Name
 
 from labconsole.cli.main import main
 from labconsole.locations import pki_dir
 from labconsole.plugin import load_dotted
 from labconsole.security.pki.reader import PkiReader
+from labconsole.security.x509.key_types import KeyType
+from labconsole.security.x509.profiles import CertificateProfile
+from labconsole.security.x509.requests import make_csr
 from labconsole_certificates.manifest import plugin
 from tests.helpers.openssl_says import openssl_says
+from tests.helpers.x509_keys import key_of
 from tests.labconsole_certificates.world import World
 
 A, B = "State A", "State B"
@@ -82,6 +88,15 @@ def test_a_revoked_certificate_is_refused_once_the_crl_is_known(pki: Pki, world:
     assert "Key Compromise" in said
     assert "revoked" in pki("list", "TLS client") and "State B Root CA" in pki("crls")
     assert "Revocation list of State B Root CA" in pki("show", "b.crl")
+
+
+def test_what_speaks_against_a_csr_is_said_at_once(pki: Pki, world: World, tmp_path: Path) -> None:
+    csr = make_csr(key_of(KeyType.P_256), Name.from_rfc4514_string("CN=greedy"), (), CertificateProfile.INTERMEDIATE)
+    (tmp_path / "c.csr").write_bytes(csr.public_bytes(Encoding.PEM))
+    assert "Warning: It asks to become a CA" in pki("take-csr", "c.csr", "--from", "State C", "--to", A)
+    assert "was not approved. It asks to become a CA" in pki("approve", "1", code=1)
+    pki("refuse", "1", "no CA below ours")
+    assert "no CA below ours" in pki("requests") and world.store.snapshot().requests[0].decided
 
 
 def test_what_is_shown_is_all_there_is_to_see(pki: Pki, world: World) -> None:

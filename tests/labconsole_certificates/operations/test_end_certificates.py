@@ -5,15 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives.serialization import Encoding
+from cryptography.x509 import Name
 
 from labconsole.security.pki.records import Item, Origin, TrustKind
 from labconsole.security.secrets import Secret
 from labconsole.security.x509.fingerprints import groups
-from labconsole.security.x509.gate import read_pkcs12
 from labconsole.security.x509.key_types import KeyType
 from labconsole.security.x509.profiles import CertificateProfile
+from labconsole.security.x509.requests import make_csr
 from labconsole.trial import TrialError
-from labconsole_certificates.operations import no_csr
+from labconsole_certificates.operations import no_csr, requests
 from labconsole_certificates.operations.end_certificates import make_self_signed
 from labconsole_certificates.operations.exporting import pkcs12_bytes
 from labconsole_certificates.operations.naming import forget_identity, name_identity
@@ -21,6 +23,7 @@ from labconsole_certificates.operations.new_keys import NewKey
 from labconsole_certificates.operations.removing import remove, restore
 from labconsole_certificates.operations.trusting import pin, trust_root, withdraw
 from tests.helpers.openssl_says import openssl_says
+from tests.helpers.x509_keys import key_of
 from tests.labconsole_certificates.world import World
 
 PASSWORD = Secret("told-by-telephone")
@@ -54,30 +57,23 @@ def test_roots_are_trusted_and_end_certificates_are_pinned(world: World) -> None
     assert world.store.snapshot().trusted_by(world.a.id, TrustKind.ROOT) == (world.root_a, world.root_b)
 
 
-def test_the_no_csr_method_hands_over_one_file_and_keeps_no_key(world: World, tmp_path: Path) -> None:
+def test_the_no_csr_method_hands_over_one_file_that_is_taken_in(world: World, tmp_path: Path) -> None:
     keys = len(world.store.snapshot().keys)
     made = no_csr.make_for_client(
-        world.store, world.b, world.c, KeyType.P_256, TLS_CLIENT, PASSWORD, names=["c.example"]
+        world.store, world.b, world.a, KeyType.P_256, TLS_CLIENT, PASSWORD, names=["a.example"]
     )
     after = world.store.snapshot()
     assert len(after.keys) == keys and made.certificate.key is None and after.handovers[-1].item is Item.PKCS12
-    file = tmp_path / "c.p12"
+    file = tmp_path / "a.p12"
     file.write_bytes(made.pkcs12)
     said = openssl_says("pkcs12", "-in", file, "-passin", f"pass:{PASSWORD.reveal()}", "-nokeys")
     assert said.count("BEGIN CERTIFICATE") == 2
-
-
-def test_a_pkcs12_is_taken_in_with_its_key(world: World) -> None:
-    made = no_csr.make_for_client(world.store, world.b, world.a, KeyType.P_256, TLS_CLIENT, PASSWORD)
     before = world.rows()
     with pytest.raises(TrialError, match="the passphrase is wrong"):
         no_csr.take_in_pkcs12(world.store, world.a, made.pkcs12, Secret("wrong"))
     assert world.rows() == before
     record = no_csr.take_in_pkcs12(world.store, world.a, made.pkcs12, PASSWORD, sender=world.b)
     assert record.sha256 == made.certificate.sha256 and record.key is not None
-    again = read_pkcs12(pkcs12_bytes(world.store, record, PASSWORD), PASSWORD)
-    assert again.certificate == record.certificate and again.chain == (world.root_b.certificate,)
-    assert world.store.snapshot().audit[0].what == "exported private key in PKCS#12"
 
 
 def test_a_type_that_no_pkcs12_holds_is_refused_before_anything_is_issued(world: World) -> None:
@@ -90,11 +86,13 @@ def test_a_type_that_no_pkcs12_holds_is_refused_before_anything_is_issued(world:
 
 
 def test_only_what_has_its_key_here_leaves_with_it_or_gets_a_name(world: World) -> None:
-    made = no_csr.make_for_client(world.store, world.b, world.c, KeyType.P_256, TLS_CLIENT, PASSWORD)
-    with pytest.raises(TrialError, match="The private key of State C TLS client is not here"):
-        pkcs12_bytes(world.store, made.certificate, PASSWORD)
+    csr = make_csr(key_of(KeyType.P_256), Name.from_rfc4514_string("CN=client of C"), (), TLS_CLIENT)
+    taken = requests.take_in_request(world.store, world.c, world.b, csr.public_bytes(Encoding.DER))
+    issued = requests.approve(world.store, taken)
+    with pytest.raises(TrialError, match="The private key of client of C is not here"):
+        pkcs12_bytes(world.store, issued, PASSWORD)
     with pytest.raises(TrialError, match="no key"):
-        name_identity(world.store, "c", made.certificate)
+        name_identity(world.store, "c", issued)
     with pytest.raises(TrialError, match="is a CA"):
         name_identity(world.store, "ca", world.root_a)
 

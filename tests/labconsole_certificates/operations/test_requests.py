@@ -167,6 +167,15 @@ def test_nothing_is_issued_below_a_revoked_ca(world: World) -> None:
         requests.approve(world.store, taken, authority=second)
 
 
+def test_a_key_that_was_compromised_gets_no_certificate_again(world: World) -> None:
+    csr = _der(_csr_of_c())
+    first = requests.approve(world.store, requests.take_in_request(world.store, world.c, world.b, csr))
+    revoke(world.store, first, x509.ReasonFlags.key_compromise)
+    again = requests.take_in_request(world.store, world.c, world.a, csr)
+    with pytest.raises(TrialError, match="revoked because that key was compromised"):
+        requests.approve(world.store, again)
+
+
 def test_a_certificate_ends_before_its_ca(world: World) -> None:
     with pytest.raises(TrialError, match="The CA's own certificate ends on"):
         requests.approve(world.store, world.asks(world.a, world.b), days=5000)

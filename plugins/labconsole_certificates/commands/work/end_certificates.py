@@ -6,7 +6,6 @@ import argparse
 from datetime import UTC, datetime
 
 from labconsole.cli.exit_codes import FINISHED
-from labconsole.cli.terminal import output
 from labconsole.security.pki.reader import PkiReader
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.x509 import gate
@@ -23,6 +22,7 @@ from labconsole_certificates.commands.work.shared import (
     show,
     table,
     tell,
+    warn,
     write_out,
 )
 from labconsole_certificates.operations import end_certificates, no_csr
@@ -53,7 +53,7 @@ def self_signed(arguments: argparse.Namespace) -> int:
         )
         fingerprint_told(record, "Made:")
         write_out(arguments.out, exported(store.snapshot(), record), "the certificate, for peers to pin")
-    _warn(end_certificates.WARNING)
+    warn(end_certificates.WARNING)
     return FINISHED
 
 
@@ -79,7 +79,7 @@ def make_for(arguments: argparse.Namespace) -> int:
     write_export(arguments.out, made.pkcs12, private=True)
     fingerprint_told(made.certificate, "Issued:")
     tell(f"{arguments.out} holds the only copy of its key. Tell its password on another way than the file takes.")
-    _warn(no_csr.WARNING)
+    warn(no_csr.WARNING)
     return FINISHED
 
 
@@ -129,7 +129,3 @@ def identities(arguments: argparse.Namespace) -> int:
         rows.add_row(identity.name, state, short_name(record.certificate), groups(record.sha256[:16]))
     show(rows)
     return FINISHED
-
-
-def _warn(sentence: str) -> None:
-    output(stderr=True).print(f"Warning: {sentence}", soft_wrap=True)

@@ -10,6 +10,7 @@ from labconsole.security.pki.reader import PkiReader
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.x509 import gate
 from labconsole.security.x509.names import name_as_text
+from labconsole.security.x509.requests import judge_csr
 from labconsole_certificates.commands.work.shared import (
     fingerprint_told,
     new_key,
@@ -18,6 +19,7 @@ from labconsole_certificates.commands.work.shared import (
     show,
     table,
     tell,
+    warn,
     write_out,
 )
 from labconsole_certificates.operations import requests
@@ -82,6 +84,8 @@ def take_in(arguments: argparse.Namespace) -> int:
             arguments.profile,
         )
     tell(f"Request {request.id} is {request.status}: {name_as_text(request.csr.subject)}, {request.profile}")
+    for problem in judge_csr(request.csr).problems:
+        warn(problem)
     return FINISHED
 
 

@@ -25,6 +25,11 @@ def tell(sentence: str) -> None:
     output().print(sentence, soft_wrap=True)
 
 
+def warn(sentence: str) -> None:
+    """Say on standard error what the operator should think of."""
+    output(stderr=True).print(f"Warning: {sentence}", soft_wrap=True)
+
+
 def show(table: Table) -> None:
     """Print a table."""
     output().print(table)
