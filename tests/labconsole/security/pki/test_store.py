@@ -59,6 +59,11 @@ def test_a_change_is_whole_or_nothing(store: PkiStore) -> None:
     assert [(row.who, row.what, row.subject) for row in before.audit] == [("me", "added State", "Alpha")]
 
 
+def test_a_change_survives_a_power_cut(store: PkiStore) -> None:
+    with store.change() as change:
+        assert change._rows("PRAGMA synchronous") == [(2,)], "FULL: on disk before the block ends"
+
+
 def test_a_change_sees_itself_and_others_do_not_before_it_ends(store: PkiStore) -> None:
     with PkiReader.open(store.directory) as reader:
         version = reader.data_version()
