@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from cryptography import x509
 
@@ -89,10 +90,9 @@ def ends_of(snapshot: Snapshot, client: State, server: State) -> tuple[End, End]
 
 def tls_end(snapshot: Snapshot, end: End, key: PrivateKey) -> TlsEnd:
     """One end of a handshake: what its State shows, and what it trusts."""
-    chain = [each.certificate for each in snapshot.chain_of(end.certificate)]
     return TlsEnd(
         certificate=end.certificate.certificate,
-        chain=tuple(each for each in chain if each.subject != each.issuer),
+        chain=tuple(each.certificate for each in snapshot.presented_chain(end.certificate, datetime.now(UTC))),
         key=key,
         roots=tuple(each.certificate for each in snapshot.trusted_by(end.state.id, TrustKind.ROOT)),
         crls=tuple(each.crl for each in snapshot.crls),
