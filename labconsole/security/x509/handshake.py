@@ -146,7 +146,7 @@ class _Meeting:
             self._wait_for(lambda: self.connection.send(_ACCEPTED))
             return self._wait_for(lambda: self.connection.recv(1)) == _ACCEPTED
         except (SSL.Error, OSError, TimeoutError) as error:
-            self.said = self.said or self._why_not(error)
+            self.said = " ".join(filter(None, (self.said, self._why_not(error))))
             return False
 
     def _presented(self) -> list[x509.Certificate]:

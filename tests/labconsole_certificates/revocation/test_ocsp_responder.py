@@ -7,6 +7,7 @@ import http.client
 import socket
 import threading
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from urllib.parse import quote, urlsplit
 
@@ -100,7 +101,7 @@ def test_a_certificate_of_another_ca_is_unknown(lab: Lab, running: RunningRespon
 
 
 def _request(lab: Lab) -> bytes:
-    builder = ocsp.OCSPRequestBuilder().add_certificate(lab.good.certificate, lab.root.certificate, hashes.SHA1())
+    builder = ocsp.OCSPRequestBuilder().add_certificate(lab.good.certificate, lab.root.certificate, hashes.SHA256())
     return builder.build().public_bytes(Encoding.DER)
 
 
@@ -182,6 +183,27 @@ def test_it_ends_with_its_context_and_leaves_no_thread(lab: Lab) -> None:
 def test_an_address_that_is_none_gets_a_sentence(lab: Lab, url: str) -> None:
     with pytest.raises(TrialError):
         ask(url, lab.good.certificate, lab.root.certificate)
+
+
+def test_an_answer_to_an_earlier_question_is_not_believed(lab: Lab, running: RunningResponder) -> None:
+    recorded = running.answer(_request(lab))
+
+    class Replays(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(recorded)
+
+        def log_message(self, format: str, *arguments: object) -> None:
+            """Quiet."""
+
+    with HTTPServer(("127.0.0.1", 0), Replays) as server:
+        thread = threading.Thread(target=server.handle_request)
+        thread.start()
+        with pytest.raises(BadInput, match="may be an old one"):
+            ask(f"http://127.0.0.1:{server.server_port}/", lab.good.certificate, lab.root.certificate)
+        thread.join()
 
 
 def test_only_a_ca_with_its_key_here_can_be_served(lab: Lab) -> None:

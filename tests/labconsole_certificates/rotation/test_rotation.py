@@ -87,6 +87,7 @@ def test_a_root_gets_link_certificates_and_what_either_issued_holds_for_who_trus
     links = [record.certificate for record in plan.links]
 
     assert plan.kind is RotationKind.ROOT
+    assert new_root.replaces == lab.root_b.id
     assert new_root.certificate.subject == lab.root_b.certificate.subject
     assert len(links) == 2
     assert {record.origin for record in plan.links} == {Origin.LINK}
@@ -268,3 +269,11 @@ def test_the_plan_tells_its_steps_in_order(lab: Lab) -> None:
     ]
     assert [bool(step.waits_for) for step in plan.steps] == [False, True, True, True]
     assert plan.overlap is None
+
+
+def test_the_overlap_ends_with_the_old_one_at_the_latest(lab: Lab) -> None:
+    rotation = steps.prepare(lab.store, steps.begin(lab.store, lab.broker, overlap_days=3_000), NewKey())
+    overlap = lab.plan(rotation).overlap
+
+    assert overlap is not None
+    assert overlap[1] == lab.broker.certificate.not_valid_after_utc

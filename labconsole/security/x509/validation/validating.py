@@ -7,6 +7,7 @@ from datetime import datetime
 
 from cryptography import x509
 
+from labconsole.security.pki.signatures import issued_by
 from labconsole.security.x509.names import name_as_text
 from labconsole.security.x509.validation.cryptography_path import CryptographyVerifier
 from labconsole.security.x509.validation.fitness import misfit
@@ -32,7 +33,7 @@ class Validator:
         crls_required: bool = False,
     ) -> None:
         trusted = tuple(roots)
-        self._intermediates = tuple(intermediates)
+        self._intermediates = _of_use(intermediates)
         self._openssl = OpenSslStore(trusted, self._intermediates, crls, at=at, crls_required=crls_required)
         self._cryptography = CryptographyVerifier(trusted, at=at)
 
@@ -50,8 +51,9 @@ class Validator:
         Raises:
             BadInput: `name` is neither a DNS name nor an IP address.
         """
-        openssl = self._openssl.judge(leaf, presented)
-        cryptography = self._cryptography.judge(leaf, openssl.path[1:] or (*self._intermediates, *presented))
+        others = _of_use(presented)
+        openssl = self._openssl.judge(leaf, others)
+        cryptography = self._cryptography.judge(leaf, openssl.path[1:] or (*self._intermediates, *others))
         unfit = misfit(openssl.path or (leaf,), purpose, name)
         accepted = openssl.opinion.answer is Answer.ACCEPTED and cryptography.answer is not Answer.REFUSED and not unfit
         if accepted:
@@ -84,6 +86,11 @@ def validate(
 ) -> Judgement:
     """Judge one end certificate: see Validator."""
     return Validator(roots, intermediates, crls, at=at, crls_required=crls_required).validate(leaf, purpose, name)
+
+
+def _of_use(intermediates: Iterable[x509.Certificate]) -> tuple[x509.Certificate, ...]:
+    """Without self-signed ones: they lead nowhere, and OpenSSL would take them before a link certificate that does."""
+    return tuple(one for one in intermediates if one.subject != one.issuer or not issued_by(one, one))
 
 
 def _acceptance(cryptography: Opinion, revocation_unknown: tuple[x509.Name, ...]) -> str:

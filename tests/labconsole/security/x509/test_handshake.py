@@ -116,7 +116,19 @@ def test_a_client_that_is_not_trusted_is_refused_although_tls_1_3_lets_it_finish
 
     assert _refused(done)
     assert done.client_said.startswith("Accepts tls-server: ")
+    assert done.client_said.endswith(" tls-server broke off: tlsv1 alert unknown ca.")
     assert done.server_said.startswith("Refuses tls-client: ")
+
+
+def test_an_intermediate_that_the_server_itself_trusts_is_not_sent_for_that(lab: Lab) -> None:
+    key = key_of(KeyType.P_384)
+    profile = CertificateProfile.INTERMEDIATE
+    below = issue(lab.root, key.public_key(), named("CN=State B Intermediate"), (), profile, MONTH)
+    server = _end(
+        Issuer(below, key, (lab.root.certificate,)), CertificateProfile.TLS_SERVER, [below, *lab.server.roots]
+    )
+
+    assert _refused(shake_hands(lab.client, replace(server, chain=()), HOST))
 
 
 @pytest.mark.parametrize("who", ["client", "server"])

@@ -60,18 +60,29 @@ pytestmark = pytest.mark.filterwarnings("ignore:Parsed a serial number")
 
 
 @pytest.fixture(scope="module")
-def judgements() -> dict[str, Judgement]:
-    """The judgement on each case, by the name of its end certificate."""
-    certificates = {
+def certificates() -> dict[str, x509.Certificate]:
+    """All certificates of the suite that can be read, by name."""
+    return {
         file.name.removesuffix(".crt"): x509.load_der_x509_certificate(file.read_bytes())
         for file in (DATA / "certs").iterdir()
         if file.name.removesuffix(".crt") not in NOT_READ
     }
-    cases = {name: certificates.pop(name) for name in list(certificates) if name.startswith(("Valid", "Invalid"))}
+
+
+@pytest.fixture(scope="module")
+def judgements(certificates: dict[str, x509.Certificate]) -> dict[str, Judgement]:
+    """The judgement on each case, by the name of its end certificate."""
     crls = [x509.load_der_x509_crl(file.read_bytes()) for file in (DATA / "crls").iterdir()]
-    root = certificates.pop(ROOT)
-    validator = Validator([root], certificates.values(), crls, at=AT, crls_required=True)
-    return {name: validator.validate(certificate) for name, certificate in cases.items()}
+    validator = Validator([certificates[ROOT]], _authorities(certificates), crls, at=AT, crls_required=True)
+    return {name: validator.validate(one) for name, one in certificates.items() if _is_case(name)}
+
+
+def _is_case(name: str) -> bool:
+    return name.startswith(("Valid", "Invalid"))
+
+
+def _authorities(certificates: dict[str, x509.Certificate]) -> list[x509.Certificate]:
+    return [certificate for name, certificate in certificates.items() if name != ROOT and not _is_case(name)]
 
 
 def _right(name: str, accepted: bool) -> bool:
@@ -136,3 +147,12 @@ def test_a_revoked_certificate_is_told_from_an_untrusted_one(judgements: dict[st
     assert judgements["InvalidRevokedCATest2EE"].revoked
     assert not judgements["InvalidMissingCRLTest1EE"].revoked
     assert not judgements["ValidCertificatePathTest1EE"].revoked
+
+
+def test_policies_are_processed_without_crls_too(certificates: dict[str, x509.Certificate]) -> None:
+    validator = Validator([certificates[ROOT]], _authorities(certificates), (), at=AT)
+
+    said = validator.validate(certificates["InvalidrequireExplicitPolicyTest3EE"])
+
+    assert not said.accepted
+    assert said.why.startswith("OpenSSL refuses it: no explicit policy. cryptography cannot tell: ")

@@ -194,6 +194,7 @@ def test_name_constraints_hold_for_what_a_limited_ca_issues() -> None:
     [
         (["broker.a.example"], "BROKER.a.example.", True),
         (["broker.a.example"], "a.example", False),
+        (["Broker.A.Example"], "broker.a.example", True),
         (["*.a.example"], "broker.a.example", True),
         (["*.a.example"], "x.broker.a.example", False),
         (["*.a.example"], "a.example", False),
@@ -263,6 +264,15 @@ def test_link_certificates_lead_from_either_root_to_the_other(path_length: int |
         assert said.accepted, said.why
         assert said.path == (leaf, link, root.certificate)
         assert not validate(leaf, (), [root.certificate], at=NOW).accepted
+
+
+def test_a_self_signed_root_among_the_intermediates_does_not_stand_in_the_way_of_a_link() -> None:
+    old, new = new_authority("State A Root"), new_authority("State A Root")
+    _, new_with_old = link_certificates(old, new)
+
+    said = validate(_end(new), [new.certificate, new_with_old], [old.certificate], at=NOW)
+
+    assert said.accepted, said.why
 
 
 def test_after_a_change_of_the_cas_key_each_certificate_goes_by_the_crl_of_its_own_key() -> None:
@@ -382,3 +392,40 @@ def test_what_rfc_5280_asks_of_a_ca_is_asked_of_roots_too() -> None:
 
     assert not said.accepted
     assert said.decided_by is Decision.OPENSSL
+
+
+def test_a_refusal_for_another_reason_stands_beside_what_is_not_known() -> None:
+    key = key_of(KeyType.ED25519)
+    root = Issuer(make_root(key, named("CN=State A Root"), MONTH), key)
+    leaf = (
+        x509.CertificateBuilder()
+        .subject_name(named("CN=odd"))
+        .issuer_name(root.certificate.subject)
+        .public_key(ec.generate_private_key(ec.SECP192R1()).public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(MONTH.not_before)
+        .not_valid_after(MONTH.not_after)
+        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(key.public_key()), False)  # type: ignore[arg-type]
+        .sign(key, None)  # type: ignore[arg-type]
+    )
+
+    said = validate(leaf, (), [root.certificate], at=NOW)
+
+    assert not said.accepted
+    assert said.cryptography.answer is Answer.REFUSED
+
+
+def test_name_constraints_must_be_critical() -> None:
+    key, name = generate(KeyType.P_256), named("CN=Lax Root")
+    lax = (
+        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+        .not_valid_before(MONTH.not_before)
+        .not_valid_after(MONTH.not_after)
+        .add_extension(x509.BasicConstraints(True, None), True)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), False)
+        .add_extension(_CA_USAGE, True)
+        .add_extension(x509.NameConstraints([x509.DNSName("a.example")], None), False)
+        .sign(key, hashes.SHA256())  # type: ignore[arg-type]
+    )
+
+    assert not validate(_end(Issuer(lax, key)), (), [lax], at=NOW).accepted
