@@ -88,7 +88,7 @@ def test_tree_shows_states_authorities_chains_and_leaves_with_their_status(pair:
     ]
     assert node(view, f"certificate:{leaf.id}").holder == "State B"
     assert node(view, f"certificate:{below.id}").status_text == "valid"
-    assert view.count.text() == "4 certificates"
+    assert view.browser.count.text() == "4 certificates"
 
 
 def test_status_is_seen_in_the_line_and_its_cause_in_the_detail(pair: Pair, lab: Lab) -> None:
@@ -108,18 +108,18 @@ def test_status_is_seen_in_the_line_and_its_cause_in_the_detail(pair: Pair, lab:
 def test_filter_leaves_what_fits_and_what_is_below_it(pair: Pair, lab: Lab) -> None:
     certified(pair.store, pair.b, pair.a, CertificateProfile.TLS_CLIENT)
     view = view_of(lab, 5)
-    lab.qtbot.keyClicks(view.search, "state b root")
-    lab.until(lambda: view.count.text() == "1 found")
+    lab.qtbot.keyClicks(view.browser.search, "state b root")
+    lab.until(lambda: view.browser.count.text() == "1 found")
     assert shown_tree(view) == ["State B", "  State B Root CA"]
-    view.search.clear()
-    lab.qtbot.keyClicks(view.search, "tls client")
+    view.browser.search.clear()
+    lab.qtbot.keyClicks(view.browser.search, "tls client")
     lab.until(lambda: len(shown_tree(view)) == 3)
     assert shown_tree(view)[:2] == ["State A", "  State A Root CA"]
-    view.search.clear()
-    lab.qtbot.keyClicks(view.search, pair.root_b.sha256[:12])
+    view.browser.search.clear()
+    lab.qtbot.keyClicks(view.browser.search, pair.root_b.sha256[:12])
     lab.until(lambda: shown_tree(view) == ["State B", "  State B Root CA"])
-    lab.qtbot.keyClicks(view.search, "no such thing")
-    lab.until(lambda: view.count.text() == "0 found")
+    lab.qtbot.keyClicks(view.browser.search, "no such thing")
+    lab.until(lambda: view.browser.count.text() == "0 found")
 
 
 def test_what_is_selected_and_unfolded_stays_so_when_the_database_changes(pair: Pair, lab: Lab) -> None:
@@ -213,7 +213,7 @@ def test_removed_is_hidden_until_undone(pair: Pair, lab: Lab) -> None:
     detail_of(lab, view, key)
     lab.qtbot.keyClick(view.tree, Qt.Key.Key_Delete)
     lab.until(lambda: len(shown_tree(view)) == 4)
-    lab.click(view.removed_button)
+    lab.click(view.browser.removed_button)
     lab.until(lambda: len(shown_tree(view)) == 5)
     assert node(view, key).status_text == "removed"
     detail_of(lab, view, key)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from cryptography import x509
 
@@ -16,6 +18,7 @@ from labconsole.security.x509.fingerprints import groups
 from labconsole.security.x509.names import short_name
 from labconsole.security.x509.profiles import AUTHORITIES
 from labconsole.security.x509.status import StatusKind
+from labconsole_certificates.panel.certificates.tree_nodes import Node
 from labconsole_certificates.panel.hand_out import Parcel
 from labconsole_certificates.panel.tab import Sight
 from labconsole_certificates.panel.words import moment, reason_text
@@ -45,6 +48,20 @@ class Shown:
     """Where it is about one certificate."""
     state: State | None = None
     """Where it is about one State."""
+
+
+def shown_of(nodes: Sequence[Node], pinned: x509.Certificate | None, sight: Sight) -> Callable[[], Shown] | None:
+    """How to get what is to be shown for these lines of the tree, with `pinned` beside one; None: there is nothing."""
+    records = tuple(node.record for node in nodes if node.record is not None)
+    if len(nodes) == 1 and nodes[0].state is not None and not records:
+        return partial(state_shown, nodes[0].state, sight)
+    if len(records) == 2:
+        return partial(two_shown, records[0].certificate, records[1].certificate, records)
+    if len(records) == 1:
+        if pinned is not None and pinned != records[0].certificate:
+            return partial(two_shown, pinned, records[0].certificate, records)
+        return partial(certificate_shown, records[0], sight)
+    return partial(several_shown, records) if records else None
 
 
 def certificate_shown(record: CertificateRecord, sight: Sight) -> Shown:

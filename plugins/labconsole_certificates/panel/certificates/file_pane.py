@@ -8,6 +8,7 @@ from pathlib import Path
 
 from cryptography import x509
 from PySide6.QtCore import QObject, Signal
+from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QWidget
 
 from labconsole.security.pki.records import CertificateRecord, CrlRecord, State
@@ -81,10 +82,19 @@ class FilePane(QObject):
         self._more = False
         self.files.look_into(paths)
 
-    def look_at_text(self, text: str) -> None:
+    def look_at_data(self, data: bytes) -> None:
         """Show what was pasted."""
         self._more = False
-        self.files.look_at_text(text)
+        self.files.look_at_data(data)
+
+    def paste(self) -> None:
+        """Show what the clipboard holds: files, or text."""
+        content = QGuiApplication.clipboard().mimeData()
+        paths = [Path(url.toLocalFile()) for url in content.urls() if url.isLocalFile()]
+        if paths:
+            self.look_into(paths)
+        elif content.text().strip():
+            self.look_at_data(content.text().encode())
 
     def take_in(self) -> None:
         """Take in what is shown: certificates and CRLs at once, keys and CSRs by their own dialogs."""

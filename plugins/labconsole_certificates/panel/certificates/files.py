@@ -64,9 +64,9 @@ class Files(QObject):
         for path in paths:
             self._desk.look(partial(read_file, path, path.name), partial(self._begin, path.name, path))
 
-    def look_at_text(self, text: str) -> None:
+    def look_at_data(self, data: bytes) -> None:
         """Read what was pasted."""
-        self._begin(self.tr("The pasted text"), None, text.encode())
+        self._begin(self.tr("The pasted text"), None, data)
 
     def _begin(self, name: str, path: Path | None, data: bytes) -> None:
         if kind_of(data) not in _UNDER_PASSWORD:
