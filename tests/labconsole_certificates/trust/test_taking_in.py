@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -11,6 +12,7 @@ from cryptography import x509
 
 from labconsole.security.pki.records import Origin, TrustKind
 from labconsole.security.pki.snapshot import Snapshot
+from labconsole.security.pki.store import PkiStore
 from labconsole.security.x509 import cms
 from labconsole.security.x509.bad_input import BadInput
 from labconsole.security.x509.crls import Revoked, make_crl
@@ -24,6 +26,7 @@ from labconsole.trial import TrialError
 from labconsole_certificates.trust import looking
 from labconsole_certificates.trust.bundle_format import BundleContent, encode
 from labconsole_certificates.trust.looking import look_into, must_be_confirmed
+from labconsole_certificates.trust.taking_in import take_in
 from tests.labconsole_certificates.trust.conftest import Console, NewConsole
 
 _NOW = datetime.now(UTC).replace(microsecond=0)
@@ -120,6 +123,22 @@ def test_a_bundle_that_was_taken_in_is_not_taken_in_again(alpha: Console, beta: 
     again = _signed(_content(beta, sequence=2), beta)  # same content, other signature
     assert again != bundle
     _refused(alpha, again, "taken in already: there is nothing to do")
+
+
+def test_of_two_that_take_the_same_bundle_in_at_once_one_does(alpha: Console, beta: Issuer) -> None:
+    bundle = _signed(_content(beta, sequence=2), beta)
+
+    def other_console(_: int) -> str:
+        with PkiStore.open(alpha.store.directory) as store:
+            try:
+                return take_in(store, "Alpha", bundle).sentence()
+            except BadInput as error:
+                return str(error)
+
+    with ThreadPoolExecutor(4) as threads:
+        sentences = sorted(threads.map(other_console, range(4)))
+    assert [each.startswith("Alpha took in trust bundle 2") for each in sentences] == [True, False, False, False]
+    assert all("taken in already" in each for each in sentences[1:])
 
 
 def test_bundles_do_not_go_back(alpha: Console, beta: Issuer) -> None:

@@ -1,0 +1,67 @@
+"""A root is rotated under peers that have only bundles of it: nobody telephones again, and whoever slept catches up."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from labconsole.security.pki.records import RotationRecord
+from labconsole.security.x509.bad_input import BadInput
+from labconsole.security.x509.fingerprints import groups
+from labconsole_certificates.operations.new_keys import NewKey
+from labconsole_certificates.rotation import steps
+from labconsole_certificates.rotation.plan import plan_of
+from labconsole_certificates.trust.looking import look_into
+from tests.labconsole_certificates.trust.conftest import Console, NewConsole
+
+
+def _confirmed(console: Console, rotation: RotationRecord) -> dict[str, bool]:
+    """Which peers have confirmed, as the console knows it."""
+    plan = plan_of(console.store.snapshot(), rotation, datetime.now(UTC))
+    return {peer.state.name: peer.confirmed for peer in plan.peers}
+
+
+def test_a_root_is_rotated_by_bundles_alone(console: NewConsole) -> None:
+    alpha, beta, sleeper = console("Alpha"), console("Beta"), console("Sleeper")
+    for one, other in ((alpha, beta), (beta, alpha), (sleeper, beta), (beta, sleeper)):
+        one.meets(other)
+    for other in (alpha, sleeper):
+        beta.take_in(other.bundle())  # in which they say that they trust Beta
+    rotation = steps.prepare(beta.store, steps.begin(beta.store, beta.root), NewKey())
+    assert rotation.successor is not None
+    successor = beta.store.snapshot().certificate_by_id[rotation.successor]
+    assert _confirmed(beta, rotation) == {"Alpha": False, "Sleeper": False}
+
+    taken = alpha.take_in(beta.bundle())  # no fingerprint: the old root signed it
+    assert taken.trusted == (successor.sha256,)
+    assert alpha.trusts() == {beta.root.sha256, successor.sha256}
+    beta.take_in(alpha.bundle())
+    assert _confirmed(beta, rotation) == {"Alpha": True, "Sleeper": False}
+
+    switched = steps.switch(beta.store, rotation, wait_for_peers=False)
+    steps.finish(beta.store, switched, wait_for_overlap=False)
+    last = beta.bundle()
+    look = look_into(last)
+    assert look.fingerprint == successor.sha256
+    assert look.content.roots == (successor.certificate,)
+    assert alpha.take_in(last).withdrawn == (beta.root.sha256,)
+    assert alpha.trusts() == {successor.sha256}
+
+    woken = sleeper.take_in(last)  # it has never seen the bundle between, and a link certificate leads it there
+    assert not woken.first
+    assert sleeper.trusts() == {successor.sha256}
+
+
+def test_a_stranger_cannot_rotate_a_root(console: NewConsole) -> None:
+    alpha, beta, mallory = console("Alpha"), console("Beta"), console("Mallory")
+    alpha.meets(beta)
+    with mallory.store.change() as change:
+        change.update_state(mallory.state.id, name="Beta")
+    rotation = steps.prepare(mallory.store, steps.begin(mallory.store, mallory.root), NewKey())
+    assert rotation.successor is not None
+    forged = replace(mallory, state=replace(mallory.state, name="Beta")).bundle()
+    with pytest.raises(BadInput, match="a stranger"):
+        alpha.take_in(forged, groups(mallory.root.sha256))
+    assert alpha.trusts() == {beta.root.sha256}
