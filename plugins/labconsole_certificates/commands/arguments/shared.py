@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from enum import StrEnum
 from pathlib import Path
+from typing import TypeVar
 
 from labconsole.cli.command import Command
 from labconsole.security.x509.key_types import KeyType
 from labconsole.security.x509.profiles import AUTHORITIES, CertificateProfile
 
+E = TypeVar("E", bound=StrEnum)
+
 WORK = "labconsole_certificates.commands.work"
 """Package of the functions that run."""
 
-END_PROFILES = tuple(str(profile) for profile in CertificateProfile if profile not in AUTHORITIES)
+END_PROFILES = tuple(profile for profile in CertificateProfile if profile not in AUTHORITIES)
 
 
 def command(help: str, add_arguments: Callable[[argparse.ArgumentParser], None], run: str) -> Command:
@@ -57,12 +61,23 @@ def days(parser: argparse.ArgumentParser, default: int) -> None:
     parser.add_argument("--days", type=int, default=default, metavar="N", help=f"valid for N days (default: {default})")
 
 
+def one_of(allowed: Iterable[E]) -> Callable[[str], E]:
+    """What makes one of the `allowed` values of what is typed, and names them all where it is none."""
+    known = {str(one): one for one in allowed}
+
+    def convert(text: str) -> E:
+        if text not in known:
+            raise argparse.ArgumentTypeError(f"{text} is none of {', '.join(known)}")
+        return known[text]
+
+    return convert
+
+
 def profile(parser: argparse.ArgumentParser, default: CertificateProfile | None) -> None:
     """What a certificate is for."""
     parser.add_argument(
         "--profile",
-        type=CertificateProfile,
-        choices=END_PROFILES,
+        type=one_of(END_PROFILES),
         default=default,
         metavar="PROFILE",
         help=f"{', '.join(END_PROFILES)} (default: {default or 'what is asked for'})",
@@ -81,14 +96,12 @@ def authority(parser: argparse.ArgumentParser) -> None:
 
 def key_type(parser: argparse.ArgumentParser) -> None:
     """The type of a key pair."""
-    types = tuple(str(one) for one in KeyType)
     parser.add_argument(
         "--type",
-        type=KeyType,
-        choices=types,
+        type=one_of(KeyType),
         default=KeyType.P_256,
         metavar="TYPE",
-        help=f"of the key: {', '.join(types)} (default: {KeyType.P_256})",
+        help=f"of the key: {', '.join(KeyType)} (default: {KeyType.P_256})",
     )
 
 

@@ -9,8 +9,8 @@ from labconsole.cli.exit_codes import FINISHED
 from labconsole.security.pki.reader import PkiReader
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.x509 import gate
-from labconsole.security.x509.fingerprints import groups
 from labconsole_certificates.commands.work.shared import (
+    digits,
     fingerprint_told,
     kept_key,
     new_key,
@@ -36,7 +36,7 @@ def states(arguments: argparse.Namespace) -> int:
         snapshot = reader.snapshot()
     rows = table("State", "Domain", "Keys", "Root")
     for state in snapshot.states:
-        roots = [groups(root.sha256[:16]) for root in snapshot.roots_of(state.id)]
+        roots = [digits(root.sha256) for root in snapshot.roots_of(state.id)]
         rows.add_row(state.name, state.domain, "here" if state.local else "elsewhere", ", ".join(roots))
     show(rows)
     return FINISHED

@@ -9,9 +9,9 @@ from labconsole.cli.exit_codes import FINISHED
 from labconsole.security.pki.reader import PkiReader
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.x509 import gate
-from labconsole.security.x509.fingerprints import groups
 from labconsole.security.x509.names import short_name
 from labconsole_certificates.commands.work.shared import (
+    digits,
     fingerprint_told,
     kept_key,
     new_key,
@@ -126,6 +126,6 @@ def identities(arguments: argparse.Namespace) -> int:
     for identity in snapshot.identities:
         record = snapshot.certificate_by_id[identity.certificate]
         state = snapshot.state_by_id[identity.state].name
-        rows.add_row(identity.name, state, short_name(record.certificate), groups(record.sha256[:16]))
+        rows.add_row(identity.name, state, short_name(record.certificate), digits(record.sha256))
     show(rows)
     return FINISHED

@@ -9,10 +9,11 @@ from labconsole.cli.exit_codes import FAILED, FINISHED
 from labconsole.security.pki.reader import PkiReader
 from labconsole.security.pki.records import CertificateRecord, TrustKind
 from labconsole.security.pki.store import PkiStore
+from labconsole.security.x509.bad_input import BadInput
+from labconsole.security.x509.cms import SignedMessage
 from labconsole.security.x509.describing.comparing import compare
 from labconsole.security.x509.describing.description import Row
 from labconsole.security.x509.describing.things import Describable, describe
-from labconsole.security.x509.fingerprints import groups
 from labconsole.security.x509.names import name_as_text, short_name
 from labconsole.security.x509.status import all_statuses, newest_crls
 from labconsole.security.x509.validation.judgement import Opinion
@@ -30,6 +31,7 @@ from labconsole_certificates.operations.exporting import (
     write_export,
 )
 from labconsole_certificates.operations.references import certificate_named, state_named
+from labconsole_certificates.trust.bundle_format import decode
 
 _PKCS12 = "p12"
 
@@ -42,7 +44,7 @@ def show_all(arguments: argparse.Namespace) -> int:
     rows = shared.table("SHA-256", "State", "Subject", "Profile", "Until", "Key", "Status")
     for record in snapshot.certificates:
         cells = (
-            groups(record.sha256[:16]),
+            shared.digits(record.sha256),
             "" if record.state is None else snapshot.state_by_id[record.state].name,
             name_as_text(record.certificate.subject),
             record.profile or "",
@@ -60,6 +62,7 @@ def show_all(arguments: argparse.Namespace) -> int:
 def show(arguments: argparse.Namespace) -> int:
     """Show everything of a thing. Raises TrialError."""
     for thing in things_meant(arguments.what, arguments):
+        _tell_of_bundle(thing)
         description = describe(thing)
         shared.tell(description.title)
         for section in description.sections:
@@ -134,9 +137,22 @@ def audit(arguments: argparse.Namespace) -> int:
     rows = shared.table("When (UTC)", "Who", "What", "On", "SHA-256", "Detail")
     for entry in entries:
         when = f"{entry.at:%Y-%m-%d %H:%M:%S}"
-        rows.add_row(when, entry.who, entry.what, entry.subject, groups(entry.fingerprint[:16]), entry.detail)
+        rows.add_row(when, entry.who, entry.what, entry.subject, shared.digits(entry.fingerprint), entry.detail)
     shared.show(rows)
     return FINISHED
+
+
+def _tell_of_bundle(thing: Describable) -> None:
+    """Say which trust bundle a signed message is, if it is one."""
+    if not isinstance(thing, SignedMessage):
+        return
+    try:
+        content = decode(thing.content)
+    except BadInput:
+        return
+    until = f"{content.next_update:%Y-%m-%d %H:%M} UTC"
+    shared.tell(f"Trust bundle {content.sequence} of {content.state}, {content.domain or 'no domain'}; next by {until}")
+    shared.tell(f"It says that {content.state} trusts: {', '.join(map(shared.digits, content.trusted)) or 'nobody'}\n")
 
 
 def _one(what: str, arguments: argparse.Namespace) -> Describable:

@@ -27,6 +27,7 @@ from labconsole_certificates.operations.exporting import Form, exported, handed_
 from labconsole_certificates.operations.references import (
     authority_of,
     local_state_named,
+    must_be_local,
     request_numbered,
     state_named,
 )
@@ -96,7 +97,7 @@ def approved(arguments: argparse.Namespace) -> int:
     with PkiStore.open() as store:
         snapshot = store.snapshot()
         request = request_numbered(snapshot, arguments.request)
-        issuer = snapshot.state_by_id[request.issuer]
+        issuer = must_be_local(snapshot.state_by_id[request.issuer])
         record = requests.approve(
             store,
             request,

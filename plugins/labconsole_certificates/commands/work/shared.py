@@ -40,6 +40,11 @@ def table(*headings: str) -> Table:
     return Table(*headings, box=None, pad_edge=False)
 
 
+def digits(sha256: str) -> str:
+    """The beginning of a fingerprint, in one piece: what other commands take for the whole."""
+    return sha256[:16].upper()
+
+
 def fingerprint_told(record: CertificateRecord, what: str) -> None:
     """Say what was made or taken in, with its fingerprint."""
     tell(f"{what} {short_name(record.certificate)}\nSHA-256 {groups(record.sha256)}")
