@@ -60,13 +60,10 @@ class NextSteps(QObject):
         missing.sort(key=lambda entry: entry[1].kind is StepKind.PROVE)
         pending = [self._upcoming(way, step) for way, step in missing]
         if not pending:
-            there = exchange.there
-            return Upcoming(
-                self.tr("Both ways are proven."),
-                self.tr("Prove it again …"),
-                lambda: self._prove(there.client, there.server),
-                complete=True,
-            )
+            client, server = exchange.there.client, exchange.there.server
+            again = self.tr("Prove it again …") if client.local and server.local else ""
+            proven = self.tr("Both ways are proven.")
+            return Upcoming(proven, again, lambda: self._prove(client, server), complete=True)
         return next((upcoming for upcoming in pending if not upcoming.waits), pending[0])
 
     def names_of(self, exchange: Exchange) -> str:

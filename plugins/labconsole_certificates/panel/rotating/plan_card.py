@@ -117,7 +117,7 @@ class PlanCard(QFrame):
             self._lines.addWidget(button, number, 2)
 
     def _line(self, icon: str, meaning: str, text: str, *, strong: bool = False, indent: bool = False) -> int:
-        number = self._lines.rowCount()
+        number = self._lines.count()  # of items, three a line at most: lines without any take no room
         mark = IconLabel(self._theme, icon, 16, meaning)
         if indent:
             mark.setContentsMargins(18, 0, 0, 0)

@@ -13,7 +13,8 @@ from labconsole_certificates.panel.trusting.grid_look import GridCell, GridLook
 from labconsole_ui.plain_text import plain_tooltip
 from labconsole_ui.theme import Theme
 
-LEAST_CELL = 26
+LEAST_CELL = 22
+SQUARE_CELL = 30
 WIDE_CELL = QSize(150, 44)
 WIDEST_CELL = 240
 _MOST_NAME = 190.0
@@ -178,7 +179,8 @@ class TrustGrid(QAbstractScrollArea):
         if room >= WIDE_CELL.width():
             self._cell = QSize(min(int(room), WIDEST_CELL), WIDE_CELL.height())
         else:
-            self._cell = QSize(LEAST_CELL, LEAST_CELL)
+            side = max(LEAST_CELL, min(int(room), SQUARE_CELL))
+            self._cell = QSize(side, side)
         self._top = self._look.slant_height(min(widest, _MOST_NAME)) if self._slanted else self._look.line_height + 8
         for bar, whole, seen, step in (
             (self.horizontalScrollBar(), self._cell.width() * count, self.viewport().width() - self._left, 3),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
@@ -14,6 +15,7 @@ from labconsole_ui.theme import FontRole, Theme
 GAP = 2.0
 SLANT_DEGREES = -60.0
 """Names of columns too narrow for them stand at this angle."""
+_SLANT_SINE = -math.sin(math.radians(SLANT_DEGREES))
 _MARK_PX = 14
 _RADIUS = 4.0
 _GROUNDS = {"good": "good_ground", "warning": "warning_ground", "bad": "bad_ground", "muted": "sunken"}
@@ -35,7 +37,7 @@ class GridLook:
 
     def __init__(self, theme: Theme) -> None:
         self._theme = theme
-        self._names = QFontMetricsF(theme.font(FontRole.BODY))
+        self._names = QFontMetricsF(theme.font(FontRole.STRONG))
         self._marks = cache(self._mark)
 
     def forget_colours(self) -> None:
@@ -76,33 +78,38 @@ class GridLook:
         painter.drawRoundedRect(area.adjusted(1, 1, -1, -1), _RADIUS, _RADIUS)
 
     def row_name(self, painter: QPainter, area: QRectF, name: str, *, strong: bool) -> None:
-        """The name at the left of a row, shortened at its end where it is too long."""
+        """The name at the left of a row; of one that is too long its middle is left out."""
         self._name_pen(painter, strong=strong)
-        shown = painter.fontMetrics().elidedText(name, Qt.TextElideMode.ElideRight, int(area.width()))
+        shown = painter.fontMetrics().elidedText(name, Qt.TextElideMode.ElideMiddle, int(area.width()))
         painter.drawText(area, int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter), shown)
 
     def column_name(self, painter: QPainter, area: QRectF, name: str, *, strong: bool, slanted: bool) -> None:
         """The name above a column: level where there is room for it, else slanted."""
         self._name_pen(painter, strong=strong)
         if not slanted:
-            shown = painter.fontMetrics().elidedText(name, Qt.TextElideMode.ElideRight, int(area.width()) - 4)
+            shown = painter.fontMetrics().elidedText(name, Qt.TextElideMode.ElideMiddle, int(area.width()) - 4)
             painter.drawText(area, int(Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignBottom), shown)
             return
         painter.save()
         painter.translate(area.center().x() + self.line_height * 0.25, area.bottom() - 3)
         painter.rotate(SLANT_DEGREES)
-        length = int(self.slant_length(area.height()))
-        shown = painter.fontMetrics().elidedText(name, Qt.TextElideMode.ElideRight, length)
+        length = math.ceil(self.slant_length(area.height()))
+        shown = painter.fontMetrics().elidedText(name, Qt.TextElideMode.ElideMiddle, length)
         painter.drawText(QPointF(0, 0), shown)
         painter.restore()
 
+    @property
+    def _above(self) -> float:
+        """What the height of the letters themselves takes of a slanted name's height, px."""
+        return self.line_height * 0.5 + 4
+
     def slant_height(self, width: float) -> float:
         """Height that a slanted name of this width needs, px."""
-        return width * 0.87 + self.line_height * 0.5 + 4
+        return width * _SLANT_SINE + self._above
 
     def slant_length(self, height: float) -> float:
         """Width of a name that fits slanted into this height, px."""
-        return (height - self.line_height * 0.5 - 4) / 0.87
+        return (height - self._above) / _SLANT_SINE
 
     def _name_pen(self, painter: QPainter, *, strong: bool) -> None:
         painter.setFont(self._theme.font(FontRole.STRONG if strong else FontRole.BODY))
