@@ -100,7 +100,7 @@ def test_truncated_certificate_is_refused(tmp_path: Path, authority: Issuer) -> 
     pem = authority.certificate.public_bytes(Encoding.PEM)
     for length in range(0, len(pem) - 30, 97):
         path.write_bytes(pem[:length])
-        with pytest.raises(TrialError, match="is empty|is damaged|holds no certificate"):
+        with pytest.raises(TrialError, match=r"is empty|is damaged|holds no certificate"):
             load_certificates(path)
     with pytest.raises(TrialError):
         load_private_key(path, None)
