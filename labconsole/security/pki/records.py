@@ -9,10 +9,10 @@ from functools import cached_property
 
 from cryptography import x509
 
-from labconsole.security.pki.signatures import issued_by
 from labconsole.security.secrets import SecretSource
 from labconsole.security.x509.key_types import KeyType
 from labconsole.security.x509.profiles import CertificateProfile
+from labconsole.security.x509.signatures import issued_by
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,8 @@ from labconsole.security.pki.records import (
     TrustKind,
     TrustRecord,
 )
-from labconsole.security.pki.signatures import issued_by
 from labconsole.security.x509.profiles import CertificateProfile
+from labconsole.security.x509.signatures import issued_by
 
 _LONGEST_CHAIN = 16
 

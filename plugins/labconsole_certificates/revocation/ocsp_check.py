@@ -19,9 +19,9 @@ from cryptography.x509 import ocsp
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from labconsole.security.identities import validity_problem
-from labconsole.security.pki.signatures import issued_by
 from labconsole.security.x509.bad_input import BadInput
 from labconsole.security.x509.names import short_name
+from labconsole.security.x509.signatures import issued_by
 from labconsole.trial import TrialError
 
 _NONCE_OCTETS = 32  # RFC 9654, 2.1

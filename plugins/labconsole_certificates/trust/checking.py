@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
 
-from labconsole.security.pki.signatures import issued_by
 from labconsole.security.x509.bad_input import BadInput
 from labconsole.security.x509.names import short_name
+from labconsole.security.x509.signatures import issued_by
 from labconsole_certificates.trust.bundle_format import BundleContent
 
 _NEW = "ask its State for a new one."

@@ -9,11 +9,11 @@ from datetime import datetime, timedelta
 from cryptography import x509
 
 from labconsole.security.pki.records import BundleRecord, State, TrustKind, TrustRecord
-from labconsole.security.pki.signatures import issued_by
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.x509.bad_input import BadInput
 from labconsole.security.x509.fingerprints import fingerprint, groups, typed_matches
 from labconsole.security.x509.names import short_name
+from labconsole.security.x509.signatures import issued_by
 from labconsole_certificates.trust.bundle_format import BundleContent
 from labconsole_certificates.trust.checking import same_key
 

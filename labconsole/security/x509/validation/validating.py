@@ -7,8 +7,8 @@ from datetime import datetime
 
 from cryptography import x509
 
-from labconsole.security.pki.signatures import issued_by
 from labconsole.security.x509.names import name_as_text
+from labconsole.security.x509.signatures import issued_by
 from labconsole.security.x509.validation.cryptography_path import CryptographyVerifier
 from labconsole.security.x509.validation.fitness import misfit
 from labconsole.security.x509.validation.judgement import Answer, Decision, Judgement, Opinion, Purpose
