@@ -18,7 +18,7 @@ _ELSE = "certificates"
 
 
 class FileSorting(QObject):
-    """`sorted` carries the files by the keys of tabs, `refused` a sentence on one that nobody takes."""
+    """`sorted` carries the files by the keys of tabs, `refused` a sentence on one that cannot be read."""
 
     sorted = Signal(dict)
     refused = Signal(str)
@@ -48,10 +48,5 @@ def _sorted(paths: Sequence[Path]) -> tuple[dict[str, list[Path]], list[str]]:
         except BadInput as error:
             refused.append(str(error))
             continue
-        if kind is ContentKind.UNKNOWN:
-            refused.append(
-                f"{path.name} holds neither a certificate, CSR, CRL, key nor bundle: ask for it again as PEM or DER."
-            )
-        else:
-            by_tab.setdefault(_BUNDLES if kind is ContentKind.CMS else _ELSE, []).append(path)
+        by_tab.setdefault(_BUNDLES if kind is ContentKind.CMS else _ELSE, []).append(path)
     return by_tab, refused

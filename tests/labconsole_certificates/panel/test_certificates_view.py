@@ -116,6 +116,9 @@ def test_filter_leaves_what_fits_and_what_is_below_it(pair: Pair, lab: Lab) -> N
     lab.until(lambda: len(shown_tree(view)) == 3)
     assert shown_tree(view)[:2] == ["State A", "  State A Root CA"]
     view.browser.search.clear()
+    lab.qtbot.keyClicks(view.browser.search, "state a root ca")
+    lab.until(lambda: view.browser.count.text() == "2 found")
+    view.browser.search.clear()
     lab.qtbot.keyClicks(view.browser.search, pair.root_b.sha256[:12])
     lab.until(lambda: shown_tree(view) == ["State B", "  State B Root CA"])
     lab.qtbot.keyClicks(view.browser.search, "no such thing")
@@ -126,12 +129,12 @@ def test_what_is_selected_and_unfolded_stays_so_when_the_database_changes(pair: 
     view = view_of(lab, 4)
     key = f"certificate:{pair.root_b.id}"
     detail_of(lab, view, key)
-    view.tree.collapse(view.tree.tree.index_of(f"state:{pair.a.id}"))
+    view.tree.collapse(view.tree.tree.index_of(f"state:{pair.b.id}"))
     create_intermediate(pair.store, pair.root_a, pair.a, NewKey())
     lab.until(lambda: len(shown_tree(view)) == 5)
     assert [found.key for found in view.tree.selected_nodes()] == [key]
-    assert view.tree.isExpanded(view.tree.tree.index_of(f"state:{pair.b.id}"))
-    assert not view.tree.isExpanded(view.tree.tree.index_of(f"state:{pair.a.id}"))
+    assert view.tree.isExpanded(view.tree.tree.index_of(f"state:{pair.a.id}"))
+    assert not view.tree.isExpanded(view.tree.tree.index_of(f"state:{pair.b.id}"))
     assert view.detail.shown is not None
     assert view.detail.shown.keys == (key,)
 

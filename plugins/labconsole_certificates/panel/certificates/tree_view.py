@@ -109,7 +109,9 @@ class TreeView(QTreeView):
             if index.isValid():
                 self.setExpanded(index, True)
         flags = QItemSelectionModel.SelectionFlag
+        self.setAutoScroll(False)  # it would unfold what is above the current line
         self.selectionModel().setCurrentIndex(self.tree.index_of(current_key), flags.NoUpdate)
+        self.setAutoScroll(True)
         for key in selected:
             self.selectionModel().select(self.tree.index_of(key), flags.Select | flags.Rows)
         self._restoring = False
