@@ -102,7 +102,9 @@ def test_a_certificate_of_another_ca_is_unknown(lab: Lab, running: RunningRespon
 
 def _request(lab: Lab) -> bytes:
     builder = ocsp.OCSPRequestBuilder().add_certificate(lab.good.certificate, lab.root.certificate, hashes.SHA256())
-    return builder.build().public_bytes(Encoding.DER)
+    return (
+        builder.add_extension(x509.OCSPNonce(b"of an earlier one"), critical=False).build().public_bytes(Encoding.DER)
+    )
 
 
 def _talk(url: str, method: str, path: str, body: bytes = b"", **headers: str) -> tuple[int, bytes]:
