@@ -41,8 +41,9 @@ class DropBox(QWidget):
         self.setAccessibleName(text)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
         label = plain_label(text, self)
-        label.setWordWrap(True)
         label.setProperty("muted", True)
+        label.setToolTip(text)
+        label.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)  # it gives way, the buttons not
         self.choose_button = QPushButton(self.tr("Choose file …"), self)
         self.choose_button.clicked.connect(lambda _checked: self._choose())
         self.paste_button = QPushButton(self.tr("Paste"), self)

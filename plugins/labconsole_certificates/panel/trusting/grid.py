@@ -19,6 +19,7 @@ WIDE_CELL = QSize(150, 44)
 WIDEST_CELL = 240
 _MOST_NAME = 190.0
 _EDGE = 10.0
+_BELOW_NAMES = 4.0
 _STEPS = {
     Qt.Key.Key_Left: (0, -1),
     Qt.Key.Key_Right: (0, 1),
@@ -119,7 +120,7 @@ class TrustGrid(QAbstractScrollArea):
             self._look.row_name(painter, area, self._names[row], strong=row == marked[0])
         painter.setClipRect(QRectF(self._left, 0, width, height))
         for column in columns:
-            area = QRectF(self.cell_area(0, column).left(), 0, self._cell.width(), self._top - 4)
+            area = QRectF(self.cell_area(0, column).left(), 0, self._cell.width(), self._top - _BELOW_NAMES)
             self._look.column_name(
                 painter, area, self._names[column], strong=column == marked[1], slanted=self._slanted
             )
@@ -181,9 +182,13 @@ class TrustGrid(QAbstractScrollArea):
         else:
             side = max(LEAST_CELL, min(int(room), SQUARE_CELL))
             self._cell = QSize(side, side)
-        self._top = self._look.slant_height(min(widest, _MOST_NAME)) if self._slanted else self._look.line_height + 8
+        named, beyond = min(widest, _MOST_NAME), 0.0
+        self._top = _BELOW_NAMES + self._look.line_height + 4
+        if self._slanted:
+            self._top = _BELOW_NAMES + self._look.slant_height(named)
+            beyond = self._look.slant_beyond(named)
         for bar, whole, seen, step in (
-            (self.horizontalScrollBar(), self._cell.width() * count, self.viewport().width() - self._left, 3),
+            (self.horizontalScrollBar(), self._cell.width() * count + beyond, self.viewport().width() - self._left, 3),
             (self.verticalScrollBar(), self._cell.height() * count, self.viewport().height() - self._top, 3),
         ):
             bar.setRange(0, max(0, math.ceil(whole - seen)))

@@ -107,6 +107,10 @@ class GridLook:
         """Height that a slanted name of this width needs, px."""
         return width * _SLANT_SINE + self._above
 
+    def slant_beyond(self, width: float) -> float:
+        """How far a slanted name of this width reaches to the right of its column, px."""
+        return width * math.cos(math.radians(SLANT_DEGREES))
+
     def slant_length(self, height: float) -> float:
         """Width of a name that fits slanted into this height, px."""
         return (height - self._above) / _SLANT_SINE
