@@ -21,7 +21,7 @@ from labconsole.security.pki.store import PkiStore
 from labconsole.security.private_files import write_private
 from labconsole.security.secrets import Prompt, Secret
 from labconsole.security.x509.exporting import as_der, as_pem, chain_as_pem
-from labconsole.security.x509.names import short_name
+from labconsole.security.x509.names import name_as_text, short_name
 from labconsole.security.x509.pkcs12_files import write_pkcs12
 from labconsole.security.x509.profiles import AUTHORITIES
 from labconsole.trial import TrialError
@@ -91,6 +91,19 @@ def handed_over(store: PkiStore, thing: Exportable, sender: State, receiver: Sta
             item = Item.CRL
     with store.change() as change:
         change.hand_over(sender.id, receiver.id, item, thing.sha256)
+
+
+def note_export(store: PkiStore, thing: Exportable) -> None:
+    """Note in the audit list that the thing left the console, where nobody says to whom."""
+    match thing:
+        case CertificateRecord():
+            what, name = "exported certificate", short_name(thing.certificate)
+        case RequestRecord():
+            what, name = "exported request", short_name(thing.csr)
+        case CrlRecord():
+            what, name = f"exported CRL {thing.number}", name_as_text(thing.crl.issuer)
+    with store.change() as change:
+        change.note(what, name, thing.sha256)
 
 
 def must_be_new_file(path: Path) -> None:

@@ -45,13 +45,17 @@ def publish_crl(
 ) -> CrlRecord:
     """Sign a CRL of all that `authority` issued and revoked; its number is one more than the last.
 
-    Raises TrialError: no key here, or the CA is expired or revoked.
+    Raises TrialError: no key here, the CA is expired or revoked, or another one was published meanwhile.
     """
     validity = Validity.for_days(days)
     snapshot = store.snapshot()
+    number = _last_number(snapshot, authority) + 1
     with opened_issuer(store.directory, snapshot, authority, prompt) as issuer:
-        crl = make_crl(issuer, _revoked_by(snapshot, authority), _last_number(snapshot, authority) + 1, validity)
+        crl = make_crl(issuer, _revoked_by(snapshot, authority), number, validity)
     with store.change() as change:
+        if _last_number(change.snapshot(), authority) >= number:
+            name = short_name(authority.certificate)
+            raise TrialError(f"Meanwhile somebody else has published CRL {number} of {name}: publish another one.")
         return change.add_crl(crl, authority.id)
 
 
@@ -61,15 +65,16 @@ def take_in_crl(store: PkiStore, data: bytes, sender: State | None = None, recei
     Raises BadInput: no CRL, of an unknown CA, not signed by it, or older than the one that is here; nothing changed.
     """
     crl = gate.read_crl(data)
-    snapshot = store.snapshot()
-    issuer = _issuer_of(snapshot, crl)
-    number, last = crl_number(crl), _last_number(snapshot, issuer)
-    if number < last:
-        raise BadInput(
-            f"This CRL of {short_name(issuer.certificate)} has the number {number}, and number {last} is here already: "
-            "ask for the newest."
-        )
+    number = crl_number(crl)
     with store.change() as change:
+        snapshot = change.snapshot()
+        issuer = _issuer_of(snapshot, crl)
+        last = _last_number(snapshot, issuer)
+        if number < last:
+            name = short_name(issuer.certificate)
+            raise BadInput(
+                f"This CRL of {name} has the number {number}, and number {last} is here already: ask for the newest."
+            )
         record = change.add_crl(crl, issuer.id)
         if sender is not None and receiver is not None:
             change.hand_over(sender.id, receiver.id, Item.CRL, record.sha256)

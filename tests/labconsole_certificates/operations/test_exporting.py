@@ -8,7 +8,7 @@ import pytest
 
 from labconsole.security.pki.records import Item
 from labconsole.trial import TrialError
-from labconsole_certificates.operations.exporting import Form, exported, handed_over, write_export
+from labconsole_certificates.operations.exporting import Form, exported, handed_over, note_export, write_export
 from labconsole_certificates.operations.revocation import publish_crl
 from tests.helpers.openssl_says import openssl_says
 from tests.labconsole_certificates.world import World
@@ -42,5 +42,7 @@ def test_what_is_handed_over_is_noted(world: World) -> None:
     crl = publish_crl(world.store, world.root_b)
     for thing in (world.root_b, request, crl):
         handed_over(world.store, thing, world.b, world.a)
+    note_export(world.store, crl)
+    assert world.store.snapshot().audit[0].what == "exported CRL 1"
     noted = [one.item for one in world.store.snapshot().handovers[-3:]]
     assert noted == [Item.ROOT, Item.CSR, Item.CRL]

@@ -7,14 +7,17 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.serialization import Encoding
 
+from labconsole.security.secrets import Secret, SecretSource
 from labconsole.security.x509.crls import Revoked, make_crl
 from labconsole.security.x509.issuing import Issuer, issue, make_root
 from labconsole.security.x509.key_types import KeyType
 from labconsole.security.x509.profiles import CertificateProfile
 from labconsole.security.x509.validity import Validity
 from labconsole.trial import TrialError
+from labconsole_certificates.operations.authorities import create_root
 from labconsole_certificates.operations.exporting import Form, exported
 from labconsole_certificates.operations.importing import take_in_certificates
+from labconsole_certificates.operations.new_keys import NewKey
 from labconsole_certificates.operations.references import certificate_named
 from labconsole_certificates.operations.removing import remove
 from labconsole_certificates.operations.revocation import publish_crl, revoke, take_in_crl
@@ -84,6 +87,20 @@ def test_crls_of_others_are_taken_in_in_their_order(world: World) -> None:
     with pytest.raises(TrialError):
         take_in_crl(world.store, _pem(C_ROOT))
     assert world.rows() == before
+
+
+def test_of_two_crls_made_at_once_one_is_given_up(world: World) -> None:
+    mine = Secret("mine-1357")
+    asked = NewKey(passphrase=SecretSource())
+    root = create_root(world.store, world.a, asked, prompt=lambda _: mine)
+
+    def slow(_: str) -> Secret:
+        publish_crl(world.store, root, prompt=lambda _: mine)
+        return mine
+
+    with pytest.raises(TrialError, match="Meanwhile somebody else has published CRL 1 of State A Root CA"):
+        publish_crl(world.store, root, prompt=slow)
+    assert [crl.number for crl in world.store.snapshot().crls] == [1]
 
 
 def test_two_certificates_of_one_ca_with_one_serial_number_are_refused(world: World) -> None:

@@ -27,6 +27,7 @@ from labconsole_certificates.operations.exporting import (
     handed_over,
     key_that_may_leave,
     must_be_new_file,
+    note_export,
     pkcs12_bytes,
     write_export,
 )
@@ -124,6 +125,7 @@ def export(arguments: argparse.Namespace) -> int:
             write_export(arguments.file, pkcs12_bytes(store, thing, secret, shared.prompt(arguments)), private=True)
         else:
             write_export(arguments.file, exported(snapshot, thing, Form(arguments.form)))
+            note_export(store, thing)
         if sender is not None and receiver is not None:
             handed_over(store, thing, sender, receiver)
     shared.tell(f"{arguments.file} is written.")
