@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives.serialization import Encoding
 from OpenSSL import crypto
 
 from labconsole.security.x509.bad_input import BadInput
@@ -27,6 +28,10 @@ FAULTS = (
     crypto.Error,
 )
 """What `cryptography` and pyOpenSSL raise for input that is not as its standard says."""
+
+
+_LONGEST = 100 * 1024
+"""Bytes of a certificate or CSR: OpenSSL takes no longer chain in TLS (SSL_CTX_set_max_cert_list)."""
 
 
 @contextmanager
@@ -46,8 +51,10 @@ def thoroughly(thing: Parsed, what: str) -> Parsed:
     """`thing`, of which every part was parsed: names, times, public key, extensions, revoked certificates.
 
     Raises:
-        BadInput: a part is faulty, or has an algorithm that is not known.
+        BadInput: a part is faulty, or has an algorithm that is not known; a certificate or CSR has over 100 KiB.
     """
+    if not isinstance(thing, x509.CertificateRevocationList):
+        _refuse_huge(thing, what)
     match thing:
         case x509.Certificate():
             with refused(what, "a certificate"):
@@ -59,6 +66,15 @@ def thoroughly(thing: Parsed, what: str) -> Parsed:
             with refused(what, "a revocation list"):
                 _look_at_crl(thing)
     return thing
+
+
+def _refuse_huge(thing: x509.Certificate | x509.CertificateSigningRequest, what: str) -> None:
+    length = len(thing.public_bytes(Encoding.DER))
+    if length > _LONGEST:
+        kind = "certificate" if isinstance(thing, x509.Certificate) else "certificate signing request"
+        raise BadInput(
+            f"{what} holds a {kind} of {length // 1024:,} KiB, far longer than any in use: ask what is in it."
+        )
 
 
 def _look_at_certificate(certificate: x509.Certificate) -> None:

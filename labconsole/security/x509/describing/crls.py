@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import datetime
-from itertools import islice
 
 from cryptography import x509
 
@@ -11,6 +10,7 @@ from labconsole.security.x509.describing.description import Description, Row, Se
 from labconsole.security.x509.describing.extensions import extensions_section
 from labconsole.security.x509.describing.rows import (
     fingerprint_row,
+    first_lines,
     hex_lines,
     moment,
     name_section,
@@ -20,11 +20,9 @@ from labconsole.security.x509.describing.rows import (
 from labconsole.security.x509.describing.terms import REASONS
 from labconsole.security.x509.names import short_name
 
-_MOST_SHOWN = 1000
-
 
 def describe_crl(crl: x509.CertificateRevocationList, at: datetime) -> Description:
-    """All that a CRL says, of those revoked the first 1,000; `at` (aware) tells whether it is out of date."""
+    """All that a CRL says, of those revoked the first 150; `at` (aware) tells whether it is out of date."""
     ends = crl.next_update_utc
     late = ends is not None and at > ends
     until = "not said" if ends is None else moment(ends)
@@ -51,10 +49,8 @@ def describe_crl(crl: x509.CertificateRevocationList, at: datetime) -> Descripti
 
 
 def _revoked_section(crl: x509.CertificateRevocationList) -> Section:
-    rows = [Row(serial_text(each.serial_number), _revocation(each)) for each in islice(crl, _MOST_SHOWN)]
-    if len(crl) > _MOST_SHOWN:
-        rows.append(Row("Further ones", f"{len(crl) - _MOST_SHOWN:,} (not shown)"))
-    return Section("Revoked serial numbers", tuple(rows) or (Row("Serial numbers", "none"),))
+    lines = (f"{serial_text(each.serial_number)}  {_revocation(each)}" for each in crl)
+    return Section("Revoked", (Row("Serial numbers", first_lines(lines) or "none", fixed_width=True),))
 
 
 def _revocation(revoked: x509.RevokedCertificate) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from cryptography import x509
 
 from labconsole.security.x509.describing.description import Row, Section
-from labconsole.security.x509.describing.rows import hex_lines, moment, serial_text
+from labconsole.security.x509.describing.rows import first_lines, first_rows, hex_lines, moment, serial_text
 from labconsole.security.x509.describing.terms import ACCESSES, EXTENSIONS, KEY_USAGES, PURPOSES, REASONS
 from labconsole.security.x509.fingerprints import groups
 from labconsole.security.x509.names import general_name_as_text, name_as_text, shown
@@ -18,12 +18,12 @@ _HIDDEN = "<U+"
 
 def extensions_section(extensions: Iterable[x509.Extension[x509.ExtensionType]], title: str = "Extensions") -> Section:
     """One row per extension; critical ones say so."""
-    return Section(title, tuple(map(_row, extensions)) or (Row("Extensions", "none"),))
+    return Section(title, first_rows(map(_row, extensions)) or (Row("Extensions", "none"),))
 
 
 def _row(extension: x509.Extension[x509.ExtensionType]) -> Row:
     label = EXTENSIONS.get(extension.oid, f"OID {extension.oid.dotted_string}")
-    value = "\n".join(_lines(extension.value)) or "empty"
+    value = first_lines(_lines(extension.value)) or "empty"
     return Row(
         f"{label} (critical)" if extension.critical else label,
         value,

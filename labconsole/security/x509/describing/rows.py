@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
+from itertools import islice
 
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
@@ -16,11 +18,29 @@ from labconsole.security.x509.key_types import TITLES, problem_of, type_of
 from labconsole.security.x509.shown_text import hidden_characters, shown
 
 _BYTES_PER_LINE = 16
+_MOST_ROWS = 50
+_MOST_LINES = 150
 
 
 def moment(at: datetime) -> str:
     """A time (aware) for people, UTC, to the second."""
     return f"{at:%Y-%m-%d %H:%M:%S} UTC"
+
+
+def first_rows(rows: Iterable[Row]) -> tuple[Row, ...]:
+    """The first 50 rows, and how many are left out: a window that showed thousands would stand still."""
+    taken = iter(rows)
+    shown_ones = tuple(islice(taken, _MOST_ROWS))
+    further = sum(1 for _ in taken)
+    return (*shown_ones, Row("Further ones", f"{further:,} (not shown)")) if further else shown_ones
+
+
+def first_lines(lines: Iterable[str]) -> str:
+    """The first 150 lines as one text, and how many are left out."""
+    taken = iter(lines)
+    shown_ones = list(islice(taken, _MOST_LINES))
+    further = sum(1 for _ in taken)
+    return "\n".join([*shown_ones, f"and {further:,} more (not shown)"] if further else shown_ones)
 
 
 def hex_lines(data: bytes) -> str:
@@ -38,8 +58,7 @@ def serial_text(serial: int) -> str:
 
 def name_section(title: str, name: x509.Name) -> Section:
     """One row per attribute of a distinguished name, in its order."""
-    rows = tuple(map(_attribute_row, name))
-    return Section(title, rows or (Row("Name", "empty"),))
+    return Section(title, first_rows(map(_attribute_row, name)) or (Row("Name", "empty"),))
 
 
 def signature_row(oid: x509.ObjectIdentifier) -> Row:

@@ -18,6 +18,8 @@ from labconsole.security.x509.names import name_as_text, short_name, shown
 
 Describable = Readable | SignedMessage
 
+_MOST_CARRIED = 20
+
 
 def describe(thing: Describable, at: datetime | None = None) -> Description:
     """All that there is to see in `thing` at time `at` (aware; default: now); of private keys only what is public."""
@@ -76,8 +78,8 @@ def _describe_signed(message: SignedMessage) -> Description:
 
 
 def _carried(certificates: tuple[x509.Certificate, ...]) -> tuple[Section, ...]:
-    """Certificates that come along, each in a few rows."""
-    return tuple(
+    """Certificates that come along, each in a few rows; of more than 20 the rest is counted."""
+    sections = tuple(
         Section(
             f"Certificate {number}: {short_name(certificate)}",
             (
@@ -87,5 +89,9 @@ def _carried(certificates: tuple[x509.Certificate, ...]) -> tuple[Section, ...]:
                 Row("Valid until", moment(certificate.not_valid_after_utc)),
             ),
         )
-        for number, certificate in enumerate(certificates, 1)
+        for number, certificate in enumerate(certificates[:_MOST_CARRIED], 1)
     )
+    further = len(certificates) - _MOST_CARRIED
+    if further <= 0:
+        return sections
+    return (*sections, Section("Further certificates", (Row("Number", f"{further:,} (not shown)"),)))

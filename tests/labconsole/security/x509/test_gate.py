@@ -316,3 +316,11 @@ def test_a_certificate_of_another_make_is_read() -> None:
         .sign(KEY, hashes.SHA256())
     )
     assert gate.read_certificate(certificate.public_bytes(Encoding.PEM)) == certificate
+
+
+def test_a_certificate_or_csr_far_longer_than_any_is_refused() -> None:
+    """A window that shows one of some megabytes stands still."""
+    hosts = x509.SubjectAlternativeName([x509.DNSName(f"h{number}.example") for number in range(8000)])
+    request = x509.CertificateSigningRequestBuilder().subject_name(named("CN=broker")).add_extension(hosts, False)
+    data = request.sign(KEY, hashes.SHA256()).public_bytes(Encoding.DER)
+    assert "KiB, far longer than any in use" in refusal(lambda: gate.read_csr(data))
