@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from cryptography import x509
@@ -42,16 +42,17 @@ class CryptographyVerifier:
         builder = builder.extension_policies(ca_policy=_authorities(), ee_policy=_end_certificates())
         self._verifier = builder.store(Store(trusted)).build_client_verifier() if trusted else None
 
-    def judge(self, leaf: x509.Certificate, others: Iterable[x509.Certificate]) -> Opinion:
-        """Judge `leaf` with `others` as its possible intermediates."""
+    def judge(
+        self, leaf: x509.Certificate, others: Iterable[x509.Certificate], path: Sequence[x509.Certificate]
+    ) -> Opinion:
+        """Judge `leaf` with `others` as its possible intermediates; `path` is one that is known to lead to a root."""
         if self._verifier is None:
             return Opinion(Answer.REFUSED, "nothing is trusted")
-        intermediates = list(others)
         try:
-            self._verifier.verify(leaf, intermediates)
+            self._verifier.verify(leaf, list(others))
         except VerificationError as refusal:
             said = _in_short(str(refusal))
-            beyond = what_it_does_not_know(said, (leaf, *intermediates))
+            beyond = what_it_does_not_know(said, path or (leaf,))
             if beyond:
                 return Opinion(Answer.UNKNOWN, f"it does not know {beyond} ({said})")
             return Opinion(Answer.REFUSED, _CLEARER.get(said, said))

@@ -53,8 +53,9 @@ class Validator:
         """
         others = _of_use(presented)
         openssl = self._openssl.judge(leaf, others)
-        cryptography = self._cryptography.judge(leaf, openssl.path[1:] or (*self._intermediates, *others))
-        unfit = misfit(openssl.path or (leaf,), purpose, name)
+        path = openssl.path
+        cryptography = self._cryptography.judge(leaf, path[1:] or (*self._intermediates, *others), path)
+        unfit = misfit(path or (leaf,), purpose, name)
         accepted = openssl.opinion.answer is Answer.ACCEPTED and cryptography.answer is not Answer.REFUSED and not unfit
         if accepted:
             decided_by = Decision.BOTH if cryptography.answer is Answer.ACCEPTED else Decision.OPENSSL
@@ -67,7 +68,7 @@ class Validator:
             openssl.opinion,
             decided_by,
             why,
-            openssl.path,
+            path,
             openssl.revocation_unknown,
             openssl.revoked,
         )

@@ -155,4 +155,4 @@ def test_policies_are_processed_without_crls_too(certificates: dict[str, x509.Ce
     said = validator.validate(certificates["InvalidrequireExplicitPolicyTest3EE"])
 
     assert not said.accepted
-    assert said.why.startswith("OpenSSL refuses it: no explicit policy. cryptography cannot tell: ")
+    assert "OpenSSL: no explicit policy." in said.why
