@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from labconsole.security.pki import keys
@@ -41,7 +41,8 @@ class NewKey:
     """Name of the PKCS#11 token that it is made in, and never leaves; empty: an encrypted PKCS#8 file."""
     passphrase: SecretSource | None = None
     """Where the file's passphrase lies, `SecretSource()`: with the operator, who is asked. None: the console makes a
-    random one and keeps it, so that nobody is ever asked."""
+    random one and keeps it, so that nobody is ever asked. Of a token: where its PIN lies, if its configuration does not
+    say so."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,10 @@ def secrets_of(new: NewKey) -> tuple[SecretRequest, ...]:
     Raises TrialError: there is no such token.
     """
     if new.token:
-        return (find_configuration(new.token).pin_request(new.token),)
+        pin = find_configuration(new.token).pin_request(new.token)
+        if new.passphrase is None or new.passphrase == SecretSource():
+            return (pin,)
+        return (replace(pin, source=new.passphrase),)
     if new.passphrase is None:
         return ()
     first = SecretRequest(_PASSPHRASE, _PURPOSE, new.passphrase)

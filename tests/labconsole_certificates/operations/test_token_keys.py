@@ -11,7 +11,9 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from labconsole.locations import pki_dir
 from labconsole.security.pki.keys import keys_directory
 from labconsole.security.pki.records import TokenKey
-from labconsole.security.secrets import Secret
+from labconsole.security.secrets import Secret, SecretSource
+from labconsole.security.token.lab_token import make_softhsm_token
+from labconsole.security.token.named_tokens import save_configuration
 from labconsole.security.token.softhsm import library
 from labconsole.security.x509.key_types import KeyType
 from labconsole.security.x509.profiles import CertificateProfile
@@ -27,19 +29,32 @@ from tests.labconsole_certificates.world import World
 pytestmark = pytest.mark.skipif(library() is None, reason="SoftHSM2 is needed")
 
 
-def test_a_ca_in_a_token_signs_certificates_and_crls(world: World, tmp_path: Path) -> None:
+PIN = Secret("1234-user")
+
+
+@pytest.fixture
+def office(tmp_path: Path) -> SecretSource:
+    """A token called office whose PIN lies nowhere; and a file with its PIN."""
+    save_configuration("office", make_softhsm_token(tmp_path / "office", "partition-1", PIN, Secret("5678-officer")))
+    file = tmp_path / "pin"
+    file.write_text(f"{PIN.reveal()}\n")
+    file.chmod(0o600)
+    return SecretSource(passphrase_file=file)
+
+
+def test_a_ca_in_a_token_signs_certificates_and_crls(world: World, office: SecretSource, tmp_path: Path) -> None:
     files = set(keys_directory(pki_dir()).iterdir())
-    root = create_root(world.store, world.b, NewKey(KeyType.P_256, token="lab"))
+    root = create_root(world.store, world.b, NewKey(KeyType.P_256, "office", office))
     snapshot = world.store.snapshot()
     place = snapshot.key_by_id[root.key or 0].place
-    assert isinstance(place, TokenKey) and place.token == "lab"
+    assert isinstance(place, TokenKey) and place.token == "office"
     assert set(keys_directory(pki_dir()).iterdir()) == files
-    new, profile = NewKey(KeyType.P_256, token="lab"), CertificateProfile.TLS_CLIENT
-    asked = requests.make_request(world.store, world.a, world.b, new, profile)
+    new, profile = NewKey(KeyType.P_256, "office"), CertificateProfile.TLS_CLIENT
+    asked = requests.make_request(world.store, world.a, world.b, new, profile, prompt=lambda _: PIN)
     assert isinstance(asked.csr.public_key(), ec.EllipticCurvePublicKey) and asked.csr.is_signature_valid
-    issued = requests.approve(world.store, asked, authority=root)
+    issued = requests.approve(world.store, asked, authority=root, prompt=lambda _: PIN)
     revoke(world.store, issued)
-    crl = publish_crl(world.store, root)
+    crl = publish_crl(world.store, root, prompt=lambda _: PIN)
     snapshot = world.store.snapshot()
     (tmp_path / "root.pem").write_bytes(exported(snapshot, root))
     (tmp_path / "a.pem").write_bytes(exported(snapshot, issued))
@@ -48,7 +63,9 @@ def test_a_ca_in_a_token_signs_certificates_and_crls(world: World, tmp_path: Pat
     assert "verify OK" in openssl_says(
         "crl", "-in", tmp_path / "b.crl", "-inform", "DER", "-noout", "-CAfile", tmp_path / "root.pem"
     )
-    with pytest.raises(TrialError, match="lies in the token lab and never leaves it"):
+    with pytest.raises(TrialError, match="There is no passphrase for token partition-1"):
+        publish_crl(world.store, root)
+    with pytest.raises(TrialError, match="lies in the token office and never leaves it"):
         pkcs12_bytes(world.store, root, Secret("any"))
     assert not {name for name in sys.modules if name.split(".")[0] == "pkcs11"}
 
