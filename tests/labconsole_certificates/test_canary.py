@@ -118,7 +118,6 @@ def test_commands_keep_what_is_typed_to_themselves(own_home: Path, handed: Path)
         ("import-ca", "State A", handed / "ca.pem", "--key", handed / "key.pem", "--ask-passphrase"),
         {"Passphrase for the file": PASSWORD, f"{new}: ": PASSPHRASE, f"{new}, once more: ": PASSPHRASE},
     )
-    typed(("publish-crl", CA_FINGERPRINT, "--out", handed / "ca.crl"), {"Passphrase for the key Canary CA": PASSPHRASE})
     typed(
         ("export", CA_FINGERPRINT, handed / "ca.p12", "--form", "p12"),
         {f"{p12}: ": PASSWORD, f"{p12}, once more: ": PASSWORD, "Passphrase for the key Canary CA": PASSPHRASE},
