@@ -42,10 +42,15 @@ def opened(data: bytes, folder: Path, password: str) -> str:
     )
 
 
-@pytest.mark.parametrize("type", [KeyType.RSA_2048, KeyType.ED25519])
-def test_openssl_opens_it_with_the_password_only(root: Issuer, type: KeyType, tmp_path: Path) -> None:
-    certificate = certificate_of(root, type)
-    data = write_pkcs12(key_of(type), certificate, [root.certificate], "Client of A 國", PASSWORD)
+@pytest.fixture(scope="module", params=[KeyType.RSA_2048, KeyType.ED25519])
+def written(request: pytest.FixtureRequest, root: Issuer) -> tuple[x509.Certificate, bytes]:
+    """A certificate, and the file with it, its key and its root; made once, for the password costs 0.5 s."""
+    certificate = certificate_of(root, request.param)
+    return certificate, write_pkcs12(key_of(request.param), certificate, [root.certificate], "Client 國", PASSWORD)
+
+
+def test_openssl_opens_it_with_the_password_only(written: tuple[x509.Certificate, bytes], tmp_path: Path) -> None:
+    _, data = written
     said = opened(data, tmp_path, PASSWORD.reveal())
     assert said.count("BEGIN CERTIFICATE") == 2
     assert "BEGIN PRIVATE KEY" in said
@@ -55,9 +60,8 @@ def test_openssl_opens_it_with_the_password_only(root: Issuer, type: KeyType, tm
         opened(data, tmp_path, "wrong")
 
 
-def test_the_library_reads_everything_back(root: Issuer) -> None:
-    certificate = certificate_of(root, KeyType.P_256)
-    data = write_pkcs12(key_of(KeyType.P_256), certificate, [root.certificate], "Client 國", PASSWORD)
+def test_the_library_reads_everything_back(root: Issuer, written: tuple[x509.Certificate, bytes]) -> None:
+    certificate, data = written
     read = pkcs12.load_pkcs12(data, PASSWORD.reveal().encode())
     assert read.cert is not None
     assert read.cert.certificate == certificate
