@@ -77,6 +77,7 @@ class DescriptionView(QTextEdit):
         elif isinstance(self._shown, Comparison):
             self._render_comparison(cursor, self._shown)
         cursor.endEditBlock()
+        self.moveCursor(QTextCursor.MoveOperation.Start)  # else a view that is shown later begins at its end
 
     def _render_description(self, cursor: QTextCursor, description: Description) -> None:
         cursor.insertText(description.title, self._format(FontRole.HEADING))

@@ -58,6 +58,8 @@ class ExchangeView(Tab):
             area.page,
         )
         self.nobody.setWordWrap(True)
+        self.found_button = QPushButton(self.tr("Go to the CAs"), area.page)
+        self.found_button.clicked.connect(lambda _checked: services.show_tab("certificates"))
         self._steps = NextSteps(desk, self)
         self._arrange(area)
 
@@ -106,6 +108,7 @@ class ExchangeView(Tab):
         for widget in (self.there, self.back, self.next_card, self.names, self.name_button):
             widget.setVisible(pair)
         self.nobody.setVisible(not pair)
+        self.found_button.setVisible(not pair)
         if self._snapshot is not None and pair:
             self._desk.look(partial(exchange_of, self._snapshot, a, b), self._show)
 
@@ -148,8 +151,9 @@ class ExchangeView(Tab):
         line.addWidget(self.next_button)
         area.column.setSpacing(10)
         area.column.addLayout(pair)
-        for widget in (self.nobody, self.next_card):
-            area.column.addWidget(widget)
+        area.column.addWidget(self.nobody)
+        area.column.addWidget(self.found_button, 0, Qt.AlignmentFlag.AlignLeft)
+        area.column.addWidget(self.next_card)
         area.column.addLayout(cards)
         names = QHBoxLayout()
         names.setSpacing(12)

@@ -71,9 +71,11 @@ class NewRequestDialog(QDialog):
         ):
             form.addRow(title, box)
             box.setAccessibleName(title)
-        self.verdict = plain_label("\n".join(judgement.problems) or self._proof(), self)
+        nobody = [] if self.issuer_box.count() else [self._nobody()]
+        problems = [*judgement.problems, *nobody]
+        self.verdict = plain_label("\n".join(problems) or self._proof(), self)
         self.verdict.setWordWrap(True)
-        self.verdict.setProperty("tone", "bad" if judgement.problems else "good")
+        self.verdict.setProperty("tone", "bad" if problems else "good")
         sight = DescriptionView(theme, self)
         sight.show_description(description)
         buttons = QDialogButtonBox(self)
@@ -95,6 +97,11 @@ class NewRequestDialog(QDialog):
 
     def _proof(self) -> str:
         return self.tr("Its signature proves that the sender has the private key. Nothing speaks against it.")
+
+    def _nobody(self) -> str:
+        return self.tr(
+            "No State of this console could decide about it: create your CA in the tab “Certificates” first."
+        )
 
     def _allow(self) -> None:
         requester, issuer = self.requester_box.currentText().strip(), self.issuer_box.currentText()

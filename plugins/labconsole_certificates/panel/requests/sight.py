@@ -115,8 +115,8 @@ class RequestSight(QFrame):
         """What is shown."""
         return self._look
 
-    def show_look(self, look: RequestLook | None) -> None:
-        """Show a request, or none."""
+    def show_look(self, look: RequestLook | None, nothing: str = "") -> None:
+        """Show a request, or none: then `nothing` says why, if there is a reason."""
         self._look = look
         for widget in (self._icon, self.verdict, self.description):
             widget.setVisible(look is not None)
@@ -128,7 +128,7 @@ class RequestSight(QFrame):
         self.receive_button.setVisible(look is not None and status is RequestStatus.MADE and look.local_issuer)
         self.hand_out.show_parcel(None if look is None else look.parcel)
         if look is None:
-            self.title.setText(self.tr("Choose a request to see all that is in it."))
+            self.title.setText(nothing or self.tr("Choose a request to see all that is in it."))
             return
         row = look.row
         self.title.setText(

@@ -71,6 +71,7 @@ class RequestsView(Tab):
         """Show the requests that there are now."""
         snapshot = self._snapshot = sight.snapshot
         self.forms.refresh(snapshot)
+        self.new_button.setEnabled(any(state.local for state in snapshot.states))
         self._taking_in.refresh(snapshot)
         self._show_rows()
         self._desk.look(partial(subjects_of, snapshot, dict(self._subjects)), self._subjects_known)
@@ -155,7 +156,7 @@ class RequestsView(Tab):
             waiting = [row.record.id for row in rows if row.record.status is RequestStatus.RECEIVED]
             self._chosen = next(iter(waiting or numbers), None)
         if self._chosen is None:
-            self.sight.show_look(None)
+            self.sight.show_look(None, self._nothing())
             return
         place = numbers.index(self._chosen)
         self.table.selectionModel().blockSignals(True)
@@ -163,6 +164,12 @@ class RequestsView(Tab):
         self.table.selectionModel().blockSignals(False)
         self.table.viewport().update()
         self._look_at(rows[place])
+
+    def _nothing(self) -> str:
+        """What to do where there is no request yet."""
+        if self._snapshot is not None and any(state.local for state in self._snapshot.states):
+            return self.tr("No request yet: make one with “New certificate”, or take in that of another State.")
+        return self.tr("No State of this console yet: create your CA in the tab “Certificates” first.")
 
     def _row_chosen(self, current: QModelIndex, _before: QModelIndex) -> None:
         if current.isValid():

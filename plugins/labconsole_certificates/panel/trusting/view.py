@@ -81,6 +81,9 @@ class TrustView(Tab):
     def refresh(self, sight: Sight) -> None:
         """Show who trusts whom now."""
         self._snapshot = sight.snapshot
+        own = any(state.local for state in sight.snapshot.states)
+        for button in (self.make_button, self.trust_button, self.read_button):
+            button.setEnabled(own)
         self._desk.look(partial(shown_matrix, sight.snapshot, sight.at), self._show)
 
     def take(self, paths: Sequence[Path]) -> None:
