@@ -28,7 +28,7 @@ def describe_certificate(certificate: x509.Certificate, at: datetime) -> Descrip
         (
             _valid_from(certificate, at),
             _valid_until(certificate, at),
-            Row("Serial number", serial_text(certificate.serial_number), fixed_width=True),
+            _serial(certificate.serial_number),
             Row("Version", str(certificate.version.value + 1), warning=certificate.version is not x509.Version.v3),
             signature_row(certificate.signature_algorithm_oid),
             *_signed_by_itself(certificate),
@@ -46,6 +46,11 @@ def describe_certificate(certificate: x509.Certificate, at: datetime) -> Descrip
             Section("Signature", (Row("Signature", hex_lines(certificate.signature), fixed_width=True),)),
         ),
     )
+
+
+def _serial(serial: int) -> Row:
+    """RFC 5280, 4.1.2.2: positive."""
+    return Row("Serial number", serial_text(serial), fixed_width=True, warning=serial <= 0)
 
 
 def _valid_from(certificate: x509.Certificate, at: datetime) -> Row:

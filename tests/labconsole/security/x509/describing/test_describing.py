@@ -217,3 +217,15 @@ def test_an_attribute_that_stands_twice_is_compared_twice() -> None:
     )
     units = [row for row in compare(one, two).rows if row.label == "Organisational unit (OU)"]
     assert [row.same for row in units] == [True, False]
+
+
+@pytest.mark.filterwarnings("ignore:Parsed a serial number")
+def test_a_serial_number_that_is_not_positive_is_told() -> None:
+    name, days = name_from_text("CN=old"), Validity.for_days(1)
+    builder = x509.CertificateBuilder(name, name, KEY.public_key(), 0x11223344, days.not_before, days.not_after)
+    der = builder.sign(KEY, hashes.SHA256()).public_bytes(Encoding.DER)
+    assert der.count(b"\x02\x04\x11\x22\x33\x44") == 1
+    negative = der.replace(b"\x02\x04\x11", b"\x02\x04\x80")
+    description = describe(gate.read_certificate(negative), NOW)
+    assert "Certificate/Serial number" in warned(description)
+    assert rows_of(description)["Certificate/Serial number"].value.endswith(": not positive")
