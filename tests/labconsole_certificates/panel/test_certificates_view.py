@@ -105,20 +105,27 @@ def test_status_is_seen_in_the_line_and_its_cause_in_the_detail(pair: Pair, lab:
     assert str(end) in text
 
 
+def unfiltered(lab: Lab, view: CertificatesView) -> None:
+    view.browser.search.clear()
+    lab.until(lambda: view.browser.count.text().endswith("certificates"))
+
+
 def test_filter_leaves_what_fits_and_what_is_below_it(pair: Pair, lab: Lab) -> None:
     certified(pair.store, pair.b, pair.a, CertificateProfile.TLS_CLIENT)
     view = view_of(lab, 5)
     lab.qtbot.keyClicks(view.browser.search, "state b root")
     lab.until(lambda: view.browser.count.text() == "1 found")
     assert shown_tree(view) == ["State B", "  State B Root CA"]
-    view.browser.search.clear()
+    unfiltered(lab, view)
     lab.qtbot.keyClicks(view.browser.search, "tls client")
     lab.until(lambda: len(shown_tree(view)) == 3)
     assert shown_tree(view)[:2] == ["State A", "  State A Root CA"]
-    view.browser.search.clear()
+    unfiltered(lab, view)
     lab.qtbot.keyClicks(view.browser.search, "state a root ca")
     lab.until(lambda: view.browser.count.text() == "2 found")
-    view.browser.search.clear()
+    assert shown_tree(view)[:2] == ["State A", "  State A Root CA"]
+    assert len(shown_tree(view)) == 3
+    unfiltered(lab, view)
     lab.qtbot.keyClicks(view.browser.search, pair.root_b.sha256[:12])
     lab.until(lambda: shown_tree(view) == ["State B", "  State B Root CA"])
     lab.qtbot.keyClicks(view.browser.search, "no such thing")

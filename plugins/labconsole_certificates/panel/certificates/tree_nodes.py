@@ -27,6 +27,7 @@ WORDS = {
 }
 _TOLD = (StatusKind.EXPIRING, StatusKind.UNTRUSTED, StatusKind.EXPIRED, StatusKind.REVOKED, StatusKind.NOT_YET_VALID)
 _GROUP = 4
+_SHORT = 2
 NOBODY = "State not known"
 
 
@@ -56,9 +57,10 @@ class Node:
     """Whether a private key of it lies here."""
 
     def fits(self, words: Sequence[str]) -> bool:
-        """Whether all words (casefolded) stand in it; in the fingerprint those of 4 hex digits or more count."""
+        """Whether all words (casefolded) stand in it: the `a` of "State A" only where a word begins with it, and four
+        digits or more in the fingerprint too."""
         digits = self.fingerprint.replace(" ", "").lower()
-        return all(word in self.haystack or (len(word) >= _GROUP and word in digits) for word in words)
+        return all(_says(self.haystack, word) or (len(word) >= _GROUP and word in digits) for word in words)
 
 
 def nodes_of(sight: Sight, *, removed: bool = False) -> tuple[Node, ...]:
@@ -163,6 +165,19 @@ class _Builder:
         if word != WORDS[StatusKind.EXPIRING]:
             return word
         return f"{word} in {days_left(record.certificate.not_valid_after_utc, self._at)} days"
+
+
+def _says(haystack: str, word: str) -> bool:
+    if len(word) > _SHORT:
+        return word in haystack
+    return any(not haystack[place - 1 : place].isalnum() for place in _places(haystack, word))
+
+
+def _places(haystack: str, word: str) -> Iterable[int]:
+    place = haystack.find(word)
+    while place >= 0:
+        yield place
+        place = haystack.find(word, place + 1)
 
 
 def _goes_round(number: int, above: Mapping[int, int | None]) -> bool:
