@@ -87,13 +87,15 @@ def crl_number(crl: x509.CertificateRevocationList) -> int:
 
 
 def _revoked_by(snapshot: Snapshot, authority: CertificateRecord) -> list[Revoked]:
-    """What the key of `authority` signed and was revoked; removed certificates too."""
-    key = authority.certificate.public_key()
+    """What was revoked of the CA with the name of `authority`, whichever of its keys signed it; removed ones too.
+
+    After a change of the CA's key the new key's CRL speaks for what the old one signed as well, since a CRL is that of
+    a name (RFC 5280, 5).
+    """
     return [
         Revoked(record.certificate.serial_number, record.revoked.at, record.revoked.reason)
         for record in snapshot.certificates
-        if record.revoked is not None
-        and any(issuer.certificate.public_key() == key for issuer in snapshot.issuers_of(record))
+        if record.revoked is not None and record.certificate.issuer == authority.certificate.subject
     ]
 
 

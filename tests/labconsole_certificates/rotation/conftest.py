@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,15 +12,24 @@ from labconsole.security.pki.store import PkiStore
 from tests.labconsole_certificates.rotation.lab import Lab
 
 
+@pytest.fixture(scope="session")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The directory of a database with both States, to be copied."""
+    directory = tmp_path_factory.mktemp("pki")
+    with PkiStore.open(directory) as store:
+        Lab.fill(store)
+    return directory
+
+
 @pytest.fixture
-def lab(tmp_path: Path) -> Iterator[Lab]:
+def lab(filled: Path, tmp_path: Path) -> Iterator[Lab]:
     """A database with both States."""
-    with PkiStore.open(tmp_path / "pki") as store:
+    with PkiStore.open(shutil.copytree(filled, tmp_path / "pki")) as store:
         yield Lab(store)
 
 
 @pytest.fixture(scope="module")
-def kept_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    """One for all tests of a module that change nothing: making the keys takes a quarter of a second."""
-    with PkiStore.open(tmp_path_factory.mktemp("pki")) as store:
+def kept_lab(filled: Path) -> Iterator[Lab]:
+    """One for tests that change nothing."""
+    with PkiStore.open(filled) as store:
         yield Lab(store)

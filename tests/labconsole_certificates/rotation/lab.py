@@ -17,11 +17,24 @@ class Lab:
     """What the tests begin with: B's root has certified a client of A and B's broker."""
 
     def __init__(self, store: PkiStore) -> None:
+        """Look it up in `store`, where `fill` has made it."""
         self.store = store
-        self.a, self.b = (add_state(store, f"State {name}", f"{name.lower()}.example") for name in "AB")
-        self.root_a, self.root_b = (create_root(store, state, NewKey()) for state in (self.a, self.b))
-        self.client = self.issued(self.a, CertificateProfile.TLS_CLIENT, "client.a.example")
-        self.broker = self.issued(self.b, CertificateProfile.TLS_SERVER, "broker.b.example")
+        self.a, self.b = (store.state(name) for name in ("State A", "State B"))
+        self.root_a, self.root_b, self.client, self.broker = store.certificates()
+
+    @classmethod
+    def fill(cls, store: PkiStore) -> None:
+        """Make States, roots and certificates: a quarter of a second, for the passphrases of four keys."""
+        states = [add_state(store, f"State {name}", f"{name.lower()}.example") for name in "AB"]
+        for state in states:
+            create_root(store, state, NewKey())
+        for state, profile, name in zip(
+            states,
+            (CertificateProfile.TLS_CLIENT, CertificateProfile.TLS_SERVER),
+            ("client.a.example", "broker.b.example"),
+            strict=True,
+        ):
+            approve(store, make_request(store, state, states[1], NewKey(), profile, names=(name,)))
 
     def issued(self, state: State, profile: CertificateProfile, *names: str) -> CertificateRecord:
         """A certificate by B's CA, by a CSR."""

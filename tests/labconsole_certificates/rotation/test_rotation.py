@@ -20,6 +20,7 @@ from labconsole_certificates.operations.authorities import create_intermediate
 from labconsole_certificates.operations.end_certificates import make_self_signed
 from labconsole_certificates.operations.new_keys import NewKey
 from labconsole_certificates.operations.requests import approve
+from labconsole_certificates.operations.revocation import publish_crl, revoke
 from labconsole_certificates.operations.trusting import pin, trust_root
 from labconsole_certificates.rotation import steps
 from labconsole_certificates.rotation.kinds import RotationKind
@@ -277,3 +278,17 @@ def test_the_overlap_ends_with_the_old_one_at_the_latest(lab: Lab) -> None:
 
     assert overlap is not None
     assert overlap[1] == lab.broker.certificate.not_valid_after_utc
+
+
+def test_after_the_rotation_the_new_roots_crl_revokes_what_the_old_one_issued(lab: Lab) -> None:
+    rotation = steps.prepare(lab.store, steps.begin(lab.store, lab.root_b), NewKey())
+    new_root = _successor(lab, rotation.id)
+    links = [record.certificate for record in lab.plan(rotation).links]
+    steps.finish(lab.store, steps.switch(lab.store, rotation), wait_for_overlap=False)
+
+    revoke(lab.store, lab.client, x509.ReasonFlags.key_compromise)
+    crl = publish_crl(lab.store, new_root).crl
+
+    said = validate(lab.client.certificate, links, [new_root.certificate], [crl], at=datetime.now(UTC))
+    assert said.revoked, said.why
+    assert validate(lab.broker.certificate, links, [new_root.certificate], [crl], at=datetime.now(UTC)).accepted
