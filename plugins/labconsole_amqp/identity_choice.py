@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 
 from labconsole.security.identities import IdentityFiles, load_certificates
 from labconsole.security.lab_identities import BROKER, STATE_A, STATE_B, LabIdentities, lab_identities
-from labconsole.security.pki.identities import identity_files
+from labconsole.security.pki.identities import NamedIdentities
 from labconsole.security.x509.key_types import KeyType, type_of
 from labconsole.trial import TrialError
 from labconsole_amqp.choices import BrokerChoice, Mode
@@ -102,12 +102,16 @@ class IdentityChoice:
         self.notes = lab.notes
         return lab
 
+    @cached_property
+    def _database(self) -> NamedIdentities:
+        return NamedIdentities()
+
     def _given(self, role: RoleName, what: str) -> str:
         return str(getattr(self._parameters, f"{role}_{what}", ""))
 
     def _files(self, role: RoleName) -> IdentityFiles:
         if self.name(role):
-            files = identity_files(self.name(role))
+            files = self._database.files(self.name(role))
             self._check(role, files)
             return files
         if self.is_the_labs(role):

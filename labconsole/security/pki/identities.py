@@ -15,7 +15,7 @@ from labconsole.security.identities import IdentityFiles
 from labconsole.security.pki.keys import keys_directory
 from labconsole.security.pki.reader import PkiReader
 from labconsole.security.pki.records import CertificateRecord, FileKey, IdentityRecord, TrustKind
-from labconsole.security.pki.snapshot import Snapshot
+from labconsole.security.pki.snapshot import Snapshot, identity_named
 from labconsole.security.private_files import write_private
 from labconsole.store.errors import MissingDatabaseError
 from labconsole.trial import TrialError
@@ -32,23 +32,33 @@ def names(directory: Path | None = None) -> tuple[str, ...]:
         return ()
 
 
+class NamedIdentities:
+    """The identities of a database as they are at one moment, read once for all that a trial takes."""
+
+    def __init__(self, directory: Path | None = None) -> None:
+        """Read the database of `directory` (the user's own where none is named). Raises StoreError: there is none."""
+        self._directory = directory or pki_dir()
+        with PkiReader.open(self._directory) as reader:
+            self._snapshot = reader.snapshot()
+
+    def files(self, name: str) -> IdentityFiles:
+        """The files of the identity `name`: its State's roots and all that the State trusts are its trust.
+
+        The files never change under a trial that uses them: what is new has other names.
+
+        Raises:
+            TrialError: there is no such identity, its key lies in a token, or files cannot be written.
+        """
+        return files_of(identity_named(name, self._snapshot.identities), self._snapshot, self._directory)
+
+
 def identity_files(name: str, directory: Path | None = None) -> IdentityFiles:
-    """The files of the identity `name`: its State's roots and all that the State trusts are its trust.
-
-    The files never change under a trial that uses them: what is new has other names.
-
-    Raises:
-        TrialError: there is no such identity, its key lies in a token, or files cannot be written.
-    """
-    directory = directory or pki_dir()
-    with PkiReader.open(directory) as reader:
-        identity = reader.identity(name)
-        snapshot = reader.snapshot()
-    return files_of(identity, snapshot, directory)
+    """The files of one identity, as `NamedIdentities.files`. Raises TrialError."""
+    return NamedIdentities(directory).files(name)
 
 
 def files_of(identity: IdentityRecord, snapshot: Snapshot, directory: Path) -> IdentityFiles:
-    """The files of an identity in `snapshot` of the database in `directory`, as `identity_files`."""
+    """The files of an identity in `snapshot` of the database in `directory`, as `NamedIdentities.files`."""
     record = snapshot.certificate_by_id[identity.certificate]
     key = snapshot.key_by_id[record.key] if record.key is not None else None
     if key is None or not isinstance(key.place, FileKey):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -24,8 +24,10 @@ from labconsole.security.pki.records import (
 )
 from labconsole.security.x509.profiles import CertificateProfile
 from labconsole.security.x509.signatures import issued_by
+from labconsole.store.errors import StoreError
 
 _LONGEST_CHAIN = 16
+_ISSUING = frozenset({CertificateProfile.ROOT, CertificateProfile.INTERMEDIATE, None})
 
 
 @dataclass(frozen=True)
@@ -136,8 +138,19 @@ class Snapshot:
 
     @cached_property
     def _by_subject(self) -> Mapping[bytes, tuple[CertificateRecord, ...]]:
+        """What may be an issuer, by its name; of all others none needs to be parsed."""
         found: dict[bytes, list[CertificateRecord]] = {}
         for record in reversed(self.certificates):
-            if record.removed is None:
+            if record.removed is None and record.profile in _ISSUING:
                 found.setdefault(record.certificate.subject.public_bytes(), []).append(record)
         return {name: tuple(records) for name, records in found.items()}
+
+
+def identity_named(name: str, identities: Sequence[IdentityRecord]) -> IdentityRecord:
+    """The identity called `name` among these. Raises StoreError: there is none."""
+    found = next((identity for identity in identities if identity.name == name), None)
+    if found is None:
+        known = ", ".join(identity.name for identity in identities)
+        wanted = f"choose one of {known}" if known else "give a certificate that name first"
+        raise StoreError(f"There is no identity {name}: {wanted}.")
+    return found

@@ -22,7 +22,7 @@ from labconsole.security.pki.records import (
     State,
     TrustRecord,
 )
-from labconsole.security.pki.snapshot import Snapshot
+from labconsole.security.pki.snapshot import Snapshot, identity_named
 from labconsole.store.errors import StoreError
 
 R = TypeVar("R")
@@ -111,10 +111,7 @@ class Tables(ABC):
 
     def identity(self, name: str) -> IdentityRecord:
         """The identity called `name`. Raises StoreError: there is none."""
-        found = self._all(f"{rows.IDENTITY} WHERE name = ?", rows.identity_of, (name,), "name")
-        known = ", ".join(identity.name for identity in self.identities()) if not found else ""
-        wanted = f"choose one of {known}" if known else "give a certificate that name first"
-        return _the(found, f"There is no identity {name}: {wanted}.")
+        return identity_named(name, self.identities())
 
     def audit(self, limit: int = _AUDIT_SHOWN, *, after: int = 0) -> tuple[AuditRecord, ...]:
         """The newest `limit` rows of the audit list, newest first; only those after the id `after`."""
