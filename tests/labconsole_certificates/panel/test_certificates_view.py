@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-import pytest
 from PySide6.QtCore import QItemSelectionModel, QModelIndex, Qt
 from PySide6.QtGui import QAction, QGuiApplication
 from PySide6.QtWidgets import QPushButton
@@ -62,7 +61,9 @@ def detail_of(lab: Lab, view: CertificatesView, key: str, *, also: bool = False)
 
 
 def view_of(lab: Lab, lines: int) -> CertificatesView:
+    """The tab, once the tree has so many lines; what the test has just changed need not wait for the next look."""
     view = lab.tab("certificates", CertificatesView)
+    lab.page.watch.read_again()
     lab.until(lambda: len(shown_tree(view)) == lines)
     return view
 
@@ -236,8 +237,8 @@ def menu_action(view: CertificatesView, text: str) -> QAction:
     return next(action for action in view.detail.more_menu.actions() if action.text() == text)
 
 
-@pytest.mark.parametrize("name", ["<img src=file:///etc/passwd>", "<b>bold</b>"])
-def test_names_are_shown_as_they_are_and_never_taken_for_markup(pair: Pair, lab: Lab, name: str) -> None:
+def test_names_are_shown_as_they_are_and_never_taken_for_markup(pair: Pair, lab: Lab) -> None:
+    name = "<b><img src=file:///etc/passwd></b>"
     subject = "CN=" + name.replace("<", "\\<").replace(">", "\\>")
     record = make_self_signed(pair.store, pair.a, NewKey(), CertificateProfile.TLS_CLIENT, subject=subject)
     state: State = add_state(pair.store, name, local=False)
