@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TypeVar
 
 from PySide6.QtCore import QCoreApplication
 
@@ -12,7 +14,7 @@ from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.x509.names import short_name
 from labconsole.security.x509.profiles import AUTHORITIES
 from labconsole_certificates.panel.words import day, moment, profile_text, reason_text
-from labconsole_ui.tables import Field
+from labconsole_ui.tables import DataTable, Field, RecordModel
 
 _translate = QCoreApplication.translate
 
@@ -47,6 +49,9 @@ class CrlRow:
     def certificate_id(self) -> int:
         """What the row is about."""
         return self.authority.id
+
+
+Row = TypeVar("Row", IssuedRow, CrlRow)
 
 
 @dataclass(frozen=True)
@@ -156,3 +161,13 @@ def crl_fields(now: datetime) -> list[Field[CrlRow]]:
 def _revoked_text(row: IssuedRow) -> str:
     revoked = row.record.revoked
     return "" if revoked is None else f"{day(revoked.at)}, {reason_text(revoked.reason)}"
+
+
+def show_records(table: DataTable, model: RecordModel[Row], records: Sequence[Row]) -> None:
+    """Show them, with the same one chosen as before."""
+    chosen = {model.record(index.row()).certificate_id for index in table.selectionModel().selectedRows()}
+    model.set_records(records)
+    for place, record in enumerate(model.records()):
+        if record.certificate_id in chosen:
+            table.selectRow(place)
+    table.fit_columns()

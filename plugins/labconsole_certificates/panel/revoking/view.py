@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import ClassVar, TypeVar
+from typing import ClassVar
 
 from cryptography import x509
 from cryptography.x509.ocsp import OCSPCertStatus
@@ -15,7 +15,7 @@ from PySide6.QtWidgets import QHBoxLayout, QPushButton, QSplitter, QVBoxLayout, 
 
 from labconsole.security.pki.records import CertificateRecord, CrlRecord
 from labconsole.security.pki.snapshot import Snapshot
-from labconsole_certificates.operations.exporting import Form, exported
+from labconsole_certificates.operations.exporting import Form, exported, note_export
 from labconsole_certificates.operations.revocation import revoke, take_in_crl
 from labconsole_certificates.panel.desk import Desk
 from labconsole_certificates.panel.drop_box import DropBox
@@ -30,6 +30,7 @@ from labconsole_certificates.panel.revoking.tables import (
     crl_fields,
     issued_fields,
     rows_of,
+    show_records,
 )
 from labconsole_certificates.panel.tab import Sight, Tab, TabServices
 from labconsole_certificates.panel.words import reason_text
@@ -39,8 +40,6 @@ from labconsole_ui.message_bar import Message, Tone
 from labconsole_ui.plain_text import plain_label
 from labconsole_ui.tables import DataTable, RecordModel
 from labconsole_ui.theme import FontRole
-
-Row = TypeVar("Row", IssuedRow, CrlRow)
 
 
 class RevocationView(Tab):
@@ -65,7 +64,7 @@ class RevocationView(Tab):
         self._answering = False
         self.publish_button = self._button(self.tr("&Publish CRL …"), self.publish)
         self.hand_out = HandOut(theme, self)
-        self.hand_out.handed.connect(self._desk.good)
+        self.hand_out.handed.connect(self._crl_handed)
         self.hand_out.failed.connect(self._desk.bad)
         self.drop_box = DropBox(theme, self.tr("Drop or paste the CRL of a peer's CA"), self)
         self.drop_box.files.connect(self.take)
@@ -136,6 +135,13 @@ class RevocationView(Tab):
     def _take_data(self, data: bytes) -> None:
         self._desk.do(lambda store: take_in_crl(store, data), self._crl_taken)
 
+    def _crl_handed(self, how: str) -> None:
+        """It is for everybody: that it went out is noted, not to whom."""
+        row = self._crl_row
+        crl = None if row is None else row.crl
+        if crl is not None:
+            self._desk.do(lambda store: note_export(store, crl), lambda _done: self._desk.good(how))
+
     def _crl_taken(self, record: CrlRecord) -> None:
         self._desk.good(self.tr("CRL {number} was taken in.").format(number=record.number))
 
@@ -153,8 +159,8 @@ class RevocationView(Tab):
         )
 
     def _show(self, rows: RevocationRows) -> None:
-        _show_records(self.issued_table, self.issued, rows.issued)
-        _show_records(self.crl_table, self.crls, rows.crls)
+        show_records(self.issued_table, self.issued, rows.issued)
+        show_records(self.crl_table, self.crls, rows.crls)
         self._choose_wanted()
         self.responder.show_authorities(
             [(row.authority.sha256, f"{row.owner}: {row.name}") for row in rows.crls if row.own]
@@ -224,16 +230,6 @@ class RevocationView(Tab):
         button = QPushButton(text, self)
         button.clicked.connect(lambda _checked: clicked())
         return button
-
-
-def _show_records(table: DataTable, model: RecordModel[Row], records: Sequence[Row]) -> None:
-    """Show them, with the same one chosen as before."""
-    chosen = {model.record(index.row()).certificate_id for index in table.selectionModel().selectedRows()}
-    model.set_records(records)
-    for place, record in enumerate(model.records()):
-        if record.certificate_id in chosen:
-            table.selectRow(place)
-    table.fit_columns()
 
 
 def _parcel(snapshot: Snapshot, row: CrlRow, crl: CrlRecord) -> Parcel:
