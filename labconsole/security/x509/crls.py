@@ -11,6 +11,7 @@ from cryptography import x509
 from labconsole.security.x509.bad_input import BadInput
 from labconsole.security.x509.issuing import Issuer
 from labconsole.security.x509.key_types import signing_hash
+from labconsole.security.x509.names import name_as_text
 from labconsole.security.x509.signing import authority_key_id
 from labconsole.security.x509.validity import Validity
 
@@ -39,7 +40,7 @@ def make_crl(
     """
     usage = _key_usage(issuer.certificate)
     if usage is not None and not usage.crl_sign:
-        raise BadInput(f"{issuer.certificate.subject.rfc4514_string()} may not sign CRLs: choose a CA.")
+        raise BadInput(f"{name_as_text(issuer.certificate.subject)} may not sign CRLs: choose a CA.")
     if not 0 <= number < _NUMBERS:
         raise BadInput(f"{number} cannot be the number of a CRL: choose one from 0 up.")
     if len({entry.serial for entry in revoked}) < len(revoked):

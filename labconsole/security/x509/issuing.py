@@ -19,6 +19,7 @@ from labconsole.security.x509.issuing_rules import (
 )
 from labconsole.security.x509.key_types import PrivateKey, PublicKey, problem_of
 from labconsole.security.x509.name_limits import limits
+from labconsole.security.x509.names import name_as_text
 from labconsole.security.x509.profiles import (
     AUTHORITIES,
     CertificateProfile,
@@ -47,7 +48,7 @@ class Issuer:
     def __post_init__(self) -> None:
         if self.certificate.public_key() != self.key.public_key():
             raise BadInput(
-                f"The private key is not that of the certificate {self.certificate.subject.rfc4514_string()}: "
+                f"The private key is not that of the certificate {name_as_text(self.certificate.subject)}: "
                 "choose the two that belong together."
             )
 

@@ -9,7 +9,7 @@ from cryptography import x509
 from labconsole.security.x509.bad_input import BadInput
 from labconsole.security.x509.key_types import PublicKey, problem_of
 from labconsole.security.x509.name_limits import outside_limits
-from labconsole.security.x509.names import general_name_as_text, short_name
+from labconsole.security.x509.names import general_name_as_text, name_as_text, short_name
 from labconsole.security.x509.profiles import CertificateProfile
 from labconsole.security.x509.validity import CLOCK_SKEW, Validity
 
@@ -63,7 +63,7 @@ def ca_constraints(certificate: x509.Certificate) -> x509.BasicConstraints:
     for extension in certificate.extensions:
         if isinstance(extension.value, x509.BasicConstraints) and extension.value.ca:
             return extension.value
-    raise BadInput(f"{certificate.subject.rfc4514_string()} is no CA, so it issues nothing: choose a CA.")
+    raise BadInput(f"{name_as_text(certificate.subject)} is no CA, so it issues nothing: choose a CA.")
 
 
 def within(issuer: x509.Certificate, validity: Validity) -> Validity:

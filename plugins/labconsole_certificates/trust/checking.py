@@ -8,7 +8,7 @@ from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
 
 from labconsole.security.x509.bad_input import BadInput
-from labconsole.security.x509.names import short_name
+from labconsole.security.x509.names import name_as_text, short_name
 from labconsole.security.x509.signatures import issued_by
 from labconsole_certificates.trust.bundle_format import BundleContent
 
@@ -49,7 +49,7 @@ def check_serials(certificates: Iterable[x509.Certificate]) -> None:
     for each in certificates:
         if seen.setdefault((each.issuer, each.serial_number), each) != each:
             raise BadInput(
-                f"Two different certificates of {each.issuer.rfc4514_string()} have the serial number "
+                f"Two different certificates of {name_as_text(each.issuer)} have the serial number "
                 f"{each.serial_number:X}: one of them is forged or a mistake; ask its State before you take either."
             )
 
