@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
 
@@ -49,11 +51,11 @@ def publish_crl(
     """
     validity = Validity.for_days(days)
     snapshot = store.snapshot()
-    number = _last_number(snapshot, authority) + 1
+    number = _last_published(snapshot, authority) + 1
     with opened_issuer(store.directory, snapshot, authority, prompt) as issuer:
         crl = make_crl(issuer, _revoked_by(snapshot, authority), number, validity)
     with store.change() as change:
-        if _last_number(change.snapshot(), authority) >= number:
+        if _last_published(change.snapshot(), authority) >= number:
             name = short_name(authority.certificate)
             raise TrialError(f"Meanwhile somebody else has published CRL {number} of {name}: publish another one.")
         return change.add_crl(crl, authority.id)
@@ -87,27 +89,38 @@ def crl_number(crl: x509.CertificateRevocationList) -> int:
 
 
 def _revoked_by(snapshot: Snapshot, authority: CertificateRecord) -> list[Revoked]:
-    """What was revoked of the CA with the name of `authority`, whichever of its keys signed it; removed ones too.
+    """What was revoked of the CA, whichever of its keys signed it; removed certificates too.
 
     After a change of the CA's key the new key's CRL speaks for what the old one signed as well, since a CRL is that of
     a name (RFC 5280, 5).
     """
+    same = [record.certificate for record in _of_same_name(snapshot, authority)]
     return [
         Revoked(record.certificate.serial_number, record.revoked.at, record.revoked.reason)
         for record in snapshot.certificates
-        if record.revoked is not None and record.certificate.issuer == authority.certificate.subject
+        if record.revoked is not None and any(issued_by(record.certificate, ca) for ca in same)
     ]
 
 
-def _last_number(snapshot: Snapshot, authority: CertificateRecord) -> int:
-    """Of the CRLs of this CA's name and key, whichever of its certificates they were written down for."""
-    name, key = authority.certificate.subject, authority.certificate.public_key()
-    same = {
-        record.id
+def _of_same_name(snapshot: Snapshot, authority: CertificateRecord) -> list[CertificateRecord]:
+    """The State's certificates for this CA's name: of all its keys, and removed ones too."""
+    return [
+        record
         for record in snapshot.certificates
-        if record.certificate.subject == name and record.certificate.public_key() == key
-    }
-    return max((crl.number for crl in snapshot.crls if crl.issuer in same), default=0)
+        if record.state == authority.state and record.certificate.subject == authority.certificate.subject
+    ]
+
+
+def _last_number(snapshot: Snapshot, authorities: Sequence[CertificateRecord]) -> int:
+    """The highest number of their CRLs."""
+    numbers = {record.id for record in authorities}
+    return max((crl.number for crl in snapshot.crls if crl.issuer in numbers), default=0)
+
+
+def _of_same_key(snapshot: Snapshot, authority: CertificateRecord) -> list[CertificateRecord]:
+    """Those of them with this key: other consoles' CAs need not number their CRLs on when their key changes."""
+    key = authority.certificate.public_key()
+    return [record for record in _of_same_name(snapshot, authority) if record.certificate.public_key() == key]
 
 
 def _issuer_of(snapshot: Snapshot, crl: x509.CertificateRevocationList) -> CertificateRecord:

@@ -89,6 +89,24 @@ def test_crls_of_others_are_taken_in_in_their_order(world: World) -> None:
     assert world.rows() == before
 
 
+def test_numbers_go_on_when_the_ca_gets_a_new_key(world: World) -> None:
+    old = world.certified(world.a, world.b)
+    assert publish_crl(world.store, world.root_b).number == 1
+    newer = create_root(world.store, world.b, NewKey())
+    revoke(world.store, old)
+    record = publish_crl(world.store, newer)
+    assert record.number == 2
+    assert record.crl.get_revoked_certificate_by_serial_number(old.certificate.serial_number) is not None
+
+
+def test_a_ca_of_another_state_with_the_same_name_is_another_ca(world: World) -> None:
+    revoke(world.store, world.certified(world.a, world.b))
+    publish_crl(world.store, world.root_b)
+    namesake = create_root(world.store, world.a, NewKey(), subject="CN=State B Root CA,O=State B")
+    record = publish_crl(world.store, namesake)
+    assert record.number == 1 and len(record.crl) == 0
+
+
 def test_of_two_crls_made_at_once_one_is_given_up(world: World) -> None:
     mine = Secret("mine-1357")
     asked = NewKey(passphrase=SecretSource())
