@@ -138,6 +138,7 @@ def test_forty_states_are_drawn_and_walked_through_without_holding_up_the_window
     page = window.plugin_pages.open("page:certificates:certificates")
     assert isinstance(page, CertificatesPage)
     lab = Lab(qtbot, window, page)
+    window.resize(2400, 2000)
     with slots_watched() as watch:
         view = lab.tab("trust", TrustView)
         until_shown(lab, view)
@@ -150,4 +151,6 @@ def test_forty_states_are_drawn_and_walked_through_without_holding_up_the_window
         assert view.grid.current == (MANY - 2, MANY - 1)
         assert view.grid.viewport().rect().contains(view.grid.cell_area(MANY - 2, MANY - 1).center().toPoint())
     watch.assert_short()
+    bars = (view.grid.horizontalScrollBar(), view.grid.verticalScrollBar())
+    assert [bar.maximum() for bar in bars] == [0, 0]  # all of it was drawn each time
     assert view.cause.title.text().startswith("State 39 → State 40")
