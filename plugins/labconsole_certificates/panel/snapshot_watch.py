@@ -42,6 +42,7 @@ class SnapshotWatch(QObject):
         self._background = Background(self)
         self._stamp: Stamp | None = None
         self._at: float = 0.0
+        self._trouble = ""
         self._busy = False
         self._wanted = True
         self._timer = QTimer(self)
@@ -72,6 +73,7 @@ class SnapshotWatch(QObject):
 
     def _read(self, reading: _Reading | None) -> None:
         self._busy = False
+        self._trouble = ""
         if reading is not None:
             self._stamp, self._at = reading.stamp, wall_now().timestamp()
             self.seen.emit(reading.sight)
@@ -79,9 +81,12 @@ class SnapshotWatch(QObject):
             self.look()
 
     def _unread(self, sentence: str) -> None:
+        """It is tried again at the next look, and told once."""
         self._busy = False
         self._stamp = None
-        self.failed.emit(sentence)
+        if sentence != self._trouble:
+            self._trouble = sentence
+            self.failed.emit(sentence)
 
 
 def _read(directory: Path, known: Stamp | None) -> _Reading | None:
