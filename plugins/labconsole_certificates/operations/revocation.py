@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 
 from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
@@ -16,6 +16,7 @@ from labconsole.security.x509.bad_input import BadInput
 from labconsole.security.x509.crls import Revoked, make_crl
 from labconsole.security.x509.names import name_as_text, short_name
 from labconsole.security.x509.profiles import AUTHORITIES
+from labconsole.security.x509.signatures import issued_by
 from labconsole.security.x509.validity import Validity
 from labconsole.trial import TrialError
 from labconsole_certificates.operations.issuers import opened_issuer
@@ -71,7 +72,7 @@ def take_in_crl(store: PkiStore, data: bytes, sender: State | None = None, recei
     with store.change() as change:
         snapshot = change.snapshot()
         issuer = _issuer_of(snapshot, crl)
-        last = _last_number(snapshot, issuer)
+        last = _last_taken_in(snapshot, issuer)
         if number < last:
             name = short_name(issuer.certificate)
             raise BadInput(
@@ -111,16 +112,21 @@ def _of_same_name(snapshot: Snapshot, authority: CertificateRecord) -> list[Cert
     ]
 
 
+def _last_published(snapshot: Snapshot, authority: CertificateRecord) -> int:
+    """The highest number of the CA's CRLs: they go on when its key changes (RFC 5280, 5.2.3)."""
+    return _last_number(snapshot, _of_same_name(snapshot, authority))
+
+
+def _last_taken_in(snapshot: Snapshot, authority: CertificateRecord) -> int:
+    """That of this key alone: not every console counts on when a key changes."""
+    key = authority.certificate.public_key()
+    same = [one for one in _of_same_name(snapshot, authority) if one.certificate.public_key() == key]
+    return _last_number(snapshot, same)
+
+
 def _last_number(snapshot: Snapshot, authorities: Sequence[CertificateRecord]) -> int:
-    """The highest number of their CRLs."""
     numbers = {record.id for record in authorities}
     return max((crl.number for crl in snapshot.crls if crl.issuer in numbers), default=0)
-
-
-def _of_same_key(snapshot: Snapshot, authority: CertificateRecord) -> list[CertificateRecord]:
-    """Those of them with this key: other consoles' CAs need not number their CRLs on when their key changes."""
-    key = authority.certificate.public_key()
-    return [record for record in _of_same_name(snapshot, authority) if record.certificate.public_key() == key]
 
 
 def _issuer_of(snapshot: Snapshot, crl: x509.CertificateRevocationList) -> CertificateRecord:
