@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -24,6 +25,7 @@ from labconsole_certificates.demo.world import (
 )
 from labconsole_certificates.exchange.steps import exchange_of
 from labconsole_certificates.trust.bundle_format import decode
+from labconsole_certificates.trust.matrix import CellStatus
 
 
 @pytest.fixture
@@ -90,6 +92,17 @@ def test_a_pair_without_trust_is_told(tmp_path: Path) -> None:
     assert found[1].startswith("State A withdrew its trust in State B")
     table = matrix_table(["State A", "State B"], seen, handshakes)
     assert [str(cell) for cell in table.columns[2].cells] == ["✗ untrusted", "· own root"]
+
+
+def test_consoles_that_see_different_things_are_told(tmp_path: Path) -> None:
+    with founded(tmp_path, 2, KeyType.P_256) as members:
+        for _ in range(2):  # the second bundles tell whom each State trusts
+            exchange_bundles(members)
+        seen = seen_matrix(members[0], datetime.now(UTC))
+    assert faults([seen, seen], {}) == []
+    pair = ("State B", "State A")
+    differing = {**seen, pair: replace(seen[pair], status=CellStatus.STALE)}
+    assert faults([seen, differing], {}) == ["The consoles do not agree on whether State B trusts State A."]
 
 
 @pytest.mark.slow

@@ -18,6 +18,7 @@ from labconsole_certificates.exchange.proving import prove
 from labconsole_certificates.exchange.steps import Direction, StepKind, exchange_of
 from labconsole_certificates.operations.authorities import add_state, create_root
 from labconsole_certificates.operations.end_certificates import make_self_signed
+from labconsole_certificates.operations.exporting import handed_over
 from labconsole_certificates.operations.new_keys import NewKey
 from labconsole_certificates.operations.references import state_named
 from labconsole_certificates.operations.requests import (
@@ -120,6 +121,18 @@ def test_a_refused_request_is_made_anew(trusting: PkiStore) -> None:
     assert "B refused the last one (wrong name)" in step.missing
     _ask(trusting, "A", "B")
     assert _next(trusting) is StepKind.GIVE_REQUEST
+
+
+def test_a_certificate_of_ones_own_ca_is_none_for_the_other(trusting: PkiStore) -> None:
+    approve(trusting, _ask(trusting, "A", "A"))
+    assert _next(trusting) is StepKind.MAKE_REQUEST
+
+
+def test_a_request_that_was_handed_over_is_given(trusting: PkiStore) -> None:
+    """As for a State elsewhere, of which one does not hear whether it has taken the CSR in."""
+    request = _ask(trusting, "A", "B")
+    handed_over(trusting, request, _state(trusting, "A"), _state(trusting, "B"))
+    assert _next(trusting) is StepKind.APPROVE
 
 
 def test_both_directions_are_proven_by_handshakes(trusting: PkiStore) -> None:
