@@ -18,8 +18,8 @@ _NEW = "ask its State for a new one."
 def check_content(content: BundleContent, signer: x509.Certificate) -> None:
     """Check that `content`, signed by `signer`, holds together by itself.
 
-    Its signer is one of its roots; roots are CAs signed by themselves; intermediates and CRLs come from CAs in it; a
-    link certificate joins one of its roots with another key. No two certificates have one issuer and serial number.
+    Its signer is one of its roots; roots are CAs signed by themselves; intermediates and CRLs come from CAs in it;
+    link certificates join its roots with other keys. No two certificates have one issuer and serial number.
 
     Raises BadInput.
     """
@@ -37,10 +37,22 @@ def check_content(content: BundleContent, signer: x509.Certificate) -> None:
             raise BadInput(f"{short_name(intermediate)} in the trust bundle was not issued by its roots: {_NEW}")
     for link in content.links:
         _check_authority(link)
-        if not any(same_key(link, each) or issued_by(link, each) for each in content.roots):
-            raise BadInput(f"A link certificate in the trust bundle belongs to none of its roots: {_NEW}")
+    if len(joined_links(content.links, content.roots)) != len(content.links):
+        raise BadInput(f"A link certificate in the trust bundle belongs to none of its roots: {_NEW}")
     for crl in content.crls:
         crl_issuer(crl, authorities)
+
+
+def joined_links(links: Sequence[x509.Certificate], roots: Sequence[x509.Certificate]) -> tuple[x509.Certificate, ...]:
+    """Those of `links` that lead to or from one of `roots`, over other links too: a State may have had many roots."""
+    remaining, newly = list(links), list(roots)
+    joined: list[x509.Certificate] = []
+    while newly:  # each link is held against each certificate once at most
+        found = [link for link in remaining if any(_joined(link, each) for each in newly)]
+        remaining = [link for link in remaining if link not in found]
+        joined += found
+        newly = found
+    return tuple(joined)
 
 
 def check_serials(certificates: Iterable[x509.Certificate]) -> None:
@@ -65,6 +77,10 @@ def crl_issuer(crl: x509.CertificateRevocationList, authorities: Sequence[x509.C
 def same_key(one: x509.Certificate, other: x509.Certificate) -> bool:
     """Whether both certify the same public key."""
     return one.public_key() == other.public_key()
+
+
+def _joined(one: x509.Certificate, other: x509.Certificate) -> bool:
+    return same_key(one, other) or issued_by(one, other) or issued_by(other, one)
 
 
 def _crl_signed_by(crl: x509.CertificateRevocationList, authority: x509.Certificate) -> bool:

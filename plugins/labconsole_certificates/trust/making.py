@@ -17,6 +17,7 @@ from labconsole.security.x509.profiles import CertificateProfile
 from labconsole.trial import TrialError
 from labconsole_certificates.operations.references import local_state_named
 from labconsole_certificates.trust.bundle_format import BundleContent, encode
+from labconsole_certificates.trust.checking import joined_links
 
 DAYS = 30
 """For how long a bundle is current, if nobody says otherwise."""
@@ -99,16 +100,13 @@ def _intermediates(
 def _links(
     snapshot: Snapshot, state: State, roots: list[CertificateRecord], at: datetime
 ) -> tuple[x509.Certificate, ...]:
-    """Link certificates for or by the key of one of the roots."""
-    linked = {each.certificate.subject for each in roots}
-    return tuple(
+    """Link certificates that lead to or from one of the roots, also from roots that are no longer handed out."""
+    links = [
         each.certificate
         for each in snapshot.certificates
-        if each.origin is Origin.LINK
-        and each.state == state.id
-        and _stands(each, at)
-        and {each.certificate.subject, each.certificate.issuer} & linked
-    )
+        if each.origin is Origin.LINK and each.state == state.id and _stands(each, at)
+    ]
+    return joined_links(links, [each.certificate for each in roots])
 
 
 def _newest_crls(snapshot: Snapshot, issuers: set[int]) -> tuple[x509.CertificateRevocationList, ...]:

@@ -7,13 +7,16 @@ from datetime import UTC, datetime
 
 import pytest
 
-from labconsole.security.pki.records import RotationRecord
+from labconsole.security.pki.records import Origin, RotationRecord
 from labconsole.security.x509.bad_input import BadInput
 from labconsole.security.x509.fingerprints import groups
+from labconsole.security.x509.issuing import link_certificates
+from labconsole.security.x509.profiles import CertificateProfile
 from labconsole_certificates.operations.new_keys import NewKey
 from labconsole_certificates.rotation import steps
 from labconsole_certificates.rotation.plan import plan_of
 from labconsole_certificates.trust.looking import look_into
+from tests.helpers.authorities import new_authority
 from tests.labconsole_certificates.trust.conftest import Console, NewConsole
 
 
@@ -52,6 +55,33 @@ def test_a_root_is_rotated_by_bundles_alone(console: NewConsole) -> None:
     woken = sleeper.take_in(last)  # it has never seen the bundle between, and a link certificate leads it there
     assert not woken.first
     assert sleeper.trusts() == {successor.sha256}
+
+
+def test_who_slept_through_two_rotations_catches_up(console: NewConsole) -> None:
+    alpha, beta = console("Alpha"), console("Beta")
+    alpha.meets(beta)
+    root = beta.root
+    for _ in range(2):
+        rotation = steps.prepare(beta.store, steps.begin(beta.store, root), NewKey())
+        steps.finish(beta.store, steps.switch(beta.store, rotation, wait_for_peers=False), wait_for_overlap=False)
+        assert rotation.successor is not None
+        root = beta.store.snapshot().certificate_by_id[rotation.successor]
+    content = look_into(beta.bundle()).content
+    assert content.roots == (root.certificate,)
+    assert len(content.links) == 4
+    assert not alpha.take_in(beta.bundle()).first
+    assert alpha.trusts() == {root.sha256}
+
+
+def test_links_of_other_roots_are_not_handed_out(console: NewConsole) -> None:
+    beta = console("Beta")
+    links = link_certificates(new_authority("Beta Root CA"), new_authority("Beta Root CA"))
+    with beta.store.change() as change:
+        for link in links:
+            change.add_certificate(
+                link, state=beta.state.id, profile=CertificateProfile.INTERMEDIATE, origin=Origin.LINK
+            )
+    assert look_into(beta.bundle()).content.links == ()
 
 
 def test_a_stranger_cannot_rotate_a_root(console: NewConsole) -> None:
