@@ -18,7 +18,7 @@ from labconsole.security.x509.key_types import PrivateKey
 from labconsole.security.x509.names import general_name_as_text
 from labconsole.trial import TrialError
 from labconsole_certificates.exchange.parties import client_certificate, server_certificate
-from labconsole_certificates.exchange.steps import direction_of
+from labconsole_certificates.exchange.progress import direction_of
 from labconsole_certificates.operations.references import local_state_named
 
 

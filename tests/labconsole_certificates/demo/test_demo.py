@@ -23,7 +23,7 @@ from labconsole_certificates.demo.world import (
     seen_matrix,
     shake_all_hands,
 )
-from labconsole_certificates.exchange.steps import exchange_of
+from labconsole_certificates.exchange.progress import exchange_of
 from labconsole_certificates.trust.bundle_format import decode
 from labconsole_certificates.trust.matrix import CellStatus
 

@@ -14,8 +14,9 @@ from labconsole.security.pki.store import PkiStore
 from labconsole.security.x509.fingerprints import groups
 from labconsole.security.x509.profiles import CertificateProfile
 from labconsole.trial import TrialError
+from labconsole_certificates.exchange.progress import exchange_of
 from labconsole_certificates.exchange.proving import prove
-from labconsole_certificates.exchange.steps import Direction, StepKind, exchange_of
+from labconsole_certificates.exchange.steps import Direction, StepKind
 from labconsole_certificates.operations.authorities import add_state, create_root
 from labconsole_certificates.operations.end_certificates import make_self_signed
 from labconsole_certificates.operations.exporting import handed_over

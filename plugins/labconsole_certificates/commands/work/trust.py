@@ -23,8 +23,8 @@ from labconsole_certificates.commands.work.shared import (
     table,
     tell,
 )
+from labconsole_certificates.exchange.progress import exchange_of
 from labconsole_certificates.exchange.proving import prove
-from labconsole_certificates.exchange.steps import exchange_of
 from labconsole_certificates.operations import trusting
 from labconsole_certificates.operations.exporting import must_be_new_file, write_export
 from labconsole_certificates.operations.importing import take_in_certificates

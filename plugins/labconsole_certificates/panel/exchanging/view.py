@@ -9,7 +9,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from labconsole.security.pki.snapshot import Snapshot
-from labconsole_certificates.exchange.steps import Exchange, exchange_of
+from labconsole_certificates.exchange.progress import exchange_of
+from labconsole_certificates.exchange.steps import Exchange
 from labconsole_certificates.panel.desk import Desk
 from labconsole_certificates.panel.exchanging.direction_card import DirectionCard
 from labconsole_certificates.panel.exchanging.identity_dialog import IdentityDialog

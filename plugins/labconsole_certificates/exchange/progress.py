@@ -1,0 +1,215 @@
+"""How far the exchange between two States is: who has sent what to whom, and what is missing next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from labconsole.security.pki.records import CertificateRecord, Item, RequestRecord, RequestStatus, State
+from labconsole.security.pki.snapshot import Snapshot
+from labconsole_certificates.exchange.parties import client_certificate, newest_request, server_certificate
+from labconsole_certificates.exchange.steps import Direction, Exchange, Step, StepKind
+from labconsole_certificates.operations.references import state_named
+from labconsole_certificates.trust.matrix import trusted_by
+
+
+def exchange_of(snapshot: Snapshot, a: str, b: str) -> Exchange:
+    """How far A and B are with each other. Raises TrialError: there is no such State."""
+    one, other = state_named(snapshot, a), state_named(snapshot, b)
+    return Exchange(direction_of(snapshot, one, other), direction_of(snapshot, other, one))
+
+
+def direction_of(snapshot: Snapshot, client: State, server: State) -> Direction:
+    """How far it is until `client` can connect to `server`."""
+    return Direction(client, server, tuple(_Steps(snapshot, client, server).all()))
+
+
+class _Steps:
+    """The steps of one direction, each with what the database tells of it."""
+
+    def __init__(self, snapshot: Snapshot, client: State, server: State) -> None:
+        self._snapshot = snapshot
+        self._client = client
+        self._server = server
+        self._client_certificate = client_certificate(snapshot, client, server)
+        self._server_certificate = server_certificate(snapshot, server, client)
+
+    def all(self) -> Iterator[Step]:
+        """In the order in which they are done."""
+        if self._server.local:
+            yield self._root()
+        yield self._trust()
+        if self._server.local:
+            yield self._server_end()
+        request = newest_request(self._snapshot, self._client, self._server)
+        if request is None and self._client_certificate is not None:
+            yield self._without_request(self._client_certificate)
+        else:
+            yield from self._csr_method(request)
+        yield self._proof()
+
+    def _root(self) -> Step:
+        roots = self._snapshot.roots_of(self._server.id)
+        name = self._server.name
+        return _step(
+            StepKind.MAKE_ROOT,
+            f"{name} has a CA of its own",
+            (self._server, self._server, None),
+            done=bool(roots),
+            at=roots[-1].made if roots else None,
+            missing=f"Create or import the root of {name}.",
+            subject=roots[0].id if roots else None,
+        )
+
+    def _trust(self) -> Step:
+        client, server = self._client, self._server
+        trusted = trusted_by(self._snapshot, client.id)
+        roots = self._snapshot.roots_of(server.id)
+        anchors = [*roots, *([self._server_certificate] if self._server_certificate is not None else [])]
+        found = next((each for each in anchors if each.sha256 in trusted), None)
+        row = next(
+            (
+                each
+                for each in self._snapshot.trust
+                if found is not None and (each.state, each.certificate) == (client.id, found.id)
+            ),
+            None,
+        )
+        about = found or next(iter(roots), None)
+        return _step(
+            StepKind.TRUST_ROOT,
+            f"{server.name} gives its root to {client.name}, which trusts it",
+            (server, client, Item.ROOT),
+            done=found is not None,
+            at=row.since if row is not None else None,
+            missing=f"{client.name} takes in bundle or root of {server.name}, and confirms its fingerprint.",
+            subject=about.id if about is not None else None,
+        )
+
+    def _server_end(self) -> Step:
+        name, certificate = self._server.name, self._server_certificate
+        return _step(
+            StepKind.MAKE_SERVER,
+            f"{name} has a certificate for its server",
+            (self._server, self._server, None),
+            done=certificate is not None,
+            at=certificate.made if certificate is not None else None,
+            missing=f"{name} makes a request to its own CA with the profile TLS server, and approves it.",
+            subject=certificate.id if certificate is not None else None,
+        )
+
+    def _without_request(self, certificate: CertificateRecord) -> Step:
+        client, server = self._client, self._server
+        own = certificate.certificate.issuer == certificate.certificate.subject
+        return _step(
+            StepKind.GIVE_CERTIFICATE,
+            f"{server.name} has pinned the certificate of {client.name}"
+            if own
+            else f"{server.name} made key and certificate for {client.name} (No-CSR method)",
+            (client, server, Item.CERTIFICATE) if own else (server, client, Item.PKCS12),
+            done=True,
+            at=certificate.made,
+            missing="",
+            subject=certificate.id,
+        )
+
+    def _csr_method(self, request: RequestRecord | None) -> Iterator[Step]:
+        client, server = self._client, self._server
+        refused = request is not None and request.status is RequestStatus.REFUSED
+        why = f"{server.name} refused the last one ({request.reason}): " if request is not None and refused else ""
+        asked = None if refused else request
+        number = None if asked is None else asked.id
+        yield _step(
+            StepKind.MAKE_REQUEST,
+            f"{client.name} makes a key pair and a CSR for the CA of {server.name}",
+            (client, client, None),
+            done=asked is not None,
+            at=None if asked is None else asked.made,
+            missing=f"{why}{client.name} makes a request with the profile TLS client; the key stays with it.",
+            subject=number,
+        )
+        given_at = None if asked is None else self._handed(client, server, Item.CSR, asked.sha256)
+        arrived = asked is not None and asked.status is not RequestStatus.MADE
+        yield _step(
+            StepKind.GIVE_REQUEST,
+            f"{client.name} gives the CSR to {server.name}",
+            (client, server, Item.CSR),
+            done=arrived or given_at is not None,
+            at=given_at,
+            missing=f"Give the CSR to {server.name}, which takes it in.",
+            subject=number,
+        )
+        approved = asked is not None and asked.status is RequestStatus.APPROVED
+        yield _step(
+            StepKind.APPROVE,
+            f"{server.name} looks at the CSR and approves it",
+            (server, server, None),
+            done=approved,
+            at=asked.decided if asked is not None and approved else None,
+            missing=f"{server.name} approves the request, or refuses it with a reason.",
+            subject=number,
+        )
+        yield self._certificate_back(asked)
+
+    def _certificate_back(self, request: RequestRecord | None) -> Step:
+        client, server = self._client, self._server
+        number = None if request is None else request.certificate
+        record = None if number is None else self._snapshot.certificate_by_id[number]
+        given_at = None if record is None else self._handed(server, client, Item.CERTIFICATE, record.sha256)
+        came = record is not None and not server.local and record.key is not None
+        return _step(
+            StepKind.GIVE_CERTIFICATE,
+            f"{server.name} gives the certificate to {client.name}",
+            (server, client, Item.CERTIFICATE),
+            done=came or given_at is not None,
+            at=given_at if given_at is not None or record is None or not came else record.made,
+            missing=f"Give certificate and chain to {client.name}, which takes them in.",
+            subject=number,
+        )
+
+    def _proof(self) -> Step:
+        client, server = self._client, self._server
+        used = (self._client_certificate, self._server_certificate)
+        ids = [None if each is None else each.id for each in used]
+        passed = [
+            each.at
+            for each in self._snapshot.proofs
+            if [each.client, each.server, each.client_certificate, each.server_certificate]
+            == [client.id, server.id, *ids]
+        ]
+        absent = next((each.name for each in (client, server) if not each.local), "")
+        return _step(
+            StepKind.PROVE,
+            f"[{client.name}] → tls-connect → [{server.name}] passes a handshake",
+            (client, server, None),
+            done=bool(passed),
+            at=max(passed, default=None),
+            missing=(
+                f"The keys of {absent} lie elsewhere: a trial between the two consoles proves it."
+                if absent
+                else "Prove it by a real TLS handshake."
+            ),
+            subject=ids[0],
+        )
+
+    def _handed(self, sender: State, receiver: State, item: Item, sha256: str) -> datetime | None:
+        """When that last went from one to the other."""
+        what = (sender.id, receiver.id, item, sha256)
+        found = (
+            each.at for each in self._snapshot.handovers if (each.sender, each.receiver, each.item, each.sha256) == what
+        )
+        return max(found, default=None)
+
+
+def _step(
+    kind: StepKind,
+    title: str,
+    way: tuple[State, State, Item | None],
+    *,
+    done: bool,
+    at: datetime | None,
+    missing: str,
+    subject: int | None,
+) -> Step:
+    sender, receiver, item = way
+    return Step(kind, title, sender.id, receiver.id, item, done, at if done else None, "" if done else missing, subject)
