@@ -74,7 +74,7 @@ class NextSteps(QObject):
         }
         found = [entry for entry in self._snapshot.identities if entry.state in states]
         if not found:
-            return self.tr("As soon as a certificate is here with its key, AMQP trials can use it by a name.")
+            return self.tr("Give a certificate a name, and AMQP trials take it by that.")
         listed = ", ".join(f"{entry.name} ({states[entry.state]})" for entry in found)
         return self.tr("AMQP trials use these identities by name: {names}.").format(names=listed)
 
