@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -41,9 +42,13 @@ _CLIENT, _SERVER = CertificateProfile.TLS_CLIENT, CertificateProfile.TLS_SERVER
 def store(tmp_path: Path) -> Iterator[PkiStore]:
     """A console in which both State A and State B are at home, without anything yet."""
     with PkiStore.open(tmp_path / "pki") as store:
-        for name in ("A", "B"):
-            add_state(store, name, f"{name.lower()}.example")
+        _add_states(store)
         yield store
+
+
+def _add_states(store: PkiStore) -> None:
+    for name in ("A", "B"):
+        add_state(store, name, f"{name.lower()}.example")
 
 
 def _state(store: PkiStore, name: str) -> State:
@@ -79,14 +84,24 @@ def _complete(store: PkiStore, client: str, server: str) -> CertificateRecord:
     return take_in_certificate(store, _pem(approve(store, request)))
 
 
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A database in which both have a root and a server, and trust each other: to be copied."""
+    directory = tmp_path_factory.mktemp("filled") / "pki"
+    with PkiStore.open(directory) as store:
+        _add_states(store)
+        roots = {name: create_root(store, _state(store, name), NewKey()) for name in ("A", "B")}
+        for name, other in (("A", "B"), ("B", "A")):
+            _server_certificate(store, name)
+            trust_root(store, _state(store, name), roots[other], groups(roots[other].sha256))
+    return directory
+
+
 @pytest.fixture
-def trusting(store: PkiStore) -> PkiStore:
+def trusting(filled: Path, tmp_path: Path) -> Iterator[PkiStore]:
     """Both have a root and a server, and trust each other."""
-    roots = {name: create_root(store, _state(store, name), NewKey()) for name in ("A", "B")}
-    for name, other in (("A", "B"), ("B", "A")):
-        _server_certificate(store, name)
-        trust_root(store, _state(store, name), roots[other], groups(roots[other].sha256))
-    return store
+    with PkiStore.open(shutil.copytree(filled, tmp_path / "trusting")) as store:
+        yield store
 
 
 def test_each_step_is_done_when_it_is_done(store: PkiStore) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -47,14 +49,32 @@ class Console:
 NewConsole = Callable[[str], Console]
 
 
+@pytest.fixture(scope="session")
+def made_consoles(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """The directory of a State's console, made once for each name, to be copied."""
+    directory = tmp_path_factory.mktemp("consoles")
+
+    @cache
+    def made(name: str) -> Path:
+        domain = f"{name.lower().replace(' ', '-')}.example"
+        with PkiStore.open(directory / domain) as store:
+            create_root(store, add_state(store, name, domain), NewKey())
+        return directory / domain
+
+    return made
+
+
 @pytest.fixture
-def console(tmp_path: Path) -> Iterator[NewConsole]:
+def console(made_consoles: Callable[[str], Path], tmp_path: Path) -> Iterator[NewConsole]:
     """Makes consoles: each in a directory of its own."""
     with ExitStack() as opened:
 
         def make(name: str) -> Console:
-            store = opened.enter_context(PkiStore.open(tmp_path / f"console-{len(list(tmp_path.iterdir()))}"))
-            state = add_state(store, name, f"{name.lower().replace(' ', '-')}.example")
-            return Console(store, state, create_root(store, state, NewKey()))
+            made = made_consoles(name)
+            store = opened.enter_context(PkiStore.open(shutil.copytree(made, tmp_path / made.name)))
+            snapshot = store.snapshot()
+            [state] = snapshot.states
+            [root] = snapshot.roots_of(state.id)
+            return Console(store, state, root)
 
         yield make
