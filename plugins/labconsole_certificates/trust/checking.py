@@ -69,9 +69,19 @@ def check_serials(certificates: Iterable[x509.Certificate]) -> None:
 def crl_issuer(crl: x509.CertificateRevocationList, authorities: Sequence[x509.Certificate]) -> x509.Certificate:
     """The one of `authorities` whose key signed the CRL. Raises BadInput: none."""
     for authority in authorities:
-        if authority.subject == crl.issuer and _crl_signed_by(crl, authority):
+        if crl_signed_by(crl, authority):
             return authority
     raise BadInput(f"A CRL in the trust bundle was not signed by the CAs in it: {_NEW}")
+
+
+def crl_signed_by(crl: x509.CertificateRevocationList, authority: x509.Certificate) -> bool:
+    """Whether name and signature say that the CRL is by `authority`."""
+    if authority.subject != crl.issuer:
+        return False
+    try:
+        return crl.is_signature_valid(authority.public_key())  # type: ignore[arg-type]  # other types raise
+    except (ValueError, TypeError, UnsupportedAlgorithm):
+        return False
 
 
 def same_key(one: x509.Certificate, other: x509.Certificate) -> bool:
@@ -81,13 +91,6 @@ def same_key(one: x509.Certificate, other: x509.Certificate) -> bool:
 
 def _joined(one: x509.Certificate, other: x509.Certificate) -> bool:
     return same_key(one, other) or issued_by(one, other) or issued_by(other, one)
-
-
-def _crl_signed_by(crl: x509.CertificateRevocationList, authority: x509.Certificate) -> bool:
-    try:
-        return crl.is_signature_valid(authority.public_key())  # type: ignore[arg-type]  # other types raise
-    except (ValueError, TypeError, UnsupportedAlgorithm):
-        return False
 
 
 def _check_authority(certificate: x509.Certificate) -> None:

@@ -15,7 +15,7 @@ from labconsole.security.x509.fingerprints import fingerprint, groups, typed_mat
 from labconsole.security.x509.names import short_name
 from labconsole.security.x509.signatures import issued_by
 from labconsole_certificates.trust.bundle_format import BundleContent
-from labconsole_certificates.trust.checking import same_key
+from labconsole_certificates.trust.checking import crl_signed_by, same_key
 
 _SKEW = timedelta(minutes=5)
 """By so much the clock of a State may be ahead of ours."""
@@ -105,18 +105,23 @@ def check_confirmed(content: BundleContent, signer: x509.Certificate, typed: str
 
 
 def check_signer(
-    content: BundleContent, signer: x509.Certificate, trusted: Sequence[x509.Certificate], at: datetime
+    content: BundleContent,
+    signer: x509.Certificate,
+    trusted: Sequence[x509.Certificate],
+    known: Sequence[x509.CertificateRevocationList],
+    at: datetime,
 ) -> None:
     """Check that `signer` has the key of one of the roots `trusted`, or that link certificates lead from one to it.
 
-    Raises BadInput.
+    A link that is revoked, by a CRL in the bundle or among those `known`, leads nowhere. Raises BadInput.
     """
-    remaining = [each for each in content.links if _holds(each, at) and not _is_revoked(each, content.crls)]
+    crls = (*content.crls, *known)
+    remaining = [each for each in content.links if _holds(each, at)]
     reached: list[x509.Certificate] = []
     newly = list(trusted)
     while newly:  # each link is held against each certificate once at most
         reached += newly
-        found = [link for link in remaining if any(issued_by(link, each) for each in newly)]
+        found = [link for link in remaining if any(_leads(each, link, crls) for each in newly)]
         remaining = [link for link in remaining if link not in found]
         newly = found
     if not any(same_key(signer, each) for each in reached):
@@ -146,8 +151,9 @@ def _holds(certificate: x509.Certificate, at: datetime) -> bool:
     return certificate.not_valid_before_utc <= at <= certificate.not_valid_after_utc
 
 
-def _is_revoked(link: x509.Certificate, crls: Sequence[x509.CertificateRevocationList]) -> bool:
-    return any(
-        crl.issuer == link.issuer and crl.get_revoked_certificate_by_serial_number(link.serial_number) is not None
+def _leads(issuer: x509.Certificate, link: x509.Certificate, crls: Sequence[x509.CertificateRevocationList]) -> bool:
+    """Whether `issuer` issued `link`, and has not revoked it."""
+    return issued_by(link, issuer) and not any(
+        crl.get_revoked_certificate_by_serial_number(link.serial_number) is not None and crl_signed_by(crl, issuer)
         for crl in crls
     )

@@ -78,7 +78,7 @@ def _check(
     policy.check_owners(content, subject, snapshot)
     trusted = policy.anchors(snapshot, importer, subject, at)
     if trusted:
-        policy.check_signer(content, look.signer, trusted, at)
+        policy.check_signer(content, look.signer, trusted, [each.crl for each in snapshot.crls], at)
     if subject is not None:
         newest = policy.newest_bundle(snapshot, importer, subject)
         if trusted or not _same(newest, look):  # after trust was withdrawn the same one may begin it anew

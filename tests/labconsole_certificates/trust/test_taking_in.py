@@ -197,9 +197,21 @@ def test_a_revoked_link_leads_nowhere(alpha: Console, beta: Issuer) -> None:
     gone = Revoked(links[1].serial_number, _NOW, x509.ReasonFlags.key_compromise)
     crl = make_crl(beta, [gone], 1, Validity.for_days(10))
     roots = (successor.certificate, beta.certificate)
-    _refused(
-        alpha, _signed(_content(successor, sequence=2, roots=roots, links=links, crls=(crl,)), successor), "stranger"
-    )
+    told = _content(successor, sequence=2, roots=roots, links=links, crls=(crl,))
+    _refused(alpha, _signed(told, successor), "a stranger")
+    alpha.take_in(_signed(_content(beta, sequence=2, crls=(crl,)), beta))
+    untold = _content(successor, sequence=3, links=links)
+    _refused(alpha, _signed(untold, successor), "a stranger")  # Alpha knows, also where the bundle is silent
+
+
+def test_nobody_else_revokes_a_link(alpha: Console, beta: Issuer) -> None:
+    successor = _root("Beta 2")
+    links = link_certificates(beta, successor)
+    namesake = _root()  # has the name of Beta's root, and another key
+    gone = Revoked(links[1].serial_number, _NOW, x509.ReasonFlags.key_compromise)
+    crl = make_crl(namesake, [gone], 1, Validity.for_days(10))
+    alpha.take_in(_signed(_content(namesake, state="Mallory", crls=(crl,)), namesake), _typed(namesake))
+    assert alpha.take_in(_signed(_content(successor, sequence=2, links=links), successor)).trusted
 
 
 def test_a_renewed_root_with_the_same_key_is_known(alpha: Console, beta: Issuer) -> None:
