@@ -73,6 +73,23 @@ def name_from_text(text: str) -> x509.Name:
         raise BadInput(f"{text!r} is no distinguished name{reason}: {_FORM}.") from error
 
 
+def name_of(*values: tuple[str, str]) -> x509.Name:
+    """A distinguished name of keywords and values in this order, as in ("O", "CAAS"), ("CN", "broker"); any script.
+
+    Raises:
+        BadInput: a value is empty, too long, or has hidden characters.
+    """
+    try:
+        return x509.Name(
+            [
+                _attribute(x509.NameAttribute(_STAND_INS[keyword], unicodedata.normalize("NFC", value)))
+                for keyword, value in values
+            ]
+        )
+    except ValueError as error:
+        raise BadInput(f"{' '.join(value for _, value in values)!r} cannot stand in a certificate: {error}.") from error
+
+
 def name_as_text(name: x509.Name) -> str:
     """RFC 4514; characters that do not show or turn the direction of writing are hex pairs: safe to show."""
     return with_hex_pairs(name.rfc4514_string(_BESIDES_RFC_4514))

@@ -10,7 +10,7 @@ from labconsole.security.x509.alternative_names import (
     general_name_from_text,
     name_constraint_from_text,
 )
-from labconsole.security.x509.distinguished_names import name_as_text, name_from_text
+from labconsole.security.x509.distinguished_names import name_as_text, name_from_text, name_of
 from labconsole.security.x509.shown_text import shown
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "name_as_text",
     "name_constraint_from_text",
     "name_from_text",
+    "name_of",
     "short_name",
     "shown",
 ]

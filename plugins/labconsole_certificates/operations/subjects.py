@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cryptography import x509
-from cryptography.x509.oid import NameOID
 
 from labconsole.security.pki.records import State
-from labconsole.security.x509.names import general_name_from_text, name_constraint_from_text, name_from_text
+from labconsole.security.x509.names import general_name_from_text, name_constraint_from_text, name_from_text, name_of
 from labconsole.security.x509.profiles import TEXTS, CertificateProfile
 
 
@@ -16,12 +15,7 @@ def subject_of(state: State, profile: CertificateProfile, text: str) -> x509.Nam
     """The subject that `text` says (RFC 4514); empty: `CN=<State> <profile>,O=<State>`. Raises BadInput."""
     if text.strip():
         return name_from_text(text)
-    return x509.Name(
-        [
-            x509.NameAttribute(NameOID.ORGANIZATION_NAME, state.name),
-            x509.NameAttribute(NameOID.COMMON_NAME, f"{state.name} {TEXTS[profile].title}"),
-        ]
-    )
+    return name_of(("O", state.name), ("CN", f"{state.name} {TEXTS[profile].title}"))
 
 
 def alternative_names(texts: Sequence[str]) -> tuple[x509.GeneralName, ...]:

@@ -13,6 +13,7 @@ from cryptography.hazmat.primitives.serialization import (
     NoEncryption,
     PrivateFormat,
 )
+from cryptography.x509.oid import NameOID
 
 from labconsole.security.pki.keys import keys_directory
 from labconsole.security.pki.records import FileKey, Origin, TrustKind
@@ -51,6 +52,19 @@ def _pem(certificate: x509.Certificate) -> bytes:
 def _key(password: Secret | None = None) -> bytes:
     encryption = BestAvailableEncryption(password.reveal().encode()) if password else NoEncryption()
     return key_of(KeyType.P_256).private_bytes(Encoding.PEM, PrivateFormat.PKCS8, encryption)
+
+
+@pytest.mark.parametrize(
+    "name", ["ส" * 40, "中国民用航空局中国民用航空局中国民用航空局", "الهيئة العامة للطيران المدني"]
+)
+def test_a_state_of_any_script_needs_no_subject_to_be_typed(world: World, name: str) -> None:
+    state = add_state(world.store, name)
+    root = create_root(world.store, state, NewKey())
+    made = requests.make_request(world.store, state, world.b, NewKey(), CertificateProfile.STATE)
+    organisation = x509.NameAttribute(NameOID.ORGANIZATION_NAME, name, _validate=False)
+    assert all(organisation in subject for subject in (root.certificate.subject, made.csr.subject))
+    said = openssl_says("x509", "-noout", "-subject", "-nameopt", "utf8,sep_comma_plus", data=_pem(root.certificate))
+    assert f"CN={name} Root CA" in said
 
 
 def test_a_root_is_trusted_by_its_state_and_its_key_file_is_encrypted(world: World) -> None:

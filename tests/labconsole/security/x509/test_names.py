@@ -17,6 +17,7 @@ from labconsole.security.x509.names import (
     name_as_text,
     name_constraint_from_text,
     name_from_text,
+    name_of,
     short_name,
     shown,
 )
@@ -49,6 +50,13 @@ def test_names_of_any_script_come_back_as_they_were(text: str) -> None:
     assert name_from_text(name_as_text(name)) == name
     csr = make_csr(KEY, name, [], CertificateProfile.TLS_SERVER)
     assert gate.read_csr(csr.public_bytes(Encoding.DER)).subject == name
+
+
+def test_names_are_made_of_values_as_they_are() -> None:
+    assert name_of(("O", THAI), ("CN", "a, b=c+#\\")) == name_from_text(f"CN=a\\, b=c\\+#\\\\,O={THAI}")
+    for wrong in ("", " ", "ท" * 65, "a\u202eb"):
+        with pytest.raises(BadInput, match="cannot stand in a certificate"):
+            name_of(("O", "CAAS"), ("CN", wrong))
 
 
 def test_openssl_reads_utf8_in_subjects_and_idna_in_hosts() -> None:
