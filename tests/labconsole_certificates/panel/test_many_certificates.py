@@ -54,11 +54,12 @@ def test_forty_states_open_and_are_found_smoothly(qtbot: QtBot, forty: None, win
         view.tree.expandAll()
         view.tree.selectAll()
         lab.until(lambda: view.detail.shown is not None and "certificates" in view.detail.shown.title)
-        view.tree.select(f"certificate:{STATES}")
-        lab.until(lambda: view.detail.shown is not None and view.detail.shown.record is not None)
         with PkiStore.open(pki_dir()) as store, store.change() as change:
             change.add_state("State 40", "", local=False)
         lab.until(lambda: view.tree.tree.index_of(f"state:{STATES + 1}").isValid())
+        assert len(view.tree.selected_nodes()) == STATES * (STATES + 2)
+        view.tree.select(f"certificate:{STATES}")
+        lab.until(lambda: view.detail.shown is not None and view.detail.shown.record is not None)
         for key in ("requests", "exchange", "trust", "rotation", "revocation", "audit"):
             page.show_tab(key)
             qtbot.wait(300)

@@ -73,13 +73,13 @@ class TreeBrowser(QWidget):
 
     def certificate(self) -> CertificateRecord | None:
         """The one certificate that is selected."""
-        nodes = self.tree.selected_nodes()
-        return nodes[0].record if len(nodes) == 1 else None
+        node = self.tree.selected_one()
+        return node.record if node is not None else None
 
     def state(self) -> State | None:
         """The State that is selected, or that the selected certificate is of."""
-        nodes = self.tree.selected_nodes()
-        return nodes[0].state if len(nodes) == 1 else None
+        node = self.tree.selected_one()
+        return node.state if node is not None else None
 
     def _select_wanted(self) -> None:
         if self._to_select is not None and self.tree.select(f"certificate:{self._to_select}"):

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import (
     QAbstractItemModel,
+    QItemSelection,
+    QItemSelectionRange,
     QMimeData,
     QModelIndex,
     QObject,
@@ -25,6 +28,8 @@ from labconsole_ui.tables import Field, cell_answers
 from labconsole_ui.theme import Theme
 
 Index = QModelIndex | QPersistentModelIndex
+_CHOSEN = Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable
+_DRAGGED = _CHOSEN | Qt.ItemFlag.ItemIsDragEnabled
 
 
 @dataclass
@@ -82,6 +87,24 @@ class TreeModel(QAbstractItemModel):
         line = self._by_key.get(key)
         return QModelIndex() if line is None else self.createIndex(line.row, 0, line.number)
 
+    def nodes(self, span: QItemSelectionRange) -> list[Node]:
+        """The nodes of a range of lines below the same one."""
+        above = span.parent()
+        lines = self._lines[above.internalId()].below if above.isValid() else self._top
+        return [line.node for line in lines[span.top() : span.bottom() + 1]]
+
+    def selection_of(self, keys: Collection[str]) -> QItemSelection:
+        """The lines of these nodes, as far as they are shown, in few ranges: Qt compares each with each."""
+        selection, chosen = QItemSelection(), {line.number for key in keys if (line := self._by_key.get(key))}
+        for lines in (self._top, *(line.below for line in self._lines if line.below)):
+            begun: _Line | None = None
+            for line, following in zip_longest(lines, lines[1:]):
+                begun = begun or line if line.number in chosen else None
+                if begun is not None and (following is None or following.number not in chosen):
+                    last = self.createIndex(line.row, len(self._fields) - 1, line.number)
+                    selection.append(QItemSelectionRange(self.createIndex(begun.row, 0, begun.number), last))
+        return selection
+
     def index(self, row: int, column: int, parent: Index = QModelIndex()) -> QModelIndex:  # noqa: B008 - Qt's signature
         lines = self._lines[parent.internalId()].below if parent.isValid() else self._top
         if not (0 <= row < len(lines) and 0 <= column < len(self._fields)):
@@ -115,10 +138,9 @@ class TreeModel(QAbstractItemModel):
 
     def flags(self, index: Index) -> Qt.ItemFlag:
         """Certificates can be dragged out."""
-        flags = super().flags(index)
-        if index.isValid() and self.node(index).record is not None:
-            flags |= Qt.ItemFlag.ItemIsDragEnabled
-        return flags
+        if not index.isValid():
+            return Qt.ItemFlag.NoItemFlags
+        return _DRAGGED if self._lines[index.internalId()].node.record is not None else _CHOSEN
 
     def supportedDragActions(self) -> Qt.DropAction:  # noqa: N802 - Qt names it
         return Qt.DropAction.CopyAction

@@ -74,13 +74,15 @@ class TreeView(QTreeView):
             self.expandAll()
 
     def selected_nodes(self) -> list[Node]:
-        """The selected lines, in the order of their selection; by ranges, since rows are asked one by one else."""
+        """The selected lines; by ranges, since asked one by one they take a while."""
         selection = self.selectionModel().selection()
-        return [
-            self.tree.node(self.tree.index(row, 0, span.parent()))
-            for span in map(selection.at, range(selection.size()))
-            for row in range(span.top(), span.bottom() + 1)
-        ]
+        return [node for place in range(selection.size()) for node in self.tree.nodes(selection.at(place))]
+
+    def selected_one(self) -> Node | None:
+        """The selected line, if it is the only one."""
+        selection = self.selectionModel().selection()
+        alone = selection.size() == 1 and selection.at(0).height() == 1
+        return self.tree.nodes(selection.at(0))[0] if alone else None
 
     def select(self, key: str) -> bool:
         """Select one line and scroll to it; False where it is not shown."""
@@ -112,15 +114,14 @@ class TreeView(QTreeView):
         self.setAutoScroll(False)  # it would unfold what is above the current line
         self.selectionModel().setCurrentIndex(self.tree.index_of(current_key), flags.NoUpdate)
         self.setAutoScroll(True)
-        for key in selected:
-            self.selectionModel().select(self.tree.index_of(key), flags.Select | flags.Rows)
+        self.selectionModel().select(self.tree.selection_of(selected), flags.Select)
         self._restoring = False
         self.rebuilt.emit()
 
     def _unfolded_keys(self, parent: QModelIndex = QModelIndex()) -> Iterator[str]:  # noqa: B008 - the root
         for row in range(self.tree.rowCount(parent)):
             index = self.tree.index(row, 0, parent)
-            if self.isExpanded(index):
+            if self.tree.rowCount(index) and self.isExpanded(index):
                 yield self.tree.node(index).key
                 yield from self._unfolded_keys(index)
 
