@@ -27,6 +27,7 @@ from labconsole.security.identities import load_certificates
 from labconsole.security.keyfile import load_private_key
 from labconsole.security.private_files import read_private
 from labconsole.security.secrets import Secret
+from labconsole.security.x509.extensions import extension_of
 from labconsole.security.x509.gate import PrivateKey, read_pkcs12
 from labconsole.trial import TrialError
 
@@ -124,11 +125,8 @@ def _refuse_unsuitable(
             f"The certificate in {source} is valid from {certificate.not_valid_before_utc:%Y-%m-%d} on only: check the "
             "clock of this computer, or sign with another one."
         )
-    try:
-        usage = certificate.extensions.get_extension_for_class(x509.KeyUsage).value
-    except x509.ExtensionNotFound:
-        return
-    if not (usage.digital_signature or usage.content_commitment):
+    usage = extension_of(certificate.extensions, x509.KeyUsage)
+    if usage is not None and not (usage.digital_signature or usage.content_commitment):
         raise SigningError(
             f"The certificate in {source} is not for signatures (its key usage has neither digitalSignature nor "
             "nonRepudiation): use one that is."

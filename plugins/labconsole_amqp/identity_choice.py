@@ -13,6 +13,7 @@ from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 from labconsole.security.identities import IdentityFiles, load_certificates
 from labconsole.security.lab_identities import BROKER, STATE_A, STATE_B, LabIdentities, lab_identities
 from labconsole.security.pki.identities import NamedIdentities
+from labconsole.security.x509.extensions import alternative_names
 from labconsole.security.x509.key_types import KeyType, type_of
 from labconsole.trial import TrialError
 from labconsole_amqp.choices import BrokerChoice, Mode
@@ -82,11 +83,9 @@ class IdentityChoice:
         if self._parameters.server_name or "broker" not in self.here or not self.name("broker"):
             return self._parameters.server_name
         certificate = load_certificates(self.files("broker").certificate)[0]
-        try:
-            names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-        except x509.ExtensionNotFound:
-            return ""
-        return next((name for name in names.get_values_for_type(x509.DNSName) if "*" not in name), "")
+        names = alternative_names(certificate.extensions)
+        hosts = (name.value for name in names if isinstance(name, x509.DNSName))
+        return next((host for host in hosts if "*" not in host), "")
 
     def name(self, role: RoleName) -> str:
         """The name of a role's identity in the certificate database; empty where it is of files or the lab's."""

@@ -21,6 +21,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from labconsole.security.x509 import gate
 from labconsole.security.x509.bad_input import BadInput
 from labconsole.security.x509.cms_algorithms import SignatureAlgorithm, algorithm_for, algorithm_named
+from labconsole.security.x509.extensions import extension_of
 from labconsole.security.x509.key_types import PrivateKey
 
 _MOST_CERTIFICATES = 100
@@ -202,10 +203,8 @@ def _signer(sid: cms.SignerIdentifier, certificates: Sequence[x509.Certificate])
 
 
 def _key_identifier(certificate: x509.Certificate) -> bytes | None:
-    try:
-        return certificate.extensions.get_extension_for_class(x509.SubjectKeyIdentifier).value.digest
-    except x509.ExtensionNotFound:
-        return None
+    identifier = extension_of(certificate.extensions, x509.SubjectKeyIdentifier)
+    return None if identifier is None else identifier.digest
 
 
 def _attributes(attributes: cms.CMSAttributes) -> dict[str, core.Asn1Value]:

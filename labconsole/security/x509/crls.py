@@ -9,6 +9,7 @@ from datetime import datetime
 from cryptography import x509
 
 from labconsole.security.x509.bad_input import BadInput
+from labconsole.security.x509.extensions import extension_of
 from labconsole.security.x509.issuing import Issuer
 from labconsole.security.x509.key_types import signing_hash
 from labconsole.security.x509.names import name_as_text
@@ -38,7 +39,7 @@ def make_crl(
         BadInput: the issuer may not sign CRLs, a serial number is listed twice, or `number` cannot be one.
         TokenError: the issuer's key lies in a token that refuses.
     """
-    usage = _key_usage(issuer.certificate)
+    usage = extension_of(issuer.certificate.extensions, x509.KeyUsage)
     if usage is not None and not usage.crl_sign:
         raise BadInput(f"{name_as_text(issuer.certificate.subject)} may not sign CRLs: choose a CA.")
     if not 0 <= number < _NUMBERS:
@@ -56,13 +57,6 @@ def make_crl(
     for entry in revoked:
         builder = builder.add_revoked_certificate(_entry(entry))
     return builder.sign(issuer.key, signing_hash(issuer.key))
-
-
-def _key_usage(certificate: x509.Certificate) -> x509.KeyUsage | None:
-    for extension in certificate.extensions:
-        if isinstance(extension.value, x509.KeyUsage):
-            return extension.value
-    return None
 
 
 def _entry(revoked: Revoked) -> x509.RevokedCertificate:

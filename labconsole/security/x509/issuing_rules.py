@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from cryptography import x509
 
 from labconsole.security.x509.bad_input import BadInput
+from labconsole.security.x509.extensions import extension_of
 from labconsole.security.x509.key_types import PublicKey, problem_of
 from labconsole.security.x509.name_limits import outside_limits
 from labconsole.security.x509.names import general_name_as_text, name_as_text, short_name
@@ -60,10 +61,10 @@ def check_names(profile: CertificateProfile, names: Sequence[x509.GeneralName]) 
 
 def ca_constraints(certificate: x509.Certificate) -> x509.BasicConstraints:
     """The basicConstraints of a CA; refuse to take another for one."""
-    for extension in certificate.extensions:
-        if isinstance(extension.value, x509.BasicConstraints) and extension.value.ca:
-            return extension.value
-    raise BadInput(f"{name_as_text(certificate.subject)} is no CA, so it issues nothing: choose a CA.")
+    constraints = extension_of(certificate.extensions, x509.BasicConstraints)
+    if constraints is None or not constraints.ca:
+        raise BadInput(f"{name_as_text(certificate.subject)} is no CA, so it issues nothing: choose a CA.")
+    return constraints
 
 
 def within(issuer: x509.Certificate, validity: Validity) -> Validity:

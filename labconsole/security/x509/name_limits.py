@@ -10,6 +10,8 @@ from urllib.parse import urlsplit
 from cryptography import x509
 from cryptography.x509.oid import NameOID
 
+from labconsole.security.x509.extensions import extension_of
+
 _ALL_ADDRESSES = [x509.IPAddress(ipaddress.ip_network(network)) for network in ("0.0.0.0/0", "::/0")]
 _HOST = re.compile(r"[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+")
 
@@ -36,11 +38,10 @@ def outside_limits(
     """
     named = [*names, *_hosts_of(subject, names)] + ([x509.DirectoryName(subject)] if subject.rdns else [])
     for authority in authorities:
-        for extension in authority.extensions:
-            if isinstance(extension.value, x509.NameConstraints):
-                for name in named:
-                    if not _may_certify(extension.value, name):
-                        return name, authority
+        limit = extension_of(authority.extensions, x509.NameConstraints)
+        for name in named:
+            if limit is not None and not _may_certify(limit, name):
+                return name, authority
     return None
 
 

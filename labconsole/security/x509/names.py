@@ -11,6 +11,7 @@ from labconsole.security.x509.alternative_names import (
     name_constraint_from_text,
 )
 from labconsole.security.x509.distinguished_names import name_as_text, name_from_text, name_of
+from labconsole.security.x509.extensions import alternative_names
 from labconsole.security.x509.shown_text import shown
 
 __all__ = [
@@ -38,16 +39,9 @@ def short_name(thing: x509.Certificate | x509.CertificateSigningRequest | x509.N
     if telling is not None:
         return shown(telling)
     if not isinstance(thing, x509.Name):
-        names = _alternative_names(thing)
+        names = alternative_names(thing.extensions)
         if names:
             return general_name_as_text(names[0])
     if list(subject):
         return name_as_text(subject)
     return f"serial number {thing.serial_number:x}" if isinstance(thing, x509.Certificate) else "without a name"
-
-
-def _alternative_names(thing: x509.Certificate | x509.CertificateSigningRequest) -> list[x509.GeneralName]:
-    try:
-        return list(thing.extensions.get_extension_for_class(x509.SubjectAlternativeName).value)
-    except x509.ExtensionNotFound:
-        return []

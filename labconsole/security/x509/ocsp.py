@@ -11,6 +11,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509 import ocsp
 
 from labconsole.security.x509.crls import Revoked
+from labconsole.security.x509.extensions import extension_of
 from labconsole.security.x509.issuing import Issuer
 from labconsole.security.x509.key_types import signing_hash
 from labconsole.security.x509.validity import Validity
@@ -80,12 +81,10 @@ def answer(
 
 def _nonce(request: ocsp.OCSPRequest) -> x509.OCSPNonce | None:
     """The nonce that the answer must repeat, if there is one. Raises ValueError: it is not 1 to 128 octets long."""
-    for extension in request.extensions:
-        if isinstance(extension.value, x509.OCSPNonce):
-            if not 1 <= len(extension.value.nonce) <= _LONGEST_NONCE:
-                raise ValueError("a nonce that is too long or empty")
-            return extension.value
-    return None
+    nonce = extension_of(request.extensions, x509.OCSPNonce)
+    if nonce is not None and not 1 <= len(nonce.nonce) <= _LONGEST_NONCE:
+        raise ValueError("a nonce that is too long or empty")
+    return nonce
 
 
 def _asks_for(request: ocsp.OCSPRequest, issuer: x509.Certificate) -> bool:

@@ -12,6 +12,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from labconsole.security.x509.bad_input import BadInput
+from labconsole.security.x509.extensions import extension_of
 from labconsole.security.x509.key_types import PublicKey
 
 
@@ -113,15 +114,14 @@ def naming(subject: x509.Name, names: Sequence[x509.GeneralName]) -> Extensions:
 
 def profile_asked_for(extensions: x509.Extensions) -> CertificateProfile | None:
     """The profile that the extensions of a CSR ask for by basicConstraints, else by extended key usage, if any."""
-    found = {extension.oid: extension.value for extension in extensions}
-    constraints = found.get(x509.BasicConstraints.oid)
-    if isinstance(constraints, x509.BasicConstraints) and constraints.ca:
+    constraints = extension_of(extensions, x509.BasicConstraints)
+    if constraints is not None and constraints.ca:
         return CertificateProfile.INTERMEDIATE
-    purposes = found.get(x509.ExtendedKeyUsage.oid)
-    usage = found.get(x509.KeyUsage.oid)
-    if not isinstance(purposes, x509.ExtendedKeyUsage):
+    purposes = extension_of(extensions, x509.ExtendedKeyUsage)
+    if purposes is None:
         return None
-    only_encryption = isinstance(usage, x509.KeyUsage) and not usage.digital_signature
+    usage = extension_of(extensions, x509.KeyUsage)
+    only_encryption = usage is not None and not usage.digital_signature
     for profile, oids in _PURPOSES.items():
         if set(purposes) == set(oids) and (profile is CertificateProfile.MESSAGE_ENCRYPTION) == only_encryption:
             return profile

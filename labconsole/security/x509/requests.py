@@ -9,6 +9,7 @@ from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes
 
+from labconsole.security.x509.extensions import alternative_names, extension_of
 from labconsole.security.x509.key_types import PrivateKey, problem_of, signing_hash
 from labconsole.security.x509.profiles import CertificateProfile, naming, profile_asked_for, profile_extensions
 
@@ -63,7 +64,7 @@ def judge_csr(csr: x509.CertificateSigningRequest) -> CsrJudgement:
     except _UNREADABLE as error:
         problems.append(f"The extensions that it asks for cannot be read ({str(error).rstrip('.')}): ask for another.")
         extensions = x509.Extensions([])
-    names = _names(extensions)
+    names = alternative_names(extensions)
     asks_for_ca = _asks_for_ca(extensions)
     if asks_for_ca:
         problems.append("It asks to become a CA that issues certificates itself: approve only what was agreed upon.")
@@ -110,16 +111,9 @@ def _problem_of_names(csr: x509.CertificateSigningRequest, names: Sequence[x509.
     return "" if named else "It names nobody, neither in its subject nor in its alternative names: ask for another."
 
 
-def _names(extensions: x509.Extensions) -> tuple[x509.GeneralName, ...]:
-    for extension in extensions:
-        if isinstance(extension.value, x509.SubjectAlternativeName):
-            return tuple(extension.value)
-    return ()
-
-
 def _asks_for_ca(extensions: x509.Extensions) -> bool:
-    return any(
-        (isinstance(value, x509.BasicConstraints) and value.ca)
-        or (isinstance(value, x509.KeyUsage) and (value.key_cert_sign or value.crl_sign))
-        for value in (extension.value for extension in extensions)
+    constraints = extension_of(extensions, x509.BasicConstraints)
+    usage = extension_of(extensions, x509.KeyUsage)
+    return (constraints is not None and constraints.ca) or (
+        usage is not None and (usage.key_cert_sign or usage.crl_sign)
     )

@@ -19,3 +19,13 @@ def issued_by(certificate: x509.Certificate, issuer: x509.Certificate) -> bool:
     except (InvalidSignature, UnsupportedAlgorithm, ValueError, TypeError):
         return False
     return True
+
+
+def crl_signed_by(crl: x509.CertificateRevocationList, issuer: x509.Certificate) -> bool:
+    """Whether the CRL bears `issuer`'s name and was signed with its key."""
+    if crl.issuer != issuer.subject:
+        return False
+    try:
+        return crl.is_signature_valid(issuer.public_key())  # type: ignore[arg-type]  # of any type; else it raises
+    except (UnsupportedAlgorithm, ValueError, TypeError):
+        return False

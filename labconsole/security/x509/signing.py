@@ -7,6 +7,7 @@ from cryptography.hazmat.primitives.asymmetric.types import CertificatePublicKey
 from cryptography.x509.oid import AuthorityInformationAccessOID
 
 from labconsole.security.x509.bad_input import BadInput
+from labconsole.security.x509.extensions import extension_of
 from labconsole.security.x509.key_types import PrivateKey, signing_hash
 from labconsole.security.x509.profiles import Extensions
 from labconsole.security.x509.validity import Validity
@@ -42,10 +43,8 @@ def certify(
 
 def subject_key_id(certificate: x509.Certificate) -> x509.SubjectKeyIdentifier:
     """The identifier of a certificate's key as the certificate says it, else as RFC 5280, 4.2.1.2 (1) makes it."""
-    for extension in certificate.extensions:
-        if isinstance(extension.value, x509.SubjectKeyIdentifier):
-            return extension.value
-    return x509.SubjectKeyIdentifier.from_public_key(certificate.public_key())
+    said = extension_of(certificate.extensions, x509.SubjectKeyIdentifier)
+    return said or x509.SubjectKeyIdentifier.from_public_key(certificate.public_key())
 
 
 def authority_key_id(issuer: x509.Certificate) -> x509.AuthorityKeyIdentifier:

@@ -13,6 +13,7 @@ from labconsole.security.pki.records import CertificateRecord, KeyRecord, State,
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.secrets import Prompt
+from labconsole.security.x509.extensions import alternative_names
 from labconsole.security.x509.handshake import Handshake, TlsEnd, shake_hands
 from labconsole.security.x509.key_types import PrivateKey
 from labconsole.security.x509.names import general_name_as_text
@@ -102,10 +103,7 @@ def tls_end(snapshot: Snapshot, end: End, key: PrivateKey) -> TlsEnd:
 
 def server_name(certificate: x509.Certificate) -> str | None:
     """The name by which a client calls the server: the first of its certificate (RFC 9525, 6.1)."""
-    try:
-        names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-    except x509.ExtensionNotFound:
-        return None
+    names = alternative_names(certificate.extensions)
     hosts = (each for each in names if isinstance(each, x509.DNSName | x509.IPAddress))
     first = next(hosts, None)
     if isinstance(first, x509.DNSName):

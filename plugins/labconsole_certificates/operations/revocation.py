@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cryptography import x509
-from cryptography.exceptions import UnsupportedAlgorithm
 
 from labconsole.security.pki.records import CertificateRecord, CrlRecord, Item, State
 from labconsole.security.pki.snapshot import Snapshot
@@ -14,9 +13,10 @@ from labconsole.security.secrets import Prompt
 from labconsole.security.x509 import gate
 from labconsole.security.x509.bad_input import BadInput
 from labconsole.security.x509.crls import Revoked, make_crl
+from labconsole.security.x509.extensions import crl_number
 from labconsole.security.x509.names import name_as_text, short_name
 from labconsole.security.x509.profiles import AUTHORITIES
-from labconsole.security.x509.signatures import issued_by
+from labconsole.security.x509.signatures import crl_signed_by, issued_by
 from labconsole.security.x509.validity import Validity
 from labconsole.trial import TrialError
 from labconsole_certificates.operations.issuers import opened_issuer
@@ -84,11 +84,6 @@ def take_in_crl(store: PkiStore, data: bytes, sender: State | None = None, recei
     return record
 
 
-def crl_number(crl: x509.CertificateRevocationList) -> int:
-    """Its number (RFC 5280, 5.2.3); 0 where it has none."""
-    return next((one.value.crl_number for one in crl.extensions if isinstance(one.value, x509.CRLNumber)), 0)
-
-
 def _revoked_by(snapshot: Snapshot, authority: CertificateRecord) -> list[Revoked]:
     """What was revoked of the CA, whichever of its keys signed it; removed certificates too.
 
@@ -138,15 +133,8 @@ def _issuer_of(snapshot: Snapshot, crl: x509.CertificateRevocationList) -> Certi
     if not named:
         raise BadInput(f"The CA {name_as_text(crl.issuer)} of this CRL is not known: take in its certificate first.")
     for record in named:
-        if _signed_by(crl, record.certificate):
+        if crl_signed_by(crl, record.certificate):
             return record
     raise BadInput(
         f"This CRL names {name_as_text(crl.issuer)} as its CA, whose key did not sign it: ask the CA for its CRL."
     )
-
-
-def _signed_by(crl: x509.CertificateRevocationList, issuer: x509.Certificate) -> bool:
-    try:
-        return crl.is_signature_valid(issuer.public_key())  # type: ignore[arg-type]  # of any type; else it raises
-    except (TypeError, ValueError, UnsupportedAlgorithm):
-        return False

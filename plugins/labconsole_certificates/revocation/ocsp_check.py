@@ -20,6 +20,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from labconsole.security.identities import validity_problem
 from labconsole.security.x509.bad_input import BadInput
+from labconsole.security.x509.extensions import extension_of
 from labconsole.security.x509.names import short_name
 from labconsole.security.x509.signatures import issued_by
 from labconsole.trial import TrialError
@@ -57,7 +58,7 @@ def ask(url: str, certificate: x509.Certificate, issuer: x509.Certificate) -> Oc
     response = _read(_fetched(url, question.public_bytes(Encoding.DER)))
     if (response.serial_number, response.issuer_key_hash) != (question.serial_number, question.issuer_key_hash):
         raise BadInput("The OCSP responder answered about another certificate: trust nothing of it.")
-    if not any(isinstance(one.value, x509.OCSPNonce) and one.value.nonce == nonce for one in response.extensions):
+    if extension_of(response.extensions, x509.OCSPNonce) != x509.OCSPNonce(nonce):
         raise BadInput("The OCSP answer does not repeat the question's nonce, and may be an old one: trust it not.")
     signer = _signer(response, issuer)
     now = datetime.now(UTC)
@@ -114,10 +115,7 @@ def _signer(response: ocsp.OCSPResponse, issuer: x509.Certificate) -> x509.Certi
 
 
 def _is_responder(certificate: x509.Certificate) -> bool:
-    return any(
-        isinstance(one.value, x509.ExtendedKeyUsage) and ExtendedKeyUsageOID.OCSP_SIGNING in one.value
-        for one in certificate.extensions
-    )
+    return ExtendedKeyUsageOID.OCSP_SIGNING in (extension_of(certificate.extensions, x509.ExtendedKeyUsage) or ())
 
 
 def _signed(response: ocsp.OCSPResponse, key: object) -> bool:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
-
 from cryptography import x509
 from cryptography.x509.oid import AuthorityInformationAccessOID
 
@@ -11,6 +9,7 @@ from labconsole.security.pki.records import CertificateRecord, Origin, RequestSt
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.secrets import Prompt
+from labconsole.security.x509.extensions import alternative_names, extension_of
 from labconsole.security.x509.issuing import Issuer, issue, link_certificates, make_root, make_self_signed
 from labconsole.security.x509.profiles import TEXTS, CertificateProfile
 from labconsole.security.x509.requests import make_csr
@@ -19,8 +18,6 @@ from labconsole.trial import TrialError
 from labconsole_certificates.operations.issuers import must_be_accepted, opened_issuer
 from labconsole_certificates.operations.new_keys import NewKey, made_key
 from labconsole_certificates.rotation.kinds import issuers_here, issuing_state, owner
-
-E = TypeVar("E", bound=x509.ExtensionType)
 
 
 def new_root(
@@ -70,7 +67,8 @@ def new_self_signed(
     old = snapshot.certificate_by_id[rotation.certificate]
     state, profile = owner(snapshot, old), _profile(old)
     with made_key(store.directory, new, _label(state.name, old), prompt) as key:
-        made = make_self_signed(key.private, old.certificate.subject, _names(old.certificate), profile, validity)
+        names = alternative_names(old.certificate.extensions)
+        made = make_self_signed(key.private, old.certificate.subject, names, profile, validity)
         with store.change() as change:
             key.record(change, state)
             successor = change.add_certificate(
@@ -100,7 +98,7 @@ def new_issued(
             issuer,
             key.private.public_key(),
             old.certificate.subject,
-            _names(old.certificate),
+            alternative_names(old.certificate.extensions),
             profile,
             Validity(validity.not_before, end),
             crl_url=_crl_url(old.certificate),
@@ -124,7 +122,7 @@ def new_request(
     old = snapshot.certificate_by_id[rotation.certificate]
     state, profile, issuer = owner(snapshot, old), _profile(old), issuing_state(snapshot, old)
     with made_key(store.directory, new, _label(state.name, old), prompt) as key:
-        csr = make_csr(key.private, old.certificate.subject, _names(old.certificate), profile)
+        csr = make_csr(key.private, old.certificate.subject, alternative_names(old.certificate.extensions), profile)
         with store.change() as change:
             key.record(change, state)
             change.add_request(csr, requester=state.id, issuer=issuer.id, profile=profile, status=RequestStatus.MADE)
@@ -141,36 +139,27 @@ def _label(state: str, record: CertificateRecord) -> str:
     return f"{state} {TEXTS[_profile(record)].title}"
 
 
-def _names(certificate: x509.Certificate) -> tuple[x509.GeneralName, ...]:
-    names = _extension(certificate, x509.SubjectAlternativeName)
-    return () if names is None else tuple(names)
-
-
 def _path_length(certificate: x509.Certificate) -> int | None:
-    constraints = _extension(certificate, x509.BasicConstraints)
+    constraints = extension_of(certificate.extensions, x509.BasicConstraints)
     return None if constraints is None else constraints.path_length
 
 
 def _permitted(certificate: x509.Certificate) -> tuple[x509.GeneralName, ...]:
-    constraints = _extension(certificate, x509.NameConstraints)
+    constraints = extension_of(certificate.extensions, x509.NameConstraints)
     return () if constraints is None else tuple(constraints.permitted_subtrees or ())
 
 
 def _crl_url(certificate: x509.Certificate) -> str:
-    points = _extension(certificate, x509.CRLDistributionPoints)
+    points = extension_of(certificate.extensions, x509.CRLDistributionPoints)
     names = [name for point in points or () for name in point.full_name or ()]
     return next((name.value for name in names if isinstance(name, x509.UniformResourceIdentifier)), "")
 
 
 def _ocsp_url(certificate: x509.Certificate) -> str:
-    for access in _extension(certificate, x509.AuthorityInformationAccess) or ():
+    for access in extension_of(certificate.extensions, x509.AuthorityInformationAccess) or ():
         location = access.access_location
         if access.access_method == AuthorityInformationAccessOID.OCSP and isinstance(
             location, x509.UniformResourceIdentifier
         ):
             return location.value
     return ""
-
-
-def _extension(certificate: x509.Certificate, kind: type[E]) -> E | None:
-    return next((one.value for one in certificate.extensions if isinstance(one.value, kind)), None)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from cryptography import x509
-from cryptography.exceptions import UnsupportedAlgorithm
 
 from labconsole.security.x509.bad_input import BadInput
+from labconsole.security.x509.extensions import is_ca
 from labconsole.security.x509.names import name_as_text, short_name
-from labconsole.security.x509.signatures import issued_by
+from labconsole.security.x509.signatures import crl_signed_by, issued_by
 from labconsole_certificates.trust.bundle_format import BundleContent
 
 _NEW = "ask its State for a new one."
@@ -74,16 +74,6 @@ def crl_issuer(crl: x509.CertificateRevocationList, authorities: Sequence[x509.C
     raise BadInput(f"A CRL in the trust bundle was not signed by the CAs in it: {_NEW}")
 
 
-def crl_signed_by(crl: x509.CertificateRevocationList, authority: x509.Certificate) -> bool:
-    """Whether name and signature say that the CRL is by `authority`."""
-    if authority.subject != crl.issuer:
-        return False
-    try:
-        return crl.is_signature_valid(authority.public_key())  # type: ignore[arg-type]  # other types raise
-    except (ValueError, TypeError, UnsupportedAlgorithm):
-        return False
-
-
 def same_key(one: x509.Certificate, other: x509.Certificate) -> bool:
     """Whether both certify the same public key."""
     return one.public_key() == other.public_key()
@@ -94,9 +84,5 @@ def _joined(one: x509.Certificate, other: x509.Certificate) -> bool:
 
 
 def _check_authority(certificate: x509.Certificate) -> None:
-    try:
-        authority = certificate.extensions.get_extension_for_class(x509.BasicConstraints).value.ca
-    except x509.ExtensionNotFound:
-        authority = False
-    if not authority:
+    if not is_ca(certificate):
         raise BadInput(f"{short_name(certificate)} in the trust bundle is not a CA's certificate: {_NEW}")

@@ -13,9 +13,9 @@ from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.x509.bad_input import BadInput
 from labconsole.security.x509.fingerprints import fingerprint, groups, typed_matches
 from labconsole.security.x509.names import short_name
-from labconsole.security.x509.signatures import issued_by
+from labconsole.security.x509.signatures import crl_signed_by, issued_by
 from labconsole_certificates.trust.bundle_format import BundleContent
-from labconsole_certificates.trust.checking import crl_signed_by, same_key
+from labconsole_certificates.trust.checking import same_key
 
 _SKEW = timedelta(minutes=5)
 """By so much the clock of a State may be ahead of ours."""

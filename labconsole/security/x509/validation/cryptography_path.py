@@ -16,6 +16,7 @@ from cryptography.x509.verification import (
     VerificationError,
 )
 
+from labconsole.security.x509.extensions import is_ca
 from labconsole.security.x509.validation.judgement import Answer, Opinion
 from labconsole.security.x509.validation.unknown_things import SMALLEST_CURVE_BITS, what_it_does_not_know
 
@@ -76,8 +77,7 @@ def _end_certificates() -> ExtensionPolicy:
 
 def _limits_a_ca(policy: Policy, certificate: x509.Certificate, constraints: x509.NameConstraints | None) -> None:
     """RFC 5280, 4.2.1.10: only CA certificates have name constraints."""
-    basics = (one.value for one in certificate.extensions if isinstance(one.value, x509.BasicConstraints))
-    if constraints is not None and not any(one.ca for one in basics):
+    if constraints is not None and not is_ca(certificate):
         raise ValueError("it is no CA, and has name constraints")
 
 

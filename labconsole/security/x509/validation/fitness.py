@@ -8,6 +8,7 @@ from types import MappingProxyType
 from cryptography import x509
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
+from labconsole.security.x509.extensions import alternative_names, extension_of
 from labconsole.security.x509.names import general_name_as_text, general_name_from_text, short_name
 from labconsole.security.x509.validation.judgement import Purpose
 
@@ -30,7 +31,7 @@ def misfit(path: Sequence[x509.Certificate], purpose: Purpose, name: str | None)
     if name is None:
         return ""
     wanted = general_name_from_text(name)
-    names = _names(path[0])
+    names = alternative_names(path[0].extensions)
     if any(_matches(offered, wanted) for offered in names):
         return ""
     offered = ", ".join(map(general_name_as_text, names)) or "no names at all"
@@ -39,17 +40,10 @@ def misfit(path: Sequence[x509.Certificate], purpose: Purpose, name: str | None)
 
 def _allows(certificate: x509.Certificate, purpose: Purpose) -> bool:
     usage = _USAGES.get(purpose)
-    for extension in certificate.extensions:
-        if usage is not None and isinstance(extension.value, x509.ExtendedKeyUsage):
-            return usage in extension.value or ExtendedKeyUsageOID.ANY_EXTENDED_KEY_USAGE in extension.value
-    return True
-
-
-def _names(certificate: x509.Certificate) -> list[x509.GeneralName]:
-    for extension in certificate.extensions:
-        if isinstance(extension.value, x509.SubjectAlternativeName):
-            return list(extension.value)
-    return []
+    allowed = extension_of(certificate.extensions, x509.ExtendedKeyUsage)
+    if usage is None or allowed is None:
+        return True
+    return usage in allowed or ExtendedKeyUsageOID.ANY_EXTENDED_KEY_USAGE in allowed
 
 
 def _matches(offered: x509.GeneralName, wanted: x509.GeneralName) -> bool:

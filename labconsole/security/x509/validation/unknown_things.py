@@ -14,6 +14,8 @@ from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import dsa, ec, rsa
 from cryptography.x509.oid import ExtensionOID
 
+from labconsole.security.x509.extensions import extension_of
+
 Path = Sequence[x509.Certificate]
 """From the end certificate upwards."""
 
@@ -76,9 +78,8 @@ def _constraints(path: Path) -> bool:
     return any(
         not isinstance(name, _CONSTRAINED_NAMES)
         for certificate in path
-        for extension in certificate.extensions
-        if isinstance(extension.value, x509.NameConstraints)
-        for name in (*(extension.value.permitted_subtrees or ()), *(extension.value.excluded_subtrees or ()))
+        if (limits := extension_of(certificate.extensions, x509.NameConstraints)) is not None
+        for name in (*(limits.permitted_subtrees or ()), *(limits.excluded_subtrees or ()))
     )
 
 
@@ -97,10 +98,8 @@ def _long_by_self_issued_ones(path: Path) -> bool:
 
 
 def _path_length(certificate: x509.Certificate) -> int | None:
-    for extension in certificate.extensions:
-        if isinstance(extension.value, x509.BasicConstraints):
-            return extension.value.path_length
-    return None
+    constraints = extension_of(certificate.extensions, x509.BasicConstraints)
+    return None if constraints is None else constraints.path_length
 
 
 _THINGS = (
