@@ -17,9 +17,11 @@ from labconsole.security.pki.reader import PkiReader
 from labconsole.security.pki.records import CertificateRecord, FileKey, IdentityRecord, TrustKind
 from labconsole.security.pki.snapshot import Snapshot, identity_named
 from labconsole.security.private_files import write_private
+from labconsole.security.x509.status import StatusKind, status_of
 from labconsole.store.errors import MissingDatabaseError
 from labconsole.trial import TrialError
 
+_OF_NO_USE = frozenset({StatusKind.REVOKED, StatusKind.EXPIRED, StatusKind.NOT_YET_VALID})
 _NO_FILE_NAME = re.compile(r"[^A-Za-z0-9.-]")
 
 
@@ -47,9 +49,18 @@ class NamedIdentities:
         The files never change under a trial that uses them: what is new has other names.
 
         Raises:
-            TrialError: there is no such identity, its key lies in a token, or files cannot be written.
+            TrialError: there is no such identity, its certificate is revoked, expired or not yet valid, its key lies
+                in a token, or files cannot be written.
         """
-        return files_of(identity_named(name, self._snapshot.identities), self._snapshot, self._directory)
+        identity = identity_named(name, self._snapshot.identities)
+        record = self._snapshot.certificate_by_id[identity.certificate]
+        status = status_of(record, self._snapshot, datetime.now(UTC))  # the trial's TLS looks into no CRL
+        if status.kind in _OF_NO_USE:
+            raise TrialError(
+                f"The certificate of the identity {name} is of no use. {status.cause} Give its name to another "
+                "certificate on the page Certificates."
+            )
+        return files_of(identity, self._snapshot, self._directory)
 
 
 def identity_files(name: str, directory: Path | None = None) -> IdentityFiles:

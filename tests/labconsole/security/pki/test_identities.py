@@ -15,6 +15,7 @@ from labconsole.security.pki.identities import identity_files, names
 from labconsole.security.pki.keys import make_key
 from labconsole.security.pki.records import Origin, TokenKey, TrustKind
 from labconsole.security.pki.store import PkiStore
+from labconsole.security.x509.crls import Revoked, make_crl
 from labconsole.security.x509.issuing import Issuer, issue, link_certificates, make_root
 from labconsole.security.x509.key_types import KeyType, generate
 from labconsole.security.x509.profiles import CertificateProfile
@@ -99,6 +100,28 @@ def test_a_name_that_is_not_there_and_a_key_in_a_token_are_told(store: PkiStore)
         identity_files("gate", store.directory)
     with pytest.raises(TrialError, match="lies in a token, and TLS needs a key file"):
         identity_files("hsm-end", store.directory)
+
+
+def test_nobody_connects_by_the_name_of_what_was_revoked(store: PkiStore) -> None:
+    own, other = OwnState(store, "Alpha"), OwnState(store, "Beta")
+    here, there = own.issued("here"), other.issued("there")
+    crl = make_crl(
+        other.issuer,
+        [Revoked(there.certificate.serial_number, VALID.not_before, x509.ReasonFlags.superseded)],
+        1,
+        VALID,
+    )
+    with store.change() as change:
+        change.name_identity("here", here.id)
+        change.name_identity("there", there.id)
+    assert identity_files("here", store.directory) and identity_files("there", store.directory)
+    with store.change() as change:
+        change.revoke(here.id, x509.ReasonFlags.key_compromise)
+        change.add_crl(crl, other.root.id)
+    with pytest.raises(TrialError, match=r"identity here is of no use. Revoked on .* Give its name to another"):
+        identity_files("here", store.directory)
+    with pytest.raises(TrialError, match=r"identity there is of no use. .*revoked"):
+        identity_files("there", store.directory)
 
 
 def test_during_a_rotation_whoever_trusts_only_one_root_knows_certificates_of_the_other(
