@@ -9,7 +9,7 @@ from pathlib import Path
 from cryptography import x509
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QFileDialog, QWidget
 
 from labconsole.security.pki.records import CertificateRecord, CrlRecord, State
 from labconsole.security.pki.snapshot import Snapshot
@@ -27,6 +27,7 @@ from labconsole_certificates.panel.certificates.detail_pane import DetailPane
 from labconsole_certificates.panel.certificates.files import Files, Looked
 from labconsole_certificates.panel.certificates.state_question import StateQuestion
 from labconsole_certificates.panel.desk import Desk
+from labconsole_certificates.panel.drop_box import FILES
 from labconsole_certificates.panel.hand_out import Parcel
 
 
@@ -86,6 +87,13 @@ class FilePane(QObject):
         """Show what was pasted."""
         self._more = False
         self.files.look_at_data(data)
+
+    def choose(self) -> None:
+        """Ask for files, and show what is in them."""
+        kinds = self.tr("{known};;All files (*)").format(known=FILES)
+        names, _ = QFileDialog.getOpenFileNames(self._page, self.tr("Look into files"), str(Path.home()), kinds)
+        if names:
+            self.look_into([Path(name) for name in names])
 
     def paste(self) -> None:
         """Show what the clipboard holds: files, or text."""

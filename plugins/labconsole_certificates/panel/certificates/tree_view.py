@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from PySide6.QtCore import QItemSelectionModel, QModelIndex, QSize, Qt, Signal
+from PySide6.QtCore import QByteArray, QItemSelectionModel, QModelIndex, QSize, Qt, Signal
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTreeView, QWidget
 
@@ -17,9 +17,12 @@ from labconsole_ui.theme import FontRole, Theme
 
 _UNFOLDED_AT_MOST = 250
 """Lines that a filter leaves are all unfolded up to so many."""
+_UNFOLDED_AT_FIRST = 100
 _FIRST_STATES = 3
-"""States of a small lab are unfolded at first."""
-_WIDTHS = (270, 180, 100, 110, 130, 110)
+_WIDTHS = ((220, 300), (72, 170), (100, 110), (66, 140), (84, 150), (90, 120))
+"""Least and largest of all columns but the last, px: what is folded away at first is not measured."""
+_BESIDE = 6
+_MEASURED_LINES = 60
 
 
 class TreeView(QTreeView):
@@ -37,6 +40,7 @@ class TreeView(QTreeView):
         self.tree = TreeModel(self._columns(theme), theme, self)
         self._unfolded: set[str] | None = None
         self._restoring = False
+        self._columns_restored = False
         self.setModel(self.tree)
         self.setAccessibleName(self.tr("Authorities and certificates"))
         self.setFont(theme.font(FontRole.TABLE))
@@ -53,8 +57,7 @@ class TreeView(QTreeView):
         header.setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
         header.setSectionsMovable(True)
         header.setFirstSectionMovable(False)
-        for column, width in enumerate(_WIDTHS):
-            self.setColumnWidth(column, width)
+        header.setResizeContentsPrecision(_MEASURED_LINES)
         self.selectionModel().selectionChanged.connect(self._selection_changed)
         self.doubleClicked.connect(lambda _index: self.opened.emit())
 
@@ -64,8 +67,9 @@ class TreeView(QTreeView):
         self._keep(lambda: self.tree.set_nodes(nodes))
         if first and nodes:
             self._unfolded = set()
-            for row in range(min(_FIRST_STATES, self.tree.rowCount())):
-                self.expandRecursively(self.tree.index(row, 0), 0)
+            self._unfold_first()
+            if not self._columns_restored:
+                self._fit_columns()
 
     def set_filter(self, text: str) -> None:
         """Show only what fits."""
@@ -97,6 +101,23 @@ class TreeView(QTreeView):
             self.opened.emit()
         else:
             super().keyPressEvent(event)
+
+    def restore_columns(self, state: QByteArray) -> None:
+        """Widths and order as they were kept; without any, the columns follow what is first shown."""
+        self._columns_restored = self.header().restoreState(state)
+
+    def _unfold_first(self) -> None:
+        """Few certificates are shown at once; of many, the first States."""
+        if self.tree.shown <= _UNFOLDED_AT_FIRST:
+            self.expandAll()
+            return
+        for row in range(min(_FIRST_STATES, self.tree.rowCount())):
+            self.expand(self.tree.index(row, 0))
+
+    def _fit_columns(self) -> None:
+        for column, (least, largest) in enumerate(_WIDTHS):
+            self.resizeColumnToContents(column)
+            self.setColumnWidth(column, max(least, min(largest, self.columnWidth(column) + _BESIDE)))
 
     def _keep(self, change: Callable[[], None]) -> None:
         if not self.tree.filtered:

@@ -109,7 +109,12 @@ class CertificatesView(Tab):
         work = shown_of(self.tree.selected_nodes(), self._pinned, self._sight)
         self._wanted += 1
         if work is None:
-            self.detail.show_nothing(self.tr("Choose a State or certificate at the left; two to compare them."))
+            self.detail.show_nothing(
+                self.tr(
+                    "Choose a State or certificate at the left; two to compare them. To look into a file, drop it "
+                    "anywhere on the window: PEM, DER, PKCS #12, a CSR, CRL or trust bundle."
+                )
+            )
         else:
             self._desk.look(work, partial(self._show, self._wanted))
 
@@ -136,6 +141,7 @@ class CertificatesView(Tab):
     def _connect(self) -> None:
         self.browser.removed_toggled.connect(self._toggle_removed)
         self.browser.set_new_menu(self.forms.menu)
+        self.browser.open_button.clicked.connect(lambda _checked: self.file_pane.choose())
         self.tree.addActions(self.actions_of_one.all)
         self.tree.chosen.connect(self._chosen)
         self.tree.rebuilt.connect(self._rebuilt)
@@ -174,5 +180,5 @@ class CertificatesView(Tab):
         outer.setContentsMargins(12, 10, 12, 10)
         outer.addWidget(self.stack)
         self.split.restoreState(self.services.page.state.blob(_SPLIT_KEY))
-        self.tree.header().restoreState(self.services.page.state.blob(_COLUMNS_KEY))
+        self.tree.restore_columns(self.services.page.state.blob(_COLUMNS_KEY))
         self.setFocusProxy(self.browser)
