@@ -13,6 +13,7 @@ from labconsole.security.pki import rows
 from labconsole.security.pki.changing import Changing
 from labconsole.security.pki.records import CertificateRecord, CrlRecord, Origin, RequestRecord, RequestStatus
 from labconsole.security.x509.bad_input import BadInput
+from labconsole.security.x509.extensions import crl_number, extension_of
 from labconsole.security.x509.fingerprints import fingerprint, key_fingerprint
 from labconsole.security.x509.names import short_name
 from labconsole.security.x509.profiles import CertificateProfile
@@ -42,19 +43,23 @@ class CertificateChanges(Changing):
 
         One that is known stays the same row: what was unknown of it is filled in, and it is no longer removed.
 
-        Raises BadInput: its issuer has given the same serial number to another certificate (RFC 5280, 4.1.2.2).
+        Raises BadInput: its issuer has given the same serial number to another certificate (RFC 5280, 4.1.2.2), or it
+        would be a root of a State of this console, and its key is not that State's.
         """
         der = certificate.public_bytes(Encoding.DER)
-        sha256 = fingerprint(der)
+        sha256, spki = fingerprint(der), key_fingerprint(certificate.public_key())
         given: dict[str, Any] = {"state": state, "profile": profile, "replaces": replaces}
         known = self._rows("SELECT id, removed, state, profile, replaces FROM certificate WHERE sha256 = ?", (sha256,))
         if known:
             number, removed, *values = known[0]
             new = {name: given[name] for name, old in zip(given, values, strict=True) if old is None and given[name]}
+            if "state" in new or "profile" in new:
+                self._check_root(certificate, spki, new.get("state", values[0]), new.get("profile", values[1]))
             if new or removed is not None:
                 self._update("certificate", number, {**new, "removed": None})
                 self.note("completed certificate", short_name(certificate), sha256)
             return self.certificate(number)
+        self._check_root(certificate, spki, state, profile)
         issuer, serial = _issuer_key(certificate), f"{certificate.serial_number:x}"
         twin = self._rows("SELECT sha256 FROM certificate WHERE issuer = ? AND serial = ?", (issuer, serial))
         if twin:
@@ -65,7 +70,7 @@ class CertificateChanges(Changing):
         values = {
             "der": der,
             "sha256": sha256,
-            "spki_sha256": key_fingerprint(certificate.public_key()),
+            "spki_sha256": spki,
             "issuer": issuer,
             "serial": serial,
             "origin": origin,
@@ -173,13 +178,24 @@ class CertificateChanges(Changing):
                 "der": der,
                 "sha256": sha256,
                 "issuer": issuer,
-                "number": f"{_crl_number(crl):x}",
+                "number": f"{crl_number(crl):x}",
                 "this_update": rows.as_number(crl.last_update_utc),
                 "next_update": rows.as_number(crl.next_update_utc),
             }
             self._insert("crl", values)
-            self.note("added CRL", name, sha256, f"number {_crl_number(crl)}, {len(crl)} revoked")
+            self.note("added CRL", name, sha256, f"number {crl_number(crl)}, {len(crl)} revoked")
         return self._all(f"{rows.CRL} WHERE sha256 = ?", rows.crl_of, (sha256,))[0]
+
+    def _check_root(self, certificate: x509.Certificate, spki: str, state: int | None, profile: str | None) -> None:
+        """A State of this console trusts its own roots unasked: none becomes its own but by the private key."""
+        if profile != CertificateProfile.ROOT or state is None or not self._state(state).local:
+            return
+        if not self._rows("SELECT id FROM key WHERE spki_sha256 = ? AND state = ?", (spki, state)):
+            name = self._state(state).name
+            raise BadInput(
+                f"{short_name(certificate)} is said to be a root of {name}, a State of this console that has no such "
+                "key: import it with its private key if it is, else name the State that it is of."
+            )
 
     def _decide(self, request: int, values: dict[str, Any]) -> RequestRecord:
         record = self.request(request)
@@ -193,18 +209,8 @@ class CertificateChanges(Changing):
 
 def _issuer_key(certificate: x509.Certificate) -> str:
     """Who gave the serial number: the issuer's name, and its key's identifier where it is said."""
-    try:
-        identifier = certificate.extensions.get_extension_for_class(x509.AuthorityKeyIdentifier).value.key_identifier
-    except x509.ExtensionNotFound:
-        identifier = None
+    authority = extension_of(certificate.extensions, x509.AuthorityKeyIdentifier)
+    identifier = None if authority is None else authority.key_identifier
     if identifier is None and certificate.subject == certificate.issuer:
         identifier = bytes.fromhex(key_fingerprint(certificate.public_key()))
     return hashlib.sha256(certificate.issuer.public_bytes() + (identifier or b"")).hexdigest()
-
-
-def _crl_number(crl: x509.CertificateRevocationList) -> int:
-    """Its number (RFC 5280, 5.2.3); 0 where it has none."""
-    try:
-        return crl.extensions.get_extension_for_class(x509.CRLNumber).value.crl_number
-    except x509.ExtensionNotFound:
-        return 0

@@ -12,12 +12,13 @@ from labconsole.security.pki.store import PkiStore
 from labconsole.security.secrets import Prompt, Secret
 from labconsole.security.x509 import gate
 from labconsole.security.x509.bad_input import BadInput
+from labconsole.security.x509.extensions import is_ca
 from labconsole.security.x509.issuing import issue, make_root
 from labconsole.security.x509.names import general_name_from_text, short_name
 from labconsole.security.x509.profiles import CertificateProfile
 from labconsole.security.x509.validity import Validity
 from labconsole.trial import TrialError
-from labconsole_certificates.operations.certificates_from_outside import add_chain
+from labconsole_certificates.operations.certificates_from_outside import add_chain, profile_of
 from labconsole_certificates.operations.issuers import must_be_accepted, opened_issuer
 from labconsole_certificates.operations.new_keys import NewKey, kept_key, made_key
 from labconsole_certificates.operations.references import must_be_local
@@ -138,12 +139,12 @@ def import_authority(
     must_belong_together(certificate, private)
     _must_be_a_ca(certificate)
     kept = kept_key(store.directory, private, keep, short_name(certificate), prompt)
-    root = certificate.subject == certificate.issuer
-    profile = CertificateProfile.ROOT if root else CertificateProfile.INTERMEDIATE
     with store.change() as change:
         kept.record(change, state)
         add_chain(change, chain)
-        return change.add_certificate(certificate, state=state.id, profile=profile, origin=Origin.IMPORTED)
+        return change.add_certificate(
+            certificate, state=state.id, profile=profile_of(certificate), origin=Origin.IMPORTED
+        )
 
 
 def complete_pkcs12(
@@ -167,7 +168,7 @@ def must_belong_together(certificate: x509.Certificate, key: gate.PrivateKey) ->
 
 def _must_be_a_ca(certificate: x509.Certificate) -> None:
     name, now = short_name(certificate), datetime.now(UTC)
-    if not any(isinstance(one.value, x509.BasicConstraints) and one.value.ca for one in certificate.extensions):
+    if not is_ca(certificate):
         raise BadInput(f"{name} is no CA certificate (basicConstraints): choose that of the CA.")
     if now > certificate.not_valid_after_utc:
         raise BadInput(f"The CA {name} expired on {certificate.not_valid_after_utc:%Y-%m-%d}: create a new one.")

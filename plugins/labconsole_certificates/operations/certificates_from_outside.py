@@ -8,14 +8,15 @@ from cryptography import x509
 
 from labconsole.security.pki.changes import Change
 from labconsole.security.pki.records import CertificateRecord, Origin
+from labconsole.security.x509.extensions import is_ca
 from labconsole.security.x509.profiles import CertificateProfile, profile_asked_for
+from labconsole.security.x509.signatures import issued_by
 
 
 def profile_of(certificate: x509.Certificate) -> CertificateProfile | None:
     """What a certificate is for, as its extensions say; None if they do not tell."""
-    if any(isinstance(one.value, x509.BasicConstraints) and one.value.ca for one in certificate.extensions):
-        root = certificate.subject == certificate.issuer
-        return CertificateProfile.ROOT if root else CertificateProfile.INTERMEDIATE
+    if is_ca(certificate):
+        return CertificateProfile.ROOT if issued_by(certificate, certificate) else CertificateProfile.INTERMEDIATE
     return profile_asked_for(certificate.extensions)
 
 

@@ -9,11 +9,12 @@ from datetime import UTC, datetime
 from labconsole.security.pki.records import CertificateRecord, Item, Origin, State
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.secrets import Prompt, Secret
+from labconsole.security.x509.bad_input import BadInput
 from labconsole.security.x509.issuing import issue
 from labconsole.security.x509.key_types import KeyType, generate
 from labconsole.security.x509.names import short_name
 from labconsole.security.x509.pkcs12_files import write_pkcs12
-from labconsole.security.x509.profiles import CertificateProfile
+from labconsole.security.x509.profiles import AUTHORITIES, CertificateProfile
 from labconsole.security.x509.validity import Validity
 from labconsole_certificates.operations.authorities import complete_pkcs12, must_belong_together
 from labconsole_certificates.operations.certificates_from_outside import add_chain, profile_of
@@ -84,18 +85,22 @@ def take_in_pkcs12(
 ) -> CertificateRecord:
     """As client: take key, certificate and chain from the PKCS#12; the key is encrypted anew as `keep` says.
 
-    Raises TrialError: wrong password, no key, key and certificate do not belong together; nothing changed.
+    Raises TrialError: wrong password, no key, key and certificate do not belong together, or it is a CA, which the
+    client would trust as its own while its maker has the key; nothing changed.
     """
     must_be_local(client)
     certificate, chain, private = complete_pkcs12(data, password)
     must_belong_together(certificate, private)
+    profile = profile_of(certificate)
+    if profile in AUTHORITIES:
+        raise BadInput(
+            f"{short_name(certificate)} is a CA, and no State lets another one make its CA: ask for an end certificate."
+        )
     kept = kept_key(store.directory, private, keep, short_name(certificate), prompt)
     with store.change() as change:
         kept.record(change, client)
         add_chain(change, chain, None if sender is None else sender.id)
-        record = change.add_certificate(
-            certificate, state=client.id, profile=profile_of(certificate), origin=Origin.IMPORTED
-        )
+        record = change.add_certificate(certificate, state=client.id, profile=profile, origin=Origin.IMPORTED)
         if sender is not None:
             change.hand_over(sender.id, client.id, Item.PKCS12, record.sha256)
     return record

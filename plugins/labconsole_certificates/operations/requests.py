@@ -28,8 +28,9 @@ from labconsole.security.x509.issuing import issue
 from labconsole.security.x509.issuing_rules import check_names
 from labconsole.security.x509.key_types import PrivateKey, PublicKey
 from labconsole.security.x509.names import name_from_text, short_name
-from labconsole.security.x509.profiles import TEXTS, CertificateProfile
+from labconsole.security.x509.profiles import AUTHORITIES, TEXTS, CertificateProfile
 from labconsole.security.x509.requests import judge_csr, make_csr
+from labconsole.security.x509.signatures import issued_by
 from labconsole.security.x509.validity import Validity
 from labconsole.trial import TrialError
 from labconsole_certificates.operations.certificates_from_outside import add_chain, profile_of
@@ -150,11 +151,12 @@ def take_in_certificate(store: PkiStore, data: bytes, sender: State | None = Non
     """As client: take in the certificate (first of `data`, PEM, DER or a chain) that was issued for a request of ours.
 
     Its issuers in `data` are taken in too (that alone makes nobody trust them); the request becomes approved.
-    Raises TrialError: no request or key here belongs to it; nothing changed.
+    Raises TrialError: no request here belongs to it, or a CA of the State that was asked is known here, and did not
+    issue it; nothing changed.
     """
     certificate, *chain = gate.read_certificates(data)
     snapshot = store.snapshot()
-    request = _request_for(snapshot, certificate)
+    request = _request_for(snapshot, certificate, chain)
     issuer = snapshot.state_by_id[request.issuer]
     with store.change() as change:
         add_chain(change, chain, issuer.id)
@@ -166,21 +168,50 @@ def take_in_certificate(store: PkiStore, data: bytes, sender: State | None = Non
     return record
 
 
-def _request_for(snapshot: Snapshot, certificate: x509.Certificate) -> RequestRecord:
+def _request_for(snapshot: Snapshot, certificate: x509.Certificate, chain: Sequence[x509.Certificate]) -> RequestRecord:
     """The request of ours to which `certificate` is the answer. Raises BadInput: there is none, or it was refused."""
     key = certificate.public_key()
     ours = [request for request in reversed(snapshot.requests) if request.csr.public_key() == key]
+    if not ours:
+        raise BadInput(
+            f"No request here has the key of {short_name(certificate)}: take it in as a certificate of its State "
+            "instead."
+        )
+    waiting = []
     for request in ours:
         record = snapshot.certificate_by_id.get(request.certificate or 0)
-        if request.status in _UNDECIDED or (record is not None and record.certificate == certificate):
+        if record is not None and record.certificate == certificate:
             return request
-    if ours:
+        if request.status in _UNDECIDED:
+            waiting.append(request)
+    if not waiting:
         raise BadInput(
             f"Request {ours[0].id} has another certificate already: make a new request for {short_name(certificate)}."
         )
+    for request in waiting:
+        if _can_be_of(snapshot, request.issuer, certificate, chain):
+            return request
+    asked = snapshot.state_by_id[waiting[0].issuer].name
     raise BadInput(
-        f"No request here has the key of {short_name(certificate)}: take it in as a certificate of its State instead."
+        f"{short_name(certificate)} has the key of request {waiting[0].id}, and was not issued by a CA of {asked} that "
+        f"is known here: take the newest trust bundle of {asked} in first, and if that does not help, ask {asked}."
     )
+
+
+def _can_be_of(
+    snapshot: Snapshot, state: int, certificate: x509.Certificate, chain: Sequence[x509.Certificate]
+) -> bool:
+    """Whether a CA of `state` that is known here issued it, over `chain` or not; so far as none is, nobody can tell."""
+    newly = [one.certificate for one in snapshot.certificates if one.state == state and one.profile in AUTHORITIES]
+    if not newly:
+        return True
+    remaining = list(chain)
+    while newly:
+        if any(issued_by(certificate, authority) for authority in newly):
+            return True
+        newly = [one for one in remaining if any(issued_by(one, authority) for authority in newly)]
+        remaining = [one for one in remaining if one not in newly]
+    return False
 
 
 def _must_not_be_compromised(snapshot: Snapshot, request: RequestRecord) -> None:

@@ -7,7 +7,7 @@ from cryptography import x509
 from pytestqt.qtbot import QtBot
 
 from labconsole.locations import pki_dir
-from labconsole.security.pki.records import Origin
+from labconsole.security.pki.records import Origin, TokenKey
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.x509.issuing import Issuer, issue, make_root
 from labconsole.security.x509.key_types import KeyType, generate
@@ -25,17 +25,20 @@ STATES = 40
 
 @pytest.fixture
 def forty(home: object) -> None:
-    """Each State's root, and what it issued to the others; all with one key, since only their number matters."""
+    """Each State's root, and what it issued to the others; these all with one key, since only their number matters."""
     key, profile = generate(KeyType.P_256), CertificateProfile.TLS_CLIENT
     with PkiStore.open(pki_dir()) as store, store.change() as change:
         states = [change.add_state(f"State {number:02}", "", local=number < 2) for number in range(STATES)]
         for state in states:
-            root = make_root(key, named(f"CN=Root of {state.name}"), Validity.for_days(900))
+            root_key = generate(KeyType.P_256)
+            if state.local:
+                change.add_key(state.id, state.name, root_key.public_key(), TokenKey("office", state.name))
+            root = make_root(root_key, named(f"CN=Root of {state.name}"), Validity.for_days(900))
             change.add_certificate(root, origin=Origin.IMPORTED, state=state.id, profile=CertificateProfile.ROOT)
             for other in states:
                 names = [x509.DNSName(f"client{other.id}.example")]
                 subject = named(f"CN={other.name} at {state.name}")
-                leaf = issue(Issuer(root, key), key.public_key(), subject, names, profile, Validity.for_days(300))
+                leaf = issue(Issuer(root, root_key), key.public_key(), subject, names, profile, Validity.for_days(300))
                 change.add_certificate(leaf, origin=Origin.IMPORTED, state=other.id, profile=profile)
 
 

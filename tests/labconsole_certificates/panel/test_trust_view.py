@@ -10,7 +10,7 @@ from PySide6.QtGui import QGuiApplication
 from pytestqt.qtbot import QtBot
 
 from labconsole.locations import pki_dir
-from labconsole.security.pki.records import Origin, TrustKind
+from labconsole.security.pki.records import Origin, TokenKey, TrustKind
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.x509.fingerprints import groups
 from labconsole.security.x509.issuing import make_root
@@ -114,9 +114,11 @@ def test_a_self_signed_certificate_is_pinned_after_its_warning(pair: Pair, lab: 
 @pytest.fixture
 def forty(home: object) -> None:
     """40 States with a root each; every one trusts a third of the others."""
-    key = generate(KeyType.P_256)
+    keys = [generate(KeyType.P_256) for _ in range(MANY)]
     with PkiStore.open(pki_dir()) as store, store.change() as change:
         states = [change.add_state(f"State {number + 1:02}") for number in range(MANY)]
+        for key, state in zip(keys, states, strict=True):
+            change.add_key(state.id, state.name, key.public_key(), TokenKey("office", state.name))
         roots = [
             change.add_certificate(
                 make_root(key, name_from_text(f"CN=Root of {state.name}"), Validity.for_days(3650)),
@@ -124,7 +126,7 @@ def forty(home: object) -> None:
                 state=state.id,
                 profile=CertificateProfile.ROOT,
             )
-            for state in states
+            for key, state in zip(keys, states, strict=True)
         ]
         for row, state in enumerate(states):
             for column, root in enumerate(roots):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from labconsole.security.pki.keys import opened_key
-from labconsole.security.pki.records import CertificateRecord, Origin
+from labconsole.security.pki.records import CertificateRecord, Origin, TokenKey
 from labconsole.security.x509.fingerprints import fingerprint, groups
 from labconsole.security.x509.issuing import Issuer, cross_certificate, make_root
 from labconsole.security.x509.key_types import KeyType, generate
@@ -32,8 +32,10 @@ def _content(console: Console) -> BundleContent:
 
 
 def _further_root(console: Console, validity: Validity) -> CertificateRecord:
-    root = make_root(generate(KeyType.P_256), name_from_text("CN=Further Root"), validity)
+    key = generate(KeyType.P_256)
+    root = make_root(key, name_from_text("CN=Further Root"), validity)
     with console.store.change() as change:
+        change.add_key(console.state.id, "further", key.public_key(), TokenKey("office", "further"))
         return change.add_certificate(
             root, state=console.state.id, profile=CertificateProfile.ROOT, origin=Origin.IMPORTED
         )

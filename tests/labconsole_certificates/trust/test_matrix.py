@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from cryptography import x509
 
-from labconsole.security.pki.records import Origin, TrustKind
+from labconsole.security.pki.records import Origin, TokenKey, TrustKind
 from labconsole.security.x509.fingerprints import groups
 from labconsole.security.x509.issuing import make_root, make_self_signed
 from labconsole.security.x509.key_types import KeyType, generate
@@ -105,6 +105,7 @@ def test_of_two_trusted_roots_the_one_that_holds_longer_counts(alpha: Console, b
     key = generate(KeyType.P_256)
     short = make_root(key, name_from_text("CN=Beta Old"), Validity.for_days(20))
     with beta.store.change() as change:
+        change.add_key(beta.state.id, "old", key.public_key(), TokenKey("office", "old"))
         change.add_certificate(short, state=beta.state.id, profile=CertificateProfile.ROOT, origin=Origin.SELF_SIGNED)
     alpha.meets(beta)
     assert len(alpha.trusts()) == 2

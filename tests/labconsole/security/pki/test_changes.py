@@ -8,6 +8,7 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec
 
+from labconsole.security.pki.keys import make_key
 from labconsole.security.pki.records import (
     FileKey,
     Item,
@@ -92,6 +93,22 @@ def test_two_certificates_of_one_issuer_with_one_serial_number_are_refused(own: 
     with pytest.raises(BadInput, match="was given by the same issuer to another"), own.store.change() as change:
         change.add_certificate(twin, origin=Origin.IMPORTED)
     assert own.store.snapshot() == before
+
+
+def test_a_root_of_a_local_state_has_its_key_here(own: OwnState) -> None:
+    key = generate(KeyType.P_256)
+    root = make_root(key, named("Alpha Root CA"), VALID)
+    with own.store.change() as change:
+        other = change.add_state("Beta")
+        unknown = change.add_certificate(root, origin=Origin.IMPORTED, profile=CertificateProfile.ROOT)
+    for certificate, private, state in ((root, key, own.state), (own.root.certificate, own.issuer.key, other)):
+        with pytest.raises(BadInput, match="has no such key"), own.store.change() as change:
+            again = make_root(private, certificate.subject, VALID)
+            change.add_certificate(again, origin=Origin.IMPORTED, state=state.id, profile=CertificateProfile.ROOT)
+    with pytest.raises(BadInput, match="has no such key"), own.store.change() as change:
+        change.add_certificate(root, origin=Origin.BUNDLE, state=own.state.id)
+    assert own.store.certificate(unknown.id).state is None
+    assert own.store.snapshot().roots_of(own.state.id) == (own.root,)
 
 
 def test_keys_that_the_console_cannot_use_are_refused(own: OwnState) -> None:
@@ -310,10 +327,11 @@ def test_issuers_are_told_by_their_signatures(store: PkiStore, type: KeyType) ->
 
 
 def test_a_root_stands_for_its_link_certificates_in_chains(own: OwnState) -> None:
-    new_key = generate(KeyType.P_256)
-    new = Issuer(make_root(new_key, named("Alpha Root CA"), VALID), new_key)
+    made = make_key(own.store.directory, KeyType.P_256)
+    new = Issuer(make_root(made.private, named("Alpha Root CA"), VALID), made.private)
     end = issue_for(new, key_of(KeyType.P_256), "end")
     with own.store.change() as change:
+        change.add_key(own.state.id, "new root", made.private.public_key(), made.place)
         record = change.add_certificate(end, origin=Origin.IMPORTED)
         root = change.add_certificate(
             new.certificate, origin=Origin.SELF_SIGNED, state=own.state.id, profile=CertificateProfile.ROOT

@@ -1,0 +1,110 @@
+"""Nobody becomes an authority of a State by files alone: what somebody sends to the operator who takes it in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from cryptography import x509
+
+from labconsole.security.pki.records import RequestStatus, TrustKind
+from labconsole.security.secrets import Secret
+from labconsole.security.x509.bad_input import BadInput
+from labconsole.security.x509.exporting import chain_as_pem
+from labconsole.security.x509.issuing import Issuer, issue, make_root
+from labconsole.security.x509.key_types import KeyType, generate
+from labconsole.security.x509.names import name_from_text
+from labconsole.security.x509.pkcs12_files import write_pkcs12
+from labconsole.security.x509.profiles import CertificateProfile
+from labconsole.security.x509.validity import Validity
+from labconsole.trial import TrialError
+from labconsole_certificates.operations import requests
+from labconsole_certificates.operations.importing import take_in_certificates
+from labconsole_certificates.operations.issuers import opened_issuer
+from labconsole_certificates.operations.new_keys import NewKey
+from labconsole_certificates.operations.no_csr import take_in_pkcs12
+from tests.labconsole_certificates.world import World
+
+_VALID = Validity.for_days(30)
+
+
+@pytest.fixture(scope="module")
+def stranger() -> Issuer:
+    """The root of somebody who would like to be trusted."""
+    key = generate(KeyType.P_256)
+    return Issuer(make_root(key, name_from_text("CN=Stranger Root"), _VALID), key)
+
+
+def _pem(*certificates: x509.Certificate) -> bytes:
+    return chain_as_pem(certificates)
+
+
+def _by_file(world: World, stranger: Issuer) -> None:
+    take_in_certificates(world.store, _pem(stranger.certificate), world.a)
+
+
+def _after_it_was_nobodys(world: World, stranger: Issuer) -> None:
+    take_in_certificates(world.store, _pem(stranger.certificate))
+    take_in_certificates(world.store, _pem(stranger.certificate), world.a)
+
+
+def _as_chain(world: World, stranger: Issuer) -> None:
+    request = requests.make_request(world.store, world.b, world.a, NewKey(), CertificateProfile.TLS_CLIENT)
+    key = request.csr.public_key()
+    answer = issue(stranger, key, request.csr.subject, (), CertificateProfile.TLS_CLIENT, _VALID)  # type: ignore[arg-type]
+    requests.take_in_certificate(world.store, _pem(answer, stranger.certificate))
+
+
+def _in_pkcs12(world: World, stranger: Issuer) -> None:
+    password = Secret("a password")
+    data = write_pkcs12(stranger.key, stranger.certificate, (), "your certificate", password)
+    take_in_pkcs12(world.store, world.a, data, password, sender=world.c)
+
+
+@pytest.mark.parametrize("way", [_by_file, _after_it_was_nobodys, _as_chain, _in_pkcs12])
+def test_no_file_makes_a_root_of_a_state_of_this_console(
+    way: Callable[[World, Issuer], None], world: World, stranger: Issuer
+) -> None:
+    with pytest.raises(TrialError):
+        way(world, stranger)
+    snapshot = world.store.snapshot()
+    roots = [*snapshot.roots_of(world.a.id), *snapshot.trusted_by(world.a.id, TrustKind.ROOT)]
+    assert {root.sha256 for root in roots} == {world.root_a.sha256}
+
+
+def test_a_certificate_of_our_name_and_key_that_we_did_not_sign_is_no_root(world: World, stranger: Issuer) -> None:
+    public_key = world.root_a.certificate.public_key()
+    name = world.root_a.certificate.subject
+    namesake = Issuer(make_root(stranger.key, name, _VALID), stranger.key)
+    forged = issue(namesake, public_key, name, (), CertificateProfile.INTERMEDIATE, _VALID)  # type: ignore[arg-type]
+    [record] = take_in_certificates(world.store, _pem(forged), world.a)
+    assert record.profile is CertificateProfile.INTERMEDIATE
+    assert world.store.snapshot().roots_of(world.a.id) == (world.root_a,)
+
+
+def test_a_forged_answer_does_not_use_up_a_request(world: World, stranger: Issuer) -> None:
+    made = world.asks(world.a, world.b)
+    key, profile = made.csr.public_key(), CertificateProfile.TLS_CLIENT
+    forged = issue(stranger, key, made.csr.subject, (), profile, _VALID)  # type: ignore[arg-type]
+    before = world.rows()
+    with pytest.raises(BadInput, match="was not issued by a CA of State B that is known here"):
+        requests.take_in_certificate(world.store, _pem(forged, stranger.certificate))
+    assert world.rows() == before
+    assert world.store.request(made.id).status is RequestStatus.RECEIVED
+
+
+def test_of_two_requests_with_one_key_the_one_is_answered_whose_ca_signed(world: World) -> None:
+    """The newer one is to State A; what State B signs answers the older one, over an intermediate in the file too."""
+    older = requests.make_request(world.store, world.a, world.b, NewKey(), CertificateProfile.TLS_CLIENT)
+    assert older.key is not None
+    key = world.store.snapshot().key_by_id[older.key]
+    newer = requests.make_request(world.store, world.a, world.a, key, CertificateProfile.TLS_CLIENT)
+    below = generate(KeyType.P_256)
+    with opened_issuer(world.store.directory, world.store.snapshot(), world.root_b, None) as root:
+        name = name_from_text("CN=State B Issuing CA")
+        middle = issue(root, below.public_key(), name, (), CertificateProfile.INTERMEDIATE, _VALID)
+    public_key = older.csr.public_key()
+    answer = issue(Issuer(middle, below), public_key, older.csr.subject, (), older.profile, _VALID)  # type: ignore[arg-type]
+    record = requests.take_in_certificate(world.store, _pem(answer, middle))
+    assert world.store.request(older.id).certificate == record.id
+    assert world.store.request(newer.id).status is RequestStatus.MADE
