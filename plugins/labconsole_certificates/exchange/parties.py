@@ -11,11 +11,13 @@ CLIENT_PROFILES = frozenset({CertificateProfile.TLS_CLIENT, CertificateProfile.S
 
 
 def newest_request(snapshot: Snapshot, client: State, server: State) -> RequestRecord | None:
-    """The last request of `client` for a client's certificate by the CA of `server`."""
+    """The last request of `client` for a client's certificate by the CA of `server`, unless that was revoked since."""
     asked = (
         each
         for each in reversed(snapshot.requests)
-        if (each.requester, each.issuer) == (client.id, server.id) and each.profile in CLIENT_PROFILES
+        if (each.requester, each.issuer) == (client.id, server.id)
+        and each.profile in CLIENT_PROFILES
+        and (each.certificate is None or _holds(snapshot.certificate_by_id[each.certificate]))
     )
     return next(asked, None)
 
@@ -45,10 +47,13 @@ def _of(snapshot: Snapshot, state: State, profiles: frozenset[CertificateProfile
         for each in reversed(snapshot.certificates)
         if each.state == state.id
         and each.profile in profiles
-        and each.removed is None
-        and each.revoked is None
+        and _holds(each)
         and (each.key is not None or not state.local)
     ]
+
+
+def _holds(record: CertificateRecord) -> bool:
+    return record.removed is None and record.revoked is None
 
 
 def _root_is(snapshot: Snapshot, record: CertificateRecord, state: State) -> bool:

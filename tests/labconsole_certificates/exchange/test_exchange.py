@@ -205,6 +205,17 @@ def test_a_revoked_certificate_passes_no_handshake(trusting: PkiStore) -> None:
         prove(trusting, "A", "B")
 
 
+def test_a_revoked_certificate_is_asked_for_anew(trusting: PkiStore) -> None:
+    _server_certificate(trusting, "B")
+    first = _complete(trusting, "A", "B")
+    revoke(trusting, _complete(trusting, "A", "B"))
+    assert _next(trusting) is StepKind.PROVE and _there(trusting).steps[-1].subject == first.id
+    revoke(trusting, first)
+    assert _next(trusting) is StepKind.MAKE_REQUEST
+    with pytest.raises(TrialError, match="A cannot connect to B yet: A makes a request"):
+        prove(trusting, "A", "B")
+
+
 def test_a_pinned_certificate_needs_no_request(trusting: PkiStore) -> None:
     """The title of the source taken literally: a self-signed end certificate, known by its fingerprint."""
     certificate = make_self_signed(trusting, _state(trusting, "A"), NewKey(), _CLIENT, names=["a.example"])
