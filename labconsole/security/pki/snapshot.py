@@ -68,6 +68,11 @@ class Snapshot:
         """Certificates by the SHA-256 (hex) of their DER."""
         return {record.sha256: record for record in self.certificates}
 
+    @cached_property
+    def newest_crl_of(self) -> Mapping[int, CrlRecord]:
+        """The CRL with the highest number of each CA, by the CA certificate's id."""
+        return {record.issuer: record for record in sorted(self.crls, key=lambda crl: crl.number)}
+
     def issuers_of(self, record: CertificateRecord) -> tuple[CertificateRecord, ...]:
         """The certificates whose key signed this one, newest first; several where a CA has link certificates.
 

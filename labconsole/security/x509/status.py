@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from cryptography import x509
 
-from labconsole.security.pki.records import CertificateRecord, CrlRecord, TrustKind
+from labconsole.security.pki.records import CertificateRecord, TrustKind
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.x509.fingerprints import fingerprint
 from labconsole.security.x509.names import short_name
@@ -52,14 +52,6 @@ def all_statuses(snapshot: Snapshot, at: datetime, observer: int | None = None) 
     return {record.id: eyes.status(record) for record in snapshot.certificates}
 
 
-def newest_crls(snapshot: Snapshot) -> tuple[x509.CertificateRevocationList, ...]:
-    """The CRL with the highest number of each CA."""
-    newest: dict[int, CrlRecord] = {}
-    for record in sorted(snapshot.crls, key=lambda crl: crl.number):
-        newest[record.issuer] = record
-    return tuple(record.crl for record in newest.values())
-
-
 class _Eyes:
     """Who looks, at what moment, and what they trust."""
 
@@ -73,9 +65,8 @@ class _Eyes:
         )
         self._pinned = {record.sha256 for record in self._trusted(TrustKind.PIN)}
         roots = self._trusted(TrustKind.ROOT)
-        self._validator = Validator(
-            (record.certificate for record in roots), _intermediates(snapshot), newest_crls(snapshot), at=at
-        )
+        crls = (record.crl for record in snapshot.newest_crl_of.values())
+        self._validator = Validator((record.certificate for record in roots), _intermediates(snapshot), crls, at=at)
 
     def status(self, record: CertificateRecord) -> Status:
         ended = self._ended(record)

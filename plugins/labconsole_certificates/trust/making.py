@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from cryptography import x509
 
 from labconsole.security.pki.keys import opened_key
-from labconsole.security.pki.records import CertificateRecord, CrlRecord, KeyRecord, Origin, State, TrustKind
+from labconsole.security.pki.records import CertificateRecord, KeyRecord, Origin, State, TrustKind
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.secrets import Prompt
@@ -63,6 +63,7 @@ def signing_root(snapshot: Snapshot, state: State, at: datetime) -> tuple[Certif
 def _content(snapshot: Snapshot, state: State, made: datetime, next_update: datetime) -> BundleContent:
     roots = _roots(snapshot, state, made)
     intermediates = _intermediates(snapshot, state, roots, made)
+    issuers = {each.id for each in (*roots, *intermediates)}
     own = [each for each in snapshot.bundles if each.importer == each.subject == state.id]
     return BundleContent(
         state=state.name,
@@ -73,7 +74,7 @@ def _content(snapshot: Snapshot, state: State, made: datetime, next_update: date
         roots=tuple(each.certificate for each in roots),
         intermediates=tuple(each.certificate for each in intermediates),
         links=_links(snapshot, state, roots, made),
-        crls=_newest_crls(snapshot, {each.id for each in (*roots, *intermediates)}),
+        crls=tuple(each.crl for each in snapshot.newest_crl_of.values() if each.issuer in issuers),
         trusted=tuple(each.sha256 for each in snapshot.trusted_by(state.id, TrustKind.ROOT)),
     )
 
@@ -107,14 +108,6 @@ def _links(
         if each.origin is Origin.LINK and each.state == state.id and _stands(each, at)
     ]
     return joined_links(links, [each.certificate for each in roots])
-
-
-def _newest_crls(snapshot: Snapshot, issuers: set[int]) -> tuple[x509.CertificateRevocationList, ...]:
-    newest: dict[int, CrlRecord] = {}
-    for each in sorted(snapshot.crls, key=lambda each: each.number):
-        if each.issuer in issuers:
-            newest[each.issuer] = each
-    return tuple(each.crl for each in newest.values())
 
 
 def _stands(record: CertificateRecord, at: datetime) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from labconsole.security.pki.records import BundleRecord, CertificateRecord, CrlRecord, State, TrustKind
+from labconsole.security.pki.records import BundleRecord, CertificateRecord, State, TrustKind
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.x509.names import short_name
 from labconsole.security.x509.status import NOTICES
@@ -92,9 +92,6 @@ class _Sight:
         for record in snapshot.certificates:
             if record.state is not None and record.removed is None:
                 self._of_state[record.state].append(record)
-        self._newest_crl: dict[int, CrlRecord] = {}
-        for crl in sorted(snapshot.crls, key=lambda each: each.number):
-            self._newest_crl[crl.issuer] = crl
 
     def cells(self) -> Iterator[Cell]:
         """One for each pair, row by row."""
@@ -173,7 +170,7 @@ class _Sight:
                 f"Bundle {source.sequence} of {whose.name} should have been followed by a newer one by "
                 f"{source.next_update:%Y-%m-%d}: ask {whose.name} for it."
             )
-        crl = self._newest_crl.get(record.id)
+        crl = self._snapshot.newest_crl_of.get(record.id)
         if crl is not None and crl.next_update < self._at:
             return (
                 f"The CRL of {_named(record)} should have been followed by a newer one by {crl.next_update:%Y-%m-%d}, "
@@ -182,7 +179,7 @@ class _Sight:
         return ""
 
     def _with(self, truster: State, trusted: State, status: CellStatus, record: CertificateRecord, cause: str) -> Cell:
-        crl = self._newest_crl.get(record.id)
+        crl = self._snapshot.newest_crl_of.get(record.id)
         until = record.certificate.not_valid_after_utc
         issued = None if crl is None else crl.this_update
         return Cell(truster.id, trusted.id, status, until, issued, record.id, cause)

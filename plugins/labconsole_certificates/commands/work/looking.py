@@ -15,7 +15,7 @@ from labconsole.security.x509.describing.comparing import compare
 from labconsole.security.x509.describing.description import Row
 from labconsole.security.x509.describing.things import Describable, describe
 from labconsole.security.x509.names import name_as_text, short_name
-from labconsole.security.x509.status import all_statuses, newest_crls
+from labconsole.security.x509.status import all_statuses
 from labconsole.security.x509.validation.judgement import Opinion
 from labconsole.security.x509.validation.validating import validate
 from labconsole.trial import TrialError
@@ -101,7 +101,7 @@ def check(arguments: argparse.Namespace) -> int:
         record.certificate,
         [other.certificate for other in snapshot.certificates if other.removed is None],
         [root.certificate for root in snapshot.trusted_by(state.id, TrustKind.ROOT)],
-        newest_crls(snapshot),
+        [crl.crl for crl in snapshot.newest_crl_of.values()],
         at=datetime.now(UTC),
     )
     shared.tell(f"{state.name} {'accepts' if judgement.accepted else 'refuses'} {name}: {judgement.why}")
