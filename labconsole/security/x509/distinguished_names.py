@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-import warnings
 from dataclasses import dataclass
 
 from cryptography import x509
@@ -45,8 +44,6 @@ _BESIDES_RFC_4514 = {_ATTRIBUTES[keyword].oid: keyword for keyword in ("E", "SER
 
 # `cryptography` counts bytes where RFC 5280 counts characters, which leaves 21 to a Thai or Chinese name. They are read
 # under stand-in types without a limit (arc 2.999 is for examples, ITU-T X.660), and the limits are kept here.
-# It warns of long names that it reads, too, which is nothing for the operator.
-warnings.filterwarnings("ignore", message="Attribute's length must be", category=UserWarning)
 _STAND_INS = {keyword: x509.ObjectIdentifier(f"2.999.{number}") for number, keyword in enumerate(_ATTRIBUTES)}
 _BY_STAND_IN = {_STAND_INS[keyword]: (keyword, attribute) for keyword, attribute in _ATTRIBUTES.items()}
 

@@ -5,7 +5,6 @@ So nobody behind the gate meets a fault in it: paths are validated by both.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TypeVar
@@ -29,11 +28,6 @@ FAULTS = (
     crypto.Error,
 )
 """What `cryptography` and pyOpenSSL raise for input that is not as its standard says."""
-
-
-# `cryptography` warns on standard error of what it reads all the same: descriptions tell what the operator should know.
-warnings.filterwarnings("ignore", message="Parsed a serial number which wasn't positive")
-warnings.filterwarnings("ignore", message="PKCS#(7|12) .* could not be parsed as DER")
 
 _LONGEST = 100 * 1024
 """Bytes of a certificate or CSR: OpenSSL takes no longer chain in TLS (SSL_CTX_set_max_cert_list)."""

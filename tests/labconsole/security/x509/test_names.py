@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
@@ -57,6 +61,17 @@ def test_names_are_made_of_values_as_they_are() -> None:
     for wrong in ("", " ", "ท" * 65, "a\u202eb"):
         with pytest.raises(BadInput, match="cannot stand in a certificate"):
             name_of(("O", "CAAS"), ("CN", wrong))
+
+
+def test_long_names_are_read_in_silence(tmp_path: Path) -> None:
+    csr = make_csr(KEY, name_from_text(f"CN=ศูนย์,O={THAI}"), [], CertificateProfile.TLS_CLIENT)
+    (tmp_path / "a.csr").write_bytes(csr.public_bytes(Encoding.PEM))
+    read = (
+        "import pathlib, sys; from labconsole.security.x509.gate import read_csr; "
+        "read_csr(pathlib.Path(sys.argv[1]).read_bytes())"
+    )
+    ran = subprocess.run([sys.executable, "-c", read, tmp_path / "a.csr"], check=True, capture_output=True)
+    assert (ran.stdout, ran.stderr) == (b"", b"")
 
 
 def test_openssl_reads_utf8_in_subjects_and_idna_in_hosts() -> None:
