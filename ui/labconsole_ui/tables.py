@@ -8,7 +8,7 @@ from operator import itemgetter
 from typing import Any, Generic, TypeVar
 
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, Qt
-from PySide6.QtGui import QAction, QColor, QFont, QGuiApplication, QIcon, QKeySequence, QShowEvent
+from PySide6.QtGui import QAction, QColor, QFont, QGuiApplication, QIcon, QKeySequence, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QHeaderView,
@@ -23,6 +23,8 @@ R = TypeVar("R")
 Index = QModelIndex | QPersistentModelIndex
 MEASURED_ROWS = 25
 """Column widths follow the contents of so many rows: measuring 2,000 takes half a second."""
+LEAST_CUT = 80
+"""No column that is cut to make room becomes narrower than this, px."""
 
 
 @dataclass(frozen=True)
@@ -167,10 +169,15 @@ class RecordModel(QAbstractTableModel, Generic[R]):
 
 
 class DataTable(QTableView):
-    """A table in the window's style: whole rows, Ctrl+C copies them with their titles as tab-separated text."""
+    """A table in the window's style: whole rows, Ctrl+C copies them with their titles as tab-separated text.
 
-    def __init__(self, name: str, theme: Theme, parent: QWidget | None = None) -> None:
+    With `in_sight`, columns too wide together for the table are cut, the widest first, before it scrolls sideways.
+    """
+
+    def __init__(self, name: str, theme: Theme, parent: QWidget | None = None, *, in_sight: bool = False) -> None:
         super().__init__(parent)
+        self._in_sight = in_sight
+        self._contents: list[int] = []
         self._fit_due: int | None = None
         self.setAccessibleName(name)
         self.setFont(theme.font(FontRole.TABLE))
@@ -204,6 +211,12 @@ class DataTable(QTableView):
         if self._fit_due is not None:
             self.fit_columns(self._fit_due)
 
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Columns that are to stay in sight share the new width."""
+        super().resizeEvent(event)
+        if self._in_sight and event.size().width() != event.oldSize().width():
+            self._share_width()
+
     def copy_rows(self) -> None:
         """Copy the selected rows, or all without a selection."""
         QGuiApplication.clipboard().setText(self.as_tsv())
@@ -225,9 +238,29 @@ class DataTable(QTableView):
         if self._fit_due is not None:
             return
         self.resizeColumnsToContents()
-        for column in range(self.model().columnCount()):
-            self.setColumnWidth(column, min(widest, self.columnWidth(column)))
+        header = self.horizontalHeader()
+        columns = range(self.model().columnCount())
+        self._contents = [0 if header.isSectionHidden(at) else min(widest, self.columnWidth(at)) for at in columns]
+        self._share_width()
+
+    def _share_width(self) -> None:
+        room = self.viewport().width() if self._in_sight else sum(self._contents)
+        for column, width in enumerate(cut_to(self._contents, room)):
+            if width:
+                self.setColumnWidth(column, width)
         self.horizontalHeader().setStretchLastSection(True)  # anew, over the room that is left
+
+
+def cut_to(widths: Sequence[int], room: int) -> list[int]:
+    """Column widths that fit into `room` px: the widest give way, down to LEAST_CUT, and all to the same width."""
+    share = max(widths, default=0)
+    left, count = room, len(widths)
+    for width in sorted(widths):
+        if width * count > left:
+            share = max(LEAST_CUT, left // count)
+            break
+        left, count = left - width, count - 1
+    return [min(width, share) for width in widths]
 
 
 def cell_answers(field: Field[R], theme: Theme) -> dict[int, Callable[[R], Any]]:

@@ -34,7 +34,7 @@ class AuditView(Tab):
         self.count = plain_label("", self)
         self.count.setProperty("muted", True)
         self.model = RecordModel(self._fields(), services.page.theme, self)
-        self.table = DataTable(self.tr("Audit list"), services.page.theme, self)
+        self.table = DataTable(self.tr("Audit list"), services.page.theme, self, in_sight=True)
         self.table.setModel(self.model)
         self.table.setSortingEnabled(True)
         self.table.horizontalHeader().setSortIndicator(-1, Qt.SortOrder.AscendingOrder)

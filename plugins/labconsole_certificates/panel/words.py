@@ -12,6 +12,8 @@ from labconsole.security.x509.profiles import TEXTS
 from labconsole.security.x509.status import StatusKind
 
 DAY_S = 86_400
+_UNBROKEN = 24
+"""Names of States with more letters may be broken: a card must not become wider for them."""
 
 STATUS_LOOKS = MappingProxyType(
     {
@@ -58,6 +60,14 @@ def day(at: datetime) -> str:
 def days_left(until: datetime, now: datetime | None = None) -> int:
     """Whole days until then; negative when it has passed."""
     return int((until - (now or datetime.now(UTC))).total_seconds() // DAY_S)
+
+
+def unbroken(text: str, *names: str) -> str:
+    """The text with these names of States kept on one line each, where they are short enough for that."""
+    for name in names:
+        if len(name) <= _UNBROKEN:
+            text = text.replace(name, name.replace(" ", "\N{NO-BREAK SPACE}"))
+    return text
 
 
 def reason_text(reason: x509.ReasonFlags) -> str:

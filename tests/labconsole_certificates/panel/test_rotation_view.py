@@ -28,6 +28,8 @@ def test_what_runs_out_soon_is_filtered_by_days(pair: Pair, lab: Lab) -> None:
     assert shown[30] == ["runs out in 5", "runs out in 20"]
     assert shown[90] == shown[30]
     assert len(shown[None]) == 5
+    assert {row.name: row.issuer for row in view.model.records()}["runs out in 5"] == "State A Root CA"
+    assert not view.table.horizontalScrollBar().isVisible()
     assert view.filters[30].text() == "Within 30 days (2)"
 
 

@@ -6,7 +6,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QVBoxLayout, QWidget
 
 from labconsole_certificates.exchange.steps import Direction, Step
-from labconsole_certificates.panel.words import moment
+from labconsole_certificates.panel.words import moment, unbroken
 from labconsole_ui.icon_label import IconLabel
 from labconsole_ui.plain_text import plain_label, plain_tooltip
 from labconsole_ui.theme import FontRole, Theme
@@ -70,11 +70,12 @@ class DirectionCard(QFrame):
                 widget.hide()
                 widget.deleteLater()
         for number, step in enumerate(direction.steps):
-            self._add_step(number, step, upcoming=step is direction.next)
+            title = unbroken(step.title, direction.client.name, direction.server.name)
+            self._add_step(number, step, title, upcoming=step is direction.next)
 
-    def _add_step(self, number: int, step: Step, *, upcoming: bool) -> None:
+    def _add_step(self, number: int, step: Step, text: str, *, upcoming: bool) -> None:
         icon = ("good", "good") if step.done else ("chevron-right", "link") if upcoming else ("waiting", "muted")
-        title = plain_label(step.title, self)
+        title = plain_label(text, self)
         title.setWordWrap(True)
         title.setFont(self._theme.font(FontRole.STRONG if upcoming else FontRole.BODY))
         title.setToolTip(plain_tooltip(step.missing))

@@ -169,6 +169,7 @@ class ExchangeView(Tab):
     def _state_box(self, name: str) -> CalmComboBox:
         box = CalmComboBox(self)
         box.setMinimumWidth(180)
+        box.setSizeAdjustPolicy(CalmComboBox.SizeAdjustPolicy.AdjustToContents)
         box.setAccessibleName(name)
         box.currentIndexChanged.connect(lambda _index: self._look())
         return box

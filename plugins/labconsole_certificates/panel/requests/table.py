@@ -11,7 +11,7 @@ from labconsole.security.pki.records import RequestRecord, RequestStatus
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.x509.names import short_name
 from labconsole.security.x509.profiles import TEXTS
-from labconsole_certificates.panel.words import REQUEST_LOOKS, moment
+from labconsole_certificates.panel.words import REQUEST_LOOKS, day, moment
 from labconsole_ui.tables import Field
 
 _translate = QCoreApplication.translate
@@ -69,8 +69,13 @@ def fields() -> list[Field[RequestRow]]:
             tooltip=lambda row: row.record.reason or status_text(row.record.status),
         ),
         Field(_translate("Requests", "From"), lambda row: row.requester, strong=lambda row: True),
-        Field(_translate("Requests", "To the CA of"), lambda row: row.issuer),
+        Field(_translate("Requests", "To CA of"), lambda row: row.issuer),
         Field(_translate("Requests", "For"), lambda row: row.subject),
         Field(_translate("Requests", "Profile"), lambda row: TEXTS[row.record.profile].title),
-        Field(_translate("Requests", "Since"), lambda row: moment(row.record.made), sort=lambda row: row.record.made),
+        Field(
+            _translate("Requests", "Since"),
+            lambda row: day(row.record.made),
+            sort=lambda row: row.record.made,
+            tooltip=lambda row: moment(row.record.made),
+        ),
     ]

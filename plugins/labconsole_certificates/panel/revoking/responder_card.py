@@ -45,6 +45,7 @@ class ResponderCard(QFrame):
         self.state.setWordWrap(True)
         self.state.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.authority_box = CalmComboBox(self)
+        self.authority_box.setSizeAdjustPolicy(CalmComboBox.SizeAdjustPolicy.AdjustToContents)
         self.authority_box.setAccessibleName(self.tr("CA that it answers for"))
         self.port_box = QSpinBox(self)
         self.port_box.setRange(1024, 65_535)

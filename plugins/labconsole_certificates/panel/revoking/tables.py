@@ -51,6 +51,8 @@ class CrlRow:
         return self.authority.id
 
 
+ISSUER_COLUMN = 5
+"""Place of the issuing CA among the columns of certificates."""
 Row = TypeVar("Row", IssuedRow, CrlRow)
 
 
@@ -145,13 +147,15 @@ def crl_fields(now: datetime) -> list[Field[CrlRow]]:
         ),
         Field(
             _translate("Revocation", "Published"),
-            lambda row: _translate("Revocation", "none known") if row.crl is None else moment(row.crl.this_update),
+            lambda row: _translate("Revocation", "none known") if row.crl is None else day(row.crl.this_update),
+            tooltip=lambda row: "" if row.crl is None else moment(row.crl.this_update),
             sort=lambda row: None if row.crl is None else row.crl.this_update,
             tone=tone,
         ),
         Field(
             _translate("Revocation", "Next by"),
-            lambda row: "" if row.crl is None else moment(row.crl.next_update),
+            lambda row: "" if row.crl is None else day(row.crl.next_update),
+            tooltip=lambda row: "" if row.crl is None else moment(row.crl.next_update),
             sort=lambda row: None if row.crl is None else row.crl.next_update,
             tone=tone,
         ),

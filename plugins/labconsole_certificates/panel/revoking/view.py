@@ -24,6 +24,7 @@ from labconsole_certificates.panel.hand_out import HandOut, Parcel
 from labconsole_certificates.panel.revoking.responder_card import ResponderCard
 from labconsole_certificates.panel.revoking.revoke_dialog import RevokeDialog
 from labconsole_certificates.panel.revoking.tables import (
+    ISSUER_COLUMN,
     CrlRow,
     IssuedRow,
     RevocationRows,
@@ -159,6 +160,8 @@ class RevocationView(Tab):
         )
 
     def _show(self, rows: RevocationRows) -> None:
+        # With one CA here all are issued by that.
+        self.issued_table.setColumnHidden(ISSUER_COLUMN, len({row.issuer.id for row in rows.issued}) < 2)
         show_records(self.issued_table, self.issued, rows.issued)
         show_records(self.crl_table, self.crls, rows.crls)
         self._choose_wanted()
@@ -198,6 +201,8 @@ class RevocationView(Tab):
         splitter.setHandleWidth(12)
         splitter.addWidget(self._part(self.tr("Issued here"), self.issued_table, (self.ask_button, self.revoke_button)))
         splitter.addWidget(self._part(self.tr("CRLs of all CAs"), self.crl_table, (self.publish_button, self.hand_out)))
+        splitter.setStretchFactor(0, 1)
+        splitter.setStretchFactor(1, 1)
         column = QVBoxLayout(self)
         column.setContentsMargins(12, 10, 12, 12)
         column.setSpacing(8)
@@ -221,7 +226,7 @@ class RevocationView(Tab):
         return part
 
     def _table(self, name: str, model: RecordModel[IssuedRow] | RecordModel[CrlRow]) -> DataTable:
-        table = DataTable(name, self.services.page.theme, self)
+        table = DataTable(name, self.services.page.theme, self, in_sight=True)
         table.setModel(model)
         table.setSelectionMode(DataTable.SelectionMode.SingleSelection)
         return table

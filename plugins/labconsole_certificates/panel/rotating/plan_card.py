@@ -77,10 +77,16 @@ class PlanCard(QFrame):
         self.title.setText(self.tr("{name} of {owner}").format(name=row.name, owner=row.owner))
         if plan is None:
             self.sentence.setText(
-                self.tr("It holds for {days} days more. No rotation was begun.").format(days=f"{row.days_left:,}")
+                self.tr("It holds for {days} days more.").format(days=f"{row.days_left:,}")
                 if row.days_left >= 0
-                else self.tr("It has run out. No rotation was begun.")
+                else self.tr("It has run out.")
             )
+            for line in (
+                self.tr("A rotation makes its successor while it still holds."),
+                self.tr("Peers confirm that they have the successor."),
+                self.tr("Then you switch over; the old one is kept until you finish."),
+            ):
+                self._line("info", "muted", line)
             return
         self._show_plan(plan)
         if step is not None:

@@ -27,6 +27,8 @@ class RotatingRow:
 
     record: CertificateRecord
     name: str
+    issuer: str
+    """Whose signature it bears; nothing for a root or another certificate that is signed by itself."""
     owner: str
     days_left: int
     notice: int | None
@@ -44,6 +46,7 @@ def rows_of(snapshot: Snapshot, at: datetime) -> tuple[RotatingRow, ...]:
         RotatingRow(
             record,
             _name(record, successors),
+            _issuer(record),
             local[record.state or 0],
             days_left(record.certificate.not_valid_after_utc, at),
             notices.get(record.id),
@@ -84,6 +87,7 @@ def fields() -> list[Field[RotatingRow]]:
             icon=lambda row: ("authority" if row.record.profile in AUTHORITIES else "certificate", "muted"),
             strong=lambda row: True,
         ),
+        Field(_translate("Rotation", "Issued by"), lambda row: row.issuer or _translate("Rotation", "itself")),
         Field(_translate("Rotation", "For"), lambda row: profile_text(row.record)),
         Field(_translate("Rotation", "Of"), lambda row: row.owner),
         Field(
@@ -110,6 +114,11 @@ def _tone(row: RotatingRow) -> str | None:
     if row.notice is None:
         return None
     return "bad" if row.notice <= NOTICES[0] else "warning"
+
+
+def _issuer(record: CertificateRecord) -> str:
+    certificate = record.certificate
+    return "" if certificate.issuer == certificate.subject else short_name(certificate.issuer)
 
 
 def _name(record: CertificateRecord, successors: set[int | None]) -> str:

@@ -28,6 +28,8 @@ _LOOKS = MappingProxyType(
 )
 """Colour and mark of each status: marks differ where colours do not."""
 
+_HOLDING = frozenset({CellStatus.TRUSTED, CellStatus.EXPIRING, CellStatus.STALE})
+
 
 def status_words() -> dict[CellStatus, str]:
     """Each status in a word or two."""
@@ -74,15 +76,17 @@ def shown_matrix(snapshot: Snapshot, at: datetime) -> ShownMatrix:
 def _grid_cell(cell: Cell, truster: str, trusted: str, words: dict[CellStatus, str]) -> GridCell:
     meaning, icon = _LOOKS[cell.status]
     status = words[cell.status]
-    if cell.until is None:
-        lines: tuple[str, ...] = (status,)
-    else:
-        until = _translate("Trust", "{status} until {day}").format(status=status, day=day(cell.until))
+    told: tuple[str, ...] = (status,)
+    lines = told
+    if cell.until is not None:
+        until = _translate("Trust", "until {day}").format(day=day(cell.until))
         crl = (
             _translate("Trust", "CRL of {day}").format(day=day(cell.last_crl))
             if cell.last_crl is not None
             else _translate("Trust", "no CRL known")
         )
-        lines = (until, crl)
-    sentence = "\n".join((f"{truster} → {trusted}", *lines, cell.cause))
+        told = (f"{status}, {until}", crl)
+        # Of what holds, mark and colour say the rest.
+        lines = (until if cell.status in _HOLDING else status, crl)
+    sentence = "\n".join((f"{truster} → {trusted}", *told, cell.cause))
     return GridCell(meaning, icon, lines, sentence)

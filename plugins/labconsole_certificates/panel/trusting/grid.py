@@ -15,7 +15,7 @@ from labconsole_ui.theme import Theme
 
 LEAST_CELL = 22
 SQUARE_CELL = 30
-WIDE_CELL = QSize(150, 44)
+WIDE_CELL = QSize(150, 39)
 WIDEST_CELL = 240
 _MOST_NAME = 190.0
 _EDGE = 10.0

@@ -63,8 +63,8 @@ class GridLook:
         if area.width() < 3 * area.height():
             painter.drawPixmap(inner.center() - QPointF(_MARK_PX / 2, _MARK_PX / 2), mark)
             return
-        painter.drawPixmap(inner.topLeft() + QPointF(8, 7), mark)
-        self._lines(painter, inner.adjusted(8 + _MARK_PX + 6, 4, -6, -4), cell.text)
+        painter.drawPixmap(inner.topLeft() + QPointF(8, 5), mark)
+        self._lines(painter, inner.adjusted(8 + _MARK_PX + 6, 3, -6, -3), cell.text)
 
     def none(self, painter: QPainter, area: QRectF) -> None:
         """A State beside itself: nothing to say."""
