@@ -120,7 +120,7 @@ def test_dropped_pkcs12_asks_for_its_password_and_a_wrong_one_is_said_so(pair: P
             assert not view.file_pane.open
         lab.until(lambda: not dialog_left(lab))
     lab.until(lambda: view.file_pane.open)
-    assert "It is in the database already" in view.detail.hint.text()
+    lab.until(lambda: "It is in the database already" in view.detail.hint.text())
     lab.click(view.detail.close_button)
     lab.until(lambda: not view.file_pane.open)
 
