@@ -64,7 +64,7 @@ def test_names_are_made_of_values_as_they_are() -> None:
 
 
 def test_long_names_are_read_in_silence(tmp_path: Path) -> None:
-    csr = make_csr(KEY, name_from_text(f"CN=ศูนย์,O={THAI}"), [], CertificateProfile.TLS_CLIENT)
+    csr = make_csr(KEY, name_from_text(f"CN={THAI},C=TH"), [], CertificateProfile.TLS_CLIENT)
     (tmp_path / "a.csr").write_bytes(csr.public_bytes(Encoding.PEM))
     read = (
         "import pathlib, sys; from labconsole.security.x509.gate import read_csr; "
