@@ -108,7 +108,7 @@ class ImportAuthority(PkiAction[ImportAuthorityParameters]):
         self, parameters: ImportAuthorityParameters, directory: Path, snapshot: Snapshot
     ) -> tuple[SecretRequest, ...]:
         local_state_named(snapshot, parameters.state)
-        file = (parameters.key_file or parameters.file).expanduser()
+        file = parameters.key_file or parameters.file
         kind = gate.kind_of(gate.read_file(file, "key file"))
         locked = kind in (gate.ContentKind.PKCS12, gate.ContentKind.ENCRYPTED_PRIVATE_KEY)
         return (
@@ -119,11 +119,11 @@ class ImportAuthority(PkiAction[ImportAuthorityParameters]):
     def work(
         self, parameters: ImportAuthorityParameters, store: PkiStore, prompt: Prompt, context: ActionContext
     ) -> str:
-        key_file = parameters.key_file and parameters.key_file.expanduser()
+        key_file = parameters.key_file
         record = import_authority(
             store,
             state_named(store.snapshot(), parameters.state),
-            gate.read_file(parameters.file.expanduser(), "certificate file"),
+            gate.read_file(parameters.file, "certificate file"),
             gate.read_file(key_file, "key file") if key_file else b"",
             password=_password(key_file or parameters.file, prompt),
             keep=kept_as(parameters.protection),

@@ -9,6 +9,7 @@ from pydantic import Field
 
 from labconsole.trial import Parameters
 from labconsole_certificates.actions.fields import (
+    AtHome,
     AuthorityChoice,
     Days,
     Kept,
@@ -50,9 +51,11 @@ class ImportAuthorityParameters(Parameters):
     state: StateName
     file: Annotated[
         Path,
+        AtHome,
         Field(title="Certificate", description="PEM or DER, a chain after it; or a PKCS#12 with the key in it"),
     ]
     key_file: Annotated[
-        Path | None, Field(title="Private key", description="PEM or DER, PKCS#8; none: it is in the PKCS#12")
+        Annotated[Path, AtHome] | None,
+        Field(title="Private key", description="PEM or DER, PKCS#8; none: it is in the PKCS#12"),
     ] = None
     protection: Kept = Protection.KEPT

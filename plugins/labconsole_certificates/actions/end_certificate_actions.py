@@ -89,12 +89,12 @@ class MakeForClient(PkiAction[MakeForClientParameters]):
         self, parameters: MakeForClientParameters, directory: Path, snapshot: Snapshot
     ) -> tuple[SecretRequest, ...]:
         state_named(snapshot, parameters.client)
-        must_be_new_file(parameters.file.expanduser())
+        must_be_new_file(parameters.file)
         issuer = _authority(parameters, snapshot)
         return (*new_file_password(parameters.file), *key_secrets(directory, snapshot, issuer))
 
     def work(self, parameters: MakeForClientParameters, store: PkiStore, prompt: Prompt, context: ActionContext) -> str:
-        snapshot, file = store.snapshot(), parameters.file.expanduser()
+        snapshot, file = store.snapshot(), parameters.file
         made = no_csr.make_for_client(
             store,
             local_state_named(snapshot, parameters.issuer),
@@ -140,7 +140,7 @@ class ImportPkcs12(PkiAction[ImportPkcs12Parameters]):
         record = no_csr.take_in_pkcs12(
             store,
             state_named(snapshot, parameters.state),
-            gate.read_file(parameters.file.expanduser(), "PKCS#12 file"),
+            gate.read_file(parameters.file, "PKCS#12 file"),
             file_password(parameters.file).resolve(prompt),
             sender=state_named(snapshot, parameters.sender) if parameters.sender else None,
             keep=kept_as(parameters.protection),
@@ -163,14 +163,14 @@ class ExportPkcs12(PkiAction[ExportPkcs12Parameters]):
     def needs(
         self, parameters: ExportPkcs12Parameters, directory: Path, snapshot: Snapshot
     ) -> tuple[SecretRequest, ...]:
-        must_be_new_file(parameters.file.expanduser())
+        must_be_new_file(parameters.file)
         certificate = certificate_named(snapshot, parameters.certificate)
         key_that_may_leave(snapshot, certificate)
         return (*new_file_password(parameters.file), *key_secrets(directory, snapshot, certificate))
 
     def work(self, parameters: ExportPkcs12Parameters, store: PkiStore, prompt: Prompt, context: ActionContext) -> str:
         certificate = certificate_named(store.snapshot(), parameters.certificate)
-        file = parameters.file.expanduser()
+        file = parameters.file
         data = pkcs12_bytes(store, certificate, chosen_password(file, prompt), prompt)
         write_export(file, data, private=True)
         return f"{file} holds {short_name(certificate.certificate)} with its private key."

@@ -11,6 +11,7 @@ from labconsole.security.x509.key_types import KeyType
 from labconsole.security.x509.profiles import CertificateProfile
 from labconsole.trial import Parameters
 from labconsole_certificates.actions.fields import (
+    AtHome,
     AuthorityChoice,
     CertificateChoice,
     Days,
@@ -54,7 +55,9 @@ class ImportPkcs12Parameters(Parameters):
     """A PKCS#12 that another State made."""
 
     state: StateName
-    file: Annotated[Path, Field(title="PKCS#12", description="File with key, certificate and chain (.p12, .pfx)")]
+    file: Annotated[
+        Path, AtHome, Field(title="PKCS#12", description="File with key, certificate and chain (.p12, .pfx)")
+    ]
     sender: Annotated[str, Field(title="From", description="State that made it; empty: not noted")] = ""
     protection: Kept = Protection.KEPT
 

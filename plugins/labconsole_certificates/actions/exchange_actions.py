@@ -10,12 +10,11 @@ from labconsole.action import ActionContext
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.secrets import Prompt, SecretRequest
-from labconsole.security.x509.handshake import Handshake
 from labconsole.trial import Parameters, TrialError
 from labconsole_certificates.actions.exchange_parameters import MakeBundleParameters, ProveParameters
 from labconsole_certificates.actions.pki_action import PkiAction, key_secrets
 from labconsole_certificates.exchange.parties import client_certificate, server_certificate
-from labconsole_certificates.exchange.proving import prove
+from labconsole_certificates.exchange.proving import prove, told
 from labconsole_certificates.operations.exporting import must_be_new_file, write_export
 from labconsole_certificates.operations.references import local_state_named
 from labconsole_certificates.trust.making import make_bundle, signing_root
@@ -33,14 +32,14 @@ class MakeBundle(PkiAction[MakeBundleParameters]):
     parameters: ClassVar[type[Parameters]] = MakeBundleParameters
 
     def needs(self, parameters: MakeBundleParameters, directory: Path, snapshot: Snapshot) -> tuple[SecretRequest, ...]:
-        must_be_new_file(parameters.file.expanduser())
+        must_be_new_file(parameters.file)
         state = local_state_named(snapshot, parameters.state)
         return key_secrets(directory, snapshot, signing_root(snapshot, state, datetime.now(UTC))[0])
 
     def work(self, parameters: MakeBundleParameters, store: PkiStore, prompt: Prompt, context: ActionContext) -> str:
-        file = parameters.file.expanduser()
-        write_export(file, make_bundle(store, parameters.state, days=parameters.valid_days, prompt=prompt))
-        return f"{file} is the trust bundle of {parameters.state}: hand it to all States that trust it."
+        data = make_bundle(store, parameters.state, days=parameters.valid_days, prompt=prompt)
+        write_export(parameters.file, data)
+        return f"{parameters.file} is the trust bundle of {parameters.state}: hand it to all States that trust it."
 
 
 class Prove(PkiAction[ProveParameters]):
@@ -66,18 +65,7 @@ class Prove(PkiAction[ProveParameters]):
     def work(self, parameters: ProveParameters, store: PkiStore, prompt: Prompt, context: ActionContext) -> str:
         a, b = parameters.state_a, parameters.state_b
         proof = prove(store, a, b, prompt)
-        told = f"{_told(a, b, proof.there)} {_told(b, a, proof.back)}"
+        sentences = f"{told(a, b, proof.there)} {told(b, a, proof.back)}"
         if not proof.ok:
-            raise TrialError(told)
-        return told
-
-
-def _told(client: str, server: str, handshake: Handshake) -> str:
-    way = f"[{client}] -> tls-connect -> [{server}]"
-    if handshake.ok:
-        return f"{way} passed ({handshake.protocol}, {handshake.cipher})."
-    said = (
-        f"{client} says: {handshake.client_said or 'nothing'}",
-        f"{server} says: {handshake.server_said or 'nothing'}",
-    )
-    return f"{way} failed. {'; '.join(said)}."
+            raise TrialError(sentences)
+        return sentences

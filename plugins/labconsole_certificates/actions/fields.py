@@ -6,7 +6,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from labconsole.security.secrets import SecretSource
 from labconsole.security.x509.key_types import TITLES, KeyType
@@ -102,13 +102,14 @@ Kept = Annotated[
         json_schema_extra={"labels": _PROTECTIONS},
     ),
 ]
-SavedTo = Annotated[Path, Field(title="File", description="Where it is written to; a file that is there stays")]
+AtHome = AfterValidator(Path.expanduser)
+"""A path may begin with `~`."""
+SavedTo = Annotated[Path, AtHome, Field(title="File", description="Where it is written to; a file that is there stays")]
 
 
-class NewKeyParameters(Parameters):
-    """Whose key pair is to be made, and where."""
+class KeyParameters(Parameters):
+    """A key pair that is to be made, and where."""
 
-    state: StateName
     key_type: FileType = KeyType.P_256
     token: Annotated[
         str,
@@ -123,6 +124,16 @@ class NewKeyParameters(Parameters):
     def new_key(self) -> NewKey:
         """The same for the operations."""
         return NewKey(self.key_type, self.token, passphrase_source(self.protection))
+
+
+class StateParameters(Parameters):
+    """Whose it is."""
+
+    state: StateName
+
+
+class NewKeyParameters(KeyParameters, StateParameters):
+    """Whose key pair is to be made, and where."""
 
 
 def passphrase_source(protection: Protection) -> SecretSource | None:

@@ -6,10 +6,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from labconsole.security.x509.key_types import KeyType
 from labconsole.trial import Parameters
-from labconsole_certificates.actions.fields import CertificateChoice, FileType, Protected, Protection, passphrase_source
-from labconsole_certificates.operations.new_keys import NewKey
+from labconsole_certificates.actions.fields import CertificateChoice, KeyParameters
 from labconsole_certificates.rotation.steps import OVERLAP_DAYS
 
 RotationNumber = Annotated[int, Field(title="Rotation", description="Its number in the list of rotations", ge=1)]
@@ -31,15 +29,15 @@ class BeginRotationParameters(Parameters):
     ] = OVERLAP_DAYS
 
 
-class PrepareRotationParameters(Parameters):
-    """The successor that is to be made."""
+class RotationParameters(Parameters):
+    """A rotation."""
 
     rotation: RotationNumber
-    key_type: FileType = KeyType.P_256
-    token: Annotated[
-        str, Field(title="Token", description="PKCS#11 token in which the new key is made; empty: an encrypted file")
-    ] = ""
-    protection: Protected = Protection.KEPT
+
+
+class PrepareRotationParameters(KeyParameters, RotationParameters):
+    """The successor that is to be made."""
+
     valid_days: Annotated[
         int | None,
         Field(
@@ -50,16 +48,6 @@ class PrepareRotationParameters(Parameters):
             json_schema_extra={"unit": "days"},
         ),
     ] = None
-
-    def new_key(self) -> NewKey:
-        """The same for the operations."""
-        return NewKey(self.key_type, self.token, passphrase_source(self.protection))
-
-
-class RotationParameters(Parameters):
-    """A rotation."""
-
-    rotation: RotationNumber
 
 
 class ConfirmRotationParameters(RotationParameters):

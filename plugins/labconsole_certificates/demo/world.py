@@ -12,7 +12,7 @@ from labconsole.security.pki.store import PkiStore
 from labconsole.security.x509.handshake import Handshake, shake_hands
 from labconsole.security.x509.key_types import KeyType
 from labconsole_certificates.demo.member import Member, found
-from labconsole_certificates.exchange.proving import server_name
+from labconsole_certificates.exchange.proving import server_name, told
 from labconsole_certificates.trust.matrix import HOLDS, Cell, CellStatus, matrix
 
 
@@ -76,11 +76,7 @@ def faults(
     matrices: Sequence[Mapping[tuple[str, str], Cell]], handshakes: Mapping[tuple[str, str], Handshake]
 ) -> list[str]:
     """A sentence for each pair without trust or handshake, or that the consoles do not agree on."""
-    found = [
-        f"[{client}] -> tls-connect -> [{server}] failed. {client}: {each.client_said} {server}: {each.server_said}"
-        for (client, server), each in handshakes.items()
-        if not each.ok
-    ]
+    found = [told(client, server, each) for (client, server), each in handshakes.items() if not each.ok]
     for pair, cell in matrices[0].items():
         if cell.status not in HOLDS and cell.status is not CellStatus.OWN:
             found.append(cell.cause)

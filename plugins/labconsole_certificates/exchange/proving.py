@@ -111,6 +111,16 @@ def server_name(certificate: x509.Certificate) -> str | None:
     return None if first is None else general_name_as_text(first).removeprefix("IP:")
 
 
+def told(client: str, server: str, handshake: Handshake) -> str:
+    """What came of a handshake of the States so called, in one or two sentences."""
+    way = f"[{client}] -> tls-connect -> [{server}]"
+    if handshake.ok:
+        return f"{way} passed ({handshake_detail(handshake)}; {handshake.duration_ns / 1e6:.1f} ms)."
+    return (
+        f"{way} failed. {client}: {handshake.client_said or 'nothing.'} {server}: {handshake.server_said or 'nothing.'}"
+    )
+
+
 def handshake_detail(handshake: Handshake) -> str:
     """Protocol, cipher and group in a few words."""
     return ", ".join(filter(None, (handshake.protocol, handshake.cipher, handshake.group)))

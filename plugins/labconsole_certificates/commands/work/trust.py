@@ -24,7 +24,7 @@ from labconsole_certificates.commands.work.shared import (
     tell,
 )
 from labconsole_certificates.exchange.progress import exchange_of
-from labconsole_certificates.exchange.proving import prove
+from labconsole_certificates.exchange.proving import prove, told
 from labconsole_certificates.operations import trusting
 from labconsole_certificates.operations.exporting import must_be_new_file, write_export
 from labconsole_certificates.operations.importing import take_in_certificates
@@ -135,14 +135,8 @@ def proven(arguments: argparse.Namespace) -> int:
     """Connect two States both ways; exit code 1 if a handshake fails. Raises TrialError."""
     with PkiStore.open() as store:
         proof = prove(store, arguments.a, arguments.b, prompt(arguments))
-    for client, server, handshake in (
-        (arguments.a, arguments.b, proof.there),
-        (arguments.b, arguments.a, proof.back),
-    ):
-        came = f"passed, {handshake.protocol}, {handshake.cipher}, {handshake.duration_ns / 1e6:.1f} ms"
-        if not handshake.ok:
-            came = f"failed. {client} says: {handshake.client_said}. {server} says: {handshake.server_said}."
-        tell(f"[{client}] -> tls-connect -> [{server}]: {came}")
+    tell(told(arguments.a, arguments.b, proof.there))
+    tell(told(arguments.b, arguments.a, proof.back))
     return FINISHED if proof.ok else FAILED
 
 
