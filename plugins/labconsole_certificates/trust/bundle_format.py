@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 
 from asn1crypto import core
 from cryptography import x509
@@ -38,6 +38,8 @@ _LONGEST_NAME = 64
 _LONGEST_DOMAIN = 253
 _MOST = {"roots": 16, "intermediates": 32, "links": 32, "crls": 48, "trusted": 1000}
 _DIGEST_SIZE = 32
+_EARLIEST = datetime(2000, 1, 1, tzinfo=UTC)
+"""No bundle was made before; of the year 0, which GeneralizedTime knows, Python has no datetime at all."""
 
 
 class _Items(core.SequenceOf):  # type: ignore[misc]  # asn1crypto brings no types
@@ -152,6 +154,9 @@ def _check_limits(bundle: _TrustBundle) -> None:
     fits = len(state) <= _LONGEST_NAME and len(domain) <= _LONGEST_DOMAIN
     if not state.strip() or not (state + domain).isprintable() or not fits:
         raise BadInput("The trust bundle names no State that could be shown: ask its State for a new one.")
+    times = (bundle["this_update"].native, bundle["next_update"].native)
+    if not all(isinstance(time, datetime) and time >= _EARLIEST for time in times):
+        raise BadInput("The times in the trust bundle are none that a clock shows: ask its State for a new one.")
     if any(len(each.native) != _DIGEST_SIZE for each in bundle["trusted"]):
         raise BadInput("A fingerprint in the trust bundle is not one of SHA-256: ask its State for a new one.")
     if not len(bundle["roots"]):

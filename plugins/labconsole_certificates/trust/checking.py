@@ -19,7 +19,8 @@ def check_content(content: BundleContent, signer: x509.Certificate) -> None:
     """Check that `content`, signed by `signer`, holds together by itself.
 
     Its signer is one of its roots; roots are CAs signed by themselves; intermediates and CRLs come from CAs in it;
-    link certificates join its roots with other keys. No two certificates have one issuer and serial number.
+    link certificates join its roots with other keys, under the same name (RFC 9810, 4.4): what certifies another name
+    is a CA below a root, and speaks for nobody but itself. No two certificates have one issuer and serial number.
 
     Raises BadInput.
     """
@@ -39,6 +40,11 @@ def check_content(content: BundleContent, signer: x509.Certificate) -> None:
         _check_authority(link)
     if len(joined_links(content.links, content.roots)) != len(content.links):
         raise BadInput(f"A link certificate in the trust bundle belongs to none of its roots: {_NEW}")
+    for link in content.links:
+        if link.subject != link.issuer:
+            raise BadInput(
+                f"{short_name(link)} in the trust bundle is no link certificate, which has one name twice: {_NEW}"
+            )
     for crl in content.crls:
         crl_issuer(crl, authorities)
 

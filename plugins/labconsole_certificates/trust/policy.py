@@ -8,11 +8,12 @@ from datetime import datetime, timedelta
 
 from cryptography import x509
 
-from labconsole.security.pki.records import BundleRecord, State, TrustKind, TrustRecord
+from labconsole.security.pki.records import BundleRecord, CertificateRecord, State, TrustKind, TrustRecord
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.x509.bad_input import BadInput
 from labconsole.security.x509.fingerprints import fingerprint, groups, typed_matches
 from labconsole.security.x509.names import short_name
+from labconsole.security.x509.profiles import AUTHORITIES
 from labconsole.security.x509.signatures import crl_signed_by, issued_by
 from labconsole_certificates.trust.bundle_format import BundleContent
 from labconsole_certificates.trust.checking import same_key
@@ -132,19 +133,37 @@ def check_signer(
 
 
 def check_owners(content: BundleContent, subject: State | None, snapshot: Snapshot) -> None:
-    """Check that nothing in the bundle is known as another State's. Raises BadInput."""
+    """Check that nothing in the bundle is known as another State's, nor has the name of a CA of another State.
+
+    CRLs are found by the name of their CA (RFC 5280, 5.1.2.3): of two namesakes one could have refused what the other
+    issued. The same key under the same name is no namesake. Raises BadInput.
+    """
+    foreign = [each for each in snapshot.certificates if each.state is not None and each.profile in AUTHORITIES]
+    foreign = [each for each in foreign if subject is None or each.state != subject.id]
+    owners = {each.sha256: each for each in foreign}
+    namesakes = {each.certificate.subject: each for each in foreign if each.removed is None}
     for each in (*content.roots, *content.intermediates):
-        record = snapshot.certificate_by_sha256.get(fingerprint(each))
-        if record is not None and record.state is not None and (subject is None or record.state != subject.id):
-            owner = snapshot.state_by_id[record.state].name
+        record = owners.get(fingerprint(each))
+        if record is not None:
             raise BadInput(
-                f"{short_name(each)} in the trust bundle of {content.state} is known as that of {owner}: "
-                "take nothing of it, and ask both."
+                f"{short_name(each)} in the trust bundle of {content.state} is known as that of "
+                f"{_owner(snapshot, record)}: take nothing of it, and ask both."
+            )
+        record = namesakes.get(each.subject)
+        if record is not None and not same_key(record.certificate, each):
+            raise BadInput(
+                f"{short_name(each)} in the trust bundle of {content.state} has the name of a CA of "
+                f"{_owner(snapshot, record)}: take nothing of it, and ask both."
             )
 
 
+def _owner(snapshot: Snapshot, record: CertificateRecord) -> str:
+    return "nobody" if record.state is None else snapshot.state_by_id[record.state].name
+
+
 def _folded(name: str) -> str:
-    return unicodedata.normalize("NFC", name).strip().casefold()
+    """What looks alike is alike: letters of full width, case, and how many blanks there are make no difference."""
+    return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
 
 
 def _holds(certificate: x509.Certificate, at: datetime) -> bool:

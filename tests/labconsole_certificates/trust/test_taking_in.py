@@ -16,6 +16,7 @@ from labconsole.security.pki.store import PkiStore
 from labconsole.security.x509 import cms
 from labconsole.security.x509.bad_input import BadInput
 from labconsole.security.x509.crls import Revoked, make_crl
+from labconsole.security.x509.exporting import as_pem
 from labconsole.security.x509.fingerprints import fingerprint, groups
 from labconsole.security.x509.issuing import Issuer, issue, link_certificates, make_root
 from labconsole.security.x509.key_types import KeyType, generate
@@ -23,6 +24,8 @@ from labconsole.security.x509.names import name_from_text
 from labconsole.security.x509.profiles import CertificateProfile
 from labconsole.security.x509.validity import Validity
 from labconsole.trial import TrialError
+from labconsole_certificates.operations.importing import take_in_certificates
+from labconsole_certificates.operations.revocation import take_in_crl
 from labconsole_certificates.trust import looking
 from labconsole_certificates.trust.bundle_format import BundleContent, encode
 from labconsole_certificates.trust.looking import look_into, must_be_confirmed
@@ -170,7 +173,7 @@ def test_a_name_in_other_letters_is_no_other_state(alpha: Console, beta: Issuer)
 
 
 def test_a_new_root_is_reached_by_a_link_certificate(alpha: Console, beta: Issuer) -> None:
-    successor = _root("Beta 2")
+    successor = _root()
     links = link_certificates(beta, successor)
     alone = _content(successor, sequence=2)
     _refused(alpha, _signed(alone, successor), "a stranger")
@@ -183,7 +186,7 @@ def test_a_new_root_is_reached_by_a_link_certificate(alpha: Console, beta: Issue
 
 
 def test_links_lead_over_several_roots(alpha: Console, beta: Issuer) -> None:
-    second, third = _root("Beta 2"), _root("Beta 3")
+    second, third = _root(), _root()
     links = (*link_certificates(second, third), *link_certificates(beta, second))
     missing = _content(third, sequence=2, roots=(third.certificate, second.certificate), links=links[:2])
     _refused(alpha, _signed(missing, third), "a stranger")
@@ -192,7 +195,7 @@ def test_links_lead_over_several_roots(alpha: Console, beta: Issuer) -> None:
 
 
 def test_a_revoked_link_leads_nowhere(alpha: Console, beta: Issuer) -> None:
-    successor = _root("Beta 2")
+    successor = _root()
     links = link_certificates(beta, successor)
     gone = Revoked(links[1].serial_number, _NOW, x509.ReasonFlags.key_compromise)
     crl = make_crl(beta, [gone], 1, Validity.for_days(10))
@@ -205,12 +208,13 @@ def test_a_revoked_link_leads_nowhere(alpha: Console, beta: Issuer) -> None:
 
 
 def test_nobody_else_revokes_a_link(alpha: Console, beta: Issuer) -> None:
-    successor = _root("Beta 2")
+    successor = _root()
     links = link_certificates(beta, successor)
-    namesake = _root()  # has the name of Beta's root, and another key
+    namesake = _root()  # has the name of Beta's root, and another key; somebody has sent it
     gone = Revoked(links[1].serial_number, _NOW, x509.ReasonFlags.key_compromise)
     crl = make_crl(namesake, [gone], 1, Validity.for_days(10))
-    alpha.take_in(_signed(_content(namesake, state="Mallory", crls=(crl,)), namesake), _typed(namesake))
+    take_in_certificates(alpha.store, as_pem(namesake.certificate))
+    take_in_crl(alpha.store, as_pem(crl))
     assert alpha.take_in(_signed(_content(successor, sequence=2, links=links), successor)).trusted
 
 

@@ -1,0 +1,125 @@
+"""Bundles of somebody who is known and trusted for something, and would like to speak for somebody else."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from labconsole.security.pki.records import TrustKind
+from labconsole.security.x509 import cms
+from labconsole.security.x509.bad_input import BadInput
+from labconsole.security.x509.fingerprints import fingerprint, groups
+from labconsole.security.x509.issuing import Issuer, cross_certificate, issue, make_root
+from labconsole.security.x509.key_types import KeyType, generate
+from labconsole.security.x509.names import general_name_from_text, name_from_text
+from labconsole.security.x509.profiles import CertificateProfile
+from labconsole.security.x509.validity import Validity
+from labconsole_certificates.operations.authorities import add_state, create_root
+from labconsole_certificates.operations.new_keys import NewKey
+from labconsole_certificates.trust.bundle_format import BundleContent, encode
+from tests.labconsole_certificates.trust.conftest import Console, NewConsole
+
+_NOW = datetime.now(UTC).replace(microsecond=0)
+_VALID = Validity.for_days(300)
+
+
+def _root(name: str) -> Issuer:
+    key = generate(KeyType.P_256)
+    return Issuer(make_root(key, name_from_text(f"CN={name} Root,O={name}"), Validity.for_days(1000)), key)
+
+
+def _content(state: str, root: Issuer) -> BundleContent:
+    return BundleContent(
+        state=state,
+        domain="",
+        sequence=1,
+        made=_NOW,
+        next_update=_NOW + timedelta(days=30),
+        roots=(root.certificate,),
+        intermediates=(),
+        links=(),
+        crls=(),
+        trusted=(),
+    )
+
+
+def _bundle(state: str, root: Issuer, **changed: object) -> bytes:
+    """The bundle of `state` that `root` signs, its only root if nothing else is said."""
+    content = _content(state, root)
+    return cms.sign(encode(replace(content, **changed)), root.certificate, root.key)  # type: ignore[arg-type]
+
+
+def _typed(root: Issuer) -> str:
+    return groups(fingerprint(root.certificate))
+
+
+@pytest.fixture
+def alpha(console: NewConsole) -> Console:
+    return console("Alpha")
+
+
+@pytest.fixture
+def beta(alpha: Console) -> Issuer:
+    """The root of Beta, which Alpha trusts."""
+    root = _root("Beta")
+    alpha.take_in(_bundle("Beta", root), _typed(root))
+    return root
+
+
+def test_a_ca_below_a_root_does_not_become_a_root(alpha: Console, beta: Issuer) -> None:
+    """Beta limits a CA to a domain; shown as a link, its certificate would set the CA free of that."""
+    key = generate(KeyType.P_256)
+    name = name_from_text("CN=Office of Beta")
+    limits = [general_name_from_text("office.beta.example")]
+    below = issue(beta, key.public_key(), name, (), CertificateProfile.INTERMEDIATE, _VALID, name_constraints=limits)
+    alone = Issuer(make_root(key, name, Validity.for_days(1000)), key)
+    with pytest.raises(BadInput, match="no link certificate"):
+        alpha.take_in(_bundle("Beta", alone, sequence=2, links=(below,)))
+    assert alpha.trusts() == {fingerprint(beta.certificate)}
+
+
+def test_a_ca_that_a_state_has_cross_certified_does_not_speak_for_it(alpha: Console, beta: Issuer) -> None:
+    gamma = _root("Gamma")
+    cross = cross_certificate(beta, gamma.certificate, _VALID)
+    with pytest.raises(BadInput, match="no link certificate"):
+        alpha.take_in(_bundle("Beta", gamma, sequence=2, links=(cross,)))
+    assert alpha.trusts() == {fingerprint(beta.certificate)}
+
+
+def test_no_bundle_brings_a_state_of_this_console_a_root(alpha: Console) -> None:
+    state = add_state(alpha.store, "Delta")
+    own = create_root(alpha.store, state, NewKey())
+    forged = _root("Delta")
+    with pytest.raises(BadInput, match="has no such key"):
+        alpha.take_in(_bundle("Delta", forged), _typed(forged))
+    assert alpha.store.snapshot().trusted_by(state.id, TrustKind.ROOT) == (own,)
+
+
+def test_a_root_with_the_name_of_another_state_s_ca_is_refused(alpha: Console, beta: Issuer) -> None:
+    """CRLs are told apart by the name of their CA: with a namesake, Gamma could have Beta's certificates refused."""
+    gamma, namesake = _root("Gamma"), _root("Beta")
+    roots = (gamma.certificate, namesake.certificate)
+    with pytest.raises(BadInput, match="has the name of a CA of Beta"):
+        alpha.take_in(_bundle("Gamma", gamma, roots=roots), _typed(gamma))
+    assert alpha.trusts() == {fingerprint(beta.certificate)}
+    alpha.take_in(_bundle("Gamma", gamma), _typed(gamma))
+
+
+def test_blanks_make_no_other_state(alpha: Console, beta: Issuer) -> None:
+    forged = _root("Other")
+    for name in ("Beta ", " beta", "Ｂｅｔａ"):
+        with pytest.raises(BadInput, match="a stranger"):
+            alpha.take_in(_bundle(name, forged, sequence=2), _typed(forged))
+
+
+@pytest.mark.parametrize("made", ["00000101000000Z", "00010101000000Z", "20261321000000Z", "2026112100000.Z"])
+def test_times_that_no_clock_shows_are_refused(alpha: Console, made: str) -> None:
+    root = _root("Gamma")
+    content = _content("Gamma", root)
+    encoded = encode(content)
+    time = f"{content.made:%Y%m%d%H%M%S}Z".encode()
+    data = cms.sign(encoded.replace(time, made.encode()), root.certificate, root.key)
+    with pytest.raises(BadInput, match=r"none that a clock shows|is no trust bundle"):
+        alpha.take_in(data, _typed(root))
