@@ -106,9 +106,7 @@ class TrustChanges(Changing):
         self.note("proved by handshake", names, self.certificate(client_certificate).sha256, detail)
         return self._all(f"{rows.PROOF} WHERE id = ?", rows.proof_of, (number,))[0]
 
-    def add_rotation(
-        self, certificate: int, overlap_days: int, peers: Sequence[int], successor: int | None = None
-    ) -> RotationRecord:
+    def add_rotation(self, certificate: int, overlap_days: int, peers: Sequence[int]) -> RotationRecord:
         """Begin to replace a certificate. `peers` are States that must confirm.
 
         Raises BadInput: it is being replaced.
@@ -119,7 +117,6 @@ class TrustChanges(Changing):
             raise BadInput(f"{name} is being rotated: finish or cancel that rotation first.")
         values = {
             "certificate": certificate,
-            "successor": successor,
             "status": RotationStatus.PREPARING,
             "overlap_days": overlap_days,
             "begun": self._now,

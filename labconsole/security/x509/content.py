@@ -34,6 +34,11 @@ class ContentKind(StrEnum):
     """CMS SignedData (RFC 5652): a trust bundle, or certificates in a .p7b file."""
     UNKNOWN = "unknown"
 
+    @property
+    def has_password(self) -> bool:
+        """Whether such a thing opens with a password or passphrase only."""
+        return self in (ContentKind.PKCS12, ContentKind.ENCRYPTED_PRIVATE_KEY)
+
 
 _LABELS = {
     b"CERTIFICATE": ContentKind.CERTIFICATE,

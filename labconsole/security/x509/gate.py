@@ -21,6 +21,7 @@ __all__ = [
     "Pkcs12",
     "PrivateKey",
     "Readable",
+    "check_kind",
     "kind_of",
     "kinds_of",
     "read",
@@ -46,7 +47,7 @@ _KINDS = {
     ContentKind.PRIVATE_KEY: "a private key",
     ContentKind.ENCRYPTED_PRIVATE_KEY: "a private key",
     ContentKind.PKCS12: "a PKCS#12 file",
-    ContentKind.CMS: "a CMS message",
+    ContentKind.CMS: "a signed file (CMS)",
 }
 
 
@@ -85,6 +86,17 @@ def kinds_of(data: bytes) -> tuple[ContentKind, ...]:
     except BadInput:
         return ()
     return tuple(piece.kind for piece in found if piece.kind is not ContentKind.UNKNOWN)
+
+
+def check_kind(data: bytes, wanted: ContentKind, what: str = "The file") -> None:
+    """Check that `data` can hold `wanted`, for whoever reads it then.
+
+    Raises:
+        BadInput: empty, too long, cut off, or something else that is known; `what` begins the sentence.
+    """
+    found = pieces(data, what)
+    if {piece.kind for piece in found} - {wanted, ContentKind.UNKNOWN}:
+        raise _instead(found, what, wanted)
 
 
 def read_certificates(data: bytes, what: str = "The file") -> tuple[x509.Certificate, ...]:

@@ -67,7 +67,7 @@ def judge_csr(csr: x509.CertificateSigningRequest) -> CsrJudgement:
     names = alternative_names(extensions)
     asks_for_ca = _asks_for_ca(extensions)
     if asks_for_ca:
-        problems.append("It asks to become a CA that issues certificates itself: approve only what was agreed upon.")
+        problems.append("It asks to become a CA, which no CSR can here: refuse it, and ask for one without CA rights.")
     problems.append(_problem_of_names(csr, names))
     return CsrJudgement(
         proof_of_possession=proof,

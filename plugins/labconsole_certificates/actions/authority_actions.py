@@ -109,8 +109,7 @@ class ImportAuthority(PkiAction[ImportAuthorityParameters]):
     ) -> tuple[SecretRequest, ...]:
         local_state_named(snapshot, parameters.state)
         file = parameters.key_file or parameters.file
-        kind = gate.kind_of(gate.read_file(file, "key file"))
-        locked = kind in (gate.ContentKind.PKCS12, gate.ContentKind.ENCRYPTED_PRIVATE_KEY)
+        locked = gate.kind_of(gate.read_file(file, "key file")).has_password
         return (
             *((file_password(file),) if locked else ()),
             *secrets_of(kept_as(parameters.protection)),

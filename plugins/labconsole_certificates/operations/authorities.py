@@ -42,6 +42,11 @@ def add_state(store: PkiStore, name: str, domain: str = "", *, local: bool = Tru
         return change.add_state(name, domain, local=local)
 
 
+def known_or_added(store: PkiStore, name: str) -> State:
+    """The State called `name`; where there is none, another console's is added. Raises TrialError: the name is bad."""
+    return next((state for state in store.states() if state.name == name), None) or add_state(store, name, local=False)
+
+
 def create_root(
     store: PkiStore,
     state: State,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import datetime
 from types import MappingProxyType
 
 from cryptography import x509
@@ -57,9 +57,9 @@ def day(at: datetime) -> str:
     return at.astimezone().strftime("%Y-%m-%d")
 
 
-def days_left(until: datetime, now: datetime | None = None) -> int:
+def days_left(until: datetime, now: datetime) -> int:
     """Whole days until then; negative when it has passed."""
-    return int((until - (now or datetime.now(UTC))).total_seconds() // DAY_S)
+    return int((until - now).total_seconds() // DAY_S)
 
 
 def unbroken(text: str, *names: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from labconsole.security.pki.records import CertificateRecord, Origin, RotationRecord, RotationStatus, State
@@ -21,14 +20,8 @@ OVERLAP_DAYS = 30
 """For so long the old one holds beside its successor after the switch, if nobody says otherwise."""
 
 
-def begin(
-    store: PkiStore,
-    certificate: CertificateRecord,
-    *,
-    overlap_days: int = OVERLAP_DAYS,
-    peers: Sequence[State] | None = None,
-) -> RotationRecord:
-    """Plan to replace `certificate`. `peers` must confirm; None: all that trust it itself (`kinds.peers_of`).
+def begin(store: PkiStore, certificate: CertificateRecord, *, overlap_days: int = OVERLAP_DAYS) -> RotationRecord:
+    """Plan to replace `certificate`. All that trust it itself must confirm (`kinds.peers_of`).
 
     Raises TrialError: it is being rotated already, its key is not here, or it is removed.
     """
@@ -38,10 +31,10 @@ def begin(
         raise TrialError(f"{short_name(certificate.certificate)} is removed: restore it first.")
     if certificate.origin is Origin.LINK:
         raise TrialError("A link certificate is not rotated: rotate the root that it links.")
-    must_confirm = peers_of(snapshot, certificate) if peers is None else peers
+    peers = peers_of(snapshot, certificate)
     kind_of(snapshot, certificate, datetime.now(UTC))
     with store.change() as change:
-        return change.add_rotation(certificate.id, overlap_days, [peer.id for peer in must_confirm])
+        return change.add_rotation(certificate.id, overlap_days, [peer.id for peer in peers])
 
 
 def prepare(

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from cryptography import x509
 
 from labconsole.security.pki.snapshot import Snapshot
-from labconsole.security.x509 import cms
+from labconsole.security.x509 import cms, gate
 from labconsole.security.x509.fingerprints import fingerprint
 from labconsole_certificates.operations.references import state_named
 from labconsole_certificates.trust.bundle_format import BundleContent, decode
@@ -34,6 +34,7 @@ class BundleLook:
 
 def look_into(data: bytes) -> BundleLook:
     """What the bundle `data` (DER or PEM) says. Raises BadInput: it is none, or is damaged, or contradicts itself."""
+    gate.check_kind(data, gate.ContentKind.CMS)
     message = cms.verify(data)
     content = decode(message.content)
     check_content(content, message.signer)

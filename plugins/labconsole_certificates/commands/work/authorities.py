@@ -20,7 +20,6 @@ from labconsole_certificates.commands.work.shared import (
     table,
     tell,
 )
-from labconsole_certificates.commands.work.things import LOCKED
 from labconsole_certificates.operations.authorities import (
     add_state,
     create_intermediate,
@@ -91,7 +90,7 @@ def take_in(arguments: argparse.Namespace) -> int:
     """Import a CA with its private key. Raises TrialError."""
     certificates = gate.read_file(arguments.file, "certificate file")
     key = gate.read_file(arguments.key, "key file") if arguments.key else b""
-    locked = gate.kind_of(key or certificates) in LOCKED
+    locked = gate.kind_of(key or certificates).has_password
     with PkiStore.open() as store:
         record = import_authority(
             store,

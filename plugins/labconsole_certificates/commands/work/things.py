@@ -15,9 +15,6 @@ from labconsole_certificates.commands.work.shared import password
 from labconsole_certificates.operations.exporting import Exportable
 from labconsole_certificates.operations.references import certificate_named, request_numbered
 
-LOCKED = (gate.ContentKind.PKCS12, gate.ContentKind.ENCRYPTED_PRIVATE_KEY)
-"""What opens with a password."""
-
 
 def things_meant(what: str, arguments: argparse.Namespace) -> tuple[Describable, ...]:
     """Everything in a file, or the one thing of the database. Raises TrialError: there is no such."""
@@ -58,5 +55,5 @@ def _in_file(path: Path, arguments: argparse.Namespace) -> tuple[Describable, ..
     kind = gate.kind_of(data)
     if kind is gate.ContentKind.CMS:
         return (cms.read(data),)
-    secret = password(arguments, f"the file {path}") if kind in LOCKED else None
+    secret = password(arguments, f"the file {path}") if kind.has_password else None
     return gate.read(data, secret, f"The file {path.name}")

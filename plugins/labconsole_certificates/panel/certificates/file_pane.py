@@ -11,14 +11,14 @@ from PySide6.QtCore import QObject, Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFileDialog, QWidget
 
-from labconsole.security.pki.records import CertificateRecord, CrlRecord, State
+from labconsole.security.pki.records import CertificateRecord, CrlRecord
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.x509.exporting import as_der, as_pem, chain_as_pem
 from labconsole.security.x509.fingerprints import fingerprint
 from labconsole.security.x509.gate import ContentKind
 from labconsole.security.x509.names import short_name
-from labconsole_certificates.operations.authorities import add_state
+from labconsole_certificates.operations.authorities import known_or_added
 from labconsole_certificates.operations.importing import take_in_certificates
 from labconsole_certificates.operations.revocation import take_in_crl
 from labconsole_certificates.panel.certificates.authority_forms import AuthorityForms
@@ -195,8 +195,4 @@ class FilePane(QObject):
 
 
 def _take_in(data: bytes, name: str, store: PkiStore) -> tuple[CertificateRecord, ...]:
-    state: State | None = None
-    if name:
-        state = next((found for found in store.states() if found.name == name), None)
-        state = state or add_state(store, name, local=False)
-    return take_in_certificates(store, data, state)
+    return take_in_certificates(store, data, known_or_added(store, name) if name else None)

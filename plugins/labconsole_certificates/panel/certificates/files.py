@@ -14,11 +14,11 @@ from PySide6.QtWidgets import QDialog, QWidget
 from labconsole.security.secrets import Secret, SecretRequest, SecretSource
 from labconsole.security.x509.describing.description import Description
 from labconsole.security.x509.describing.things import describe
+from labconsole.security.x509.extensions import is_ca
 from labconsole.security.x509.gate import ContentKind, Pkcs12, Readable, kind_of, read, read_file
 from labconsole_certificates.panel.desk import Desk
 from labconsole_ui.secret_dialog import SecretDialog
 
-_UNDER_PASSWORD = (ContentKind.PKCS12, ContentKind.ENCRYPTED_PRIVATE_KEY)
 _WITHOUT_KEY = (x509.Certificate, x509.CertificateSigningRequest, x509.CertificateRevocationList)
 
 
@@ -40,13 +40,7 @@ class Looked:
     @property
     def is_authority(self) -> bool:
         """Whether its certificate is that of a CA (RFC 5280, 4.2.1.9)."""
-        found = self.certificate
-        if found is None:
-            return False
-        try:
-            return bool(found.extensions.get_extension_for_class(x509.BasicConstraints).value.ca)
-        except x509.ExtensionNotFound:
-            return False
+        return self.certificate is not None and is_ca(self.certificate)
 
 
 class Files(QObject):
@@ -69,7 +63,7 @@ class Files(QObject):
         self._begin(self.tr("The pasted text"), None, data)
 
     def _begin(self, name: str, path: Path | None, data: bytes) -> None:
-        if kind_of(data) not in _UNDER_PASSWORD:
+        if not kind_of(data).has_password:
             self._read(name, path, data, None)
             return
         request = SecretRequest(f"look:{name}", self.tr("the file {name}").format(name=name), SecretSource())

@@ -20,10 +20,9 @@ from labconsole.security.x509.describing.things import describe
 from labconsole.security.x509.fingerprints import fingerprint
 from labconsole.security.x509.gate import ContentKind
 from labconsole.security.x509.names import short_name
-from labconsole.security.x509.profiles import CertificateProfile
 from labconsole.security.x509.requests import CsrJudgement, judge_csr
 from labconsole_certificates.operations import requests
-from labconsole_certificates.operations.authorities import add_state
+from labconsole_certificates.operations.authorities import known_or_added
 from labconsole_certificates.panel.desk import Desk
 from labconsole_certificates.panel.requests.new_request_dialog import Answer, NewRequestDialog
 from labconsole_certificates.panel.tab import Tab
@@ -140,7 +139,5 @@ def _look_into(data: bytes, path: Path | None, what: str) -> Arrival:
 
 
 def _take_in(data: bytes, answer: Answer, store: PkiStore) -> RequestRecord:
-    states = {state.name: state for state in store.states()}
-    requester = states.get(answer.requester) or add_state(store, answer.requester, local=False)
-    profile: CertificateProfile | None = answer.profile
-    return requests.take_in_request(store, requester, states[answer.issuer], data, profile)
+    requester = known_or_added(store, answer.requester)
+    return requests.take_in_request(store, requester, store.state(answer.issuer), data, answer.profile)

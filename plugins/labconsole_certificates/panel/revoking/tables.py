@@ -76,7 +76,7 @@ def rows_of(snapshot: Snapshot) -> RevocationRows:
         issuer = next((found for found in snapshot.issuers_of(record) if found.id in own), None)
         if issuer is not None and issuer.id != record.id:
             issued.append(IssuedRow(record, short_name(record.certificate), owners.get(record.state or 0, ""), issuer))
-    newest = {crl.issuer: crl for crl in sorted(snapshot.crls, key=lambda crl: crl.number)}
+    newest = snapshot.newest_crl_of
     crls = [
         CrlRow(
             record,
