@@ -10,7 +10,7 @@ from cryptography import x509
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.x509 import cms, gate
 from labconsole.security.x509.fingerprints import fingerprint
-from labconsole_certificates.operations.references import state_named
+from labconsole_certificates.operations.references import local_state_named
 from labconsole_certificates.trust.bundle_format import BundleContent, decode
 from labconsole_certificates.trust.checking import check_content
 from labconsole_certificates.trust.policy import anchors, subject_of
@@ -42,9 +42,9 @@ def look_into(data: bytes) -> BundleLook:
 
 
 def must_be_confirmed(snapshot: Snapshot, importer: str, look: BundleLook) -> bool:
-    """Whether `importer` trusts no root of the State of `look`, so that the fingerprint has to be typed.
+    """Whether `importer` trusts no root of the State of `look`, another one, so that the fingerprint has to be typed.
 
-    Raises TrialError: there is no State `importer`.
+    Raises TrialError: there is no State `importer`, or it is another console's.
     """
-    subject = subject_of(snapshot, look.content)
-    return not anchors(snapshot, state_named(snapshot, importer), subject, datetime.now(UTC))
+    taking_in, subject = local_state_named(snapshot, importer), subject_of(snapshot, look.content)
+    return subject != taking_in and not anchors(snapshot, taking_in, subject, datetime.now(UTC))

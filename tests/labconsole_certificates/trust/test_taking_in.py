@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from cryptography import x509
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from labconsole.security.pki.records import Origin, TrustKind
 from labconsole.security.pki.snapshot import Snapshot
@@ -26,7 +27,6 @@ from labconsole.security.x509.validity import Validity
 from labconsole.trial import TrialError
 from labconsole_certificates.operations.importing import take_in_certificates
 from labconsole_certificates.operations.revocation import take_in_crl
-from labconsole_certificates.trust import looking
 from labconsole_certificates.trust.bundle_format import BundleContent, encode
 from labconsole_certificates.trust.looking import look_into, must_be_confirmed
 from labconsole_certificates.trust.taking_in import take_in
@@ -359,10 +359,23 @@ def test_crls_and_intermediates_come_along_and_crls_do_not_go_back(alpha: Consol
 
 def test_ones_own_bundle_and_one_for_a_stranger_are_refused(alpha: Console) -> None:
     bundle = alpha.bundle()
+    assert not must_be_confirmed(alpha.store.snapshot(), "Alpha", look_into(bundle))
     with pytest.raises(BadInput, match="of Alpha itself"):
-        alpha.take_in(bundle, groups(alpha.root.sha256))
-    with pytest.raises(TrialError):
-        looking.must_be_confirmed(alpha.store.snapshot(), "Nobody", look_into(bundle))
+        alpha.take_in(bundle)
+    with alpha.store.change() as change:
+        change.add_state("Beta", local=False)
+    for importer, said in (("Nobody", "No State is called"), ("Beta", "of another console")):
+        with pytest.raises(TrialError, match=said):
+            must_be_confirmed(alpha.store.snapshot(), importer, look_into(bundle))
+
+
+def test_what_is_no_bundle_is_called_by_its_name(alpha: Console) -> None:
+    bundle, root = alpha.bundle(), _root()
+    key = root.key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    _refused(alpha, key, "holds a private key and not a signed file .* show this one to nobody")
+    _refused(alpha, root.certificate.public_bytes(Encoding.DER), "holds a certificate and not a signed file")
+    _refused(alpha, bundle[:500], "is cut off, [0-9]+ bytes are missing")
+    _refused(alpha, b"hello", "no CMS SignedData")
 
 
 def test_another_signed_file_is_no_bundle(alpha: Console) -> None:
