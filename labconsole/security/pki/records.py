@@ -10,6 +10,8 @@ from functools import cached_property
 from cryptography import x509
 
 from labconsole.security.secrets import SecretSource
+from labconsole.security.x509.extensions import crl_scope
+from labconsole.security.x509.fingerprints import key_fingerprint
 from labconsole.security.x509.key_types import KeyType
 from labconsole.security.x509.profiles import CertificateProfile
 from labconsole.security.x509.signatures import issued_by
@@ -106,6 +108,11 @@ class CertificateRecord:
         """Whether its own key signed it: a root or a pinned one, unlike a link certificate of the same names."""
         return issued_by(self.certificate, self.certificate)
 
+    @cached_property
+    def name_and_key(self) -> tuple[bytes, str]:
+        """Whom it certifies: DER of the subject, SHA-256 (hex) of the public key. Renewed ones say the same."""
+        return self.certificate.subject.public_bytes(), key_fingerprint(self.certificate.public_key())
+
 
 class RequestStatus(StrEnum):
     """How far a certificate signing request has come."""
@@ -160,6 +167,16 @@ class CrlRecord:
     def crl(self) -> x509.CertificateRevocationList:
         """The CRL itself, parsed once."""
         return x509.load_der_x509_crl(self.der)
+
+    @property
+    def age(self) -> tuple[int, datetime]:
+        """What grows from each CRL of a CA and scope to the next; not every CA numbers them."""
+        return self.number, self.this_update
+
+    @cached_property
+    def scope(self) -> bytes:
+        """Of what it tells, to be compared: all, a part (RFC 5280, 5.2.5), or what changed since another (5.2.4)."""
+        return crl_scope(self.crl)
 
 
 class TrustKind(StrEnum):

@@ -70,8 +70,18 @@ class Snapshot:
 
     @cached_property
     def newest_crl_of(self) -> Mapping[int, CrlRecord]:
-        """The CRL with the highest number of each CA, by the CA certificate's id."""
-        return {record.issuer: record for record in sorted(self.crls, key=lambda crl: crl.number)}
+        """The newest CRL of each CA, by the CA certificate's id."""
+        return {record.issuer: record for record in sorted(self.crls, key=lambda crl: crl.age)}
+
+    @cached_property
+    def newest_crls(self) -> tuple[CrlRecord, ...]:
+        """The newest CRL of each CA and scope: those of a part, and delta CRLs, stand beside complete ones."""
+        return tuple({(crl.issuer, crl.scope): crl for crl in sorted(self.crls, key=lambda crl: crl.age)}.values())
+
+    def authorities_called(self, subject: bytes, spki_sha256: str) -> tuple[CertificateRecord, ...]:
+        """The certificates, not removed, for this name (DER) and key of a CA."""
+        named = self._by_subject.get(subject, ())
+        return tuple(record for record in named if record.name_and_key == (subject, spki_sha256))
 
     def issuers_of(self, record: CertificateRecord) -> tuple[CertificateRecord, ...]:
         """The certificates whose key signed this one, newest first; several where a CA has link certificates.

@@ -29,3 +29,11 @@ def crl_number(crl: x509.CertificateRevocationList) -> int:
     """The number of a CRL (5.2.3); 0 where it has none."""
     number = extension_of(crl.extensions, x509.CRLNumber)
     return 0 if number is None else number.crl_number
+
+
+def crl_scope(crl: x509.CertificateRevocationList) -> bytes:
+    """Of what a CRL tells, to be compared: DER of its issuing distribution point (5.2.5), and whether it is a delta
+    CRL (5.2.4)."""
+    point = extension_of(crl.extensions, x509.IssuingDistributionPoint)
+    delta = extension_of(crl.extensions, x509.DeltaCRLIndicator)
+    return (b"" if delta is None else b"delta") + (b"" if point is None else point.public_bytes())

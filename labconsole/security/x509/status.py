@@ -9,6 +9,7 @@ from enum import StrEnum
 
 from cryptography import x509
 
+from labconsole.security.pki.known_crls import crls_under
 from labconsole.security.pki.records import CertificateRecord, TrustKind
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.x509.fingerprints import fingerprint
@@ -65,7 +66,7 @@ class _Eyes:
         )
         self._pinned = {record.sha256 for record in self._trusted(TrustKind.PIN)}
         roots = self._trusted(TrustKind.ROOT)
-        crls = (record.crl for record in snapshot.newest_crl_of.values())
+        crls = crls_under(snapshot, roots)
         self._validator = Validator((record.certificate for record in roots), _intermediates(snapshot), crls, at=at)
 
     def status(self, record: CertificateRecord) -> Status:

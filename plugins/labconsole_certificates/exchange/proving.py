@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from cryptography import x509
 
 from labconsole.security.pki.keys import opened_key
+from labconsole.security.pki.known_crls import crls_under
 from labconsole.security.pki.records import CertificateRecord, KeyRecord, State, TrustKind
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.pki.store import PkiStore
@@ -91,13 +92,15 @@ def ends_of(snapshot: Snapshot, client: State, server: State) -> tuple[End, End]
 
 def tls_end(snapshot: Snapshot, end: End, key: PrivateKey) -> TlsEnd:
     """One end of a handshake: what its State shows, and what it trusts."""
+    roots = snapshot.trusted_by(end.state.id, TrustKind.ROOT)
+    pins = snapshot.trusted_by(end.state.id, TrustKind.PIN)
     return TlsEnd(
         certificate=end.certificate.certificate,
         chain=tuple(each.certificate for each in snapshot.presented_chain(end.certificate, datetime.now(UTC))),
         key=key,
-        roots=tuple(each.certificate for each in snapshot.trusted_by(end.state.id, TrustKind.ROOT)),
-        crls=tuple(each.crl for each in snapshot.crls),
-        pins=frozenset(each.sha256 for each in snapshot.trusted_by(end.state.id, TrustKind.PIN)),
+        roots=tuple(each.certificate for each in roots),
+        crls=crls_under(snapshot, roots),
+        pins=frozenset(each.sha256 for each in pins if each.revoked is None),
     )
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from cryptography import x509
 
 from labconsole.security.pki.records import CertificateRecord, CrlRecord, Item, State
@@ -13,7 +11,7 @@ from labconsole.security.secrets import Prompt
 from labconsole.security.x509 import gate
 from labconsole.security.x509.bad_input import BadInput
 from labconsole.security.x509.crls import Revoked, make_crl
-from labconsole.security.x509.extensions import crl_number
+from labconsole.security.x509.extensions import crl_number, crl_scope
 from labconsole.security.x509.names import name_as_text, short_name
 from labconsole.security.x509.profiles import AUTHORITIES
 from labconsole.security.x509.signatures import crl_signed_by, issued_by
@@ -68,16 +66,10 @@ def take_in_crl(store: PkiStore, data: bytes, sender: State | None = None, recei
     Raises BadInput: no CRL, of an unknown CA, not signed by it, or older than the one that is here; nothing changed.
     """
     crl = gate.read_crl(data)
-    number = crl_number(crl)
     with store.change() as change:
         snapshot = change.snapshot()
         issuer = _issuer_of(snapshot, crl)
-        last = _last_taken_in(snapshot, issuer)
-        if number < last:
-            name = short_name(issuer.certificate)
-            raise BadInput(
-                f"This CRL of {name} has the number {number}, and number {last} is here already: ask for the newest."
-            )
+        _must_be_newest(snapshot, issuer, crl)
         record = change.add_crl(crl, issuer.id)
         if sender is not None and receiver is not None:
             change.hand_over(sender.id, receiver.id, Item.CRL, record.sha256)
@@ -109,19 +101,25 @@ def _of_same_name(snapshot: Snapshot, authority: CertificateRecord) -> list[Cert
 
 def _last_published(snapshot: Snapshot, authority: CertificateRecord) -> int:
     """The highest number of the CA's CRLs: they go on when its key changes (RFC 5280, 5.2.3)."""
-    return _last_number(snapshot, _of_same_name(snapshot, authority))
-
-
-def _last_taken_in(snapshot: Snapshot, authority: CertificateRecord) -> int:
-    """That of this key alone: not every console counts on when a key changes."""
-    key = authority.certificate.public_key()
-    same = [one for one in _of_same_name(snapshot, authority) if one.certificate.public_key() == key]
-    return _last_number(snapshot, same)
-
-
-def _last_number(snapshot: Snapshot, authorities: Sequence[CertificateRecord]) -> int:
-    numbers = {record.id for record in authorities}
+    numbers = {record.id for record in _of_same_name(snapshot, authority)}
     return max((crl.number for crl in snapshot.crls if crl.issuer in numbers), default=0)
+
+
+def _must_be_newest(snapshot: Snapshot, authority: CertificateRecord, crl: x509.CertificateRevocationList) -> None:
+    """Raises BadInput: a newer one of the CA is here, of the same key (not every console counts on when that changes)
+    and scope."""
+    same = {one.id for one in (authority, *snapshot.authorities_called(*authority.name_and_key))}
+    known = [each for each in snapshot.crls if each.issuer in same and each.scope == crl_scope(crl)]
+    newest = max(known, key=lambda each: each.age, default=None)
+    number, made = crl_number(crl), crl.last_update_utc
+    if newest is None or (number, made) >= newest.age:
+        return
+    if number < newest.number:
+        what, here = f"has the number {number}", f"number {newest.number}"
+    else:
+        what, here = f"is of {made:%Y-%m-%d %H:%M} UTC", f"one of {newest.this_update:%Y-%m-%d %H:%M} UTC"
+    name = short_name(authority.certificate)
+    raise BadInput(f"This CRL of {name} {what}, and {here} is here already: ask for the newest.")
 
 
 def _issuer_of(snapshot: Snapshot, crl: x509.CertificateRevocationList) -> CertificateRecord:

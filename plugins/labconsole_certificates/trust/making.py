@@ -74,7 +74,7 @@ def _content(snapshot: Snapshot, state: State, made: datetime, next_update: date
         roots=tuple(each.certificate for each in roots),
         intermediates=tuple(each.certificate for each in intermediates),
         links=_links(snapshot, state, roots, made),
-        crls=tuple(each.crl for each in snapshot.newest_crl_of.values() if each.issuer in issuers),
+        crls=tuple(each.crl for each in snapshot.newest_crls if each.issuer in issuers),
         trusted=tuple(each.sha256 for each in snapshot.trusted_by(state.id, TrustKind.ROOT)),
     )
 

@@ -10,6 +10,7 @@ from labconsole.security.pki.records import BundleRecord, Item, Origin, State, T
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.x509.bad_input import BadInput
+from labconsole.security.x509.extensions import crl_scope
 from labconsole.security.x509.fingerprints import fingerprint
 from labconsole.security.x509.profiles import CertificateProfile
 from labconsole_certificates.operations.references import local_state_named
@@ -156,11 +157,12 @@ def _add_certificates(change: Change, content: BundleContent, subject: State) ->
 
 
 def _add_crls(change: Change, snapshot: Snapshot, content: BundleContent, ids: dict[str, int]) -> None:
-    """Add each CRL that is newer than what is known of its issuer."""
+    """Add each CRL that is newer than what is known of its issuer and scope."""
     authorities = (*content.roots, *content.intermediates)
     for crl in content.crls:
         issuer = ids[fingerprint(crl_issuer(crl, authorities))]
-        if all(crl.last_update_utc > each.this_update for each in snapshot.crls if each.issuer == issuer):
+        known = [each for each in snapshot.crls if (each.issuer, each.scope) == (issuer, crl_scope(crl))]
+        if all(crl.last_update_utc > each.this_update for each in known):
             change.add_crl(crl, issuer)
 
 

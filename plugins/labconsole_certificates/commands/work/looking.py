@@ -6,6 +6,7 @@ import argparse
 from datetime import UTC, datetime
 
 from labconsole.cli.exit_codes import FAILED, FINISHED
+from labconsole.security.pki.known_crls import crls_under
 from labconsole.security.pki.reader import PkiReader
 from labconsole.security.pki.records import CertificateRecord, TrustKind
 from labconsole.security.pki.store import PkiStore
@@ -97,11 +98,12 @@ def check(arguments: argparse.Namespace) -> int:
     if record in snapshot.trusted_by(state.id, TrustKind.PIN):
         shared.tell(f"{state.name} accepts {name}: it is pinned.")
         return FINISHED
+    roots = snapshot.trusted_by(state.id, TrustKind.ROOT)
     judgement = validate(
         record.certificate,
         [other.certificate for other in snapshot.certificates if other.removed is None],
-        [root.certificate for root in snapshot.trusted_by(state.id, TrustKind.ROOT)],
-        [crl.crl for crl in snapshot.newest_crl_of.values()],
+        [root.certificate for root in roots],
+        crls_under(snapshot, roots),
         at=datetime.now(UTC),
     )
     shared.tell(f"{state.name} {'accepts' if judgement.accepted else 'refuses'} {name}: {judgement.why}")

@@ -1,0 +1,37 @@
+"""Which of the known CRLs speak for what somebody trusts: a namesake's, and older ones, do not."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from cryptography import x509
+
+from labconsole.security.pki.records import CertificateRecord
+from labconsole.security.pki.snapshot import Snapshot
+
+
+def crls_under(
+    snapshot: Snapshot, trusted: Collection[CertificateRecord]
+) -> tuple[x509.CertificateRevocationList, ...]:
+    """The newest CRLs (one of each scope) of all CAs whose key leads to one of the CAs `trusted`.
+
+    A path validation finds CRLs by the name of the CA alone (RFC 5280, 6.3.3): what a CA signed that is not trusted,
+    and took another one's name, would have the other's certificates refused.
+    """
+    anchors = {record.name_and_key for record in trusted}
+    speaking = {
+        issuer: _leads_to(snapshot, snapshot.certificate_by_id[issuer], anchors)
+        for issuer in {record.issuer for record in snapshot.crls}
+    }
+    return tuple(record.crl for record in snapshot.newest_crls if speaking[record.issuer])
+
+
+def _leads_to(snapshot: Snapshot, authority: CertificateRecord, anchors: set[tuple[bytes, str]]) -> bool:
+    """Whether the name and key of `authority` is one of `anchors`, or was certified below one; by a link, too."""
+    seen: set[tuple[bytes, str]] = set()
+    newly = {authority.name_and_key}
+    while newly and not newly & anchors:
+        seen |= newly
+        certified = [record for each in newly for record in snapshot.authorities_called(*each)]
+        newly = {issuer.name_and_key for record in certified for issuer in snapshot.issuers_of(record)} - seen
+    return bool(newly)
