@@ -16,21 +16,21 @@ from tests.labconsole_certificates.world import World
 
 
 @pytest.fixture(scope="session")
-def made_world(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def made_pair(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The directory of a database that was made once: its passphrase asks the keyring, which takes time."""
-    directory = tmp_path_factory.mktemp("world") / "pki"
+    directory = tmp_path_factory.mktemp("pair") / "pki"
     with PkiStore.open(directory) as store:
         for name in ("State A", "State B"):
             create_root(store, add_state(store, name, f"{name[-1].lower()}.example"), NewKey())
-        add_state(store, "State C", local=False)
     return directory
 
 
 @pytest.fixture
-def world(made_world: Path) -> Iterator[World]:
-    """A copy of it, in the home of the test."""
-    shutil.copytree(made_world, pki_dir(), dirs_exist_ok=True)
+def world(made_pair: Path) -> Iterator[World]:
+    """A copy of it, in the home of the test, with State C besides."""
+    shutil.copytree(made_pair, pki_dir(), dirs_exist_ok=True)
     with PkiStore.open() as store:
+        add_state(store, "State C", local=False)
         snapshot = store.snapshot()
         a, b, c = snapshot.states
         yield World(store, a, b, c, snapshot.roots_of(a.id)[0], snapshot.roots_of(b.id)[0])

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 from pytestqt.qtbot import QtBot
@@ -13,7 +15,7 @@ from labconsole.security.pki.records import CertificateRecord, State
 from labconsole.security.pki.store import PkiStore
 from labconsole_certificates.panel.page import CertificatesPage
 from labconsole_ui.main_window import MainWindow
-from tests.labconsole_certificates.panel.lab import Lab, local_state
+from tests.labconsole_certificates.panel.lab import Lab
 from tests.labconsole_ui.shell.conftest import bridge, home, open_window, services, theme, window
 
 __all__ = ["bridge", "home", "open_window", "services", "theme", "window"]
@@ -37,12 +39,13 @@ class Pair:
 
 
 @pytest.fixture
-def pair(home: object) -> Iterator[Pair]:
+def pair(home: object, made_pair: Path) -> Iterator[Pair]:
     """States A and B, before the window is opened."""
-    with PkiStore.open(pki_dir()) as store:
-        a, root_a = local_state(store, "State A", "a.example")
-        b, root_b = local_state(store, "State B", "b.example")
-        yield Pair(store, a, b, root_a, root_b)
+    shutil.copytree(made_pair, pki_dir(), dirs_exist_ok=True)
+    with PkiStore.open() as store:
+        snapshot = store.snapshot()
+        a, b = snapshot.states
+        yield Pair(store, a, b, snapshot.roots_of(a.id)[0], snapshot.roots_of(b.id)[0])
 
 
 @pytest.fixture
