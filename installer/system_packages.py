@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from labconsole import qt_libraries
+from labconsole import qt_libraries, script_fonts
 from processes import SetupError, run_shown, say
 
 APT_SCRIPT = Path(__file__).with_name("apt_install.sh")
@@ -61,6 +61,11 @@ def needs(command: str, building: bool) -> list[Need]:
             Need(name, lambda name=name: qt_libraries.loads(name), package)  # type: ignore[misc]
             for name, package in qt_libraries.PACKAGES.items()
         ]
+        if os.geteuid() == 0 and shutil.which("apt-get"):  # worth no question: others are told by `labconsole doctor`
+            wanted += [
+                Need(f"fonts ({script})", lambda patterns=patterns: script_fonts.there(patterns), package)  # type: ignore[misc]
+                for script, (patterns, package) in script_fonts.SCRIPTS.items()
+            ]
     wanted.append(Need("SoftHSM2", lambda: any_file(SOFTHSM_LIBRARIES), "softhsm2", "softhsm", "SoftHSM2 for Windows"))
     return wanted + (test_needs() if command == "test" else [])
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from cryptography.hazmat.backends.openssl import backend
 
-from labconsole import locations, qt_libraries
+from labconsole import locations, qt_libraries, script_fonts
 from labconsole.security.token import softhsm as softhsm2
 
 OLDEST_PYTHON = (3, 11)
@@ -41,7 +41,7 @@ def checks(home: Path | None = None) -> list[Check]:
     """
     security = [openssl(), cryptography_openssl(), pkcs11_package(), softhsm()]
     looked = [python(), sqlite(), *security, tshark(), qt(), display(), data(home)]
-    return looked if sys.platform != "linux" else [*looked, qt_system_libraries()]
+    return looked if sys.platform != "linux" else [*looked, qt_system_libraries(), fonts()]
 
 
 def python() -> Check:
@@ -113,6 +113,14 @@ def qt_system_libraries() -> Check:
     packages = " ".join(sorted(qt_libraries.PACKAGES[name] for name in missing))
     found = f"missing: {', '.join(missing)}" if missing else f"all {len(qt_libraries.PACKAGES)} found"
     return Check("Qt's libraries", not missing, found, "the window", f"install {packages}" if missing else "")
+
+
+def fonts() -> Check:
+    """Look for fonts of the scripts that the console's own font lacks."""
+    missing = script_fonts.missing()
+    packages = " ".join(script_fonts.SCRIPTS[script][1] for script in missing)
+    found = f"none for {'; '.join(missing)}" if missing else f"for {'; '.join(script_fonts.SCRIPTS)}"
+    return Check("fonts", not missing, found, "names in all scripts", f"install {packages}" if missing else "")
 
 
 def display() -> Check:

@@ -62,6 +62,16 @@ def test_each_command_asks_for_what_it_uses() -> None:
     assert names("test", building=False) - names("run", building=False) == tests
 
 
+@linux_only
+@pytest.mark.skipif(not shutil.which("apt-get"), reason="fonts are installed through apt")
+@pytest.mark.parametrize(("user", "asked"), [(0, True), (1000, False)])
+def test_fonts_are_asked_for_where_that_needs_no_question(
+    monkeypatch: pytest.MonkeyPatch, user: int, asked: bool
+) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: user)
+    assert ({"fonts-noto-core", "fonts-droid-fallback"} <= names("run", building=False)) is asked
+
+
 def test_nothing_is_called_when_nothing_is_missing(tools: ToolMaker, capsys: pytest.CaptureFixture[str]) -> None:
     system_packages.ensure([THERE])
     assert capsys.readouterr().err == ""

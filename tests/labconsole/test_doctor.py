@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from labconsole import doctor, qt_libraries
+from labconsole import doctor, qt_libraries, script_fonts
 from labconsole.security.token import softhsm
 
 
@@ -85,6 +85,19 @@ def test_a_missing_library_is_named_with_its_package(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(qt_libraries, "PACKAGES", {"libc.so.6": "libc6", "libnowhere.so.7": "libnowhere7"})
     check = doctor.qt_system_libraries()
     assert (check.ok, check.found, check.remedy) == (False, "missing: libnowhere.so.7", "install libnowhere7")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="fonts are looked for in folders of Linux only")
+def test_scripts_without_a_font_are_named_with_a_package(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(script_fonts, "folders", lambda: [tmp_path])
+    assert "fonts-droid-fallback fonts-noto-core" in doctor.fonts().remedy
+    (tmp_path / "noto").mkdir()
+    (tmp_path / "noto" / "NotoSansThai-Regular.ttf").touch()
+    check = doctor.fonts()
+    assert not check.ok
+    assert (check.found, check.remedy) == ("none for Chinese, Japanese, Korean", "install fonts-droid-fallback")
+    (tmp_path / "NotoSansCJK-Regular.ttc").touch()
+    assert doctor.fonts().ok
 
 
 def test_a_data_directory_that_cannot_be_made_is_said(tmp_path: Path) -> None:
