@@ -23,20 +23,29 @@ def newest_request(snapshot: Snapshot, client: State, server: State) -> RequestR
 
 
 def client_certificate(snapshot: Snapshot, client: State, server: State) -> CertificateRecord | None:
-    """The newest certificate with which `client` connects to `server`: by the CA of `server`, or pinned there."""
+    """The newest certificate with which `client` connects to `server`: by a CA of `server`, or pinned there."""
     pinned = set(snapshot.trusted_by(server.id, TrustKind.PIN))
     return next(
-        (each for each in _of(snapshot, client, CLIENT_PROFILES) if each in pinned or _root_is(snapshot, each, server)),
+        (
+            each
+            for each in _of(snapshot, client, CLIENT_PROFILES)
+            if each in pinned or any(above.state == server.id for above in snapshot.chain_of(each))
+        ),
         None,
     )
 
 
 def server_certificate(snapshot: Snapshot, server: State, client: State) -> CertificateRecord | None:
-    """The newest certificate with which `server` answers `client`: by its own CA, or pinned there."""
+    """The newest certificate with which `server` answers `client`: by its own root, or one trusted there, or pinned."""
     pinned = set(snapshot.trusted_by(client.id, TrustKind.PIN))
-    profiles = frozenset({CertificateProfile.TLS_SERVER})
+    roots = {*snapshot.roots_of(server.id), *snapshot.trusted_by(client.id, TrustKind.ROOT)}
     return next(
-        (each for each in _of(snapshot, server, profiles) if each in pinned or _root_is(snapshot, each, server)), None
+        (
+            each
+            for each in _of(snapshot, server, frozenset({CertificateProfile.TLS_SERVER}))
+            if each in pinned or roots.intersection(snapshot.chain_of(each)[-1:])
+        ),
+        None,
     )
 
 
@@ -54,8 +63,3 @@ def _of(snapshot: Snapshot, state: State, profiles: frozenset[CertificateProfile
 
 def _holds(record: CertificateRecord) -> bool:
     return record.removed is None and record.revoked is None
-
-
-def _root_is(snapshot: Snapshot, record: CertificateRecord, state: State) -> bool:
-    chain = snapshot.chain_of(record)
-    return bool(chain) and chain[-1].state == state.id

@@ -18,7 +18,7 @@ from labconsole.trial import TrialError
 from labconsole_certificates.exchange.progress import exchange_of
 from labconsole_certificates.exchange.proving import prove
 from labconsole_certificates.exchange.steps import Direction, StepKind
-from labconsole_certificates.operations.authorities import add_state, create_root
+from labconsole_certificates.operations.authorities import add_state, create_intermediate, create_root
 from labconsole_certificates.operations.end_certificates import make_self_signed
 from labconsole_certificates.operations.exporting import handed_over
 from labconsole_certificates.operations.new_keys import NewKey
@@ -142,6 +142,21 @@ def test_a_refused_request_is_made_anew(trusting: PkiStore) -> None:
 def test_a_certificate_of_ones_own_ca_is_none_for_the_other(trusting: PkiStore) -> None:
     approve(trusting, _ask(trusting, "A", "A"))
     assert _next(trusting) is StepKind.MAKE_REQUEST
+
+
+def test_a_ca_below_the_root_of_another_state_issues_for_both(trusting: PkiStore) -> None:
+    """State A certifies a CA of State B, limited to its domain: that serves towards A, whose root is above it."""
+    a, b = _state(trusting, "A"), _state(trusting, "B")
+    [root] = trusting.snapshot().roots_of(a.id)
+    create_intermediate(trusting, root, b, NewKey(), name_constraints=["b.example"])
+    by_root_of_a = _server_certificate(trusting, "B")
+    assert trusting.snapshot().chain_of(by_root_of_a)[-1] == root
+    request = make_request(trusting, a, b, NewKey(), _CLIENT, names=["a.b.example"])
+    take_in_certificate(trusting, _pem(approve(trusting, take_in_request(trusting, a, b, _pem(request)))))
+    assert _next(trusting) is StepKind.PROVE
+    _complete(trusting, "B", "A")
+    _server_certificate(trusting, "A")
+    assert prove(trusting, "A", "B").ok
 
 
 def test_a_request_that_was_handed_over_is_given(trusting: PkiStore) -> None:
