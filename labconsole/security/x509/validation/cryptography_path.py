@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from cryptography import x509
-from cryptography.hazmat.primitives.asymmetric import dsa, ec, rsa
 from cryptography.x509.verification import (
     Criticality,
     ExtensionPolicy,
@@ -18,7 +17,8 @@ from cryptography.x509.verification import (
 
 from labconsole.security.x509.extensions import is_ca
 from labconsole.security.x509.validation.judgement import Answer, Opinion
-from labconsole.security.x509.validation.unknown_things import SMALLEST_CURVE_BITS, what_it_does_not_know
+from labconsole.security.x509.validation.strength import weak_key, weakness
+from labconsole.security.x509.validation.unknown_things import what_it_does_not_know
 
 _LONGEST_PATH = 16
 """CAs between end certificate and root."""
@@ -54,6 +54,9 @@ class CryptographyVerifier:
         except VerificationError as refusal:
             said = _in_short(str(refusal))
             beyond = what_it_does_not_know(said, path or (leaf,))
+            weak = weakness(path) if beyond else ""
+            if weak:  # where it gives up it has not looked at all keys and signatures, and OpenSSL takes any
+                return Opinion(Answer.REFUSED, weak)
             if beyond:
                 return Opinion(Answer.UNKNOWN, f"it does not know {beyond} ({said})")
             return Opinion(Answer.REFUSED, _CLEARER.get(said, said))
@@ -82,13 +85,9 @@ def _limits_a_ca(policy: Policy, certificate: x509.Certificate, constraints: x50
 
 
 def _has_strong_key(policy: Policy, certificate: x509.Certificate, constraints: x509.BasicConstraints | None) -> None:
-    match certificate.public_key():
-        case rsa.RSAPublicKey() as key if key.key_size < policy.minimum_rsa_modulus:
-            raise ValueError(f"its RSA key has {key.key_size} bits, and {policy.minimum_rsa_modulus} is the least")
-        case ec.EllipticCurvePublicKey() as key if key.key_size < SMALLEST_CURVE_BITS:
-            raise ValueError(f"its ECDSA key has {key.key_size} bits, and {SMALLEST_CURVE_BITS} is the least")
-        case dsa.DSAPublicKey():
-            raise ValueError("its key is for DSA, which is withdrawn (FIPS 186-5)")
+    weak = weak_key(certificate)
+    if weak:
+        raise ValueError(weak)
 
 
 def _may_sign_certificates(policy: Policy, certificate: x509.Certificate, usage: x509.KeyUsage | None) -> None:

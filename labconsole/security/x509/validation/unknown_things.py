@@ -15,12 +15,10 @@ from cryptography.hazmat.primitives.asymmetric import dsa, ec, rsa
 from cryptography.x509.oid import ExtensionOID
 
 from labconsole.security.x509.extensions import extension_of
+from labconsole.security.x509.validation.strength import SMALLEST_CURVE_BITS
 
 Path = Sequence[x509.Certificate]
 """From the end certificate upwards."""
-
-SMALLEST_CURVE_BITS = 224
-"""As strong as RSA of 2,048 bits (NIST SP 800-57, 5.6.1.1)."""
 
 _CURVES = frozenset({"secp256r1", "secp384r1", "secp521r1"})
 _POLICY_EXTENSIONS = frozenset(

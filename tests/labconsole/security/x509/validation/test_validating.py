@@ -5,20 +5,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
+from pathlib import Path
 
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from labconsole.security.x509.crls import Revoked, make_crl
+from labconsole.security.x509.exporting import as_pem
 from labconsole.security.x509.issuing import Issuer, issue, link_certificates, make_root, make_self_signed
 from labconsole.security.x509.key_types import KeyType, generate
 from labconsole.security.x509.profiles import CertificateProfile
+from labconsole.security.x509.requests import make_csr
 from labconsole.security.x509.validation.judgement import Answer, Decision, Purpose
 from labconsole.security.x509.validation.validating import validate
 from labconsole.security.x509.validity import Validity
 from tests.helpers.authorities import named, new_authority
+from tests.helpers.openssl_says import openssl_says
 from tests.helpers.x509_keys import key_of
 
 NOW = datetime.now(UTC).replace(microsecond=0)
@@ -354,6 +359,31 @@ def test_a_weak_ca_is_nothing_that_one_library_does_not_know() -> None:
 
     assert not said.accepted
     assert said.decided_by is Decision.CRYPTOGRAPHY
+
+
+@pytest.mark.parametrize("digest", ["sha1", "md5"])
+def test_a_broken_hash_is_refused_in_a_path_that_one_library_does_not_know(digest: str, tmp_path: Path) -> None:
+    """OpenSSL takes any hash, and `cryptography` gives up at the Ed25519 key of the root."""
+    top, key = key_of(KeyType.ED25519), key_of(KeyType.RSA_2048)
+    root = Issuer(make_root(top, named("CN=State A Root"), MONTH), top)
+    below = issue(root, key.public_key(), named("CN=below"), (), CertificateProfile.INTERMEDIATE, MONTH)
+    ca, ca_key, extensions = tmp_path / "ca.pem", tmp_path / "ca.key", tmp_path / "extensions"
+    ca.write_bytes(as_pem(below))
+    ca_key.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+    extensions.write_text(
+        "basicConstraints=critical,CA:FALSE\nauthorityKeyIdentifier=keyid\nsubjectAltName=DNS:a.example"
+    )
+    csr = make_csr(P_256, named("CN=leaf"), (), CertificateProfile.TLS_CLIENT).public_bytes(Encoding.PEM)
+    given = ("-CA", ca, "-CAkey", ca_key, "-extfile", extensions, "-days", "9")
+    saids = []
+    for hashed in (digest, "sha256"):
+        pem = openssl_says("x509", "-req", *given, f"-{hashed}", data=csr)
+        leaf = x509.load_pem_x509_certificate(pem[pem.index("-----BEGIN") :].encode())
+        saids.append(validate(leaf, [below], [root.certificate], at=datetime.now(UTC)))
+
+    assert [said.accepted for said in saids] == [False, True]
+    assert saids[0].decided_by is Decision.CRYPTOGRAPHY
+    assert f"signed with {digest.upper()}, which can be forged" in saids[0].why
 
 
 def test_a_critical_extension_that_nobody_knows_refuses() -> None:
