@@ -12,8 +12,8 @@ from pathlib import Path
 # What is to be drawn -> names of font files that have it (glob patterns), and the package of Debian and Ubuntu.
 SCRIPTS = {
     "Chinese, Japanese, Korean": (
-        ("*CJK*", "DroidSansFallback*", "SourceHanSans*", "wqy-*", "NotoSansSC*", "NotoSansJP*", "unifont*"),
-        "fonts-droid-fallback",
+        ("*CJK*", "SourceHanSans*", "wqy-microhei*", "unifont*"),
+        "fonts-wqy-microhei",
     ),
     "Arabic, Thai, and the scripts of India and South-East Asia": (
         ("NotoSansThai*", "NotoSansKhmer*", "unifont*"),

@@ -69,7 +69,7 @@ def test_fonts_are_asked_for_where_that_needs_no_question(
     monkeypatch: pytest.MonkeyPatch, user: int, asked: bool
 ) -> None:
     monkeypatch.setattr("os.geteuid", lambda: user)
-    assert ({"fonts-noto-core", "fonts-droid-fallback"} <= names("run", building=False)) is asked
+    assert ({"fonts-noto-core", "fonts-wqy-microhei"} <= names("run", building=False)) is asked
 
 
 def test_nothing_is_called_when_nothing_is_missing(tools: ToolMaker, capsys: pytest.CaptureFixture[str]) -> None:

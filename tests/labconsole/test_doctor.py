@@ -90,12 +90,12 @@ def test_a_missing_library_is_named_with_its_package(monkeypatch: pytest.MonkeyP
 @pytest.mark.skipif(sys.platform != "linux", reason="fonts are looked for in folders of Linux only")
 def test_scripts_without_a_font_are_named_with_a_package(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(script_fonts, "folders", lambda: [tmp_path])
-    assert "fonts-droid-fallback fonts-noto-core" in doctor.fonts().remedy
+    assert "fonts-wqy-microhei fonts-noto-core" in doctor.fonts().remedy
     (tmp_path / "noto").mkdir()
     (tmp_path / "noto" / "NotoSansThai-Regular.ttf").touch()
     check = doctor.fonts()
     assert not check.ok
-    assert (check.found, check.remedy) == ("none for Chinese, Japanese, Korean", "install fonts-droid-fallback")
+    assert (check.found, check.remedy) == ("none for Chinese, Japanese, Korean", "install fonts-wqy-microhei")
     (tmp_path / "NotoSansCJK-Regular.ttc").touch()
     assert doctor.fonts().ok
 
