@@ -121,7 +121,7 @@ class _Steps:
         number = None if asked is None else asked.id
         yield _step(
             StepKind.MAKE_REQUEST,
-            f"{client.name} makes a key pair and a CSR for the CA of {server.name}",
+            f"{client.name} makes key pair and CSR for the CA of {server.name}",
             (client, client, None),
             done=asked is not None,
             at=None if asked is None else asked.made,
@@ -156,7 +156,7 @@ class _Steps:
         number = None if request is None else request.certificate
         record = None if number is None else self._snapshot.certificate_by_id[number]
         given_at = None if record is None else self._handed(server, client, Item.CERTIFICATE, record.sha256)
-        came = record is not None and not server.local and record.key is not None
+        came = record is not None and record.key is not None and (not server.local or self._used(record))
         return _step(
             StepKind.GIVE_CERTIFICATE,
             f"{server.name} gives the certificate to {client.name}",
@@ -180,7 +180,7 @@ class _Steps:
         absent = next((each.name for each in (client, server) if not each.local), "")
         return _step(
             StepKind.PROVE,
-            f"[{client.name}] → tls-connect → [{server.name}] passes a handshake",
+            f"{client.name} connects to {server.name}: mutual TLS handshake",
             (client, server, None),
             done=bool(passed),
             at=max(passed, default=None),
@@ -191,6 +191,10 @@ class _Steps:
             ),
             subject=ids[0],
         )
+
+    def _used(self, certificate: CertificateRecord) -> bool:
+        """Whether a handshake has passed with it: whoever did that has it."""
+        return any(each.client_certificate == certificate.id for each in self._snapshot.proofs)
 
     def _handed(self, sender: State, receiver: State, item: Item, sha256: str) -> datetime | None:
         """When that last went from one to the other."""

@@ -159,6 +159,15 @@ def test_a_ca_below_the_root_of_another_state_issues_for_both(trusting: PkiStore
     assert prove(trusting, "A", "B").ok
 
 
+def test_what_a_handshake_has_passed_with_need_not_be_handed_over(trusting: PkiStore) -> None:
+    """Where both States are of this console, the key lies beside the certificate from the moment it is issued."""
+    for client, server in (("A", "B"), ("B", "A")):
+        approve(trusting, _ask(trusting, client, server))
+        assert _next(trusting, client, server) is StepKind.GIVE_CERTIFICATE
+    assert prove(trusting, "A", "B").ok
+    assert _next(trusting) is None and _next(trusting, "B", "A") is None
+
+
 def test_a_request_that_was_handed_over_is_given(trusting: PkiStore) -> None:
     """As for a State elsewhere, of which one does not hear whether it has taken the CSR in."""
     request = _ask(trusting, "A", "B")

@@ -93,9 +93,8 @@ def take_bundle(arguments: argparse.Namespace) -> int:
     """Take in another State's trust bundle. Raises TrialError."""
     data = gate.read_file(arguments.file, "trust bundle")
     with PkiStore.open() as store:
-        typed, snapshot = arguments.confirmed, store.snapshot()
-        importer, look = local_state_named(snapshot, arguments.state), look_into(data)
-        if not typed and look.content.state != importer.name and must_be_confirmed(snapshot, importer.name, look):
+        typed, look = arguments.confirmed, look_into(data)
+        if not typed and must_be_confirmed(store.snapshot(), arguments.state, look):
             typed = _typed(f"the signer of the bundle of {look.content.state}")
         taken = take_in_bundle(store, arguments.state, data, typed)
     tell(taken.sentence())
