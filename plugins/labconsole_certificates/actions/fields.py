@@ -42,6 +42,7 @@ Subject = Annotated[
     Field(
         title="Subject",
         description="Who is certified (RFC 4514), in any script: CN=state-a,O=CAAS,C=SG. Empty: named after the State",
+        json_schema_extra={"empty": "Named after the State"},
     ),
 ]
 Names = Annotated[
@@ -49,6 +50,7 @@ Names = Annotated[
     Field(
         title="Names",
         description="Subject alternative names: DNS names in any script, or IP:192.0.2.1, URI:..., email:...",
+        json_schema_extra={"empty": "None; a TLS server needs its host names"},
     ),
 ]
 Limits = Annotated[
@@ -56,11 +58,18 @@ Limits = Annotated[
     Field(
         title="Only for names in",
         description="DNS domains or IP networks beyond which this CA may not issue (name constraints); none: no limit",
+        json_schema_extra={"empty": "No limit: any name"},
     ),
 ]
 PathLength = Annotated[
     int | None,
-    Field(title="CAs below", description="How many CAs may follow below this one; none: any number", ge=0, le=20),
+    Field(
+        title="CAs below",
+        description="How many CAs may follow below this one; none: any number",
+        ge=0,
+        le=20,
+        json_schema_extra={"empty": "Any number"},
+    ),
 ]
 Profile = Annotated[
     CertificateProfile,

@@ -32,14 +32,34 @@ class ApproveRequestParameters(Parameters):
     ] = None
     valid_days: Days = END_DAYS
     subject: Annotated[
-        str, Field(title="Subject", description="Another subject than the CSR's (RFC 4514); empty: the CSR's")
+        str,
+        Field(
+            title="Subject",
+            description="Another subject than the CSR's (RFC 4514); empty: the CSR's",
+            json_schema_extra={"empty": "As in the CSR"},
+        ),
     ] = ""
     names: Annotated[
-        tuple[str, ...], Field(title="Names", description="Other names than the CSR's; none: the CSR's")
+        tuple[str, ...],
+        Field(
+            title="Names",
+            description="Other names than the CSR's; none: the CSR's",
+            json_schema_extra={"empty": "As in the CSR"},
+        ),
     ] = ()
     crl_url: Annotated[
-        str, Field(title="CRL at", description="URL that the certificate names for its CRL; empty: none")
+        str,
+        Field(
+            title="CRL at",
+            description="URL that the certificate names for its CRL; empty: none",
+            json_schema_extra={"empty": "No address in the certificate"},
+        ),
     ] = ""
     ocsp_url: Annotated[
-        str, Field(title="OCSP at", description="URL that the certificate names for OCSP; empty: none")
+        str,
+        Field(
+            title="OCSP at",
+            description="URL that the certificate names for OCSP; empty: none",
+            json_schema_extra={"empty": "No address in the certificate"},
+        ),
     ] = ""

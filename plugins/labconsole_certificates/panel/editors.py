@@ -28,6 +28,9 @@ class FixedEditor(Editor):
     def set_value(self, value: Any) -> None:
         """It stands."""
 
+    def can_show(self, value: Any) -> bool:
+        return bool(value == self._value)
+
 
 def fixed(value: Any, words: str) -> EditorFactory:
     """An editor that shows `words` for `value`."""

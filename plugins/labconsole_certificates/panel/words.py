@@ -5,8 +5,6 @@ from __future__ import annotations
 from datetime import datetime
 from types import MappingProxyType
 
-from cryptography import x509
-
 from labconsole.security.pki.records import CertificateRecord, RequestStatus, RotationStatus
 from labconsole.security.x509.profiles import TEXTS
 from labconsole.security.x509.status import StatusKind
@@ -68,11 +66,6 @@ def unbroken(text: str, *names: str) -> str:
         if len(name) <= _UNBROKEN:
             text = text.replace(name, name.replace(" ", "\N{NO-BREAK SPACE}"))
     return text
-
-
-def reason_text(reason: x509.ReasonFlags) -> str:
-    """A reason of RFC 5280, 5.3.1 in words: `key compromise`."""
-    return "".join(f" {letter.lower()}" if letter.isupper() else letter for letter in reason.value).strip()
 
 
 def profile_text(record: CertificateRecord) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Literal, Self
@@ -14,8 +15,9 @@ from PySide6.QtWidgets import QApplication, QCheckBox, QComboBox, QLabel, QLineE
 from pytestqt.qtbot import QtBot
 
 from labconsole.trial import Parameters
+from labconsole_ui.form.editors import ChoiceEditor
 from labconsole_ui.form.form import ParameterForm
-from labconsole_ui.form.spec import FieldKind, fields_of
+from labconsole_ui.form.spec import FieldKind, FieldSpec, fields_of
 from labconsole_ui.form.table_editor import TableEditor
 from labconsole_ui.theme import Theme
 
@@ -227,3 +229,35 @@ def test_folded_section_opens_when_something_in_it_is_wrong(form: ParameterForm)
     form.row("retry", "attempts").set_value(-1)
     form.judge()
     assert not section.folded
+
+
+class Names(Parameters):
+    issuer: Annotated[str, Field(title="Issuer", min_length=1)]
+    subject: Annotated[str, Field(title="Subject", json_schema_extra={"empty": "As in the CSR"})] = ""
+    names: Annotated[tuple[str, ...], Field(title="Names", json_schema_extra={"empty": "None"})] = ()
+
+
+def test_an_empty_field_says_what_that_means_and_a_list_is_as_high_as_its_rows(qtbot: QtBot, theme: Theme) -> None:
+    form = ParameterForm(Names, theme)
+    qtbot.addWidget(form)
+    line = form.row("subject").editor.focusProxy()
+    assert isinstance(line, QLineEdit)
+    assert line.placeholderText() == "As in the CSR"
+    editor = form.row("names").editor
+    assert isinstance(editor, TableEditor)
+    heights = []
+    for count in (0, 1, 3, 40):
+        editor.set_value(["a.example"] * count)
+        heights.append(editor.table.height())
+    assert heights[0] == heights[1] < heights[2] < heights[3] < 6 * heights[0]
+
+
+def test_there_is_no_way_back_to_what_cannot_be_entered(qtbot: QtBot, theme: Theme) -> None:
+    def one_of_two(spec: FieldSpec) -> ChoiceEditor:
+        return ChoiceEditor(replace(spec, choices=(("a", "A"), ("b", "B"))))
+
+    form = ParameterForm(Names, theme, {"issuer": one_of_two})
+    qtbot.addWidget(form)
+    form.set_values({"issuer": "b", "subject": "CN=b"})
+    assert form.row("issuer").reset_button.isHidden()
+    assert not form.row("subject").reset_button.isHidden()

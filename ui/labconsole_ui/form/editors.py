@@ -45,6 +45,10 @@ class Editor(QWidget):
         """Show `value`; emits `edited` if that changes something."""
         raise NotImplementedError
 
+    def can_show(self, value: Any) -> bool:
+        """Whether the value can be entered here: only then there is a way back to it."""
+        return True
+
 
 class TextEditor(Editor):
     """A line of text, with undo and redo."""
@@ -55,8 +59,8 @@ class TextEditor(Editor):
         self.line.setClearButtonEnabled(spec.kind is not FieldKind.TEXT or spec.optional)
         if spec.kind is FieldKind.HOST:
             self.line.setPlaceholderText(self.tr("Host name or IP address"))
-        elif spec.optional:
-            self.line.setPlaceholderText(self.tr("None"))
+        elif spec.empty or spec.optional:
+            self.line.setPlaceholderText(spec.empty or self.tr("None"))
         self.line.textChanged.connect(lambda _text: self.edited.emit())
         self.adopt(self.line, stretch=1)
 
@@ -77,7 +81,7 @@ class NumberEditor(Editor):
         self.line.setFixedWidth(NUMBER_WIDTH)
         self.line.setAlignment(Qt.AlignmentFlag.AlignRight)
         if spec.optional:
-            self.line.setPlaceholderText(self.tr("None"))
+            self.line.setPlaceholderText(spec.empty or self.tr("None"))
         self.line.textChanged.connect(lambda _text: self.edited.emit())
         self.adopt(self.line)
 
@@ -120,6 +124,9 @@ class ChoiceEditor(Editor):
         values = [choice for choice, _ in self.spec.choices]
         if value in values:
             self.combo.setCurrentIndex(values.index(value))
+
+    def can_show(self, value: Any) -> bool:
+        return value in [choice for choice, _ in self.spec.choices]
 
 
 class FlagEditor(Editor):

@@ -65,13 +65,15 @@ class FieldRow(QWidget):
             label.setBuddy(self.editor)
             label.setToolTip(tooltip(spec))
             top = Qt.AlignmentFlag.AlignTop if spec.kind in (FieldKind.TABLE, FieldKind.LIST) else Qt.AlignmentFlag(0)
+            if spec.kind is FieldKind.LIST:
+                label.setContentsMargins(0, 8, 0, 0)  # beside its first row
             grid.addWidget(label, 0, 0, top)
         self.editor.setToolTip(tooltip(spec))
         if spec.unit:
             unit = QLabel(spec.unit)
             unit.setProperty("muted", True)
             self.editor.inner.addWidget(unit)
-        if spec.kind in NUMBERS:
+        if spec.kind in NUMBERS and self.editor.can_show(spec.default):
             bounds = QLabel(spec.bounds)
             bounds.setProperty("muted", True)
             bounds.setFont(theme.font(FontRole.CAPTION))
@@ -121,7 +123,8 @@ class FieldRow(QWidget):
     @property
     def changed(self) -> bool:
         """Whether something other than the default is entered."""
-        return bool(self.value() != self.spec.default)
+        value, default = self.value(), self.spec.default
+        return bool(value != default) and not (value == "" and default is None)
 
     def reset(self) -> None:
         """Show the parameter's default."""
@@ -145,7 +148,7 @@ class FieldRow(QWidget):
         return super().eventFilter(watched, event)
 
     def _on_edited(self) -> None:
-        self.reset_button.setVisible(self.changed)
+        self.reset_button.setVisible(self.changed and self.editor.can_show(self.spec.default))
         self.edited.emit()
 
 

@@ -61,6 +61,8 @@ class FieldSpec:
     choices: tuple[tuple[Any, str], ...] = ()
     shown_if: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     fields: tuple[FieldSpec, ...] = ()
+    empty: str = ""
+    """What it means that nothing is entered, shown where that is so."""
 
     @property
     def bounds(self) -> str:
@@ -100,6 +102,7 @@ def _spec(name: str, info: FieldInfo) -> FieldSpec:
         default=_default(info),
         unit=str(extra.get("unit", "")),
         group=str(extra.get("group", "")),
+        empty=str(extra.get("empty", "")),
         optional=optional,
         choices=tuple((None, "—") for _ in range(optional and kind is FieldKind.CHOICE)) + choices,
         shown_if={other: _values(wanted) for other, wanted in extra.get("shown_if", {}).items()},

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QHBoxLayout,
@@ -22,12 +23,29 @@ from labconsole_ui.form.spec import FieldKind, FieldSpec
 VISIBLE_ROWS = 4
 
 
+class _Rows(QTableWidget):
+    """Says what it means that there is no row."""
+
+    def __init__(self, columns: int, empty: str) -> None:
+        super().__init__(0, columns)
+        self._empty = empty
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        super().paintEvent(event)
+        if self._empty and not self.rowCount():
+            painter = QPainter(self.viewport())
+            painter.setPen(self.palette().placeholderText().color())
+            area = self.viewport().rect().adjusted(9, 0, -9, 0)
+            painter.drawText(area, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, self._empty)
+            painter.end()
+
+
 class TableEditor(Editor):
     """Cells hold text; numbers and yes/no are read from it by the model, which says what is wrong."""
 
     def __init__(self, spec: FieldSpec) -> None:
         super().__init__(spec)
-        self.table = QTableWidget(0, len(spec.fields))
+        self.table = _Rows(len(spec.fields), spec.empty)
         titles = [f"{entry.title} ({entry.unit})" if entry.unit else entry.title for entry in spec.fields]
         self.table.setHorizontalHeaderLabels(titles)
         self.table.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Stretch)
@@ -35,7 +53,7 @@ class TableEditor(Editor):
         self.table.verticalHeader().hide()
         self.table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         self.table.setTabKeyNavigation(False)
-        self.table.setFixedHeight(self.table.verticalHeader().defaultSectionSize() * (VISIBLE_ROWS + 1))
+        self._fit_height()
         self.table.itemChanged.connect(lambda _item: self.edited.emit())
         self.add_button = QPushButton(self.tr("Add row"))
         self.add_button.setAccessibleName(self.tr("Add a row to: {title}").format(title=spec.title))
@@ -73,7 +91,15 @@ class TableEditor(Editor):
         for row in rows:
             self._append(row)
         self.table.blockSignals(False)
+        self._fit_height()
         self.edited.emit()
+
+    def _fit_height(self) -> None:
+        """A list is as high as its rows, a table with titles always the same."""
+        shown = VISIBLE_ROWS + 1
+        if self.spec.kind is FieldKind.LIST:
+            shown = min(max(1, self.table.rowCount()), VISIBLE_ROWS)
+        self.table.setFixedHeight(self.table.verticalHeader().defaultSectionSize() * shown + 2)
 
     def _text(self, row: int, column: int) -> str:
         item = self.table.item(row, column)
@@ -92,6 +118,7 @@ class TableEditor(Editor):
 
     def _add(self) -> None:
         self._append({})
+        self._fit_height()
         self.table.setCurrentCell(self.table.rowCount() - 1, 0)
         self.table.setFocus()
         self.edited.emit()
@@ -100,6 +127,7 @@ class TableEditor(Editor):
         row = self.table.currentRow()
         if row >= 0:
             self.table.removeRow(row)
+            self._fit_height()
             self.edited.emit()
 
 

@@ -12,6 +12,7 @@ from labconsole.security.pki.records import CertificateRecord, FileKey, Origin, 
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.x509.describing.comparing import Comparison, compare
 from labconsole.security.x509.describing.description import Description, Row, Section
+from labconsole.security.x509.describing.terms import REASONS
 from labconsole.security.x509.describing.things import describe
 from labconsole.security.x509.exporting import as_der, as_pem, chain_as_pem
 from labconsole.security.x509.fingerprints import groups
@@ -21,7 +22,7 @@ from labconsole.security.x509.status import StatusKind
 from labconsole_certificates.panel.certificates.tree_nodes import Node
 from labconsole_certificates.panel.hand_out import Parcel
 from labconsole_certificates.panel.tab import Sight
-from labconsole_certificates.panel.words import moment, reason_text
+from labconsole_certificates.panel.words import moment
 
 _ORIGINS = {
     Origin.SELF_SIGNED: "Made here, signed by itself",
@@ -142,7 +143,7 @@ def _here(record: CertificateRecord, sight: Sight) -> list[Row]:
         rows.append(Row("Trusted by", trusting))
     rows.append(Row("Came here", f"{_ORIGINS[record.origin]}, {moment(record.made)}"))
     if record.revoked is not None:
-        said = f"{moment(record.revoked.at)}, {reason_text(record.revoked.reason)}"
+        said = f"{moment(record.revoked.at)}, {REASONS[record.revoked.reason]}"
         rows.append(Row("Revoked", said, warning=True))
     if record.removed is not None:
         rows.append(Row("Removed", f"{moment(record.removed)}: it is hidden, and can be restored"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QDialog, QDialogButtonBox, QFormLayout, QLineEdit, QVBoxLayout, QWidget
 
 from labconsole.security.pki.records import CertificateRecord, IdentityRecord, State
@@ -13,10 +14,11 @@ from labconsole.security.x509.profiles import AUTHORITIES
 from labconsole_certificates.operations.naming import name_identity
 from labconsole_certificates.panel.desk import Desk
 from labconsole_certificates.panel.words import day, profile_text
+from labconsole_ui.fit_height import fit_height
 from labconsole_ui.form.editors import CalmComboBox
 from labconsole_ui.plain_text import plain_label
 
-_WIDTH = 520
+_WIDTH = 580
 
 
 class IdentityDialog(QDialog):
@@ -40,11 +42,21 @@ class IdentityDialog(QDialog):
             and record.state in names
         ]
         self.certificate_box = CalmComboBox(self)
+        self.certificate_box.setSizeAdjustPolicy(CalmComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         for record in self._records:
             self.certificate_box.addItem(self._said(record, names[record.state or 0]))
         numbers = [record.id for record in self._records]
         self.certificate_box.setCurrentIndex(numbers.index(chosen) if chosen in numbers else 0)
         self.name_edit = QLineEdit(self)
+        self.name_edit.setPlaceholderText(self.tr("As in: singapore-broker"))
+        hint = plain_label(
+            self.tr(
+                "Sender, receiver and broker of an AMQP trial can choose this name: certificate, chain, key and trust."
+            ),
+            self,
+        )
+        hint.setWordWrap(True)
+        hint.setProperty("muted", True)
         form = QFormLayout()
         for title, widget in (
             (self.tr("Certificate"), self.certificate_box),
@@ -65,10 +77,16 @@ class IdentityDialog(QDialog):
         column = QVBoxLayout(self)
         column.setContentsMargins(18, 16, 18, 14)
         column.setSpacing(10)
+        column.addWidget(hint)
         column.addLayout(form)
         column.addWidget(self.trouble)
         column.addWidget(buttons)
         self._allow()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """As high as the texts need, which is known from now on."""
+        super().showEvent(event)
+        fit_height(self)
 
     def _said(self, record: CertificateRecord, state: str) -> str:
         return self.tr("{state}: {name}, {profile}, until {day}").format(

@@ -16,7 +16,7 @@ from labconsole_certificates.exchange.steps import Direction, Exchange, Step, St
 from labconsole_certificates.operations import requests
 from labconsole_certificates.operations.exporting import Form, exported
 from labconsole_certificates.panel.desk import Desk
-from labconsole_certificates.panel.editors import one_name_of
+from labconsole_certificates.panel.editors import fixed, one_name_of
 from labconsole_certificates.panel.requests.making import RequestForms
 from labconsole_certificates.panel.requests.view import RequestsView
 from labconsole_certificates.panel.trusting.trust_dialog import TrustDialog
@@ -155,7 +155,11 @@ class NextSteps(QObject):
         )
 
     def _prove(self, client: State, server: State) -> None:
-        self._desk.services.open_action("certificates.prove", {"state_a": client.name, "state_b": server.name}, None)
+        self._desk.services.open_action(
+            "certificates.prove",
+            {"state_a": client.name, "state_b": server.name},
+            {"state_a": fixed(client.name, client.name), "state_b": fixed(server.name, server.name)},
+        )
 
     def _request(self, step: Step) -> RequestRecord | None:
         if step.kind not in (StepKind.GIVE_REQUEST, StepKind.APPROVE):

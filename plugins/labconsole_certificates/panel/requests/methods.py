@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QDialog, QFrame, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from labconsole_certificates.operations import end_certificates, no_csr
+from labconsole_ui.fit_height import fit_height
 from labconsole_ui.icon_label import IconLabel
 from labconsole_ui.plain_text import plain_label
 from labconsole_ui.theme import FontRole, Theme
@@ -38,8 +41,14 @@ class MethodsDialog(QDialog):
         column = QVBoxLayout(self)
         column.setContentsMargins(18, 16, 18, 16)
         column.setSpacing(10)
+        column.setAlignment(Qt.AlignmentFlag.AlignTop)
         for method in methods:
             column.addWidget(self._card(theme, method))
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """As high as the texts need, which is known from now on."""
+        super().showEvent(event)
+        fit_height(self)
 
     def texts(self) -> list[str]:
         """All that is said here, as it is read."""

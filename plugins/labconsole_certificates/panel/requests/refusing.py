@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Signal
+from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QDialog, QDialogButtonBox, QLineEdit, QVBoxLayout, QWidget
 
+from labconsole_ui.fit_height import fit_height
 from labconsole_ui.plain_text import plain_label
 
 _WIDTH = 480
@@ -38,6 +40,11 @@ class RefusalDialog(QDialog):
         column.setSpacing(10)
         for widget in (label, self.reason, buttons):
             column.addWidget(widget)
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """As high as the texts need, which is known from now on."""
+        super().showEvent(event)
+        fit_height(self)
 
     def _refuse(self) -> None:
         self.refused.emit(self.reason.text().strip())

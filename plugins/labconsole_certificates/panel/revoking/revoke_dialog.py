@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from cryptography import x509
 from PySide6.QtCore import Signal
+from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QDialog, QDialogButtonBox, QVBoxLayout, QWidget
 
 from labconsole.action import Confirmation
-from labconsole_certificates.panel.words import reason_text
+from labconsole.security.x509.describing.terms import REASONS
 from labconsole_ui.confirmation import ConfirmationBox
+from labconsole_ui.fit_height import fit_height
 from labconsole_ui.form.editors import CalmComboBox
 from labconsole_ui.plain_text import plain_label
 from labconsole_ui.theme import Theme
@@ -33,7 +35,7 @@ class RevokeDialog(QDialog):
         self.reason_box.setAccessibleName(question)
         for reason in x509.ReasonFlags:
             if reason not in _NOT_FOR_PEOPLE:
-                self.reason_box.addItem(reason_text(reason), reason)
+                self.reason_box.addItem(REASONS[reason], reason)
         self.confirmation = ConfirmationBox(theme, self)
         loss = self.tr(
             "{name} of {owner} will not be accepted any more, as soon as peers have the next CRL: publish it then."
@@ -51,6 +53,11 @@ class RevokeDialog(QDialog):
         column.setSpacing(10)
         for widget in (label, self.reason_box, self.confirmation, buttons):
             column.addWidget(widget)
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """As high as the texts need, which is known from now on."""
+        super().showEvent(event)
+        fit_height(self)
 
     def _confirm(self) -> None:
         self.confirmed.emit(x509.ReasonFlags(self.reason_box.currentData()))

@@ -11,9 +11,10 @@ from PySide6.QtCore import QCoreApplication
 
 from labconsole.security.pki.records import CertificateRecord, CrlRecord, Origin
 from labconsole.security.pki.snapshot import Snapshot
+from labconsole.security.x509.describing.terms import REASONS
 from labconsole.security.x509.names import short_name
 from labconsole.security.x509.profiles import AUTHORITIES
-from labconsole_certificates.panel.words import day, moment, profile_text, reason_text
+from labconsole_certificates.panel.words import day, moment, profile_text
 from labconsole_ui.tables import DataTable, Field, RecordModel
 
 _translate = QCoreApplication.translate
@@ -164,7 +165,7 @@ def crl_fields(now: datetime) -> list[Field[CrlRow]]:
 
 def _revoked_text(row: IssuedRow) -> str:
     revoked = row.record.revoked
-    return "" if revoked is None else f"{day(revoked.at)}, {reason_text(revoked.reason)}"
+    return "" if revoked is None else f"{day(revoked.at)}, {REASONS[revoked.reason]}"
 
 
 def show_records(table: DataTable, model: RecordModel[Row], records: Sequence[Row]) -> None:

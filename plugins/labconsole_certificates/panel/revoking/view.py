@@ -15,6 +15,7 @@ from PySide6.QtWidgets import QHBoxLayout, QPushButton, QSplitter, QVBoxLayout, 
 
 from labconsole.security.pki.records import CertificateRecord, CrlRecord
 from labconsole.security.pki.snapshot import Snapshot
+from labconsole.security.x509.describing.terms import REASONS
 from labconsole_certificates.operations.exporting import Form, exported, note_export
 from labconsole_certificates.operations.revocation import revoke, take_in_crl
 from labconsole_certificates.panel.desk import Desk
@@ -34,7 +35,6 @@ from labconsole_certificates.panel.revoking.tables import (
     show_records,
 )
 from labconsole_certificates.panel.tab import Sight, Tab, TabServices
-from labconsole_certificates.panel.words import reason_text
 from labconsole_certificates.revocation.ocsp_check import OcspAnswer, ask
 from labconsole_ui.action_dialog import ActionDialog
 from labconsole_ui.message_bar import Message, Tone
@@ -154,7 +154,7 @@ class RevocationView(Tab):
         self.services.page.show_message(
             Message(
                 Tone.WARNING,
-                sentence.format(reason=reason_text(reason)),
+                sentence.format(reason=REASONS[reason]),
                 remedy=(self.tr("Publish CRL …"), self._publish_now),
             )
         )

@@ -61,7 +61,7 @@ class FingerprintQuestion(QFrame):
             self.sentence.setText(
                 self.tr(
                     "Call {state}, and let them read out the fingerprint of what they sent. Type it group by group; "
-                    "it is not shown here, for a file that was exchanged on its way would show its own."
+                    "it is not shown here, for a file that was replaced on its way would show its own."
                 ).format(state=state)
             )
         self.read_out.setText(in_lines(fingerprint, COLUMNS) if own else "")

@@ -64,6 +64,7 @@ class TrustDialog(QDialog):
         self.certificate_box = CalmComboBox(self)
         for record in self._certificates:
             self.certificate_box.addItem(self._name(record), record.id)
+        self.certificate_box.setCurrentIndex(self._first_of_others())
         form = QFormLayout()
         for title, box in ((self.tr("Who trusts"), self.truster_box), (self.tr("Trusts what"), self.certificate_box)):
             form.addRow(title, box)
@@ -101,6 +102,11 @@ class TrustDialog(QDialog):
     def choose(self, certificate: int) -> None:
         """Choose a certificate by its row."""
         self.certificate_box.setCurrentIndex(self.certificate_box.findData(certificate))
+
+    def _first_of_others(self) -> int:
+        """A State seldom has to be told to trust itself: the first of another one is proposed."""
+        owners = [None if owner is None else owner.name for owner in map(self._owner, self._certificates)]
+        return next((place for place, name in enumerate(owners) if name != self.truster_box.currentText()), 0)
 
     @property
     def _record(self) -> CertificateRecord | None:
