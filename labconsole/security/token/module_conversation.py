@@ -16,10 +16,9 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Self
 
-from labconsole.engine.containment import die_with_parent, group_options, kill_group
+from labconsole.engine.containment import group_options, kill_group
 from labconsole.security.token.errors import TokenError
-from labconsole.security.token.module_process import how_it_ended
-from labconsole.trial import TrialError
+from labconsole.security.token.module_process import answer_in, how_it_ended, kept_output, reply_to
 
 _CLOSING_TIMEOUT_S = 10.0
 _COMPLAINT_BYTES = 4096
@@ -56,11 +55,7 @@ class Conversation:
             if not self._open:
                 raise TokenError(f"{self._what} is closed: open its key again.")
             line = self._exchange({"parent_pid": os.getpid(), "last_s": 2 * self._timeout_s, "question": question})
-        reply: dict[str, Any] = json.loads(line)
-        if "refusal" in reply:
-            raise TokenError(reply["refusal"])
-        answered: dict[str, Any] = reply["answer"]
-        return answered
+        return answer_in(line)
 
     def close(self) -> None:
         """End the child, which closes its token. Twice does nothing."""
@@ -126,19 +121,10 @@ def converse(respond: Callable[[dict[str, Any]], dict[str, Any]]) -> int:
 
     Ends when nobody asks any more. What the module prints goes to standard error. Returns the exit code.
     """
-    out = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)
-    with out:
+    with kept_output() as out:
         for line in sys.stdin:
-            task = json.loads(line)
-            die_with_parent(task["parent_pid"])
-            faulthandler.dump_traceback_later(task["last_s"], exit=True)
-            reply: dict[str, Any]
-            try:
-                reply = {"answer": respond(task["question"])}
-            except TrialError as refusal:
-                reply = {"refusal": str(refusal)}
+            reply = reply_to(line, respond)
             faulthandler.cancel_dump_traceback_later()
-            out.write(json.dumps(reply) + "\n")
+            out.write(f"{reply}\n")
             out.flush()
     return 0

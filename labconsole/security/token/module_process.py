@@ -11,7 +11,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TextIO
 
 from labconsole.engine.containment import die_with_parent, group_options, kill_group
 from labconsole.security.token.errors import TokenError
@@ -46,11 +46,7 @@ def ask(program: str, question: Mapping[str, Any], timeout_s: float, what: str) 
                 kill_group(child)
     if child.returncode != 0 or not told:
         raise TokenError(how_it_ended(what, child.returncode, complaints.decode(errors="replace")))
-    reply: dict[str, Any] = json.loads(told)
-    if "refusal" in reply:
-        raise TokenError(reply["refusal"])
-    answered: dict[str, Any] = reply["answer"]
-    return answered
+    return answer_in(told)
 
 
 def answer(respond: Callable[[dict[str, Any]], dict[str, Any]]) -> int:
@@ -59,19 +55,36 @@ def answer(respond: Callable[[dict[str, Any]], dict[str, Any]]) -> int:
     What the module prints goes to standard error. A process that hangs ends itself long after nobody waits for it any
     more: only Linux ends it with its parent. Returns the exit code.
     """
-    out = os.dup(1)
+    with kept_output() as out:
+        out.write(reply_to(sys.stdin.readline(), respond))
+    return 0
+
+
+def kept_output() -> TextIO:
+    """The child's standard output, for answers alone from now on: what a module prints goes to standard error."""
+    out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
-    task = json.loads(sys.stdin.readline())
+    return out
+
+
+def reply_to(line: str, respond: Callable[[dict[str, Any]], dict[str, Any]]) -> str:
+    """The child's reply to one line of JSON; from now on the process ends itself when its time is over."""
+    task = json.loads(line)
     die_with_parent(task["parent_pid"])
     faulthandler.dump_traceback_later(task["last_s"], exit=True)
-    reply: dict[str, Any]
     try:
-        reply = {"answer": respond(task["question"])}
+        return json.dumps({"answer": respond(task["question"])})
     except TrialError as refusal:
-        reply = {"refusal": str(refusal)}
-    with os.fdopen(out, "w", encoding="utf-8") as stream:
-        stream.write(json.dumps(reply))
-    return 0
+        return json.dumps({"refusal": str(refusal)})
+
+
+def answer_in(reply: bytes) -> dict[str, Any]:
+    """What the child has answered. Raises TokenError: it refused, with its sentence."""
+    told = json.loads(reply)
+    if "refusal" in told:
+        raise TokenError(told["refusal"])
+    answered: dict[str, Any] = told["answer"]
+    return answered
 
 
 def how_it_ended(what: str, code: int, complaints: str) -> str:

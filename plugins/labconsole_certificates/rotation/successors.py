@@ -5,6 +5,7 @@ from __future__ import annotations
 from cryptography import x509
 from cryptography.x509.oid import AuthorityInformationAccessOID
 
+from labconsole.security.pki.changes import Change
 from labconsole.security.pki.records import CertificateRecord, Origin, RequestStatus, RotationRecord, RotationStatus
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.pki.store import PkiStore
@@ -45,14 +46,12 @@ def new_root(
         links = link_certificates(old_issuer, Issuer(root, key.private))
         with store.change() as change:
             key.record(change, state)
-            successor = change.add_certificate(
-                root, state=state.id, profile=CertificateProfile.ROOT, origin=Origin.SELF_SIGNED, replaces=old.id
-            )
+            succeeded = _succeeded(change, rotation, old, root, Origin.SELF_SIGNED)
             for link in links:
                 change.add_certificate(
                     link, state=state.id, profile=CertificateProfile.INTERMEDIATE, origin=Origin.LINK
                 )
-            return change.advance_rotation(rotation.id, RotationStatus.OVERLAP, successor=successor.id)
+            return succeeded
 
 
 def new_self_signed(
@@ -71,10 +70,7 @@ def new_self_signed(
         made = make_self_signed(key.private, old.certificate.subject, names, profile, validity)
         with store.change() as change:
             key.record(change, state)
-            successor = change.add_certificate(
-                made, state=state.id, profile=profile, origin=Origin.SELF_SIGNED, replaces=old.id
-            )
-            return change.advance_rotation(rotation.id, RotationStatus.OVERLAP, successor=successor.id)
+            return _succeeded(change, rotation, old, made, Origin.SELF_SIGNED)
 
 
 def new_issued(
@@ -109,10 +105,7 @@ def new_issued(
         must_be_accepted(made, issuer)
         with store.change() as change:
             key.record(change, state)
-            successor = change.add_certificate(
-                made, state=state.id, profile=profile, origin=Origin.ISSUED, replaces=old.id
-            )
-            return change.advance_rotation(rotation.id, RotationStatus.OVERLAP, successor=successor.id)
+            return _succeeded(change, rotation, old, made, Origin.ISSUED)
 
 
 def new_request(
@@ -127,6 +120,14 @@ def new_request(
             key.record(change, state)
             change.add_request(csr, requester=state.id, issuer=issuer.id, profile=profile, status=RequestStatus.MADE)
             return change.rotation(rotation.id)
+
+
+def _succeeded(
+    change: Change, rotation: RotationRecord, old: CertificateRecord, made: x509.Certificate, origin: Origin
+) -> RotationRecord:
+    """Add what was `made` in place of `old`: peers are asked to confirm it from now on."""
+    successor = change.add_certificate(made, state=old.state, profile=old.profile, origin=origin, replaces=old.id)
+    return change.advance_rotation(rotation.id, RotationStatus.OVERLAP, successor=successor.id)
 
 
 def _profile(record: CertificateRecord) -> CertificateProfile:
