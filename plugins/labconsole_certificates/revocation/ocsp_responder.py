@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import base64
 import binascii
+import socket
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 from urllib.parse import unquote_to_bytes
 
 from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.ocsp import OCSPResponseBuilder, OCSPResponseStatus
 
+from labconsole.clock import now_ns
 from labconsole.security.pki.records import CertificateRecord
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.secrets import Prompt
@@ -29,6 +32,9 @@ _LOOPBACK = "127.0.0.1"
 _LONGEST_REQUEST = 16_384
 """Octets; a request for one certificate has about 100."""
 _SILENCE_S = 5.0
+_LONGEST_NS = 10_000_000_000
+"""Of a connection, from its beginning to its end."""
+_MOST_AT_ONCE = 32
 _ANSWER_DAYS = 1
 _INTERNAL_ERROR = OCSPResponseBuilder.build_unsuccessful(OCSPResponseStatus.INTERNAL_ERROR).public_bytes(Encoding.DER)
 _REQUEST_TYPE, _RESPONSE_TYPE = "application/ocsp-request", "application/ocsp-response"
@@ -100,18 +106,54 @@ def serving(
 
 
 class _Server(ThreadingHTTPServer):
-    """`block_on_close` is set: when the context ends, no thread is left."""
+    """`block_on_close` is set: when the context ends, no thread is left, and no client can hold it up."""
 
     daemon_threads = False
+    request_queue_size = _MOST_AT_ONCE
 
     def __init__(self, address: tuple[str, int], running: RunningResponder) -> None:
         self.running = running
+        self._open: dict[socket.socket, int] = {}
+        """Connections, and since when (ns)."""
         super().__init__(address, _Handler)
+
+    def get_request(self) -> tuple[socket.socket, Any]:
+        """The next connection, noted with its time."""
+        connection, address = super().get_request()
+        self._open[connection] = now_ns()
+        return connection, address
+
+    def verify_request(self, request: object, client_address: object) -> bool:
+        """Whether there are not too many at once."""
+        return len(self._open) <= _MOST_AT_ONCE
+
+    def service_actions(self) -> None:
+        """Break off who has taken too long in all: one byte now and then is no silence."""
+        begun = now_ns() - _LONGEST_NS
+        for connection, since in list(self._open.items()):
+            if since < begun:
+                _break_off(connection)
+
+    def shutdown_request(self, request: Any) -> None:
+        """End a connection, whoever has ended it."""
+        self._open.pop(request, None)
+        super().shutdown_request(request)
+
+    def server_close(self) -> None:
+        """Break off who is still there."""
+        for connection in list(self._open):
+            _break_off(connection)
+        super().server_close()
 
     def handle_error(self, request: object, client_address: object) -> None:
         """A client that went away, or fell silent, is no error of the responder."""
         if not isinstance(sys.exc_info()[1], OSError):
             super().handle_error(request, client_address)  # type: ignore[arg-type]
+
+
+def _break_off(connection: socket.socket) -> None:
+    with suppress(OSError):  # it has just ended
+        connection.shutdown(socket.SHUT_RDWR)
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -128,7 +170,7 @@ class _Handler(BaseHTTPRequestHandler):
         length = self.headers.get("Content-Length", "")
         if not length.isascii() or not length.isdigit():
             self.send_error(HTTPStatus.LENGTH_REQUIRED)
-        elif int(length) > _LONGEST_REQUEST:
+        elif len(length) > len(str(_LONGEST_REQUEST)) or int(length) > _LONGEST_REQUEST:
             self.send_error(HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
         else:
             self._answer(self.rfile.read(int(length)))

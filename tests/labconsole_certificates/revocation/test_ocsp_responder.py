@@ -17,6 +17,7 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509 import ocsp
 
+from labconsole.clock import now_ns
 from labconsole.security.pki.records import CertificateRecord
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.x509.bad_input import BadInput
@@ -26,6 +27,7 @@ from labconsole_certificates.operations.authorities import add_state, create_roo
 from labconsole_certificates.operations.new_keys import NewKey
 from labconsole_certificates.operations.requests import approve, make_request
 from labconsole_certificates.operations.revocation import revoke
+from labconsole_certificates.revocation import ocsp_responder
 from labconsole_certificates.revocation.ocsp_check import ask
 from labconsole_certificates.revocation.ocsp_responder import RunningResponder, serving
 from tests.helpers.authorities import new_authority
@@ -132,6 +134,7 @@ def test_it_answers_get_too(lab: Lab, running: RunningResponder) -> None:
     [
         ("POST", "/", b"x", {"Content_Type": "text/plain"}, 415),
         ("POST", "/", b"x" * 20_000, {"Content_Type": "application/ocsp-request"}, 413),
+        ("POST", "/", b"", {"Content_Type": "application/ocsp-request", "Content_Length": "9" * 5000}, 413),
         ("GET", "/%ff%00", b"", {}, 400),
         ("PUT", "/", b"x", {}, 501),
     ],
@@ -162,6 +165,43 @@ def test_somebody_who_hangs_up_or_is_silent_disturbs_nobody(
         assert ask(running.url, lab.good.certificate, lab.root.certificate).status is ocsp.OCSPCertStatus.GOOD
         silent.close()
     assert capfd.readouterr() == ("", "")
+
+
+def test_a_client_that_never_ends_holds_nothing_up(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """It sends a byte now and then, so that it is never silent."""
+    slow: list[socket.socket] = []
+    with serving(lab.store, lab.root) as responder:
+        parts = urlsplit(responder.url)
+        for _ in range(33):  # one more than it serves at once
+            slow.append(socket.create_connection((parts.hostname, parts.port)))
+            slow[-1].sendall(b"POST / HTTP/1.1\r\nX: ")
+        assert _left(slow[-1]), "there were too many, so it was turned away"
+        monkeypatch.setattr(ocsp_responder, "_LONGEST_NS", 100_000_000)
+        assert _left(slow[0]), "it has taken too long"
+        monkeypatch.undo()
+        assert ask(responder.url, lab.good.certificate, lab.root.certificate).status is ocsp.OCSPCertStatus.GOOD
+        slow.append(socket.create_connection((parts.hostname, parts.port)))
+        slow[-1].sendall(b"POST / HTTP/1.1\r\nX: ")
+        begun = now_ns()
+    assert now_ns() - begun < 2_000_000_000, "the end of the responder waited for a client"
+    for client in slow:
+        client.close()
+    assert capfd.readouterr() == ("", "")
+
+
+def _left(client: socket.socket) -> bool:
+    """Whether the responder has ended the connection, within two seconds."""
+    client.settimeout(2)
+    try:
+        while client.recv(4096):
+            pass
+    except TimeoutError:
+        return False
+    except ConnectionError:
+        pass
+    return True
 
 
 def test_it_ends_with_its_context_and_leaves_no_thread(lab: Lab) -> None:
