@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
+from types import MappingProxyType
 
 from labconsole.security.pki import rows
 from labconsole.security.pki.changing import Changing
@@ -21,6 +22,16 @@ from labconsole.security.x509.bad_input import BadInput
 from labconsole.security.x509.names import short_name
 
 _ENDED = (RotationStatus.FINISHED, RotationStatus.CANCELLED)
+_BEFORE: Mapping[RotationStatus, Collection[RotationStatus]] = MappingProxyType(
+    {
+        RotationStatus.PREPARING: (),
+        RotationStatus.OVERLAP: (RotationStatus.PREPARING,),
+        RotationStatus.SWITCHED: (RotationStatus.OVERLAP,),
+        RotationStatus.FINISHED: (RotationStatus.SWITCHED,),
+        RotationStatus.CANCELLED: (RotationStatus.PREPARING, RotationStatus.OVERLAP),
+    }
+)
+"""What a rotation must be, to become that: of two consoles that take one step, one does."""
 
 
 class TrustChanges(Changing):
@@ -130,12 +141,17 @@ class TrustChanges(Changing):
     def advance_rotation(
         self, rotation: int, status: RotationStatus, *, successor: int | None = None
     ) -> RotationRecord:
-        """A rotation has come to `status`; `successor` as soon as it is there. Raises BadInput: it has ended."""
+        """A rotation has come to `status`; `successor` as soon as it is there.
+
+        Raises BadInput: it has ended, or somebody else has taken that step meanwhile.
+        """
         record = self.rotation(rotation)
         certificate = self.certificate(record.certificate)
         name = short_name(certificate.certificate)
         if record.status in _ENDED:
             raise BadInput(f"The rotation of {name} is {record.status}: begin a new one.")
+        if record.status not in _BEFORE[status]:
+            raise BadInput(f"The rotation of {name} is {record.status} by now, so that step is none: look at it anew.")
         values: dict[str, object] = {"status": status}
         if successor is not None:
             values["successor"] = successor

@@ -29,8 +29,10 @@ def revoke(
 ) -> CertificateRecord:
     """Revoke a certificate that a CA of ours issued; peers hear of it with the next CRL.
 
-    Raises TrialError: revoked already, not issued here, or self-signed.
+    Raises TrialError: revoked already, not issued here, or self-signed; a reason that no CRL of the console can tell.
     """
+    if reason is x509.ReasonFlags.remove_from_crl:
+        raise TrialError("The reason removeFromCRL is for delta CRLs only: choose why the certificate is revoked.")
     issuers = store.snapshot().issuers_of(certificate)
     name = short_name(certificate.certificate)
     if certificate in issuers:

@@ -52,6 +52,13 @@ def test_what_is_revoked_stands_in_each_crl_from_then_on(world: World) -> None:
     assert (record.next_update - record.this_update).days == 3
 
 
+def test_a_reason_that_no_crl_can_tell_is_refused_before_it_bars_all_crls(world: World) -> None:
+    record = world.certified(world.a, world.b)
+    with pytest.raises(TrialError, match="removeFromCRL"):
+        revoke(world.store, record, x509.ReasonFlags.remove_from_crl)
+    assert publish_crl(world.store, world.root_b).number == 1
+
+
 def test_only_its_issuer_revokes_a_certificate_and_once(world: World) -> None:
     mine = world.certified(world.a, world.b)
     revoke(world.store, mine)

@@ -38,6 +38,20 @@ def _extension(certificate: x509.Certificate, kind: type[x509.ExtensionType]) ->
     return certificate.extensions.get_extension_for_class(kind).value
 
 
+def test_of_two_consoles_that_take_one_step_one_does(lab: Lab) -> None:
+    """Both have read that the successor is to be made: a second root would stand in every bundle."""
+    rotation = steps.begin(lab.store, lab.root_b)
+    prepared = steps.prepare(lab.store, rotation, NewKey())
+    before = lab.store.snapshot()
+    with pytest.raises(TrialError, match="is overlap by now"):
+        steps.prepare(lab.store, rotation, NewKey())
+    assert lab.store.snapshot() == before
+    assert len(before.roots_of(lab.b.id)) == 2
+    steps.switch(lab.store, prepared)
+    with pytest.raises(TrialError, match="is switched by now"):
+        steps.cancel(lab.store, prepared)
+
+
 def test_an_end_certificate_gets_a_new_key_and_keeps_the_rest(lab: Lab) -> None:
     with lab.store.change() as change:
         change.name_identity("broker-b", lab.broker.id)
