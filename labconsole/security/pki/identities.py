@@ -63,11 +63,6 @@ class NamedIdentities:
         return files_of(identity, self._snapshot, self._directory)
 
 
-def identity_files(name: str, directory: Path | None = None) -> IdentityFiles:
-    """The files of one identity, as `NamedIdentities.files`. Raises TrialError."""
-    return NamedIdentities(directory).files(name)
-
-
 def files_of(identity: IdentityRecord, snapshot: Snapshot, directory: Path) -> IdentityFiles:
     """The files of an identity in `snapshot` of the database in `directory`, as `NamedIdentities.files`."""
     record = snapshot.certificate_by_id[identity.certificate]

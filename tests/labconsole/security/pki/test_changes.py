@@ -39,7 +39,7 @@ def said(store: PkiStore) -> list[str]:
 
 
 @pytest.fixture
-def own(store: PkiStore) -> OwnState:
+def own(store: PkiStore, kept_passphrase: None) -> OwnState:
     """A local State with its root."""
     return OwnState(store, "Alpha")
 

@@ -11,7 +11,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from labconsole.security.identities import load_certificates, load_identity
-from labconsole.security.pki.identities import identity_files, names
+from labconsole.security.pki.identities import NamedIdentities, names
 from labconsole.security.pki.keys import make_key
 from labconsole.security.pki.records import Origin, TokenKey, TrustKind
 from labconsole.security.pki.store import PkiStore
@@ -44,7 +44,7 @@ def test_certificate_with_its_intermediates_key_and_all_that_its_state_trusts(st
         change.trust(alpha.state.id, beta.root.id, TrustKind.ROOT, "by the test")
         change.trust(beta.state.id, record.id, TrustKind.PIN, "by the test")
     assert names(store.directory) == ("Ālpha → Beta",)
-    files = identity_files("Ālpha → Beta", store.directory)
+    files = NamedIdentities(store.directory).files("Ālpha → Beta")
     identity = load_identity(files, "the client")
     assert identity.certificate == certificate
     assert identity.chain == (middle_certificate,)
@@ -53,7 +53,7 @@ def test_certificate_with_its_intermediates_key_and_all_that_its_state_trusts(st
     assert load_certificates(files.trust) == [alpha.root.certificate, beta.root.certificate]
     verify = ["openssl", "verify", "-x509_strict", "-trusted", files.trust, "-untrusted", files.certificate]
     subprocess.run([*verify, files.certificate], check=True, capture_output=True)
-    assert identity_files("Ālpha → Beta", store.directory) == files
+    assert NamedIdentities(store.directory).files("Ālpha → Beta") == files
 
 
 def test_files_of_a_trial_that_runs_stay_as_they_are(store: PkiStore) -> None:
@@ -61,11 +61,11 @@ def test_files_of_a_trial_that_runs_stay_as_they_are(store: PkiStore) -> None:
     first, second = own.issued("first"), own.issued("second")
     with store.change() as change:
         change.name_identity("gate", first.id)
-    before = identity_files("gate", store.directory)
+    before = NamedIdentities(store.directory).files("gate")
     content = before.certificate.read_bytes()
     with store.change() as change:
         change.name_identity("gate", second.id)
-    after = identity_files("gate", store.directory)
+    after = NamedIdentities(store.directory).files("gate")
     assert before.certificate.read_bytes() == content
     assert load_certificates(after.certificate) == [second.certificate]
     assert after.trust == before.trust
@@ -77,12 +77,12 @@ def test_a_pinned_certificate_is_among_the_trusted_ones(store: PkiStore) -> None
     with store.change() as change:
         change.name_identity("end", record.id)
         change.trust(own.state.id, pinned.id, TrustKind.PIN, "by the test")
-    trust = identity_files("end", store.directory).trust
+    trust = NamedIdentities(store.directory).files("end").trust
     assert trust is not None
     assert load_certificates(trust) == [own.root.certificate, pinned.certificate]
     with store.change() as change:
         change.revoke(pinned.id, x509.ReasonFlags.key_compromise)
-    trust = identity_files("end", store.directory).trust
+    trust = NamedIdentities(store.directory).files("end").trust
     assert trust is not None
     assert load_certificates(trust) == [own.root.certificate]
 
@@ -97,9 +97,9 @@ def test_a_name_that_is_not_there_and_a_key_in_a_token_are_told(store: PkiStore)
         in_token = change.add_certificate(issue_for(own.issuer, key, "in token"), origin=Origin.ISSUED)
         change.name_identity("hsm-end", in_token.id)
     with pytest.raises(TrialError, match="There is no identity gate: choose one of end, hsm-end"):
-        identity_files("gate", store.directory)
+        NamedIdentities(store.directory).files("gate")
     with pytest.raises(TrialError, match="lies in a token, and TLS needs a key file"):
-        identity_files("hsm-end", store.directory)
+        NamedIdentities(store.directory).files("hsm-end")
 
 
 def test_nobody_connects_by_the_name_of_what_was_revoked(store: PkiStore) -> None:
@@ -114,14 +114,14 @@ def test_nobody_connects_by_the_name_of_what_was_revoked(store: PkiStore) -> Non
     with store.change() as change:
         change.name_identity("here", here.id)
         change.name_identity("there", there.id)
-    assert identity_files("here", store.directory) and identity_files("there", store.directory)
+    assert NamedIdentities(store.directory).files("here") and NamedIdentities(store.directory).files("there")
     with store.change() as change:
         change.revoke(here.id, x509.ReasonFlags.key_compromise)
         change.add_crl(crl, other.root.id)
     with pytest.raises(TrialError, match=r"identity here is of no use. Revoked on .* Give its name to another"):
-        identity_files("here", store.directory)
+        NamedIdentities(store.directory).files("here")
     with pytest.raises(TrialError, match=r"identity there is of no use. .*revoked"):
-        identity_files("there", store.directory)
+        NamedIdentities(store.directory).files("there")
 
 
 def test_during_a_rotation_whoever_trusts_only_one_root_knows_certificates_of_the_other(
@@ -143,7 +143,7 @@ def test_during_a_rotation_whoever_trusts_only_one_root_knows_certificates_of_th
     with store.change() as change:
         change.name_identity("of old", of_old.id)
     for name in ("of new", "of old"):
-        certificate = identity_files(name, store.directory).certificate
+        certificate = NamedIdentities(store.directory).files(name).certificate
         for root in (own.root.certificate, new.certificate):
             trust = tmp_path / "trust.pem"
             trust.write_bytes(root.public_bytes(Encoding.PEM))
