@@ -184,6 +184,12 @@ def test_every_command_has_its_function_and_a_help_for_each_argument() -> None:
         assert command.help and all(action.help for action in parser._actions), told
 
 
+def test_the_links_of_a_root_are_told_from_cas(pki: Pki, world: World) -> None:
+    pki("rotate", world.root_a.sha256)
+    pki("rotation", "1", "prepare")
+    assert [line.split().count("link") for line in pki("list", "State A Root CA").splitlines()[1:]] == [0, 0, 1, 1]
+
+
 def test_a_rotation_is_done_step_by_step(pki: Pki, world: World) -> None:
     record = world.certified(world.b, world.b, "b.example")
     said = pki("rotate", record.sha256, "--overlap", "0")

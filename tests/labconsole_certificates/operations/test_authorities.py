@@ -54,6 +54,7 @@ def _key(password: Secret | None = None) -> bytes:
     return key_of(KeyType.P_256).private_bytes(Encoding.PEM, PrivateFormat.PKCS8, encryption)
 
 
+@pytest.mark.filterwarnings("ignore:Attribute's length must be")
 @pytest.mark.parametrize(
     "name", ["ส" * 40, "中国民用航空局中国民用航空局中国民用航空局", "الهيئة العامة للطيران المدني"]
 )

@@ -55,3 +55,11 @@ def test_what_is_damaged_is_refused_in_words(world: World, door: str) -> None:
             refused += 1
             assert str(error).endswith((".", "?")) and world.rows() == before
     assert refused > COUNT * 0.8
+
+
+def test_a_certificate_stays_that_of_its_state(world: World) -> None:
+    data, before = world.root_b.certificate.public_bytes(Encoding.PEM), world.rows()
+    with pytest.raises(TrialError, match="State B Root CA is known as a certificate of State B, not of State C"):
+        take_in_certificates(world.store, data, world.c)
+    assert world.rows() == before
+    assert take_in_certificates(world.store, data, world.b) == (world.root_b,)

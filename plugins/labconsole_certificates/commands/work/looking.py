@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from labconsole.cli.exit_codes import FAILED, FINISHED
 from labconsole.security.pki.known_crls import crls_under
 from labconsole.security.pki.reader import PkiReader
-from labconsole.security.pki.records import CertificateRecord, TrustKind
+from labconsole.security.pki.records import CertificateRecord, Origin, TrustKind
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.x509.bad_input import BadInput
 from labconsole.security.x509.cms import SignedMessage
@@ -49,7 +49,7 @@ def show_all(arguments: argparse.Namespace) -> int:
             shared.digits(record.sha256),
             "" if record.state is None else snapshot.state_by_id[record.state].name,
             name_as_text(record.certificate.subject),
-            record.profile or "",
+            "link" if record.origin is Origin.LINK else record.profile or "",
             f"{record.certificate.not_valid_after_utc:%Y-%m-%d}",
             "" if record.key is None else "here",
             "removed" if record.removed else statuses[record.id].kind,
