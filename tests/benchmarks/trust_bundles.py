@@ -46,7 +46,7 @@ class Bundles:
 
 def bundles_of(number: int, states: int, type: KeyType) -> Bundles:
     """What the State with this number hands out; it trusts all others."""
-    old, new = (_root(f"State {number} Root {which}", type) for which in (1, 2))
+    old, new = (_root(f"State {number} Root", type) for _ in range(2))
     intermediate = issue(
         old,
         generate(type).public_key(),
