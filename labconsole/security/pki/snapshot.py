@@ -96,7 +96,8 @@ class Snapshot:
     def chain_of(self, record: CertificateRecord) -> tuple[CertificateRecord, ...]:
         """The issuers above `record`, its own first, up to a self-signed root as far as they are known.
 
-        Of several issuers one that signed itself is taken, else the newest. Empty for a self-signed one.
+        Of several issuers one that signed itself is taken, else one that its key's State holds (not what another State
+        has certified of that key), else the newest. Empty for a self-signed one.
         """
         chain: list[CertificateRecord] = []
         seen = {record.id}
@@ -104,10 +105,14 @@ class Snapshot:
             found = [issuer for issuer in self.issuers_of(record) if issuer.id not in seen]
             if not found:
                 break
-            record = next((issuer for issuer in found if issuer.self_signed), found[0])
+            own = next((issuer for issuer in found if self._is_its_keys_own(issuer)), found[0])
+            record = next((issuer for issuer in found if issuer.self_signed), own)
             seen.add(record.id)
             chain.append(record)
         return tuple(chain)
+
+    def _is_its_keys_own(self, record: CertificateRecord) -> bool:
+        return record.key is not None and self.key_by_id[record.key].state == record.state
 
     def presented_chain(self, record: CertificateRecord, at: datetime) -> tuple[CertificateRecord, ...]:
         """What goes with `record` to a peer: the intermediates above it, and its root's links that are valid at `at`.

@@ -20,7 +20,7 @@ from labconsole_certificates.operations.authorities import complete_pkcs12, must
 from labconsole_certificates.operations.certificates_from_outside import add_chain, profile_of
 from labconsole_certificates.operations.issuers import must_be_accepted, opened_issuer
 from labconsole_certificates.operations.new_keys import NewKey, kept_key
-from labconsole_certificates.operations.references import authority_of, must_be_local
+from labconsole_certificates.operations.references import authority_of, must_be_local, must_be_of
 from labconsole_certificates.operations.requests import END_DAYS
 from labconsole_certificates.operations.subjects import alternative_names, subject_of
 
@@ -60,7 +60,7 @@ def make_for_client(
     name, alternatives = subject_of(client, profile, subject), alternative_names(names)
     validity = Validity.for_days(days)
     snapshot = store.snapshot()
-    found = authority or authority_of(snapshot, issuer, "", datetime.now(UTC))
+    found = must_be_of(snapshot, authority or authority_of(snapshot, issuer, "", datetime.now(UTC)), issuer)
     with opened_issuer(store.directory, snapshot, found, prompt) as opened:
         private = generate(key_type)
         certificate = issue(opened, private.public_key(), name, alternatives, profile, validity)

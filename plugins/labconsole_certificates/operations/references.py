@@ -17,7 +17,7 @@ from labconsole.security.pki.records import (
 )
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.x509.names import short_name, shown
-from labconsole.security.x509.profiles import AUTHORITIES
+from labconsole.security.x509.profiles import AUTHORITIES, CertificateProfile
 from labconsole.trial import TrialError
 
 SHORTEST = 8
@@ -97,7 +97,7 @@ def authorities_of(snapshot: Snapshot, state: State, at: datetime) -> tuple[Cert
     found = [record for record in _authorities(snapshot, state) if not _why_not(record, at)]
     resting = _resting(snapshot)
     return tuple(
-        sorted(found, key=lambda one: (one.id in resting, _is_root(one), -one.made.timestamp(), -one.id)),
+        sorted(found, key=lambda one: (one.id in resting, one.profile is CertificateProfile.ROOT, -one.made.timestamp(), -one.id)),
     )
 
 
@@ -107,7 +107,8 @@ def authority_of(snapshot: Snapshot, state: State, reference: str, at: datetime)
     Raises TrialError: `state` has none that can issue at `at`, and why (expired, revoked, no key here).
     """
     if reference:
-        return must_issue(snapshot, certificate_named(snapshot, reference), at)
+        named = must_be_of(snapshot, certificate_named(snapshot, reference), state)
+        return must_issue(snapshot, named, at)
     able = authorities_of(snapshot, state, at)
     if able:
         return able[0]
@@ -117,11 +118,23 @@ def authority_of(snapshot: Snapshot, state: State, reference: str, at: datetime)
     raise TrialError(f"{state.name} has no CA here: create a root, or import one.")
 
 
+def must_be_of(snapshot: Snapshot, authority: CertificateRecord, state: State) -> CertificateRecord:
+    """`authority` itself. Raises TrialError: it is not a CA of `state`."""
+    if authority.state != state.id:
+        owner = "nobody known" if authority.state is None else snapshot.state_by_id[authority.state].name
+        raise TrialError(
+            f"{short_name(authority.certificate)} is a CA of {owner}, not of {state.name}: choose one of its own."
+        )
+    return authority
+
+
 def must_issue(snapshot: Snapshot, authority: CertificateRecord, at: datetime) -> CertificateRecord:
     """`authority` itself. Raises TrialError: it is no CA, its key is not here, or it does not hold at `at`."""
     key_of(snapshot, authority)
     if authority.profile not in AUTHORITIES:
         raise TrialError(f"{short_name(authority.certificate)} is no CA: choose a CA certificate.")
+    if authority.is_link:
+        raise TrialError(f"This is a link certificate of {short_name(authority.certificate)}: choose the root itself.")
     return must_hold(authority, at)
 
 
@@ -137,7 +150,11 @@ def _authorities(snapshot: Snapshot, state: State) -> Sequence[CertificateRecord
     return [
         record
         for record in snapshot.certificates
-        if record.state == state.id and record.profile in AUTHORITIES and record.key is not None and not record.removed
+        if record.state == state.id
+        and record.profile in AUTHORITIES
+        and record.key is not None
+        and record.removed is None
+        and not record.is_link
     ]
 
 
@@ -162,7 +179,3 @@ def _resting(snapshot: Snapshot) -> frozenset[int]:
         elif rotation.successor is not None:
             resting.add(rotation.successor)
     return frozenset(resting)
-
-
-def _is_root(record: CertificateRecord) -> bool:
-    return record.certificate.subject == record.certificate.issuer

@@ -36,7 +36,7 @@ from labconsole.trial import TrialError
 from labconsole_certificates.operations.certificates_from_outside import add_chain, profile_of
 from labconsole_certificates.operations.issuers import must_be_accepted, opened_issuer
 from labconsole_certificates.operations.new_keys import NewKey, ReadyKey, made_key
-from labconsole_certificates.operations.references import authority_of, must_be_local
+from labconsole_certificates.operations.references import authority_of, must_be_local, must_be_of
 from labconsole_certificates.operations.subjects import alternative_names, subject_of
 
 END_DAYS = 365
@@ -131,7 +131,7 @@ def approve(
     chosen, validity = profile or request.profile, Validity.for_days(days)
     who = name_from_text(subject) if subject.strip() else request.csr.subject
     alternatives = alternative_names(names) if names else judgement.names
-    found = authority or authority_of(snapshot, state, "", datetime.now(UTC))
+    found = must_be_of(snapshot, authority or authority_of(snapshot, state, "", datetime.now(UTC)), state)
     with opened_issuer(store.directory, snapshot, found, prompt) as issuer:
         certificate = issue(issuer, public_key, who, alternatives, chosen, validity, crl_url=crl_url, ocsp_url=ocsp_url)
         must_be_accepted(certificate, issuer)

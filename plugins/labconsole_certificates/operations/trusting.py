@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+from cryptography import x509
+
 from labconsole.security.pki.records import CertificateRecord, State, TrustKind, TrustRecord
 from labconsole.security.pki.store import PkiStore
+from labconsole.security.x509.extensions import extension_of
 from labconsole.security.x509.fingerprints import typed_matches
 from labconsole.security.x509.names import short_name
 from labconsole.security.x509.profiles import AUTHORITIES, CertificateProfile
@@ -29,6 +32,11 @@ def pin(store: PkiStore, state: State, certificate: CertificateRecord, typed_fin
     """Let `state` trust this one end certificate. Raises TrialError as `trust_root`."""
     if certificate.profile in AUTHORITIES:
         raise TrialError(f"{short_name(certificate.certificate)} is a CA: trust it as a root; pins are for others.")
+    if _passes_for_a_ca(certificate.certificate):
+        raise TrialError(
+            f"TLS would take {short_name(certificate.certificate)} for a CA, which might certify anybody (no "
+            "basicConstraints, and key usage keyCertSign or an old version): ask for an end certificate."
+        )
     return _trust(store, state, certificate, TrustKind.PIN, typed_fingerprint)
 
 
@@ -36,6 +44,12 @@ def withdraw(store: PkiStore, trust: TrustRecord) -> None:
     """End the trust. Raises TrialError: it was withdrawn already."""
     with store.change() as change:
         change.withdraw_trust(trust.id)
+
+
+def _passes_for_a_ca(certificate: x509.Certificate) -> bool:
+    """Whether OpenSSL takes it for a CA though it does not say so (X509_check_ca): it would be trusted as one."""
+    usage = extension_of(certificate.extensions, x509.KeyUsage)
+    return certificate.version is not x509.Version.v3 or (usage is not None and usage.key_cert_sign)
 
 
 def _trust(

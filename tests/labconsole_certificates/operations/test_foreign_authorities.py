@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 
 import pytest
 from cryptography import x509
@@ -16,6 +17,7 @@ from labconsole.security.x509.key_types import KeyType, generate
 from labconsole.security.x509.names import name_from_text
 from labconsole.security.x509.pkcs12_files import write_pkcs12
 from labconsole.security.x509.profiles import CertificateProfile
+from labconsole.security.x509.signing import certify
 from labconsole.security.x509.validity import Validity
 from labconsole.trial import TrialError
 from labconsole_certificates.operations import requests
@@ -23,6 +25,8 @@ from labconsole_certificates.operations.importing import take_in_certificates
 from labconsole_certificates.operations.issuers import opened_issuer
 from labconsole_certificates.operations.new_keys import NewKey
 from labconsole_certificates.operations.no_csr import take_in_pkcs12
+from labconsole_certificates.operations.references import authority_of
+from labconsole_certificates.operations.trusting import pin
 from tests.labconsole_certificates.world import World
 
 _VALID = Validity.for_days(30)
@@ -108,3 +112,23 @@ def test_of_two_requests_with_one_key_the_one_is_answered_whose_ca_signed(world:
     record = requests.take_in_certificate(world.store, _pem(answer, middle))
     assert world.store.request(older.id).certificate == record.id
     assert world.store.request(newer.id).status is RequestStatus.MADE
+
+
+def test_a_pin_is_for_one_certificate_and_no_ca_in_disguise(world: World) -> None:
+    """It does not say that it is a CA, but OpenSSL takes it for one where it is trusted."""
+    key, name = generate(KeyType.P_256), name_from_text("CN=client of C")
+    usage = x509.KeyUsage(True, False, False, False, False, True, False, False, False)
+    odd = certify(key, name, key.public_key(), name, _VALID, [(usage, True)])
+    [record] = take_in_certificates(world.store, _pem(odd), world.c)
+    with pytest.raises(TrialError, match="would take client of C for a CA"):
+        pin(world.store, world.a, record, record.sha256)
+    assert world.store.snapshot().trusted_by(world.a.id, TrustKind.PIN) == ()
+
+
+def test_no_ca_of_another_state_decides_a_request(world: World) -> None:
+    made = world.asks(world.a, world.b)
+    with pytest.raises(TrialError, match="State A Root CA is a CA of State A, not of State B"):
+        requests.approve(world.store, made, authority=world.root_a)
+    with pytest.raises(TrialError, match="State A Root CA is a CA of State A, not of State B"):
+        authority_of(world.store.snapshot(), world.b, world.root_a.sha256, datetime.now(UTC))
+    assert requests.approve(world.store, made, authority=world.root_b).state == world.a.id

@@ -16,8 +16,9 @@ from labconsole.security.x509.key_types import KeyType, generate
 from labconsole.security.x509.names import general_name_from_text, name_from_text
 from labconsole.security.x509.profiles import CertificateProfile
 from labconsole.security.x509.validity import Validity
-from labconsole_certificates.operations.authorities import add_state, create_root
+from labconsole_certificates.operations.authorities import add_state, create_intermediate, create_root
 from labconsole_certificates.operations.new_keys import NewKey
+from labconsole_certificates.operations.requests import approve, make_request
 from labconsole_certificates.trust.bundle_format import BundleContent, encode
 from tests.labconsole_certificates.trust.conftest import Console, NewConsole
 
@@ -105,6 +106,16 @@ def test_a_root_with_the_name_of_another_state_s_ca_is_refused(alpha: Console, b
         alpha.take_in(_bundle("Gamma", gamma, roots=roots), _typed(gamma))
     assert alpha.trusts() == {fingerprint(beta.certificate)}
     alpha.take_in(_bundle("Gamma", gamma), _typed(gamma))
+
+
+def test_who_certifies_our_ca_takes_no_place_in_our_chains(alpha: Console, beta: Issuer) -> None:
+    below = create_intermediate(alpha.store, alpha.root, alpha.state, NewKey())
+    request = make_request(alpha.store, alpha.state, alpha.state, NewKey(), CertificateProfile.TLS_CLIENT)
+    leaf = approve(alpha.store, request, authority=below)
+    cross = cross_certificate(beta, below.certificate, _VALID)
+    alpha.take_in(_bundle("Beta", beta, sequence=2, intermediates=(cross,)))
+    assert len(alpha.store.snapshot().issuers_of(leaf)) == 2
+    assert alpha.store.snapshot().chain_of(leaf) == (below, alpha.root)
 
 
 def test_blanks_make_no_other_state(alpha: Console, beta: Issuer) -> None:

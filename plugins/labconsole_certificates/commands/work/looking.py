@@ -6,6 +6,7 @@ import argparse
 from datetime import UTC, datetime
 
 from labconsole.cli.exit_codes import FAILED, FINISHED
+from labconsole.security.identities import validity_problem
 from labconsole.security.pki.known_crls import crls_under
 from labconsole.security.pki.reader import PkiReader
 from labconsole.security.pki.records import CertificateRecord, Origin, TrustKind
@@ -96,6 +97,10 @@ def check(arguments: argparse.Namespace) -> int:
     record = certificate_named(snapshot, arguments.certificate)
     name = short_name(record.certificate)
     if record in snapshot.trusted_by(state.id, TrustKind.PIN):
+        problem = validity_problem(record.certificate, datetime.now(UTC))
+        if problem:
+            shared.tell(f"{state.name} refuses {name}: it is pinned, but {problem}.")
+            return FAILED
         shared.tell(f"{state.name} accepts {name}: it is pinned.")
         return FINISHED
     roots = snapshot.trusted_by(state.id, TrustKind.ROOT)
