@@ -108,6 +108,11 @@ class CertificateRecord:
         """Whether its own key signed it: a root or a pinned one, unlike a link certificate of the same names."""
         return issued_by(self.certificate, self.certificate)
 
+    @property
+    def is_link(self) -> bool:
+        """Whether it joins two keys of one CA (RFC 9810, 4.4): signed in the CA's own name, by another key."""
+        return self.certificate.subject == self.certificate.issuer and not self.self_signed
+
     @cached_property
     def name_and_key(self) -> tuple[bytes, str]:
         """Whom it certifies: DER of the subject, SHA-256 (hex) of the public key. Renewed ones say the same."""

@@ -100,7 +100,7 @@ class _Steps:
 
     def _without_request(self, certificate: CertificateRecord) -> Step:
         client, server = self._client, self._server
-        own = certificate.certificate.issuer == certificate.certificate.subject
+        own = certificate.self_signed
         return _step(
             StepKind.GIVE_CERTIFICATE,
             f"{server.name} has pinned the certificate of {client.name}"

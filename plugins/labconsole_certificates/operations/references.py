@@ -97,7 +97,10 @@ def authorities_of(snapshot: Snapshot, state: State, at: datetime) -> tuple[Cert
     found = [record for record in _authorities(snapshot, state) if not _why_not(record, at)]
     resting = _resting(snapshot)
     return tuple(
-        sorted(found, key=lambda one: (one.id in resting, one.profile is CertificateProfile.ROOT, -one.made.timestamp(), -one.id)),
+        sorted(
+            found,
+            key=lambda one: (one.id in resting, one.profile is CertificateProfile.ROOT, -one.made.timestamp(), -one.id),
+        ),
     )
 
 

@@ -18,10 +18,12 @@ from labconsole_certificates.operations.authorities import add_state, create_int
 from labconsole_certificates.operations.end_certificates import make_self_signed
 from labconsole_certificates.operations.new_keys import NewKey
 from labconsole_certificates.panel.certificates.certificate_sight import Shown
-from labconsole_certificates.panel.certificates.tree_nodes import Node
+from labconsole_certificates.panel.certificates.tree_nodes import Node, nodes_of
 from labconsole_certificates.panel.certificates.view import CertificatesView
 from labconsole_certificates.panel.revoking.view import RevocationView
 from labconsole_certificates.panel.rotating.view import RotationView
+from labconsole_certificates.panel.tab import Sight
+from labconsole_certificates.rotation import steps
 from tests.helpers.authorities import new_authority
 from tests.labconsole_certificates.panel.conftest import Pair
 from tests.labconsole_certificates.panel.lab import Lab, certified
@@ -109,6 +111,16 @@ def test_status_is_seen_in_the_line_and_its_cause_in_the_detail(pair: Pair, lab:
 def unfiltered(lab: Lab, view: CertificatesView) -> None:
     view.browser.search.clear()
     lab.until(lambda: view.browser.count.text().endswith("certificates"))
+
+
+def test_what_a_rotated_root_issues_stands_below_the_root(pair: Pair) -> None:
+    """Its link certificates have the same name and key, and are newer."""
+    rotation = steps.prepare(pair.store, steps.begin(pair.store, pair.root_a), NewKey())
+    steps.switch(pair.store, rotation)
+    record = certified(pair.store, pair.a, pair.a, CertificateProfile.TLS_CLIENT)
+    state, *_ = nodes_of(Sight(pair.store.snapshot(), {}, datetime.now(UTC)))
+    [root] = [node for node in state.children if f"certificate:{record.id}" in [child.key for child in node.children]]
+    assert root.record is not None and root.record.self_signed
 
 
 def test_filter_leaves_what_fits_and_what_is_below_it(pair: Pair, lab: Lab) -> None:

@@ -23,8 +23,9 @@ from labconsole_certificates.operations.new_keys import NewKey
 from labconsole_certificates.panel.exchanging.view import ExchangeView
 from labconsole_certificates.panel.page import CertificatesPage
 from labconsole_certificates.panel.trusting.bundle_dialog import BundleDialog
-from labconsole_certificates.panel.trusting.trust_dialog import TrustDialog
+from labconsole_certificates.panel.trusting.trust_dialog import TrustDialog, can_be_trusted
 from labconsole_certificates.panel.trusting.view import TrustView
+from labconsole_certificates.rotation import steps
 from labconsole_certificates.trust.making import make_bundle
 from labconsole_ui.main_window import MainWindow
 from tests.labconsole_certificates.panel.conftest import Pair
@@ -53,6 +54,14 @@ def bundle_of_c(tmp_path: Path) -> tuple[Path, str]:
         file = tmp_path / "c.bundle"
         file.write_bytes(make_bundle(store, state.name))
     return file, root.sha256
+
+
+def test_link_certificates_are_nothing_that_one_trusts(pair: Pair) -> None:
+    steps.prepare(pair.store, steps.begin(pair.store, pair.root_a), NewKey())
+    snapshot = pair.store.snapshot()
+    roots = [record for record in reversed(snapshot.certificates) if record.profile is CertificateProfile.ROOT]
+    assert len(snapshot.certificates) > len(roots) == 3
+    assert can_be_trusted(snapshot) == tuple(roots)
 
 
 def test_a_cell_tells_its_cause_and_leads_to_the_exchange(pair: Pair, lab: Lab) -> None:

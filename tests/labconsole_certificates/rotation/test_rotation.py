@@ -19,6 +19,7 @@ from labconsole.trial import TrialError
 from labconsole_certificates.operations.authorities import create_intermediate
 from labconsole_certificates.operations.end_certificates import make_self_signed
 from labconsole_certificates.operations.new_keys import NewKey
+from labconsole_certificates.operations.references import authorities_of, must_issue
 from labconsole_certificates.operations.requests import approve
 from labconsole_certificates.operations.revocation import publish_crl, revoke
 from labconsole_certificates.operations.trusting import pin, trust_root
@@ -50,6 +51,22 @@ def test_of_two_consoles_that_take_one_step_one_does(lab: Lab) -> None:
     steps.switch(lab.store, prepared)
     with pytest.raises(TrialError, match="is switched by now"):
         steps.cancel(lab.store, prepared)
+
+
+def test_link_certificates_issue_nothing(lab: Lab) -> None:
+    """They bear the CA's name and keys: by them the new key would be used before the switch, and too short after."""
+    rotation = steps.prepare(lab.store, steps.begin(lab.store, lab.root_b), NewKey())
+    before = lab.issued(lab.a, CertificateProfile.TLS_CLIENT)
+    steps.switch(lab.store, rotation)
+    after = lab.issued(lab.a, CertificateProfile.TLS_CLIENT)
+    snapshot = lab.store.snapshot()
+    successor = _successor(lab, rotation.id)
+    [link, *_] = [one for one in snapshot.certificates if one.is_link and one in snapshot.issuers_of(after)]
+    assert lab.root_b in snapshot.issuers_of(before) and successor not in snapshot.issuers_of(before)
+    assert successor in snapshot.issuers_of(after)
+    assert authorities_of(snapshot, lab.b, datetime.now(UTC)) == (successor, lab.root_b)
+    with pytest.raises(TrialError, match="This is a link certificate of State B Root CA: choose the root itself"):
+        must_issue(snapshot, link, datetime.now(UTC))
 
 
 def test_an_end_certificate_gets_a_new_key_and_keeps_the_rest(lab: Lab) -> None:

@@ -98,7 +98,7 @@ class _Builder:
     def _issuer(self, record: CertificateRecord, shown: Container[int]) -> int | None:
         """The certificate below which `record` stands: of several issuers one that signed itself, else the newest."""
         issuers = [found for found in self._snapshot.issuers_of(record) if found.id in shown and found.id != record.id]
-        own = [found for found in issuers if found.certificate.subject == found.certificate.issuer]
+        own = [found for found in issuers if found.self_signed]
         return next((found.id for found in own or issuers), None)
 
     def _state_node(self, state: State) -> Node:

@@ -33,11 +33,7 @@ def is_pinned(record: CertificateRecord) -> bool:
 
 def can_be_trusted(snapshot: Snapshot) -> tuple[CertificateRecord, ...]:
     """Roots and self-signed end certificates, the newest first."""
-    return tuple(
-        record
-        for record in reversed(snapshot.certificates)
-        if record.removed is None and record.certificate.issuer == record.certificate.subject
-    )
+    return tuple(record for record in reversed(snapshot.certificates) if record.removed is None and record.self_signed)
 
 
 class TrustDialog(QDialog):

@@ -136,7 +136,7 @@ class TrustView(Tab):
         self._desk.good(came.sentence())
 
     def _certificates_taken(self, records: tuple[CertificateRecord, ...]) -> None:
-        fit = [record for record in records if record.certificate.issuer == record.certificate.subject]
+        fit = [record for record in records if record.self_signed]
         if fit:
             self._ask_trust(fit)
         else:
