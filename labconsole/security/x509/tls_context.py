@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from cryptography import x509
@@ -19,6 +20,22 @@ from labconsole.security.x509.validation.openssl_path import CRL_FLAGS, NO_CRL, 
 _NO_AUTO_CHAIN = 0x8
 """SSL_MODE_NO_AUTO_CHAIN of ssl.h: sends the given intermediates and no others, so that a missing one is noticed."""
 
+_SENDS_CERTIFICATE = b"write client certificate"
+"""Of the state that OpenSSL is in (ssl/ssl_stat.c) when a server has asked the client for its certificate."""
+
+
+@dataclass
+class TlsSight:
+    """What OpenSSL meets with in one connection: the application data of that connection."""
+
+    error: int | None = None
+    """What it has against the other end's certificates, by the codes of x509_vfy.h."""
+    failing: x509.Certificate | None = None
+    depth: int = 0
+    """Of the certificate that is failing: 0 is the end certificate."""
+    asked: bool = False
+    """Whether this end, a client, was asked for its certificate."""
+
 
 def tls_context(
     certificate: x509.Certificate,
@@ -31,7 +48,8 @@ def tls_context(
 ) -> SSL.Context:
     """TLS 1.2 or later, for either end, with a certificate asked of the other one.
 
-    What is trusted is judged at the time of the call.
+    What is trusted is judged at the time of the call. A connection's application data may be a `TlsSight`, to be
+    filled in.
     `judged_later`: OpenSSL lets every certificate pass, because pins are known only to who judges afterwards.
 
     Raises:
@@ -54,6 +72,7 @@ def tls_context(
     store = context.get_cert_store()
     if store is not None:  # as every context has one
         fill(store, map(crypto.X509.from_cryptography, roots), lists, flags, datetime.now(UTC))
+    context.set_info_callback(_note_state)
     context.set_verify(SSL.VERIFY_PEER | SSL.VERIFY_FAIL_IF_NO_PEER_CERT, _pass if judged_later else _pass_without_crl)
     return context
 
@@ -80,6 +99,13 @@ def _pass_without_crl(
 ) -> bool:
     """CRLs are used where they are known; what OpenSSL has against a certificate is kept for who explains it."""
     passes = bool(accepted) or error == NO_CRL
-    if not passes:
-        connection.set_app_data(error)
+    seen = connection.get_app_data()
+    if not passes and isinstance(seen, TlsSight):
+        seen.error, seen.failing, seen.depth = error, certificate.to_cryptography(), depth
     return passes
+
+
+def _note_state(connection: SSL.Connection, where: int, outcome: int) -> None:
+    seen = connection.get_app_data()
+    if isinstance(seen, TlsSight) and _SENDS_CERTIFICATE in connection.get_state_string():
+        seen.asked = True

@@ -1,0 +1,211 @@
+"""Proves one direction of an exchange with a State elsewhere: its console, or its broker, is met over the network."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+
+from cryptography import x509
+
+from labconsole.security.pki.keys import opened_key
+from labconsole.security.pki.records import CertificateRecord, Origin, State
+from labconsole.security.pki.snapshot import Snapshot
+from labconsole.security.pki.store import PkiStore
+from labconsole.security.secrets import Prompt
+from labconsole.security.x509.fingerprints import fingerprint
+from labconsole.security.x509.handshake import TlsEnd
+from labconsole.security.x509.names import short_name
+from labconsole.security.x509.patience import Watch
+from labconsole.security.x509.profiles import AUTHORITIES, CertificateProfile
+from labconsole.security.x509.remote_handshake import Conduct, RemoteHandshake, answer, connect, listening, where
+from labconsole.security.x509.signatures import issued_by
+from labconsole.security.x509.tls_meeting import Judge
+from labconsole.security.x509.validation.judgement import Purpose
+from labconsole.trial import TrialError
+from labconsole_certificates.exchange.parties import client_certificate, server_certificate
+from labconsole_certificates.exchange.progress import direction_of
+from labconsole_certificates.exchange.proving import End, handshake_detail, server_name, tls_end
+from labconsole_certificates.operations.certificates_from_outside import add_chain
+from labconsole_certificates.operations.references import local_state_named, state_named
+
+LOOPBACK = "127.0.0.1"
+HANDSHAKE_S = 10.0
+QUIET_S = 3.0
+"""How long a foreign server is listened to for a refusal."""
+
+
+@dataclass(frozen=True)
+class Following:
+    """Who follows it: is told in sentences what goes on, and how many seconds are left; may cancel."""
+
+    say: Callable[[str], None]
+    watch: Watch
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where the other State's server is, and what it is."""
+
+    host: str
+    port: int
+    server_name: str = ""
+    """Name that its certificate must have; empty: the first of the certificate that is known of it, else `host`."""
+    foreign: bool = False
+    """No console but another TLS server, such as a broker."""
+
+
+@dataclass(frozen=True)
+class RemoteProof:
+    """What came of it, as this console saw it."""
+
+    client: State
+    server: State
+    met: RemoteHandshake
+
+    @property
+    def ok(self) -> bool:
+        """Whether it was noted as proven."""
+        return self.met.handshake.ok
+
+    def sentence(self) -> str:
+        """All that this end saw."""
+        handshake = self.met.handshake
+        way = f"[{self.client.name}] -> tls-connect -> [{self.server.name}]"
+        said = handshake.client_said or handshake.server_said
+        if not handshake.ok:
+            return f"{way} failed with {self.met.peer}: {said}"
+        took = f"{handshake_detail(handshake)}; {handshake.duration_ns / 1e6:.1f} ms"
+        return f"{way} passed with {self.met.peer} ({took}). {said}"
+
+
+def connect_to(
+    store: PkiStore, a: str, b: str, place: Place, prompt: Prompt | None, following: Following
+) -> RemoteProof:
+    """Let State A connect to the server of State B, and note it as proven if both ends accept.
+
+    Raises TrialError: a State, its certificate or its key is missing, or B cannot be reached; cancelled.
+    """
+    snapshot = store.snapshot()
+    client, server = _pair(snapshot, a, b)
+    own = _own(snapshot, client, client, server, client_certificate(snapshot, client, server))
+    known = server_certificate(snapshot, server, client)
+    name = place.server_name or _known_name(known) or place.host
+    with opened_key(store.directory, own.key, prompt) as key:
+        end = tls_end(snapshot, own, key)
+        judge = _judge(snapshot, end, server, Purpose.TLS_SERVER, name)
+        quiet_s = QUIET_S if place.foreign else 0.0
+        following.say(f"{client.name} connects to {where(place.host, place.port)}, and expects {name} there.")
+        conduct = Conduct(judge, server.name, HANDSHAKE_S, quiet_s, following.watch)
+        met = connect(end, place.host, place.port, name, conduct)
+    proof = RemoteProof(client, server, met)
+    if proof.ok:
+        _note(store, proof, server, CertificateProfile.TLS_SERVER, own.certificate)
+    return proof
+
+
+def listen_for(
+    store: PkiStore,
+    a: str,
+    b: str,
+    address: str,
+    port: int,
+    waiting_s: float,
+    prompt: Prompt | None,
+    following: Following,
+) -> RemoteProof:
+    """Let State A wait as a server for one connection of State B, and note it as proven if both ends accept.
+
+    Raises TrialError: a State, its certificate or its key is missing, address and port cannot be had, or nobody
+    connected; cancelled.
+    """
+    snapshot = store.snapshot()
+    server, client = _pair(snapshot, a, b)
+    own = _own(snapshot, server, client, server, server_certificate(snapshot, server, client))
+    with opened_key(store.directory, own.key, prompt) as key, closing(listening(address, port)) as listener:
+        end = tls_end(snapshot, own, key)
+        judge = _judge(snapshot, end, client, Purpose.TLS_CLIENT, None)
+        found = where(*listener.getsockname()[:2])
+        following.say(f"{server.name} waits at {found} for one connection of {client.name}, {waiting_s:g} s at most.")
+        met = answer(end, listener, waiting_s, Conduct(judge, client.name, HANDSHAKE_S, watch=following.watch))
+    proof = RemoteProof(client, server, met)
+    if proof.ok:
+        _note(store, proof, client, CertificateProfile.TLS_CLIENT, own.certificate)
+    return proof
+
+
+def own_certificate(snapshot: Snapshot, a: str, b: str, *, connects: bool) -> CertificateRecord:
+    """What A shows B: as its client, or as its server. Raises TrialError: there is none, or A is not local."""
+    here, there = _pair(snapshot, a, b)
+    if connects:
+        return _own(snapshot, here, here, there, client_certificate(snapshot, here, there)).certificate
+    return _own(snapshot, here, there, here, server_certificate(snapshot, here, there)).certificate
+
+
+def _pair(snapshot: Snapshot, a: str, b: str) -> tuple[State, State]:
+    here, there = local_state_named(snapshot, a), state_named(snapshot, b)
+    if here == there:
+        raise TrialError(f"{here.name} does not connect to itself: name another State.")
+    return here, there
+
+
+def _own(snapshot: Snapshot, here: State, client: State, server: State, shown: CertificateRecord | None) -> End:
+    if shown is None or shown.key is None:
+        step = direction_of(snapshot, client, server).next
+        todo = "it has no certificate for that." if step is None else step.missing
+        raise TrialError(f"{client.name} cannot connect to {server.name} yet: {todo}")
+    return End(here, shown, snapshot.key_by_id[shown.key])
+
+
+def _known_name(record: CertificateRecord | None) -> str:
+    """The name by which the server is called whose certificate is known; one for many hosts names none."""
+    name = "" if record is None else server_name(record.certificate) or ""
+    return "" if name.startswith("*") else name
+
+
+def _judge(snapshot: Snapshot, end: TlsEnd, other: State, purpose: Purpose, name: str | None) -> Judge:
+    """As this end judges everybody, and then whether it is `other` indeed: a third State's client is accepted, too."""
+    authorities = tuple(
+        record.certificate
+        for record in snapshot.certificates
+        if record.state == other.id and record.profile in AUTHORITIES and record.removed is None
+    )
+    below = replace(end, roots=authorities, pins=())
+    owners = {record.sha256: record.state for record in snapshot.certificates}
+
+    def judge(presented: Sequence[x509.Certificate]) -> tuple[bool, str]:
+        accepted, why = end.judge(presented, purpose, name)
+        if not accepted:
+            return False, why
+        owner = owners.get(fingerprint(presented[0]))
+        if owner is None and below.judge(presented, purpose, name)[0]:
+            owner = other.id
+        if owner == other.id:
+            return True, why
+        whose = "no State known here" if owner is None else snapshot.state_by_id[owner].name
+        return False, f"{short_name(presented[0])} is trusted, but it is a certificate of {whose}, not of {other.name}."
+
+    return judge
+
+
+def _note(
+    store: PkiStore, proof: RemoteProof, other: State, profile: CertificateProfile, own: CertificateRecord
+) -> None:
+    """Note what passed, and the certificate that the other State showed, with the intermediates in its path."""
+    leaf, *intermediates = _path(proof.met.presented)
+    with store.change() as change:
+        add_chain(change, intermediates)
+        shown = change.add_certificate(leaf, state=other.id, profile=profile, origin=Origin.IMPORTED)
+        pair = (own.id, shown.id) if other == proof.server else (shown.id, own.id)
+        handshake = proof.met.handshake
+        detail = f"{handshake_detail(handshake)}, {proof.met.peer}"
+        change.add_proof(proof.client.id, proof.server.id, *pair, detail)
+
+
+def _path(presented: Sequence[x509.Certificate]) -> list[x509.Certificate]:
+    """The end certificate, and of what came along that which certifies it."""
+    path = [presented[0]]
+    others = [certificate for certificate in presented[1:] if certificate.issuer != certificate.subject]
+    while above := next((each for each in others if each not in path and issued_by(path[-1], each)), None):
+        path.append(above)
+    return path
