@@ -237,8 +237,9 @@ class DataTable(QTableView):
         self._fit_due = None if self.isVisible() else widest
         if self._fit_due is not None:
             return
-        self.resizeColumnsToContents()
         header = self.horizontalHeader()
+        header.setStretchLastSection(False)  # what is stretched is not measured
+        self.resizeColumnsToContents()
         columns = range(self.model().columnCount())
         self._contents = [0 if header.isSectionHidden(at) else min(widest, self.columnWidth(at)) for at in columns]
         self._share_width()

@@ -44,7 +44,7 @@ def _sorted(paths: Sequence[Path]) -> tuple[dict[str, list[Path]], list[str]]:
     refused = []
     for path in paths:
         try:
-            kind = kind_of(read_file(path, path.name))
+            kind = kind_of(read_file(path))
         except BadInput as error:
             refused.append(str(error))
             continue

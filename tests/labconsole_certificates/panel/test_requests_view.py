@@ -17,6 +17,7 @@ from labconsole.security.x509.names import general_name_from_text, name_from_tex
 from labconsole.security.x509.profiles import CertificateProfile
 from labconsole.security.x509.requests import make_csr
 from labconsole_certificates.operations import end_certificates, no_csr, requests
+from labconsole_certificates.operations.authorities import add_state
 from labconsole_certificates.operations.new_keys import NewKey
 from labconsole_certificates.panel.requests.methods import MethodsDialog
 from labconsole_certificates.panel.requests.new_request_dialog import NewRequestDialog
@@ -42,6 +43,7 @@ def test_a_dropped_csr_is_seen_approved_and_its_certificate_goes_back(pair: Pair
     csr = csr_from_elsewhere()
     file = tmp_path / "thailand.csr"
     file.write_bytes(csr.public_bytes(Encoding.PEM))
+    add_state(pair.store, "Indonesia", local=False)
     view = lab.tab("requests", RequestsView)
     lab.drop(view.drop_box, file)
 

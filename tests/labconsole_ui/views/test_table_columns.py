@@ -43,3 +43,16 @@ def test_a_table_scrolls_sideways_only_where_its_columns_may_not_be_cut(
     qtbot.waitUntil(lambda: table.horizontalScrollBar().maximum() == 0)
     assert (table.columnWidth(0) > narrow) is in_sight
     assert table.columnWidth(0) == table.columnWidth(1)
+
+
+def test_a_long_last_column_gets_its_share(qtbot: QtBot, theme: Theme) -> None:
+    table = DataTable("Names", theme, in_sight=True)
+    qtbot.addWidget(table)
+    model = RecordModel([Field[str]("Name", str), Field[str]("Reason", str)], theme, table)
+    table.setModel(model)
+    model.set_records(["swim-gateway.air-navigation-services.example"])
+    table.resize(360, 200)
+    table.show()
+    table.setColumnWidth(0, 300)
+    table.fit_columns()
+    assert abs(table.columnWidth(0) - table.columnWidth(1)) <= 1

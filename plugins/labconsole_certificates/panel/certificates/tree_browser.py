@@ -28,7 +28,8 @@ class TreeBrowser(QWidget):
         self._to_select: int | None = None
         self.tree = TreeView(theme, self)
         self.search = QLineEdit(self)
-        self.search.setPlaceholderText(self.tr("Find: name, State, purpose, status, key, fingerprint"))
+        self.search.setPlaceholderText(self.tr("Find: name, State, status …"))
+        self.search.setToolTip(self.tr("Words of name, State, purpose, status, key or fingerprint"))
         self.search.setAccessibleName(self.tr("Filter the certificates"))
         self.search.setClearButtonEnabled(True)
         self.removed_button = QPushButton(self.tr("Remo&ved"), self)

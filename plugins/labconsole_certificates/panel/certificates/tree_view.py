@@ -12,7 +12,7 @@ from labconsole.security.x509.profiles import AUTHORITIES
 from labconsole_certificates.panel.certificates.tree_model import TreeModel
 from labconsole_certificates.panel.certificates.tree_nodes import Node
 from labconsole_certificates.panel.words import STATUS_LOOKS, day
-from labconsole_ui.tables import Field
+from labconsole_ui.tables import Field, cut_to
 from labconsole_ui.theme import FontRole, Theme
 
 _UNFOLDED_AT_MOST = 250
@@ -21,6 +21,8 @@ _UNFOLDED_AT_FIRST = 100
 _FIRST_STATES = 3
 _WIDTHS = ((220, 300), (72, 170), (100, 110), (66, 140), (84, 150), (90, 120))
 """Least and largest of all columns but the last, px: what is folded away at first is not measured."""
+_IN_SIGHT = 4
+"""So many columns are to be seen without scrolling: all that say which certificate it is, and whether it is good."""
 _BESIDE = 6
 _MEASURED_LINES = 60
 
@@ -115,9 +117,13 @@ class TreeView(QTreeView):
             self.expand(self.tree.index(row, 0))
 
     def _fit_columns(self) -> None:
+        wanted = []
         for column, (least, largest) in enumerate(_WIDTHS):
             self.resizeColumnToContents(column)
-            self.setColumnWidth(column, max(least, min(largest, self.columnWidth(column) + _BESIDE)))
+            wanted.append(max(least, min(largest, self.columnWidth(column) + _BESIDE)))
+        wanted[:_IN_SIGHT] = cut_to(wanted[:_IN_SIGHT], self.viewport().width())
+        for column, width in enumerate(wanted):
+            self.setColumnWidth(column, width)
 
     def _keep(self, change: Callable[[], None]) -> None:
         if not self.tree.filtered:

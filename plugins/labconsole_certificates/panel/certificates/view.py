@@ -112,7 +112,7 @@ class CertificatesView(Tab):
             self.detail.show_nothing(
                 self.tr(
                     "Choose a State or certificate at the left; two to compare them. To look into a file, drop it "
-                    "anywhere on the window: PEM, DER, PKCS #12, a CSR, CRL or trust bundle."
+                    "anywhere on the window: PEM, DER, PKCS#12, a CSR, CRL or trust bundle."
                 )
             )
         else:
@@ -168,6 +168,7 @@ class CertificatesView(Tab):
     def _arrange(self) -> None:
         self.split = QSplitter(Qt.Orientation.Horizontal, self)
         self.split.setChildrenCollapsible(False)
+        self.split.setHandleWidth(12)
         self.split.addWidget(self.browser)
         self.split.addWidget(self.detail)
         self.split.setStretchFactor(0, 3)

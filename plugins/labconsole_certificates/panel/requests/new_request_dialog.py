@@ -49,8 +49,7 @@ class NewRequestDialog(QDialog):
         self.requester_box = CalmComboBox(self)
         self.requester_box.setEditable(True)
         self.requester_box.addItems([state.name for state in states])
-        remote = [place for place, state in enumerate(states) if not state.local]
-        self.requester_box.setCurrentIndex(next(iter(remote), -1))
+        self.requester_box.setCurrentIndex(-1)  # whose it is has to be said: a guess would pass for known
         line = self.requester_box.lineEdit()
         if line is not None:
             line.setPlaceholderText(self.tr("Name of the State; a new one may be typed"))
