@@ -49,6 +49,20 @@ def anchors(snapshot: Snapshot, importer: State, subject: State | None, at: date
     return tuple(each.certificate for each in records if each.revoked is None and _holds(each.certificate, at))
 
 
+def given_up(snapshot: Snapshot, importer: State, subject: State | None) -> tuple[x509.Certificate, ...]:
+    """The roots of `subject` in which `importer` has withdrawn its trust, and trusts no other with the same key."""
+    if subject is None:
+        return ()
+    keys = {snapshot.certificate_by_id[row.certificate].name_and_key for row in trust_in(snapshot, importer, subject)}
+    withdrawn = {
+        row.certificate
+        for row in snapshot.trust
+        if row.state == importer.id and row.kind is TrustKind.ROOT and row.withdrawn is not None
+    }
+    records = [each for each in snapshot.certificates if each.id in withdrawn and each.state == subject.id]
+    return tuple(each.certificate for each in records if each.name_and_key not in keys)
+
+
 def check_times(content: BundleContent, signer: x509.Certificate, at: datetime) -> None:
     """Check that the bundle can have been made by `at`, and that its signer holds then. Raises BadInput."""
     if content.made > at + _SKEW:
@@ -110,14 +124,17 @@ def check_signer(
     signer: x509.Certificate,
     trusted: Sequence[x509.Certificate],
     known: Sequence[x509.CertificateRevocationList],
+    gone: Sequence[x509.Certificate],
     at: datetime,
 ) -> None:
     """Check that `signer` has the key of one of the roots `trusted`, or that link certificates lead from one to it.
 
-    A link that is revoked, by a CRL in the bundle or among those `known`, leads nowhere. Raises BadInput.
+    A link that is revoked, by a CRL in the bundle or among those `known`, leads nowhere; nor does one back to the key
+    of a root that was given up (`gone`): the old key, which the new one has certified, may be anybody's by then.
+    Raises BadInput.
     """
     crls = (*content.crls, *known)
-    remaining = [each for each in content.links if _holds(each, at)]
+    remaining = [each for each in content.links if _holds(each, at) and not any(same_key(each, root) for root in gone)]
     reached: list[x509.Certificate] = []
     newly = list(trusted)
     while newly:  # each link is held against each certificate once at most

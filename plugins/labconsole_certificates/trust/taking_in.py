@@ -16,7 +16,7 @@ from labconsole.security.x509.profiles import CertificateProfile
 from labconsole_certificates.operations.references import local_state_named
 from labconsole_certificates.trust import policy
 from labconsole_certificates.trust.bundle_format import BundleContent
-from labconsole_certificates.trust.checking import crl_issuer
+from labconsole_certificates.trust.checking import crl_issuer, same_key
 from labconsole_certificates.trust.looking import BundleLook, look_into
 
 
@@ -34,7 +34,7 @@ class TakenIn:
     withdrawn: tuple[str, ...]
     """SHA-256 (hex) of roots that the State no longer lists, and that are no longer trusted."""
     warning: str
-    """One sentence on a stale bundle, or nothing."""
+    """Sentences on a stale bundle, and on roots in which trust was withdrawn before; or nothing."""
 
     def sentence(self) -> str:
         """All of it for the operator."""
@@ -51,7 +51,8 @@ def take_in(store: PkiStore, importer: str, data: bytes, confirmed_fingerprint: 
     """Take the bundle `data` in for the local State `importer`: all of it in one transaction, or nothing.
 
     `confirmed_fingerprint`: what was typed (groups, blanks and case do not matter), where no root of the State is
-    trusted yet. Roots that the State no longer lists are no longer trusted.
+    trusted yet. Roots that the State no longer lists are no longer trusted; those in which trust was withdrawn are not
+    trusted again for being listed.
 
     Raises:
         BadInput: it is damaged, signed by a stranger, not confirmed, goes back in sequence, is from the future, or
@@ -79,7 +80,8 @@ def _check(
     policy.check_owners(content, subject, snapshot)
     trusted = policy.anchors(snapshot, importer, subject, at)
     if trusted:
-        policy.check_signer(content, look.signer, trusted, [each.crl for each in snapshot.crls], at)
+        gone = policy.given_up(snapshot, importer, subject)
+        policy.check_signer(content, look.signer, trusted, [each.crl for each in snapshot.crls], gone, at)
     if subject is not None:
         newest = policy.newest_bundle(snapshot, importer, subject)
         if trusted or not _same(newest, look):  # after trust was withdrawn the same one may begin it anew
@@ -109,7 +111,9 @@ def _apply(
     before = {each.certificate: each for each in policy.trust_in(snapshot, importer, subject)}
     how = "fingerprint typed" if first else "signed with a root trusted before"
     confirmed = f"bundle {content.sequence}, {how}"
-    trusted = [each for each in sorted(listed) if ids[each] not in before]
+    gone = () if first else policy.given_up(snapshot, importer, subject)
+    stay = {fingerprint(each) for each in content.roots if any(same_key(each, root) for root in gone)}
+    trusted = [each for each in sorted(listed - stay) if ids[each] not in before]
     for each in trusted:
         change.trust(importer.id, ids[each], TrustKind.ROOT, confirmed)
     withdrawn = []
@@ -130,11 +134,14 @@ def _apply(
             trusted=content.trusted,
         )
     change.hand_over(subject.id, importer.id, Item.BUNDLE, look.sha256)
-    warning = (
-        f"It should have been followed by a newer one by {content.next_update:%Y-%m-%d}: ask {content.state} for it."
-        if content.next_update < at
-        else ""
-    )
+    warnings = []
+    if stay:
+        roots = "one root" if len(stay) == 1 else f"{len(stay)} roots"
+        warnings.append(f"Its trust in {roots} stays withdrawn: trust them by their fingerprints if they are in order.")
+    if content.next_update < at:
+        until = f"{content.next_update:%Y-%m-%d}"
+        warnings.append(f"It should have been followed by a newer one by {until}: ask {content.state} for it.")
+    warning = " ".join(warnings)
     return TakenIn(importer.name, content.state, content.sequence, first, tuple(trusted), tuple(withdrawn), warning)
 
 

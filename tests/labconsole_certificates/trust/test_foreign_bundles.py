@@ -11,7 +11,7 @@ from labconsole.security.pki.records import TrustKind
 from labconsole.security.x509 import cms
 from labconsole.security.x509.bad_input import BadInput
 from labconsole.security.x509.fingerprints import fingerprint, groups
-from labconsole.security.x509.issuing import Issuer, cross_certificate, issue, make_root
+from labconsole.security.x509.issuing import Issuer, cross_certificate, issue, link_certificates, make_root
 from labconsole.security.x509.key_types import KeyType, generate
 from labconsole.security.x509.names import general_name_from_text, name_from_text
 from labconsole.security.x509.profiles import CertificateProfile
@@ -19,6 +19,7 @@ from labconsole.security.x509.validity import Validity
 from labconsole_certificates.operations.authorities import add_state, create_intermediate, create_root
 from labconsole_certificates.operations.new_keys import NewKey
 from labconsole_certificates.operations.requests import approve, make_request
+from labconsole_certificates.operations.trusting import trust_root, withdraw
 from labconsole_certificates.trust.bundle_format import BundleContent, encode
 from tests.labconsole_certificates.trust.conftest import Console, NewConsole
 
@@ -116,6 +117,32 @@ def test_who_certifies_our_ca_takes_no_place_in_our_chains(alpha: Console, beta:
     alpha.take_in(_bundle("Beta", beta, sequence=2, intermediates=(cross,)))
     assert len(alpha.store.snapshot().issuers_of(leaf)) == 2
     assert alpha.store.snapshot().chain_of(leaf) == (below, alpha.root)
+
+
+def test_a_root_that_was_given_up_does_not_speak_again_over_a_link(alpha: Console, beta: Issuer) -> None:
+    """The newer root has certified the older one's key until that would have run out; by then it may be stolen."""
+    newer = _root("Beta")
+    links = link_certificates(beta, newer)
+    alpha.take_in(_bundle("Beta", newer, sequence=2, links=links))
+    assert alpha.trusts() == {fingerprint(newer.certificate)}
+    with pytest.raises(BadInput, match="a stranger"):
+        alpha.take_in(_bundle("Beta", beta, sequence=3, links=links))
+    assert alpha.trusts() == {fingerprint(newer.certificate)}
+
+
+def test_no_bundle_alone_gives_trust_back_that_was_withdrawn(alpha: Console, beta: Issuer) -> None:
+    other = _root("Beta")
+    both = (beta.certificate, other.certificate)
+    alpha.take_in(_bundle("Beta", beta, sequence=2, roots=both))
+    snapshot = alpha.store.snapshot()
+    [row] = [each for each in snapshot.trust if snapshot.certificate_by_id[each.certificate].certificate == both[1]]
+    withdraw(alpha.store, row)
+    taken = alpha.take_in(_bundle("Beta", beta, sequence=3, roots=both))
+    assert alpha.trusts() == {fingerprint(beta.certificate)}
+    assert "Its trust in one root stays withdrawn" in taken.sentence()
+    record = alpha.store.snapshot().certificate_by_sha256[fingerprint(other.certificate)]
+    trust_root(alpha.store, alpha.state, record, _typed(other))
+    assert "stays withdrawn" not in alpha.take_in(_bundle("Beta", other, sequence=4, roots=both)).sentence()
 
 
 def test_blanks_make_no_other_state(alpha: Console, beta: Issuer) -> None:

@@ -13,6 +13,7 @@ from labconsole.security.x509.fingerprints import groups
 from labconsole.security.x509.issuing import link_certificates
 from labconsole.security.x509.profiles import CertificateProfile
 from labconsole_certificates.operations.new_keys import NewKey
+from labconsole_certificates.operations.revocation import publish_crl, take_in_crl
 from labconsole_certificates.rotation import steps
 from labconsole_certificates.rotation.plan import plan_of
 from labconsole_certificates.trust.looking import look_into
@@ -55,6 +56,17 @@ def test_a_root_is_rotated_by_bundles_alone(console: NewConsole) -> None:
     woken = sleeper.take_in(last)  # it has never seen the bundle between, and a link certificate leads it there
     assert not woken.first
     assert sleeper.trusts() == {successor.sha256}
+
+
+def test_a_crl_is_of_the_root_and_not_of_a_link(console: NewConsole) -> None:
+    """A link has the root's name and key, and is newer: the matrix and the list of CRLs look at the root."""
+    alpha, beta = console("Alpha"), console("Beta")
+    alpha.meets(beta)
+    steps.prepare(beta.store, steps.begin(beta.store, beta.root), NewKey())
+    alpha.take_in(beta.bundle())
+    for root in beta.store.snapshot().roots_of(beta.root.state or 0):
+        taken = take_in_crl(alpha.store, publish_crl(beta.store, root).der)
+        assert alpha.store.certificate(taken.issuer).sha256 == root.sha256
 
 
 def test_who_slept_through_two_rotations_catches_up(console: NewConsole) -> None:
