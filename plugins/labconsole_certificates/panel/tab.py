@@ -46,7 +46,7 @@ class TabServices:
 
 
 class Tab(QWidget):
-    """A tab of the page. `title` is what it is called, `key` and `icon` are for the page."""
+    """A tab of the page, which names it, and finds it by its `key`."""
 
     key: ClassVar[str]
     icon: ClassVar[str]
@@ -54,11 +54,6 @@ class Tab(QWidget):
     def __init__(self, services: TabServices, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.services = services
-
-    @property
-    def title(self) -> str:
-        """What the tab is called, translated."""
-        raise NotImplementedError
 
     def refresh(self, sight: Sight) -> None:
         """Show this: called when the tab comes to the front, and while it is there whenever something has changed.

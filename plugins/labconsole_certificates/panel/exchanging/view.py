@@ -64,10 +64,6 @@ class ExchangeView(Tab):
         self._steps = NextSteps(desk, self)
         self._arrange(area)
 
-    @property
-    def title(self) -> str:
-        return self.tr("Exchange")
-
     def refresh(self, sight: Sight) -> None:
         """Show how it stands now."""
         snapshot = self._snapshot = sight.snapshot

@@ -63,10 +63,6 @@ class RequestsView(Tab):
         self.sight.failed.connect(self._desk.bad)
         self._arrange()
 
-    @property
-    def title(self) -> str:
-        return self.tr("Requests")
-
     def refresh(self, sight: Sight) -> None:
         """Show the requests that there are now."""
         snapshot = self._snapshot = sight.snapshot

@@ -77,10 +77,6 @@ class RevocationView(Tab):
         self._arrange()
         self._allow()
 
-    @property
-    def title(self) -> str:
-        return self.tr("Revocation")
-
     def refresh(self, sight: Sight) -> None:
         """Show what is revoked and published now."""
         self._snapshot = sight.snapshot
