@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from labconsole.security.pki.records import CertificateRecord, Origin, RotationRecord, RotationStatus, State
+from labconsole.security.pki.records import CertificateRecord, Origin, RotationRecord, RotationStatus, State, TrustKind
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.secrets import Prompt
 from labconsole.security.x509.names import short_name
@@ -15,6 +15,7 @@ from labconsole_certificates.operations.new_keys import NewKey
 from labconsole_certificates.rotation.kinds import RotationKind, kind_of, owner, peers_of
 from labconsole_certificates.rotation.plan import plan_of, requested
 from labconsole_certificates.rotation.successors import new_issued, new_request, new_root, new_self_signed
+from labconsole_certificates.trust.matrix import trusted_by
 
 OVERLAP_DAYS = 30
 """For so long the old one holds beside its successor after the switch, if nobody says otherwise."""
@@ -73,11 +74,20 @@ def adopt(store: PkiStore, rotation: RotationRecord) -> RotationRecord:
 
 
 def confirm(store: PkiStore, rotation: RotationRecord, peer: State) -> RotationRecord:
-    """Note that `peer` says it trusts the successor. Raises TrialError: there is none, or `peer` is no peer of it."""
+    """Note that `peer` says it trusts the successor; a State of this console trusts it from then on.
+
+    Raises TrialError: there is none, or `peer` is no peer of it.
+    """
     if rotation.successor is None:
         raise TrialError("There is no successor yet that anybody could trust: make it first.")
     with store.change() as change:
-        return change.confirm_rotation(rotation.id, peer.id)
+        confirmed = change.confirm_rotation(rotation.id, peer.id)
+        snapshot = change.snapshot()
+        successor = snapshot.certificate_by_id[rotation.successor]
+        if peer.local and successor.sha256 not in trusted_by(snapshot, peer.id):  # else the last step would cut it off
+            kind = TrustKind.ROOT if successor.profile is CertificateProfile.ROOT else TrustKind.PIN
+            change.trust(peer.id, successor.id, kind, f"rotation {rotation.id}, whose old one it trusts")
+        return confirmed
 
 
 def switch(store: PkiStore, rotation: RotationRecord, *, wait_for_peers: bool = True) -> RotationRecord:

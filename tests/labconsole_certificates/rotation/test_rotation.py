@@ -183,6 +183,23 @@ def test_a_remote_peer_confirms_by_its_bundle_or_by_word(lab: Lab) -> None:
     assert lab.plan(rotation).peers[0].how == "noted by the operator"
 
 
+@pytest.mark.parametrize("kind", TrustKind)
+def test_a_state_of_this_console_that_confirms_trusts_the_successor(lab: Lab, kind: TrustKind) -> None:
+    """Else the last step, which ends its trust in the old one, would cut it off."""
+    if kind is TrustKind.ROOT:
+        old = lab.root_b
+        trust_root(lab.store, lab.a, old, groups(old.sha256))
+    else:
+        old = make_self_signed(lab.store, lab.b, NewKey(), CertificateProfile.TLS_CLIENT)
+        pin(lab.store, lab.a, old, groups(old.sha256))
+    rotation = steps.prepare(lab.store, steps.begin(lab.store, old, overlap_days=0), NewKey())
+    rotation = steps.switch(lab.store, steps.confirm(lab.store, rotation, lab.a))
+    assert rotation.confirmed == (lab.a.id,)
+    steps.finish(lab.store, rotation)
+    trusted = lab.store.snapshot().trusted_by(lab.a.id, kind)
+    assert old not in trusted and _successor(lab, rotation.id) in trusted
+
+
 def _told(change: Change, lab: Lab, remote: int, sequence: int, trusted: tuple[str, ...]) -> None:
     now = datetime.now(UTC)
     change.add_bundle(
