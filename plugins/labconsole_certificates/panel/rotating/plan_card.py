@@ -59,8 +59,8 @@ class PlanCard(QFrame):
         column.addLayout(buttons)
         self.show_row(None)
 
-    def show_row(self, row: RotatingRow | None) -> None:
-        """Show how it stands with the rotation of a certificate."""
+    def show_row(self, row: RotatingRow | None, nothing: str = "") -> None:
+        """Show how it stands with the rotation of a certificate; without one say `nothing`."""
         self._row = row
         plan = None if row is None else row.plan
         self._clear()
@@ -71,7 +71,7 @@ class PlanCard(QFrame):
         # Peers confirm one by one, each beside its name.
         self.step_button.setVisible(step is not None and step.kind is not StepKind.CONFIRM)
         if row is None:
-            self.title.setText(self.tr("Choose a certificate to see its plan."))
+            self.title.setText(nothing or self.tr("Choose a certificate to see its plan."))
             self.sentence.setText("")
             return
         self.title.setText(self.tr("{name} of {owner}").format(name=row.name, owner=row.owner))

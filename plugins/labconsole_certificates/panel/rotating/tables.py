@@ -11,13 +11,13 @@ from labconsole.security.pki.records import CertificateRecord, Origin, RotationS
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.x509.names import short_name
 from labconsole.security.x509.profiles import AUTHORITIES
+from labconsole.security.x509.status import NOTICES
 from labconsole_certificates.panel.words import ROTATION_LOOKS, day, days_left, profile_text
 from labconsole_certificates.rotation.due import due
 from labconsole_certificates.rotation.plan import RotationPlan, plan_of
 from labconsole_ui.tables import Field
 
 _translate = QCoreApplication.translate
-NOTICES = (7, 30, 90)
 _UNDER_WAY = frozenset({RotationStatus.PREPARING, RotationStatus.OVERLAP, RotationStatus.SWITCHED})
 
 

@@ -104,11 +104,17 @@ class RotationView(Tab):
             busy = [row.record.id for row in shown if under_way(row)]
             self._chosen = next(iter(busy or ids), None)
         if self._chosen is None:
-            self.card.show_row(None)
+            self.card.show_row(None, self._nothing())
             return
         place = ids.index(self._chosen)
         self.table.selectRow(place)
         self.card.show_row(self.model.record(place))
+
+    def _nothing(self) -> str:
+        """Why the list is empty."""
+        if self._rows:
+            return self.tr("Nothing runs out within {days} days.").format(days=self._days)
+        return self.tr("No certificate has its key here yet: create your CA in the tab “Certificates” first.")
 
     def _name_filters(self) -> None:
         for days, button in self.filters.items():

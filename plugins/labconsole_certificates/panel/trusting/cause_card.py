@@ -47,6 +47,11 @@ class CauseCard(QFrame):
         line.addWidget(self.exchange_button)
         self.show_cell(None, "", "")
 
+    def show_none(self) -> None:
+        """There is nobody who could trust anybody."""
+        self.show_cell(None, "", "")
+        self.title.setText(self.tr("Trust needs two States: create your CA, or take in another State's bundle."))
+
     def show_cell(self, cell: Cell | None, truster: str, trusted: str) -> None:
         """Show the cause of a cell, or that one should be chosen."""
         self._cell, self._pair = cell, (truster, trusted)

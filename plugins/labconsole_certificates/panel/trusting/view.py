@@ -74,10 +74,6 @@ class TrustView(Tab):
         column.addWidget(self.grid, 1)
         column.addWidget(self.cause)
 
-    @property
-    def title(self) -> str:
-        return self.tr("Trust")
-
     def refresh(self, sight: Sight) -> None:
         """Show who trusts whom now."""
         self._snapshot = sight.snapshot
@@ -157,7 +153,9 @@ class TrustView(Tab):
 
     def _chosen(self, row: int, column: int) -> None:
         cell = None if self._shown is None else self._shown.cells.get((row, column))
-        if self._shown is None or cell is None:
+        if self._shown is not None and not self._shown.cells:
+            self.cause.show_none()
+        elif self._shown is None or cell is None:
             self.cause.show_cell(None, "", "")
         else:
             self.cause.show_cell(cell, self._shown.names[row], self._shown.names[column])
