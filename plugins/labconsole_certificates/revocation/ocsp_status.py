@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from labconsole.security.pki.reader import PkiReader
 from labconsole.security.pki.records import CertificateRecord
+from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.x509.crls import Revoked
 from labconsole.security.x509.ocsp import NotRevoked
 
@@ -16,19 +17,17 @@ class StatusBook:
     def __init__(self, reader: PkiReader, authority: CertificateRecord) -> None:
         self._reader = reader
         self._authority = authority
-        self._version: int | None = None
+        self._seen: Snapshot | None = None
         self._statuses: Mapping[int, NotRevoked | Revoked] = {}
 
     def status_of(self, serial: int) -> NotRevoked | Revoked:
         """Whether the certificate with this serial number is good, revoked, or unknown. Raises StoreError."""
-        version = self._reader.data_version()
-        if version != self._version:
-            self._statuses = self._read()
-            self._version = version
+        snapshot = self._reader.snapshot()  # the same one while nobody changes the database
+        if snapshot is not self._seen:
+            self._statuses, self._seen = self._read(snapshot), snapshot
         return self._statuses.get(serial, NotRevoked.UNKNOWN)
 
-    def _read(self) -> Mapping[int, NotRevoked | Revoked]:
-        snapshot = self._reader.snapshot()
+    def _read(self, snapshot: Snapshot) -> Mapping[int, NotRevoked | Revoked]:
         key = self._authority.certificate.public_key()
         return {
             record.certificate.serial_number: NotRevoked.GOOD
