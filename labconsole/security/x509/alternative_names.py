@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import idna
 from asn1crypto import core
@@ -58,6 +58,37 @@ def general_name_as_text(name: x509.GeneralName) -> str:
             return _other_name_as_text(name)
         case _:
             return shown(str(name.value))
+
+
+def malformed(names: Iterable[x509.GeneralName]) -> x509.GeneralName | None:
+    """The first of `names` that is none which `general_name_from_text` makes: what a CSR brings can be anything.
+
+    Libraries disagree about such names (`a.example<U+0000>.b.example`), and nobody here looks at other kinds of names.
+    """
+    return next((name for name in names if not _is_well_formed(name)), None)
+
+
+def _is_well_formed(name: x509.GeneralName) -> bool:
+    match name:
+        case x509.IPAddress() | x509.DirectoryName():
+            return True
+        case x509.DNSName():
+            text = f"DNS:{name.value}"
+        case x509.RFC822Name():
+            text = f"email:{name.value}"
+        case x509.UniformResourceIdentifier():
+            text = f"URI:{name.value}"
+        case x509.OtherName() if name.type_id == _SMTP_UTF8_MAILBOX:
+            text = _other_name_as_text(name)
+        case _:
+            return False
+    try:
+        made = general_name_from_text(text)
+    except BadInput:
+        return False
+    if isinstance(made, x509.DNSName | x509.RFC822Name):  # hosts are made in small letters
+        return isinstance(name, type(made)) and made.value.lower() == name.value.lower()
+    return made == name
 
 
 def _from_text(text: str, address: Callable[[str], object]) -> x509.GeneralName:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from cryptography import x509
 
+from labconsole.security.x509.alternative_names import malformed
 from labconsole.security.x509.bad_input import BadInput
 from labconsole.security.x509.extensions import extension_of
 from labconsole.security.x509.key_types import PublicKey, problem_of
@@ -13,6 +14,8 @@ from labconsole.security.x509.name_limits import outside_limits
 from labconsole.security.x509.names import general_name_as_text, name_as_text, short_name
 from labconsole.security.x509.profiles import CertificateProfile
 from labconsole.security.x509.validity import CLOCK_SKEW, Validity
+
+MALFORMED = "is no proper host, address, mail address or URI"
 
 
 def check_path(issuer: x509.Certificate, subject: x509.Name, path_length: int | None) -> None:
@@ -54,7 +57,10 @@ def check_ca_subject(subject: x509.Name) -> None:
 
 
 def check_names(profile: CertificateProfile, names: Sequence[x509.GeneralName]) -> None:
-    """Refuse a TLS server without alternative names, for its clients look there only (RFC 9525)."""
+    """Refuse a TLS server without alternative names, for its clients look there only (RFC 9525); and malformed ones."""
+    odd = malformed(names)
+    if odd is not None:
+        raise BadInput(f"{general_name_as_text(odd)} {MALFORMED}: choose another name.")
     if profile is CertificateProfile.TLS_SERVER and not names:
         raise BadInput("A TLS server needs its host name as an alternative name, as in broker.example: add it.")
 

@@ -9,8 +9,11 @@ from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes
 
+from labconsole.security.x509.alternative_names import malformed
 from labconsole.security.x509.extensions import alternative_names, extension_of
+from labconsole.security.x509.issuing_rules import MALFORMED
 from labconsole.security.x509.key_types import PrivateKey, problem_of, signing_hash
+from labconsole.security.x509.names import general_name_as_text
 from labconsole.security.x509.profiles import CertificateProfile, naming, profile_asked_for, profile_extensions
 
 _BROKEN_HASHES = (hashes.MD5, hashes.SHA1)
@@ -69,6 +72,9 @@ def judge_csr(csr: x509.CertificateSigningRequest) -> CsrJudgement:
     if asks_for_ca:
         problems.append("It asks to become a CA, which no CSR can here: refuse it, and ask for one without CA rights.")
     problems.append(_problem_of_names(csr, names))
+    odd = malformed(names)
+    if odd is not None:
+        problems.append(f"The name that it asks for, {general_name_as_text(odd)}, {MALFORMED}: ask for another.")
     return CsrJudgement(
         proof_of_possession=proof,
         asks_for_ca=asks_for_ca,

@@ -10,10 +10,14 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
+from labconsole.security.x509.alternative_names import malformed
 from labconsole.security.x509.bad_input import BadInput
+from labconsole.security.x509.issuing import make_self_signed
 from labconsole.security.x509.key_types import KeyType
+from labconsole.security.x509.names import general_name_from_text
 from labconsole.security.x509.profiles import CertificateProfile
 from labconsole.security.x509.requests import judge_csr, make_csr
+from labconsole.security.x509.validity import Validity
 from tests.helpers.authorities import named
 from tests.helpers.mutations import mutations
 from tests.helpers.openssl_says import openssl_says
@@ -97,6 +101,38 @@ def test_a_request_for_ca_rights_by_its_key_usage_alone_is_told() -> None:
     )
     builder = x509.CertificateSigningRequestBuilder().subject_name(NAME).add_extension(usage, critical=True)
     assert judge_csr(builder.sign(KEY, hashes.SHA256())).asks_for_ca
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *map(x509.DNSName, ("a.example\0.b.example", "*", "a b.example", " a.example", ".a.example", "a.example/b")),
+        x509.UniformResourceIdentifier("https://a.example/\r\nX: y"),
+        x509.RFC822Name("a.example"),
+        x509.RegisteredID(x509.ObjectIdentifier("1.2.3")),
+        x509.OtherName(x509.ObjectIdentifier("1.3.6.1.4.1.311.20.2.3"), b"\x0c\x05admin"),
+    ],
+)
+def test_names_that_libraries_read_in_two_ways_are_told_and_never_issued(name: x509.GeneralName) -> None:
+    san = x509.SubjectAlternativeName([*HOST, name])
+    csr = (
+        x509.CertificateSigningRequestBuilder().subject_name(NAME).add_extension(san, False).sign(KEY, hashes.SHA256())
+    )
+    [problem] = judge_csr(csr).problems
+    assert "is no proper host, address, mail address or URI" in problem
+    with pytest.raises(BadInput, match="is no proper host"):
+        make_self_signed(KEY, NAME, [*HOST, name], CertificateProfile.TLS_CLIENT, Validity.for_days(9))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["A.Example", "*.bücher.example", "IP:2001:db8::1", "URI:https://a.example/x", "Åsa@example.org", "b@A.example"],
+)
+def test_names_that_people_type_are_issued(text: str) -> None:
+    name = general_name_from_text(text)
+    made = make_self_signed(KEY, NAME, [name], CertificateProfile.TLS_CLIENT, Validity.for_days(9))
+    assert list(made.extensions.get_extension_for_class(x509.SubjectAlternativeName).value) == [name]
+    assert malformed([x509.DNSName("BROKER.Example"), x509.RFC822Name("b@EXAMPLE.org")]) is None
 
 
 def test_a_request_for_nobody_is_not_made() -> None:
