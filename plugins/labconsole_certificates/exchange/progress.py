@@ -76,12 +76,13 @@ class _Steps:
             None,
         )
         about = found or next(iter(roots), None)
+        shown_at = None if client.local else self._passed_at()
         return _step(
             StepKind.TRUST_ROOT,
             f"{server.name} gives its root to {client.name}, which trusts it",
             (server, client, Item.ROOT),
-            done=found is not None,
-            at=row.since if row is not None else None,
+            done=found is not None or shown_at is not None,
+            at=row.since if row is not None else shown_at,
             missing=f"{client.name} takes in bundle or root of {server.name}, and confirms its fingerprint.",
             subject=about.id if about is not None else None,
         )
@@ -156,7 +157,7 @@ class _Steps:
         number = None if request is None else request.certificate
         record = None if number is None else self._snapshot.certificate_by_id[number]
         given_at = None if record is None else self._handed(server, client, Item.CERTIFICATE, record.sha256)
-        came = record is not None and record.key is not None and (not server.local or self._used(record))
+        came = record is not None and (self._used(record) or (record.key is not None and not server.local))
         return _step(
             StepKind.GIVE_CERTIFICATE,
             f"{server.name} gives the certificate to {client.name}",
@@ -169,28 +170,39 @@ class _Steps:
 
     def _proof(self) -> Step:
         client, server = self._client, self._server
-        used = (self._client_certificate, self._server_certificate)
-        ids = [None if each is None else each.id for each in used]
-        passed = [
-            each.at
-            for each in self._snapshot.proofs
-            if [each.client, each.server, each.client_certificate, each.server_certificate]
-            == [client.id, server.id, *ids]
-        ]
-        absent = next((each.name for each in (client, server) if not each.local), "")
+        passed_at = self._passed_at()
         return _step(
             StepKind.PROVE,
             f"{client.name} connects to {server.name}: mutual TLS handshake",
             (client, server, None),
-            done=bool(passed),
-            at=max(passed, default=None),
-            missing=(
-                f"The keys of {absent} lie elsewhere: a trial between the two consoles proves it."
-                if absent
-                else "Prove it by a real TLS handshake."
-            ),
-            subject=ids[0],
+            done=passed_at is not None,
+            at=passed_at,
+            missing=self._how_to_prove(),
+            subject=None if self._client_certificate is None else self._client_certificate.id,
         )
+
+    def _passed_at(self) -> datetime | None:
+        """When a handshake last passed with the certificates of now: then the client trusts the server, too."""
+        used = (self._client_certificate, self._server_certificate)
+        ids = [None if each is None else each.id for each in used]
+        passed = (
+            each.at
+            for each in self._snapshot.proofs
+            if [each.client, each.server, each.client_certificate, each.server_certificate]
+            == [self._client.id, self._server.id, *ids]
+        )
+        return max(passed, default=None)
+
+    def _how_to_prove(self) -> str:
+        client, server = self._client, self._server
+        match client.local, server.local:
+            case True, True:
+                return "Prove it by a real TLS handshake."
+            case True, False:
+                return f"The keys of {server.name} lie elsewhere: connect to its console, which waits, or its broker."
+            case False, True:
+                return f"The keys of {client.name} lie elsewhere: wait here for the connection of its console."
+        return f"The keys of {client.name} and {server.name} lie elsewhere: their consoles prove it."
 
     def _used(self, certificate: CertificateRecord) -> bool:
         """Whether a handshake has passed with it: whoever did that has it."""

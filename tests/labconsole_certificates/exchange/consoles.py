@@ -1,0 +1,89 @@
+"""Two consoles, each with a State of its own that knows the other's: what handshakes over the network begin with."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from queue import Queue
+
+from cryptography.hazmat.primitives.serialization import Encoding
+
+from labconsole.security.pki.records import State
+from labconsole.security.pki.store import PkiStore
+from labconsole.security.x509.patience import Watch
+from labconsole.security.x509.profiles import CertificateProfile
+from labconsole_certificates.exchange.remote_proving import Following, Place, RemoteProof, connect_to, listen_for
+from labconsole_certificates.operations import requests
+from labconsole_certificates.operations.authorities import add_state, create_root
+from labconsole_certificates.operations.importing import take_in_certificates
+from labconsole_certificates.operations.new_keys import NewKey
+from labconsole_certificates.operations.references import state_named
+from labconsole_certificates.operations.trusting import trust_root
+
+CLIENT, SERVER = CertificateProfile.TLS_CLIENT, CertificateProfile.TLS_SERVER
+NAMES = ("State A", "State B")
+
+
+def make_consoles(directory: Path) -> None:
+    """The databases `a` and `b` in `directory`: roots are trusted, and both ways of the CSR method are done."""
+    with PkiStore.open(directory / "a") as a, PkiStore.open(directory / "b") as b:
+        stores = dict(zip(NAMES, (a, b), strict=True))
+        roots = {}
+        for name, store in stores.items():
+            for each in NAMES:
+                add_state(store, each, f"{each[-1].lower()}.example", local=each == name)
+            own = state(store, name)
+            roots[name] = create_root(store, own, NewKey())
+            host = f"broker.{own.domain}"
+            requests.approve(store, requests.make_request(store, own, own, NewKey(), SERVER, names=[host]))
+        for name, other in (NAMES, NAMES[::-1]):
+            [root] = take_in_certificates(stores[name], roots[other].der, state(stores[name], other))
+            trust_root(stores[name], state(stores[name], name), root, root.sha256)
+        for name, other in (NAMES, NAMES[::-1]):
+            certify(stores[name], name, stores[other], other)
+
+
+def certify(client: PkiStore, name: str, server: PkiStore, other: str) -> None:
+    """The CSR method between two consoles: `other` certifies the client of `name`."""
+    made = requests.make_request(client, state(client, name), state(client, other), NewKey(), CLIENT)
+    taken = requests.take_in_request(server, state(server, name), state(server, other), made.der)
+    issued = requests.approve(server, taken).certificate.public_bytes(Encoding.PEM)
+    requests.take_in_certificate(client, issued, state(client, other))
+
+
+def state(store: PkiStore, name: str) -> State:
+    """A State as this console knows it."""
+    return state_named(store.snapshot(), name)
+
+
+class Waiting:
+    """State B's console, or another one, that waits for one connection, in a thread."""
+
+    def __init__(self, pool: ThreadPoolExecutor, directory: Path, here: str, there: str, wait_s: float = 5.0) -> None:
+        said: Queue[str] = Queue()
+        self.cancelled = False
+
+        def listen() -> RemoteProof:
+            following = Following(said.put, lambda _left: self.cancelled)
+            with PkiStore.open(directory) as store:
+                return listen_for(store, here, there, "127.0.0.1", 0, wait_s, None, following)
+
+        self.ended: Future[RemoteProof] = pool.submit(listen)
+        sentence = said.get(timeout=5)
+        self.port = int(sentence.split(" waits at 127.0.0.1:")[1].split()[0])
+
+
+def connected(
+    directory: Path,
+    port: int,
+    here: str,
+    there: str,
+    *,
+    server_name: str = "",
+    foreign: bool = False,
+    watch: Watch = lambda _left: False,
+) -> RemoteProof:
+    """Connect State `here` of the console in `directory`."""
+    place = Place("127.0.0.1", port, server_name, foreign)
+    with PkiStore.open(directory) as store:
+        return connect_to(store, here, there, place, None, Following(lambda _sentence: None, watch))
