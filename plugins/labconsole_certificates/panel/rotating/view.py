@@ -12,10 +12,11 @@ from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QPushButton, QSplitter,
 
 from labconsole.security.pki.records import RotationRecord, State
 from labconsole.security.pki.store import PkiStore
+from labconsole.security.x509.status import NOTICES
 from labconsole_certificates.panel.desk import Desk
 from labconsole_certificates.panel.editors import fixed
 from labconsole_certificates.panel.rotating.plan_card import PlanCard
-from labconsole_certificates.panel.rotating.tables import NOTICES, RotatingRow, fields, rows_of, under_way
+from labconsole_certificates.panel.rotating.tables import RotatingRow, fields, rows_of, under_way
 from labconsole_certificates.panel.tab import Sight, Tab, TabServices
 from labconsole_certificates.rotation import steps
 from labconsole_certificates.rotation.plan import RotationPlan, Step, StepKind
