@@ -108,7 +108,10 @@ def kept_key(directory: Path, private: PrivateKey, keep: NewKey | None, label: s
     Raises TrialError: a key of a type that is not kept here, or as `made_key`.
     """
     if type_of(private.public_key()) is None:
-        raise TrialError("The private key is of a kind that is not kept here: use RSA, ECDSA, Ed25519 or ML-DSA.")
+        raise TrialError(
+            "The private key is of a kind that is not kept here: use RSA of 2,048, 3,072 or 4,096 bits, ECDSA on P-256 "
+            "or P-384, Ed25519 or ML-DSA."
+        )
     chosen = keep or NewKey()
     made = keys.keep_key(directory, private, chosen.passphrase, _new_passphrase(chosen, prompt))
     return ReadyKey(made.private, made.place, f"{label} {secrets.token_hex(_TAG_BYTES)}")

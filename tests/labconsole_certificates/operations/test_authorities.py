@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import (
     BestAvailableEncryption,
     Encoding,
@@ -224,3 +226,16 @@ def test_a_passphrase_file_is_read_when_the_key_is_used(world: World, tmp_path: 
     file.chmod(0o644)
     with pytest.raises(TrialError, match="can be read by others"):
         requests.approve(world.store, world.asks(world.b, world.a), authority=root)
+
+
+def test_a_ca_with_a_weak_key_is_not_taken_in(world: World) -> None:
+    weak = rsa.generate_private_key(public_exponent=65537, key_size=1024)
+    certificate = x509.CertificateBuilder(CA_NAME, CA_NAME, weak.public_key(), 1).add_extension(
+        x509.BasicConstraints(ca=True, path_length=None), critical=True
+    )
+    now, before = datetime.now(UTC), world.rows()
+    signed = certificate.not_valid_before(now).not_valid_after(now + timedelta(days=9)).sign(weak, hashes.SHA256())
+    key = weak.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    with pytest.raises(TrialError, match="use RSA of 2,048, 3,072 or 4,096 bits"):
+        import_authority(world.store, world.a, _pem(signed), key)
+    assert world.rows() == before
