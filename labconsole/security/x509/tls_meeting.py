@@ -8,9 +8,12 @@ from contextlib import suppress
 from typing import TypeVar
 
 from cryptography import x509
+from cryptography.hazmat.primitives.serialization import Encoding
 from OpenSSL import SSL
 
 from labconsole.clock import now_ns
+from labconsole.security.x509 import gate
+from labconsole.security.x509.bad_input import BadInput
 from labconsole.security.x509.names import short_name
 from labconsole.security.x509.patience import Patience, Watch
 from labconsole.security.x509.tls_context import TlsSight
@@ -104,7 +107,11 @@ class TlsMeeting:
         begun = now_ns()
         self._wait_for(self.connection.do_handshake)
         self.duration_ns = now_ns() - begun
-        self.presented = self._chain()
+        try:
+            self.presented = self._chain()
+        except BadInput as refusal:
+            self._add(f"Refuses {self._who}: {refusal}")
+            return False
         accepted, why = self._judge(self.presented)
         self._add(f"{'Accepts' if accepted else 'Refuses'} {self._who}: {why}")
         return accepted
@@ -126,10 +133,18 @@ class TlsMeeting:
         raise ConnectionAbortedError
 
     def _chain(self) -> tuple[x509.Certificate, ...]:
-        """The other end's certificate, then what it sent along (a server's view of that lacks the first)."""
+        """The other end's certificate, then what it sent along (a server's view of that lacks the first).
+
+        Raises BadInput: TLS took something that is no certificate as its standard says (where it judges none itself).
+        """
         sent = self.connection.get_peer_cert_chain(as_cryptography=True) or []
         leaf = self.connection.get_peer_certificate(as_cryptography=True) or next(iter(sent), None)
-        return (leaf, *(certificate for certificate in sent if certificate != leaf)) if leaf else ()
+        chain = (leaf, *(certificate for certificate in sent if certificate != leaf)) if leaf else ()
+        return tuple(self._received(certificate) for certificate in chain)
+
+    def _received(self, certificate: x509.Certificate) -> x509.Certificate:
+        """It comes from outside, and so through the gate. Raises BadInput."""
+        return gate.read_certificate(certificate.public_bytes(Encoding.DER), f"What {self._who} shows")
 
     def _why_not(self, error: Exception) -> str:
         match error:
@@ -148,8 +163,11 @@ class TlsMeeting:
 
     def _why_refused(self, code: int) -> str:
         """Why OpenSSL has refused, as the judgement of both libraries says it; a server sees no chain then."""
-        failing = self._seen.failing
-        chain = self._sends or self._chain() or ((failing,) if failing and self._seen.depth == 0 else ())
+        try:
+            failing = None if self._seen.failing is None else self._received(self._seen.failing)
+            chain = self._sends or self._chain() or ((failing,) if failing and self._seen.depth == 0 else ())
+        except BadInput as refusal:
+            return str(refusal)
         if not chain:
             what = "" if failing is None else f" of {short_name(failing)}"
             why = "is not trusted here" if code in _NOT_TRUSTED else "does not hold"

@@ -9,9 +9,12 @@ from datetime import UTC, datetime, timedelta
 from typing import NoReturn
 
 import pytest
+from asn1crypto import x509 as asn1_x509
 from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding
 
 from labconsole.security.x509.bad_input import BadInput
 from labconsole.security.x509.crls import Revoked, make_crl
@@ -204,6 +207,26 @@ def test_a_pin_of_another_certificate_lets_nobody_else_pass(lab: Lab) -> None:
     done = shake_hands(stranger.client, replace(lab.server, pins=[fingerprint(lab.client.certificate)]), None)
 
     assert _refused(done)
+
+
+def test_what_a_peer_shows_goes_through_the_gate(lab: Lab) -> None:
+    """With pins TLS lets every certificate pass; one that has an extension twice is none."""
+    key = generate(KeyType.P_256)
+    assert isinstance(key, ec.EllipticCurvePrivateKey)
+    host, profile = [x509.DNSName(HOST)], CertificateProfile.TLS_CLIENT
+    certificate = make_self_signed(key, named("CN=odd"), host, profile, MONTH)
+    damaged = asn1_x509.Certificate.load(certificate.public_bytes(Encoding.DER))
+    content = damaged["tbs_certificate"]
+    content["extensions"].append(content["extensions"][-1].copy())
+    damaged["signature_value"] = key.sign(content.dump(force=True), ec.ECDSA(hashes.SHA256()))
+    pins = {fingerprint(lab.server.certificate)}
+    odd = TlsEnd(x509.load_der_x509_certificate(damaged.dump(force=True)), (), key, (), pins=pins)
+    pinning = replace(lab.server, pins={fingerprint(certificate)})
+
+    done = shake_hands(odd, pinning)
+
+    assert not done.ok
+    assert "that is damaged or not as its standard says" in done.server_said
 
 
 def test_a_pin_ends_with_its_certificate(lab: Lab) -> None:
