@@ -45,7 +45,7 @@ class PrepareRotationParameters(KeyParameters, RotationParameters):
             description="Days from now; none: as long as the old one was",
             ge=1,
             le=36_500,
-            json_schema_extra={"unit": "days"},
+            json_schema_extra={"unit": "days", "empty": "As the old one"},
         ),
     ] = None
 

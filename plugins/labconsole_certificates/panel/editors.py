@@ -11,6 +11,9 @@ from labconsole_ui.form.row import EditorFactory
 from labconsole_ui.form.spec import FieldSpec
 from labconsole_ui.plain_text import plain_label
 
+_WHOLE_LINE = 20
+"""As much more room than what follows on the line."""
+
 
 class FixedEditor(Editor):
     """Shows in words a value that stands already."""
@@ -20,7 +23,7 @@ class FixedEditor(Editor):
         self._value = value
         label = plain_label(words, self)
         label.setWordWrap(True)
-        self.adopt(label, stretch=1)
+        self.adopt(label, stretch=_WHOLE_LINE)
 
     def value(self) -> Any:
         return self._value

@@ -71,6 +71,10 @@ def test_a_cell_tells_its_cause_and_leads_to_the_exchange(pair: Pair, lab: Lab) 
     click_cell(lab, view, 0, 1)
     lab.until(lambda: view.cause.title.text() == "State A → State B: trusted")
     assert view.cause.certificate_button.isVisible()
+    lab.click(view.cause.withdraw_button)
+    lab.until(lambda: view.cause.title.text() == "State A → State B: untrusted")
+    assert lab.snapshot().trust[0].withdrawn is not None
+    assert not view.cause.withdraw_button.isVisible()
     click_cell(lab, view, 1, 0)
     assert view.cause.title.text() == "State B → State A: untrusted"
     lab.click(view.cause.exchange_button)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QPushButton, QScrollArea, QVBoxLayout, QWidget
 
 from labconsole_certificates.panel.rotating.tables import RotatingRow, status_text, under_way
 from labconsole_certificates.panel.words import day
@@ -13,6 +13,9 @@ from labconsole_certificates.rotation.plan import PeerAnswer, RotationPlan, Step
 from labconsole_ui.icon_label import IconLabel
 from labconsole_ui.plain_text import plain_label
 from labconsole_ui.theme import FontRole, Theme
+
+_LAST_LINE = 1_000
+"""Beyond all lines: takes the room that they leave."""
 
 
 class PlanCard(QFrame):
@@ -53,9 +56,16 @@ class PlanCard(QFrame):
         column = QVBoxLayout(self)
         column.setContentsMargins(16, 12, 14, 12)
         column.setSpacing(8)
-        for widget in (self.title, self.sentence, self._list):
-            column.addWidget(widget)
-        column.addStretch(1)
+        self._lines.setRowStretch(_LAST_LINE, 1)
+        scroll = QScrollArea(self)
+        scroll.setWidgetResizable(True)
+        scroll.setFrameShape(QFrame.Shape.NoFrame)
+        scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self._list.setProperty("page", True)  # the card is its ground
+        scroll.setWidget(self._list)
+        column.addWidget(self.title)
+        column.addWidget(self.sentence)
+        column.addWidget(scroll, 1)
         column.addLayout(buttons)
         self.show_row(None)
 

@@ -34,6 +34,8 @@ class RotatingRow:
     notice: int | None
     plan: RotationPlan | None
     """Of the rotation that is under way, else of the last one."""
+    successor: bool = False
+    """Whether it came of a rotation."""
 
 
 def rows_of(snapshot: Snapshot, at: datetime) -> tuple[RotatingRow, ...]:
@@ -45,12 +47,13 @@ def rows_of(snapshot: Snapshot, at: datetime) -> tuple[RotatingRow, ...]:
     rows = [
         RotatingRow(
             record,
-            _name(record, successors),
+            short_name(record.certificate),
             _issuer(record),
             local[record.state or 0],
             days_left(record.certificate.not_valid_after_utc, at),
             notices.get(record.id),
             plan_of(snapshot, last[record.id], at) if record.id in last else None,
+            record.id in successors,
         )
         for record in snapshot.certificates
         if record.key is not None
@@ -99,7 +102,7 @@ def fields() -> list[Field[RotatingRow]]:
         ),
         Field(
             _translate("Rotation", "Rotation"),
-            lambda row: "" if row.plan is None else status_text(row.plan.rotation.status),
+            _rotation_text,
             icon=lambda row: None if row.plan is None else ROTATION_LOOKS[row.plan.rotation.status],
         ),
         Field(
@@ -121,6 +124,7 @@ def _issuer(record: CertificateRecord) -> str:
     return "" if certificate.issuer == certificate.subject else short_name(certificate.issuer)
 
 
-def _name(record: CertificateRecord, successors: set[int | None]) -> str:
-    name = short_name(record.certificate)
-    return _translate("Rotation", "{name} (successor)").format(name=name) if record.id in successors else name
+def _rotation_text(row: RotatingRow) -> str:
+    if row.plan is not None:
+        return status_text(row.plan.rotation.status)
+    return _translate("Rotation", "successor") if row.successor else ""

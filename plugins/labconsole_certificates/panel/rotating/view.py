@@ -156,7 +156,8 @@ class RotationView(Tab):
                 """Peers confirm one by one."""
 
     def _open(self, action: str, rotation: RotationRecord, step: Step) -> None:
-        self.services.open_action(action, {"rotation": rotation.id}, {"rotation": fixed(rotation.id, step.title)})
+        name = next((row.name for row in self._rows if row.record.id == rotation.certificate), step.title)
+        self.services.open_action(action, {"rotation": rotation.id}, {"rotation": fixed(rotation.id, name)})
 
     def _confirm(self, plan: RotationPlan, peer: State) -> None:
         self._do(lambda store: steps.confirm(store, plan.rotation, peer))

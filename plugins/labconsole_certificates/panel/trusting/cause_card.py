@@ -14,10 +14,12 @@ from labconsole_ui.theme import FontRole, Theme
 
 
 class CauseCard(QFrame):
-    """`certificate_wanted` carries the certificate's row, `exchange_wanted` the two States' names."""
+    """`certificate_wanted` carries the certificate's row, `exchange_wanted` and `withdrawal_wanted` the two States'
+    names."""
 
     certificate_wanted = Signal(int)
     exchange_wanted = Signal(str, str)
+    withdrawal_wanted = Signal(str, str)
 
     def __init__(self, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)
@@ -34,6 +36,8 @@ class CauseCard(QFrame):
         self.certificate_button.clicked.connect(lambda _checked: self._show_certificate())
         self.exchange_button = QPushButton(self.tr("Go to the exchange"), self)
         self.exchange_button.clicked.connect(lambda _checked: self.exchange_wanted.emit(*self._pair))
+        self.withdraw_button = QPushButton(self.tr("&Withdraw trust"), self)
+        self.withdraw_button.clicked.connect(lambda _checked: self.withdrawal_wanted.emit(*self._pair))
         texts = QVBoxLayout()
         texts.setSpacing(2)
         texts.addWidget(self.title)
@@ -43,6 +47,7 @@ class CauseCard(QFrame):
         line.setSpacing(10)
         line.addWidget(self._icon, 0, Qt.AlignmentFlag.AlignTop)
         line.addLayout(texts, 1)
+        line.addWidget(self.withdraw_button)
         line.addWidget(self.certificate_button)
         line.addWidget(self.exchange_button)
         self.show_cell(None, "", "")
@@ -52,8 +57,9 @@ class CauseCard(QFrame):
         self.show_cell(None, "", "")
         self.title.setText(self.tr("Trust needs two States: create your CA, or take in another State's bundle."))
 
-    def show_cell(self, cell: Cell | None, truster: str, trusted: str) -> None:
+    def show_cell(self, cell: Cell | None, truster: str, trusted: str, *, can_withdraw: bool = False) -> None:
         """Show the cause of a cell, or that one should be chosen."""
+        self.withdraw_button.setVisible(can_withdraw)
         self._cell, self._pair = cell, (truster, trusted)
         self.exchange_button.setVisible(cell is not None)
         self.certificate_button.setVisible(cell is not None and cell.certificate is not None)

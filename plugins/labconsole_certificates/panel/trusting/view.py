@@ -11,12 +11,14 @@ from typing import ClassVar
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
-from labconsole.security.pki.records import CertificateRecord
+from labconsole.security.pki.records import CertificateRecord, TrustRecord
 from labconsole.security.pki.snapshot import Snapshot
+from labconsole.security.pki.store import PkiStore
 from labconsole.security.x509 import gate
 from labconsole.security.x509.bad_input import BadInput
 from labconsole.security.x509.gate import ContentKind
 from labconsole_certificates.operations.importing import take_in_certificates
+from labconsole_certificates.operations.trusting import withdraw
 from labconsole_certificates.panel.desk import Desk
 from labconsole_certificates.panel.drop_box import DropBox
 from labconsole_certificates.panel.editors import one_name_of
@@ -32,6 +34,7 @@ from labconsole_certificates.trust.looking import BundleLook, look_into
 from labconsole_certificates.trust.taking_in import TakenIn
 from labconsole_ui.action_dialog import ActionDialog
 from labconsole_ui.icon_label import IconLabel
+from labconsole_ui.message_bar import Message, Tone
 from labconsole_ui.plots.flow import FlowLayout
 from labconsole_ui.theme import Theme
 
@@ -61,6 +64,7 @@ class TrustView(Tab):
         self.cause = CauseCard(theme, self)
         self.cause.certificate_wanted.connect(services.show_certificate)
         self.cause.exchange_wanted.connect(self._show_exchange)
+        self.cause.withdrawal_wanted.connect(self._withdraw)
         top = QHBoxLayout()
         top.setSpacing(8)
         top.addWidget(self.drop_box, 1)
@@ -138,9 +142,9 @@ class TrustView(Tab):
         else:
             self._desk.good(self.tr("The certificates are known here now; nobody trusts them for that."))
 
-    def _ask_trust(self, certificates: Sequence[CertificateRecord]) -> TrustDialog:
+    def _ask_trust(self, certificates: Sequence[CertificateRecord], truster: str = "") -> TrustDialog:
         assert self._snapshot is not None
-        dialog = TrustDialog(self._desk, self._snapshot, certificates, self)
+        dialog = TrustDialog(self._desk, self._snapshot, certificates, self, truster)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.open()
         return dialog
@@ -158,7 +162,37 @@ class TrustView(Tab):
         elif self._shown is None or cell is None:
             self.cause.show_cell(None, "", "")
         else:
-            self.cause.show_cell(cell, self._shown.names[row], self._shown.names[column])
+            truster, trusted = self._shown.names[row], self._shown.names[column]
+            self.cause.show_cell(cell, truster, trusted, can_withdraw=bool(self._trust_in(truster, trusted)))
+
+    def _trust_in(self, truster: str, trusted: str) -> list[TrustRecord]:
+        """What a State of this console trusts of another one, roots and pins."""
+        if self._snapshot is None:
+            return []
+        ids = {state.name: state.id for state in self._snapshot.states if state.local or state.name == trusted}
+        certificates = self._snapshot.certificate_by_id
+        return [
+            row
+            for row in self._snapshot.trust
+            if row.withdrawn is None
+            and row.state == ids.get(truster)
+            and certificates[row.certificate].state == ids.get(trusted)
+        ]
+
+    def _withdraw(self, truster: str, trusted: str) -> None:
+        """At once, since nothing is lost: the message leads back, by the fingerprint as at first."""
+        rows = self._trust_in(truster, trusted)
+        said = self.tr("{truster} trusts {trusted} no longer: its connections are refused from now on.")
+        message = Message(
+            Tone.WARNING,
+            said.format(truster=truster, trusted=trusted),
+            remedy=(self.tr("Trust it again …"), partial(self._trust_again, truster, rows)),
+        )
+        self._desk.do(partial(_withdraw, rows), lambda _done: self.services.page.show_message(message))
+
+    def _trust_again(self, truster: str, rows: Sequence[TrustRecord]) -> None:
+        if self._snapshot is not None:
+            self._ask_trust([self._snapshot.certificate_by_id[row.certificate] for row in rows], truster)
 
     def _show_exchange(self, truster: str, trusted: str) -> None:
         tab = self.services.show_tab(ExchangeView.key)
@@ -169,6 +203,11 @@ class TrustView(Tab):
         button = QPushButton(text, self)
         button.clicked.connect(lambda _checked: clicked())
         return button
+
+
+def _withdraw(rows: Sequence[TrustRecord], store: PkiStore) -> None:
+    for row in rows:
+        withdraw(store, row)
 
 
 def _look_into(data: bytes) -> BundleLook | None:
