@@ -12,6 +12,7 @@ from labconsole.locations import pki_dir
 from labconsole.security.pki.store import PkiStore
 from labconsole_certificates.operations.authorities import add_state, create_root
 from labconsole_certificates.operations.new_keys import NewKey
+from tests.labconsole_certificates.exchange.consoles import make_consoles
 from tests.labconsole_certificates.world import World
 
 
@@ -34,3 +35,17 @@ def world(made_pair: Path) -> Iterator[World]:
         snapshot = store.snapshot()
         a, b, c = snapshot.states
         yield World(store, a, b, c, snapshot.roots_of(a.id)[0], snapshot.roots_of(b.id)[0])
+
+
+@pytest.fixture(scope="session")
+def made_consoles(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The databases `a` and `b` of two consoles that were made once, too: to be copied."""
+    directory = tmp_path_factory.mktemp("consoles")
+    make_consoles(directory)
+    return directory
+
+
+@pytest.fixture
+def consoles(made_consoles: Path, tmp_path: Path) -> Path:
+    """The databases `a` and `b` of two consoles, in this directory."""
+    return Path(shutil.copytree(made_consoles, tmp_path / "consoles"))

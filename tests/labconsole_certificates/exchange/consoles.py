@@ -10,6 +10,8 @@ from cryptography.hazmat.primitives.serialization import Encoding
 
 from labconsole.security.pki.records import State
 from labconsole.security.pki.store import PkiStore
+from labconsole.security.private_files import write_private
+from labconsole.security.secrets import SecretSource
 from labconsole.security.x509.patience import Watch
 from labconsole.security.x509.profiles import CertificateProfile
 from labconsole_certificates.exchange.remote_proving import Following, Place, RemoteProof, connect_to, listen_for
@@ -26,6 +28,9 @@ NAMES = ("State A", "State B")
 
 def make_consoles(directory: Path) -> None:
     """The databases `a` and `b` in `directory`: roots are trusted, and both ways of the CSR method are done."""
+    passphrase = directory / "passphrase"
+    write_private(passphrase, b"of-the-lab\n")
+    new = NewKey(passphrase=SecretSource(passphrase_file=passphrase))
     with PkiStore.open(directory / "a") as a, PkiStore.open(directory / "b") as b:
         stores = dict(zip(NAMES, (a, b), strict=True))
         roots = {}
@@ -33,19 +38,19 @@ def make_consoles(directory: Path) -> None:
             for each in NAMES:
                 add_state(store, each, f"{each[-1].lower()}.example", local=each == name)
             own = state(store, name)
-            roots[name] = create_root(store, own, NewKey())
+            roots[name] = create_root(store, own, new)
             host = f"broker.{own.domain}"
-            requests.approve(store, requests.make_request(store, own, own, NewKey(), SERVER, names=[host]))
+            requests.approve(store, requests.make_request(store, own, own, new, SERVER, names=[host]))
         for name, other in (NAMES, NAMES[::-1]):
             [root] = take_in_certificates(stores[name], roots[other].der, state(stores[name], other))
             trust_root(stores[name], state(stores[name], name), root, root.sha256)
         for name, other in (NAMES, NAMES[::-1]):
-            certify(stores[name], name, stores[other], other)
+            _certify(stores[name], name, stores[other], other, new)
 
 
-def certify(client: PkiStore, name: str, server: PkiStore, other: str) -> None:
+def _certify(client: PkiStore, name: str, server: PkiStore, other: str, new: NewKey) -> None:
     """The CSR method between two consoles: `other` certifies the client of `name`."""
-    made = requests.make_request(client, state(client, name), state(client, other), NewKey(), CLIENT)
+    made = requests.make_request(client, state(client, name), state(client, other), new, CLIENT)
     taken = requests.take_in_request(server, state(server, name), state(server, other), made.der)
     issued = requests.approve(server, taken).certificate.public_bytes(Encoding.PEM)
     requests.take_in_certificate(client, issued, state(client, other))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import socket
 import ssl
 import threading
@@ -28,23 +27,9 @@ from labconsole_certificates.operations.authorities import add_state, create_roo
 from labconsole_certificates.operations.new_keys import NewKey
 from labconsole_certificates.operations.requests import approve, make_request
 from labconsole_certificates.operations.revocation import publish_crl, revoke
-from tests.labconsole_certificates.exchange.consoles import SERVER, Waiting, connected, make_consoles, state
+from tests.labconsole_certificates.exchange.consoles import SERVER, Waiting, connected, state
 
 A, B = "State A", "State B"
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Made once, as passphrases take time: to be copied."""
-    directory = tmp_path_factory.mktemp("consoles")
-    make_consoles(directory)
-    return directory
-
-
-@pytest.fixture
-def consoles(made: Path, tmp_path: Path) -> Path:
-    """The databases `a` and `b` of two consoles, in this directory."""
-    return Path(shutil.copytree(made, tmp_path / "consoles"))
 
 
 @pytest.fixture
@@ -215,7 +200,7 @@ def test_a_peer_that_speaks_no_tls_ends_with_one_sentence(
 def test_a_silent_peer_and_a_slow_one_end_in_time(
     consoles: Path, pool: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(remote_proving, "HANDSHAKE_S", 0.3)
+    monkeypatch.setattr(remote_proving, "HANDSHAKE_S", 0.15)
     with socket.create_server(("127.0.0.1", 0)) as server:
         begun = time.monotonic()
         sentence = connected(consoles / "a", server.getsockname()[1], A, B).sentence()
@@ -282,7 +267,7 @@ class Broker:
 
 @pytest.fixture
 def broker(consoles: Path, tmp_path: Path, pool: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch) -> Broker:
-    monkeypatch.setattr(remote_proving, "QUIET_S", 0.3)
+    monkeypatch.setattr(remote_proving, "QUIET_S", 0.1)
     return Broker(consoles / "b", tmp_path, pool)
 
 
@@ -290,9 +275,9 @@ def test_a_broker_that_refuses_nothing_counts_and_that_is_said(consoles: Path, b
     a = consoles / "a"
     silent = broker.meets(a, lambda via: via.recv(1))
     assert " passed with " in silent
-    assert silent.endswith("State B accepted nothing and refused nothing within 0.3 s.")
+    assert silent.endswith("State B accepted nothing and refused nothing within 0.1 s.")
     closing = broker.meets(a, lambda via: via.unwrap())
-    assert closing.endswith("within 0.3 s, and closed the connection.") and " passed with " in closing
+    assert closing.endswith("within 0.1 s, and closed the connection.") and " passed with " in closing
     assert _proofs(a) == 2
 
 

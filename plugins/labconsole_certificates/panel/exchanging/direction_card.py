@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from labconsole_certificates.exchange.steps import Direction, Step
 from labconsole_certificates.panel.words import moment, unbroken
@@ -24,6 +24,8 @@ class DirectionCard(QFrame):
         self._icon = IconLabel(theme, "waiting", 20, "muted")
         self.state = plain_label("", self)
         self.state.setWordWrap(True)
+        self.meet_button = QPushButton(self)
+        """Proves it with a State elsewhere."""
         head = QHBoxLayout()
         head.setSpacing(8)
         head.addWidget(self._icon)
@@ -39,10 +41,16 @@ class DirectionCard(QFrame):
         column.addLayout(head)
         column.addLayout(self._steps)
         column.addWidget(self.state)
+        column.addWidget(self.meet_button, 0, Qt.AlignmentFlag.AlignLeft)
         column.addStretch(1)
 
-    def show_direction(self, direction: Direction, proof: str) -> None:
-        """Show how far this direction has come; `proof` is what the last handshake used, if one passed."""
+    def show_direction(self, direction: Direction, proof: str, meeting: str) -> None:
+        """Show how far this direction has come; `proof` is what the last handshake used, if one passed.
+
+        `meeting` is what its button says; nothing: there is none.
+        """
+        self.meet_button.setText(meeting)
+        self.meet_button.setVisible(bool(meeting))
         client, server = direction.client.name, direction.server.name
         self.title.setText(f"[{client}] → tls-connect → [{server}]")
         proven = direction.proven

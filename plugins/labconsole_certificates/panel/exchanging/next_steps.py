@@ -85,6 +85,31 @@ class NextSteps(QObject):
             (proof.detail for proof in reversed(self._snapshot.proofs) if (proof.client, proof.server) == pair), ""
         )
 
+    def meeting_of(self, direction: Direction) -> str:
+        """What the button says by which this direction is proven with a State elsewhere; nothing if it cannot be yet.
+
+        Whether the other State trusts this one is not always known here: a handshake shows it.
+        """
+        client, server = direction.client, direction.server
+        done = {step.kind for step in direction.steps if step.done}
+        if client.local and not server.local and StepKind.GIVE_CERTIFICATE in done:
+            return self.tr("Connect to {state} …").format(state=server.name)
+        if server.local and not client.local and StepKind.MAKE_SERVER in done:
+            return self.tr("Wait for {state} …").format(state=client.name)
+        return ""
+
+    def meet(self, direction: Direction) -> None:
+        """Connect to the State elsewhere, or wait for its connection."""
+        client, server = direction.client, direction.server
+        name, here, there = (
+            ("certificates.connect", client, server) if client.local else ("certificates.listen", server, client)
+        )
+        self._desk.services.open_action(
+            name,
+            {"state_a": here.name, "state_b": there.name},
+            {"state_a": fixed(here.name, here.name), "state_b": fixed(there.name, there.name)},
+        )
+
     def _upcoming(self, direction: Direction, step: Step) -> Upcoming:
         states = self._snapshot.state_by_id
         sender, receiver = states[step.sender], states[step.receiver]
@@ -113,7 +138,8 @@ class NextSteps(QObject):
                 button = self.tr("Prove it by handshakes …")
                 return Upcoming(step.missing, button, lambda: self._prove(sender, receiver))
             case StepKind.PROVE:
-                return Upcoming(step.missing, "", lambda: None, waits=True)
+                meeting = self.meeting_of(direction)
+                return Upcoming(step.missing, meeting, lambda: self.meet(direction), waits=not meeting)
             case _:
                 button = self.tr("Go to the requests")
                 return Upcoming(step.missing, button, lambda: self._show_requests(request), waits=not sender.local)

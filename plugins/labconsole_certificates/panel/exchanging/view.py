@@ -40,6 +40,8 @@ class ExchangeView(Tab):
         self.a_box, self.b_box = self._state_box(self.tr("State A")), self._state_box(self.tr("State B"))
         self.there = DirectionCard(theme, area.page)
         self.back = DirectionCard(theme, area.page)
+        self.there.meet_button.clicked.connect(lambda _checked: self._meet(back=False))
+        self.back.meet_button.clicked.connect(lambda _checked: self._meet(back=True))
         self.next_card = QFrame(area.page)
         self.next_card.setProperty("message", "info")
         self.sentence = plain_label("", self.next_card)
@@ -99,6 +101,10 @@ class ExchangeView(Tab):
         dialog.open()
         return dialog
 
+    def _meet(self, *, back: bool) -> None:
+        if self._exchange is not None:
+            self._steps.meet(self._exchange.back if back else self._exchange.there)
+
     def _look(self) -> None:
         a, b = self.a_box.currentText(), self.b_box.currentText()
         pair = self._snapshot is not None and bool(a) and bool(b) and a != b
@@ -117,7 +123,7 @@ class ExchangeView(Tab):
             return  # another pair was chosen meanwhile
         self._exchange = exchange
         for card, direction in ((self.there, exchange.there), (self.back, exchange.back)):
-            card.show_direction(direction, self._steps.proof_of(direction))
+            card.show_direction(direction, self._steps.proof_of(direction), self._steps.meeting_of(direction))
         upcoming = self._steps.next_of(exchange)
         self.sentence.setText(upcoming.sentence)
         self.next_button.setText(upcoming.button)

@@ -1,0 +1,78 @@
+"""`labconsole pki connect | listen`, and the two actions in their processes."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from labconsole.cli.main import main
+from labconsole.engine.action_process import Outcome
+from labconsole.locations import pki_dir
+from labconsole.trial import TrialError
+from labconsole_certificates.exchange.remote_proving import RemoteProof
+from tests.helpers.actions import Actions
+from tests.labconsole_certificates.exchange.consoles import Waiting, connected
+
+A, B = "State A", "State B"
+
+
+@pytest.fixture
+def actions() -> Iterator[Actions]:
+    opened = Actions()
+    yield opened
+    opened.close()
+
+
+def test_the_command_connects_to_a_console_that_waits(consoles: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shutil.copytree(consoles / "a", pki_dir(), dirs_exist_ok=True)
+    with ThreadPoolExecutor(1) as pool:
+        waiting = Waiting(pool, consoles / "b", B, A)
+        place = ["--host", "127.0.0.1", "--port", str(waiting.port)]
+        assert main(["pki", "connect", A, B, *place, "--name", "broker.b.example"]) == 0
+        assert waiting.ended.result().ok
+    said = capsys.readouterr().out
+    assert "State A connects to 127.0.0.1:" in said and "and expects broker.b.example there." in said
+    assert "[State A] -> tls-connect -> [State B] passed with 127.0.0.1:" in said
+    assert main(["pki", "connect", A, B, *place]) == 1
+    assert "cannot be reached" in capsys.readouterr().err
+
+
+def test_the_command_waits_for_the_connection(consoles: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shutil.copytree(consoles / "b", pki_dir(), dirs_exist_ok=True)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+
+    def connect() -> RemoteProof:
+        while True:
+            with suppress(TrialError):  # nobody waits there yet
+                return connected(consoles / "a", port, A, B, server_name="broker.b.example")
+            time.sleep(0.02)
+
+    with ThreadPoolExecutor(1) as pool:
+        seen = pool.submit(connect)
+        assert main(["pki", "listen", B, A, "--port", str(port)]) == 0
+        assert seen.result().ok
+    said = capsys.readouterr().out
+    assert f"State B waits at 127.0.0.1:{port} for one connection of State A, 300 s at most." in said
+    assert "[State A] -> tls-connect -> [State B] passed with 127.0.0.1:" in said
+    assert main(["pki", "listen", A, B]) == 1
+    assert "State A is a State of another console" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main(["pki", "listen", B, A, "--port", "70000"])
+
+
+def test_the_action_tells_how_long_it_still_waits_and_can_be_cancelled(consoles: Path, actions: Actions) -> None:
+    shutil.copytree(consoles / "b", pki_dir(), dirs_exist_ok=True)
+    waiting = actions.start("certificates.listen", state_a=B, state_b=A, port=0, wait_s=60)
+    actions.pump_until(waiting, lambda: "waits at 127.0.0.1:" in waiting.said and waiting.progress is not None)
+    assert waiting.progress is not None and waiting.progress.total == 60
+    waiting.cancel()
+    end = actions.end(waiting)
+    assert (end.outcome, end.sentence) == (Outcome.CANCELLED, "Cancelled: nothing was proven.")
