@@ -25,7 +25,7 @@ _ML_DSA: Mapping[str, type] = {
     "2.16.840.1.101.3.4.3.18": mldsa.MLDSA65PublicKey,
     "2.16.840.1.101.3.4.3.19": mldsa.MLDSA87PublicKey,
 }
-"""RFC 9882, 3; asn1crypto has no names for them."""
+"""RFC 9882, 3; asn1crypto has no names for them, but pyHanko gives it some."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ def algorithm_named(
     identifier: algos.SignedDigestAlgorithm, digest_name: str, public_key: object
 ) -> SignatureAlgorithm:
     """How `identifier` and `public_key` say that it was signed. Raises BadInput: unknown, weak, or not of that key."""
-    name = identifier["algorithm"].native
+    name, oid = identifier["algorithm"].native, identifier["algorithm"].dotted
     if digest_name in _HASHES:
         match public_key:
             case rsa.RSAPublicKey() if name in ("rsassa_pkcs1v15", f"{digest_name}_rsa"):
@@ -87,8 +87,8 @@ def algorithm_named(
                 return _ecdsa(digest_name)
             case ed25519.Ed25519PublicKey() if name == "ed25519":
                 return _ed25519(digest_name)
-        if name in _ML_DSA and isinstance(public_key, _ML_DSA[name]):
-            return _ml_dsa(name, digest_name)
+        if oid in _ML_DSA and isinstance(public_key, _ML_DSA[oid]):
+            return _ml_dsa(oid, digest_name)
     raise BadInput(f"The signed file is signed by {name} with {digest_name}, which is not accepted: ask for another.")
 
 
