@@ -18,6 +18,7 @@ SLANT_DEGREES = -60.0
 _SLANT_SINE = -math.sin(math.radians(SLANT_DEGREES))
 _MARK_PX = 14
 _RADIUS = 4.0
+_ANY_SCRIPT = 1.25
 _GROUNDS = {"good": "good_ground", "warning": "warning_ground", "bad": "bad_ground", "muted": "sunken"}
 
 
@@ -50,8 +51,8 @@ class GridLook:
 
     @property
     def line_height(self) -> float:
-        """Height of one line of names, px."""
-        return self._names.height()
+        """Height of one line of names in any script, px: some are higher than Latin letters."""
+        return self._names.height() * _ANY_SCRIPT
 
     def cell(self, painter: QPainter, area: QRectF, cell: GridCell) -> None:
         """A cell: its ground, and its mark, beside the text where there is room for it."""
@@ -63,6 +64,8 @@ class GridLook:
         if area.width() < 3 * area.height():
             painter.drawPixmap(inner.center() - QPointF(_MARK_PX / 2, _MARK_PX / 2), mark)
             return
+        if len(cell.text) == 1:  # in the middle
+            inner.translate(0, inner.height() / 2 - 5 - _MARK_PX / 2)
         painter.drawPixmap(inner.topLeft() + QPointF(8, 5), mark)
         self._lines(painter, inner.adjusted(8 + _MARK_PX + 6, 3, -6, -3), cell.text)
 
