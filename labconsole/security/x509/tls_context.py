@@ -15,7 +15,7 @@ from OpenSSL import SSL, crypto
 from labconsole.security.x509.bad_input import BadInput
 from labconsole.security.x509.key_types import PrivateKey
 from labconsole.security.x509.names import short_name
-from labconsole.security.x509.validation.openssl_path import CRL_FLAGS, NO_CRL, PATH_FLAGS, fill
+from labconsole.security.x509.validation.openssl_path import NO_CRL, PATH_FLAGS, TLS_CRL_FLAGS, fill
 
 _NO_AUTO_CHAIN = 0x8
 """SSL_MODE_NO_AUTO_CHAIN of ssl.h: sends the given intermediates and no others, so that a missing one is noticed."""
@@ -30,9 +30,10 @@ class TlsSight:
 
     error: int | None = None
     """What it has against the other end's certificates, by the codes of x509_vfy.h."""
-    failing: x509.Certificate | None = None
+    failing: bytes = b""
+    """The certificate that it has this against, as DER: it may be one that `cryptography` does not read."""
     depth: int = 0
-    """Of the certificate that is failing: 0 is the end certificate."""
+    """Of that certificate: 0 is the end certificate."""
     asked: bool = False
     """Whether this end, a client, was asked for its certificate."""
 
@@ -68,7 +69,7 @@ def tls_context(
         context.add_extra_chain_cert(intermediate)
     _use_key(context, key, name)
     lists = tuple(crls)
-    flags = CRL_FLAGS if lists else PATH_FLAGS
+    flags = TLS_CRL_FLAGS if lists else PATH_FLAGS
     store = context.get_cert_store()
     if store is not None:  # as every context has one
         fill(store, map(crypto.X509.from_cryptography, roots), lists, flags, datetime.now(UTC))
@@ -101,7 +102,8 @@ def _pass_without_crl(
     passes = bool(accepted) or error == NO_CRL
     seen = connection.get_app_data()
     if not passes and isinstance(seen, TlsSight):
-        seen.error, seen.failing, seen.depth = error, certificate.to_cryptography(), depth
+        seen.error, seen.depth = error, depth
+        seen.failing = crypto.dump_certificate(crypto.FILETYPE_ASN1, certificate)
     return passes
 
 

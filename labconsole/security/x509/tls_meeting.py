@@ -8,8 +8,7 @@ from contextlib import suppress
 from typing import TypeVar
 
 from cryptography import x509
-from cryptography.hazmat.primitives.serialization import Encoding
-from OpenSSL import SSL
+from OpenSSL import SSL, crypto
 
 from labconsole.clock import now_ns
 from labconsole.security.x509 import gate
@@ -137,14 +136,14 @@ class TlsMeeting:
 
         Raises BadInput: TLS took something that is no certificate as its standard says (where it judges none itself).
         """
-        sent = self.connection.get_peer_cert_chain(as_cryptography=True) or []
-        leaf = self.connection.get_peer_certificate(as_cryptography=True) or next(iter(sent), None)
-        chain = (leaf, *(certificate for certificate in sent if certificate != leaf)) if leaf else ()
-        return tuple(self._received(certificate) for certificate in chain)
+        leaf = self.connection.get_peer_certificate()
+        sent = [*([leaf] if leaf else []), *(self.connection.get_peer_cert_chain() or [])]
+        ders = dict.fromkeys(crypto.dump_certificate(crypto.FILETYPE_ASN1, certificate) for certificate in sent)
+        return tuple(map(self._received, ders))
 
-    def _received(self, certificate: x509.Certificate) -> x509.Certificate:
+    def _received(self, der: bytes) -> x509.Certificate:
         """It comes from outside, and so through the gate. Raises BadInput."""
-        return gate.read_certificate(certificate.public_bytes(Encoding.DER), f"What {self._who} shows")
+        return gate.read_certificate(der, f"What {self._who} shows")
 
     def _why_not(self, error: Exception) -> str:
         match error:
@@ -164,7 +163,7 @@ class TlsMeeting:
     def _why_refused(self, code: int) -> str:
         """Why OpenSSL has refused, as the judgement of both libraries says it; a server sees no chain then."""
         try:
-            failing = None if self._seen.failing is None else self._received(self._seen.failing)
+            failing = self._received(self._seen.failing) if self._seen.failing else None
             chain = self._sends or self._chain() or ((failing,) if failing and self._seen.depth == 0 else ())
         except BadInput as refusal:
             return str(refusal)

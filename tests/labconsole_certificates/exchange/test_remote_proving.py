@@ -13,12 +13,18 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from OpenSSL import SSL, crypto
 
 from labconsole.security.pki.keys import opened_key
 from labconsole.security.pki.records import CertificateRecord
 from labconsole.security.pki.store import PkiStore
+from labconsole.security.x509.issuing import Issuer, issue
+from labconsole.security.x509.key_types import KeyType, generate
 from labconsole.security.x509.patience import WaitCancelledError
+from labconsole.security.x509.profiles import CertificateProfile
+from labconsole.security.x509.validity import Validity
 from labconsole.trial import TrialError
 from labconsole_certificates.exchange import remote_proving
 from labconsole_certificates.exchange.parties import client_certificate, server_certificate
@@ -27,7 +33,9 @@ from labconsole_certificates.operations.authorities import add_state, create_roo
 from labconsole_certificates.operations.new_keys import NewKey
 from labconsole_certificates.operations.requests import approve, make_request
 from labconsole_certificates.operations.revocation import publish_crl, revoke
-from tests.labconsole_certificates.exchange.consoles import SERVER, Waiting, connected, state
+from tests.helpers.authorities import named, new_authority
+from tests.helpers.x509_keys import key_of
+from tests.labconsole_certificates.exchange.consoles import CLIENT, SERVER, Waiting, connected, state
 
 A, B = "State A", "State B"
 
@@ -225,6 +233,44 @@ def test_both_ends_can_be_cancelled(consoles: Path, pool: ThreadPoolExecutor) ->
         with pytest.raises(WaitCancelledError):
             connected(consoles / "a", server.getsockname()[1], A, B, watch=lambda left: left < 9.9)
         assert time.monotonic() - begun < 2
+
+
+@pytest.mark.parametrize(
+    ("chain", "said"),
+    [
+        (("odd",), "What State A shows"),
+        (("leaf", "between"), "Refuses State A: its path of Between is not trusted here (verification error 20"),
+    ],
+    ids=["a version that there is not", "a stranger's intermediate"],
+)
+@pytest.mark.filterwarnings("ignore:Passing pyOpenSSL X509:DeprecationWarning")
+def test_a_server_says_what_it_has_against_a_client(
+    consoles: Path, pool: ThreadPoolExecutor, chain: tuple[str, ...], said: str
+) -> None:
+    stranger = new_authority("Stranger")
+    middle = key_of(KeyType.P_384)
+    profile = CertificateProfile.INTERMEDIATE
+    between = issue(stranger, middle.public_key(), named("CN=Between"), (), profile, Validity.for_days(1))
+    key = generate(KeyType.P_256)
+    leaf = issue(Issuer(between, middle), key.public_key(), named("CN=a"), (), CLIENT, Validity.for_days(1))
+    ders = {"leaf": leaf.public_bytes(Encoding.DER), "between": between.public_bytes(Encoding.DER)}
+    ders["odd"] = ders["leaf"].replace(b"\xa0\x03\x02\x01\x02", b"\xa0\x03\x02\x01\x07", 1)
+    own, *above = (crypto.load_certificate(crypto.FILETYPE_ASN1, ders[each]) for each in chain)
+    context = SSL.Context(SSL.TLS_METHOD)
+    context.use_certificate(own)
+    assert isinstance(key, ec.EllipticCurvePrivateKey)
+    context.use_privatekey(key)
+    for each in above:
+        context.add_extra_chain_cert(each)
+    waiting = Waiting(pool, consoles / "b", B, A)
+
+    with socket.create_connection(("127.0.0.1", waiting.port)) as via, suppress(SSL.Error):
+        connection = SSL.Connection(context, via)
+        connection.set_connect_state()
+        connection.do_handshake()
+        connection.recv(1)
+
+    assert said in waiting.ended.result().sentence()
 
 
 class Broker:
