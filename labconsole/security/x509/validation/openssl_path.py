@@ -23,6 +23,9 @@ PATH_FLAGS = crypto.X509StoreFlags.PARTIAL_CHAIN | crypto.X509StoreFlags.X509_ST
 _ONE_CRL = PATH_FLAGS | _EXTENDED_CRL_SUPPORT | _USE_DELTAS | crypto.X509StoreFlags.CRL_CHECK
 CRL_FLAGS = _ONE_CRL | crypto.X509StoreFlags.CRL_CHECK_ALL
 """A CRL of every issuer in the path."""
+TLS_CRL_FLAGS = CRL_FLAGS & ~_EXTENDED_CRL_SUPPORT
+"""The same within TLS, for CRLs that a key in the path has signed: to judge others OpenSSL asks pyOpenSSL's callback
+without a connection, which raises. Whoever shakes hands judges the path by all CRLs afterwards."""
 NO_CRL = 3
 """X509_V_ERR_UNABLE_TO_GET_CRL."""
 

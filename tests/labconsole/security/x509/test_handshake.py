@@ -20,7 +20,7 @@ from labconsole.security.x509.bad_input import BadInput
 from labconsole.security.x509.crls import Revoked, make_crl
 from labconsole.security.x509.fingerprints import fingerprint
 from labconsole.security.x509.handshake import Handshake, TlsEnd, shake_hands
-from labconsole.security.x509.issuing import Issuer, issue, make_root, make_self_signed
+from labconsole.security.x509.issuing import Issuer, issue, link_certificates, make_root, make_self_signed
 from labconsole.security.x509.key_types import KeyType, generate
 from labconsole.security.x509.profiles import CertificateProfile
 from labconsole.security.x509.validity import Validity
@@ -164,6 +164,22 @@ def test_a_crl_out_of_date_refuses(lab: Lab) -> None:
 
     assert _refused(done)
     assert "CRL has expired, so import its issuer's newer one" in done.client_said
+
+
+@pytest.mark.parametrize("who", ["old key", "new key"])
+def test_crls_of_a_rotated_root_count_whichever_of_its_keys_signed_them(lab: Lab, who: str) -> None:
+    """Who trusts only the new root meets CRLs that no key in the path has signed (OpenSSL: extended CRL support)."""
+    key = generate(KeyType.P_256)
+    new = Issuer(make_root(key, lab.root.certificate.subject, MONTH), key)
+    old_with_new, _ = link_certificates(lab.root, new)
+    server = replace(lab.server, chain=(old_with_new,))
+    signer = lab.root if who == "old key" else new
+    one = Revoked(lab.server.certificate.serial_number, NOW, x509.ReasonFlags.superseded)
+    nothing, listed = (make_crl(signer, revoked, 1, MONTH) for revoked in ([], [one]))
+    client = replace(lab.client, roots=(new.certificate,))
+    assert shake_hands(replace(client, crls=(nothing,)), server, HOST).ok
+    done = shake_hands(replace(client, crls=(listed,)), server, HOST)
+    assert _refused(done) and "certificate revoked" in done.client_said
 
 
 def test_the_servers_name_must_be_the_one_that_was_wanted(lab: Lab) -> None:
