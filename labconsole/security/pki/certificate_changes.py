@@ -41,7 +41,8 @@ class CertificateChanges(Changing):
     ) -> CertificateRecord:
         """Add a certificate of `state` (None: of the State whose key it is, else unknown).
 
-        One that is known stays the same row: what was unknown of it is filled in, and it is no longer removed.
+        One that is known stays the same row: what was unknown of it is filled in, and it is no longer removed; but for
+        a State's own root that was given up, which anybody can send: that takes `restore`.
 
         Raises BadInput: its issuer has given the same serial number to another certificate (RFC 5280, 4.1.2.2), or it
         would be a root of a State of this console, and its key is not that State's.
@@ -55,8 +56,12 @@ class CertificateChanges(Changing):
             new = {name: given[name] for name, old in zip(given, values, strict=True) if old is None and given[name]}
             if "state" in new or "profile" in new:
                 self._check_root(certificate, spki, new.get("state", values[0]), new.get("profile", values[1]))
-            if new or removed is not None:
-                self._update("certificate", number, {**new, "removed": None})
+            if new:
+                self._update("certificate", number, new)
+            restored = removed is not None and not self._is_own_root(number)
+            if restored:
+                self._update("certificate", number, {"removed": None})
+            if new or restored:
                 self.note("completed certificate", short_name(certificate), sha256)
             return self.certificate(number)
         self._check_root(certificate, spki, state, profile)
@@ -185,6 +190,11 @@ class CertificateChanges(Changing):
             self._insert("crl", values)
             self.note("added CRL", name, sha256, f"number {crl_number(crl)}, {len(crl)} revoked")
         return self._all(f"{rows.CRL} WHERE sha256 = ?", rows.crl_of, (sha256,))[0]
+
+    def _is_own_root(self, number: int) -> bool:
+        record = self.certificate(number)
+        own = record.state is not None and self._state(record.state).local
+        return own and record.profile is CertificateProfile.ROOT
 
     def _check_root(self, certificate: x509.Certificate, spki: str, state: int | None, profile: str | None) -> None:
         """A State of this console trusts its own roots unasked: none becomes its own but by the private key."""

@@ -21,11 +21,13 @@ from labconsole.security.x509.signing import certify
 from labconsole.security.x509.validity import Validity
 from labconsole.trial import TrialError
 from labconsole_certificates.operations import requests
+from labconsole_certificates.operations.authorities import create_root
 from labconsole_certificates.operations.importing import take_in_certificates
 from labconsole_certificates.operations.issuers import opened_issuer
 from labconsole_certificates.operations.new_keys import NewKey
 from labconsole_certificates.operations.no_csr import take_in_pkcs12
 from labconsole_certificates.operations.references import authority_of
+from labconsole_certificates.operations.removing import remove, restore
 from labconsole_certificates.operations.trusting import pin
 from tests.labconsole_certificates.world import World
 
@@ -132,3 +134,14 @@ def test_no_ca_of_another_state_decides_a_request(world: World) -> None:
     with pytest.raises(TrialError, match="State A Root CA is a CA of State A, not of State B"):
         authority_of(world.store.snapshot(), world.b, world.root_a.sha256, datetime.now(UTC))
     assert requests.approve(world.store, made, authority=world.root_b).state == world.a.id
+
+
+def test_a_root_that_was_given_up_does_not_come_back_by_a_file(world: World) -> None:
+    """Everybody has the old root's certificate; after its rotation its key may be anybody's, too."""
+    newer = create_root(world.store, world.a, NewKey())
+    remove(world.store, world.root_a)
+    take_in_certificates(world.store, _pem(world.root_a.certificate))
+    take_in_certificates(world.store, _pem(world.root_a.certificate), world.a)
+    assert world.store.snapshot().trusted_by(world.a.id, TrustKind.ROOT) == (newer,)
+    restore(world.store, world.store.certificate(world.root_a.id))
+    assert len(world.store.snapshot().trusted_by(world.a.id, TrustKind.ROOT)) == 2
