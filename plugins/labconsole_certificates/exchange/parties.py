@@ -17,7 +17,7 @@ def newest_request(snapshot: Snapshot, client: State, server: State) -> RequestR
         for each in reversed(snapshot.requests)
         if (each.requester, each.issuer) == (client.id, server.id)
         and each.profile in CLIENT_PROFILES
-        and (each.certificate is None or _holds(snapshot.certificate_by_id[each.certificate]))
+        and (each.certificate is None or _holds(snapshot, snapshot.certificate_by_id[each.certificate]))
     )
     return next(asked, None)
 
@@ -56,10 +56,18 @@ def _of(snapshot: Snapshot, state: State, profiles: frozenset[CertificateProfile
         for each in reversed(snapshot.certificates)
         if each.state == state.id
         and each.profile in profiles
-        and _holds(each)
+        and _holds(snapshot, each)
         and (each.key is not None or not state.local)
     ]
 
 
-def _holds(record: CertificateRecord) -> bool:
-    return record.removed is None and record.revoked is None
+def _holds(snapshot: Snapshot, record: CertificateRecord) -> bool:
+    """Whether it is neither removed nor revoked, here or by a CRL of its CA."""
+    if record.removed is not None or record.revoked is not None:
+        return False
+    issuers = {issuer.id for issuer in snapshot.issuers_of(record)}
+    serial = record.certificate.serial_number
+    return not any(
+        crl.issuer in issuers and crl.crl.get_revoked_certificate_by_serial_number(serial) is not None
+        for crl in snapshot.newest_crls
+    )

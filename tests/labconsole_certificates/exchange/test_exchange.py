@@ -30,7 +30,7 @@ from labconsole_certificates.operations.requests import (
     take_in_certificate,
     take_in_request,
 )
-from labconsole_certificates.operations.revocation import publish_crl, revoke
+from labconsole_certificates.operations.revocation import publish_crl, revoke, take_in_crl
 from labconsole_certificates.operations.trusting import pin, trust_root
 from labconsole_certificates.trust.making import make_bundle
 from labconsole_certificates.trust.taking_in import take_in
@@ -238,6 +238,20 @@ def test_a_revoked_certificate_is_asked_for_anew(trusting: PkiStore) -> None:
     assert _next(trusting) is StepKind.MAKE_REQUEST
     with pytest.raises(TrialError, match="A cannot connect to B yet: A makes a request"):
         prove(trusting, "A", "B")
+
+
+def test_what_the_crl_of_another_console_revokes_is_asked_for_anew(trusting: PkiStore, tmp_path: Path) -> None:
+    """There it was revoked; here the CRL alone tells of it."""
+    _server_certificate(trusting, "B")
+    client = _complete(trusting, "A", "B")
+    shutil.copytree(trusting.directory, tmp_path / "elsewhere")
+    with PkiStore.open(tmp_path / "elsewhere") as elsewhere:
+        revoke(elsewhere, client)
+        [root] = elsewhere.snapshot().roots_of(_state(elsewhere, "B").id)
+        crl = publish_crl(elsewhere, root)
+    assert _next(trusting) is StepKind.PROVE
+    take_in_crl(trusting, crl.der)
+    assert _next(trusting) is StepKind.MAKE_REQUEST
 
 
 def test_a_pinned_certificate_needs_no_request(trusting: PkiStore) -> None:
