@@ -64,7 +64,7 @@ def connect(end: TlsEnd, host: str, port: int, server_name: str, conduct: Conduc
             meeting.connection.set_tlsext_host_name(name.value.encode("ascii"))
         passed = meeting.meet_foreign(conduct.quiet_s, conduct.watch) if conduct.quiet_s else meeting.meet()
         done = meeting.connection if passed else None
-        handshake = handshake_of(done, meeting.duration_ns, client_said=meeting.said)
+        handshake = handshake_of(done, meeting.duration_ns, client_said=_said(meeting, conduct, passed))
         return _left(meeting, via, handshake, where(host, port))
 
 
@@ -96,7 +96,7 @@ def answer(end: TlsEnd, listener: socket.socket, waiting_s: float, conduct: Cond
         meeting.connection.set_accept_state()
         passed = meeting.meet()
         done = meeting.connection if passed else None
-        handshake = handshake_of(done, meeting.duration_ns, server_said=meeting.said)
+        handshake = handshake_of(done, meeting.duration_ns, server_said=_said(meeting, conduct, passed))
         return _left(meeting, via, handshake, peer)
 
 
@@ -145,6 +145,10 @@ def _trouble(via: socket.socket, address: tuple[Any, ...], patience: Patience) -
             return "no answer in time"
         code = via.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
     return os.strerror(code) if code else ""
+
+
+def _said(meeting: TlsMeeting, conduct: Conduct, passed: bool) -> str:
+    return f"{meeting.said} {conduct.who} accepts this end." if passed and not conduct.quiet_s else meeting.said
 
 
 def _left(meeting: TlsMeeting, via: socket.socket, handshake: Handshake, peer: str) -> RemoteHandshake:

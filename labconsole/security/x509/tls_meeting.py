@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import socket
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -151,6 +152,8 @@ class TlsMeeting:
                 return f"{self._who} did not answer in time."
             case ConnectionAbortedError():
                 return f"{self._who} sends without end."
+            case SSL.SysCallError(args=(errno.ECONNRESET, *_)) | ConnectionResetError():
+                return f"{self._who} reset the connection."
             case SSL.ZeroReturnError() | SSL.SysCallError() | OSError():
                 return f"{self._who} closed the connection."
         reason = error.args[0][0][2] if error.args and error.args[0] else "TLS failed"

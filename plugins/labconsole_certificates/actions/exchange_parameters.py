@@ -47,7 +47,7 @@ class ConnectParameters(Parameters):
             title="Name of its server",
             description="Name that the server's certificate must have. Empty: that of the certificate known here, else "
             "the host",
-            json_schema_extra={"empty": "As its certificate known here says, else the host"},
+            json_schema_extra={"empty": "As its certificate says, else the host"},
         ),
     ] = ""
     foreign: Annotated[

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import floor
 from pathlib import Path
 from typing import ClassVar
 
@@ -66,10 +67,15 @@ class Listen(PkiAction[ListenParameters]):
 
 
 def _following(context: ActionContext, limit_s: float) -> Following:
-    """Tells the operator, in seconds of the time limit; the context says whether it is cancelled."""
+    """Tells the operator each second of the time limit that has gone; the context says whether it is cancelled."""
+    told = -1
 
     def watch(left: float) -> bool:
-        context.progress(round(max(0.0, limit_s - left)), round(limit_s))
+        nonlocal told
+        gone = max(0, floor(limit_s - left))
+        if gone != told:  # at the moment when it changes, so that the time left is told right
+            told = gone
+            context.progress(gone, round(limit_s))
         return context.stop_requested
 
     return Following(context.say, watch)

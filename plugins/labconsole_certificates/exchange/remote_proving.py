@@ -26,6 +26,7 @@ from labconsole.trial import TrialError
 from labconsole_certificates.exchange.parties import client_certificate, server_certificate
 from labconsole_certificates.exchange.progress import direction_of
 from labconsole_certificates.exchange.proving import End, handshake_detail, server_name, tls_end
+from labconsole_certificates.exchange.steps import StepKind
 from labconsole_certificates.operations.certificates_from_outside import add_chain
 from labconsole_certificates.operations.references import local_state_named, state_named
 
@@ -33,6 +34,10 @@ LOOPBACK = "127.0.0.1"
 HANDSHAKE_S = 10.0
 QUIET_S = 3.0
 """How long a foreign server is listened to for a refusal."""
+
+_SERVER_STEPS = frozenset({StepKind.MAKE_ROOT, StepKind.MAKE_SERVER})
+_CLIENT_STEPS = frozenset({StepKind.MAKE_REQUEST, StepKind.GIVE_REQUEST, StepKind.APPROVE, StepKind.GIVE_CERTIFICATE})
+"""What must be done before an end has a certificate to show."""
 
 
 @dataclass(frozen=True)
@@ -151,8 +156,9 @@ def _pair(snapshot: Snapshot, a: str, b: str) -> tuple[State, State]:
 
 def _own(snapshot: Snapshot, here: State, client: State, server: State, shown: CertificateRecord | None) -> End:
     if shown is None or shown.key is None:
-        step = direction_of(snapshot, client, server).next
-        todo = "it has no certificate for that." if step is None else step.missing
+        steps = direction_of(snapshot, client, server).steps
+        kinds = _SERVER_STEPS if here == server else _CLIENT_STEPS
+        todo = next((step.missing for step in steps if step.kind in kinds and not step.done), "it has no certificate.")
         raise TrialError(f"{client.name} cannot connect to {server.name} yet: {todo}")
     return End(here, shown, snapshot.key_by_id[shown.key])
 

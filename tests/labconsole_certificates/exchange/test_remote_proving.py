@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import ssl
+import struct
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -82,7 +83,8 @@ def test_two_consoles_prove_both_ways_and_each_of_them_knows_it(consoles: Path, 
             assert proof.ok, proof.sentence()
             assert proof.sentence().startswith(f"[{here}] -> tls-connect -> [{there}] passed with 127.0.0.1:")
             assert "TLSv1.3" in proof.sentence()
-        assert f"Accepts {there}: " in seen.sentence() and f"Accepts {here}: " in answered.sentence()
+        assert f"Accepts {there}: " in seen.sentence() and seen.sentence().endswith(f"{there} accepts this end.")
+        assert f"Accepts {here}: " in answered.sentence() and answered.sentence().endswith(f"{here} accepts this end.")
     for directory, names in ((a, (A, B)), (b, (B, A))):
         with PkiStore.open(directory) as store:
             exchange = exchange_of(store.snapshot(), *names)
@@ -158,6 +160,18 @@ def test_the_certificate_of_a_third_state_proves_nothing_of_the_other(consoles: 
     assert "is trusted, but it is a certificate of State A, not of State C." in said
     assert seen.sentence().endswith("State B refuses this end.")
     assert _proofs(consoles / "a") == _proofs(consoles / "b") == 0
+
+
+def test_an_end_without_a_certificate_says_what_it_needs(consoles: Path) -> None:
+    with PkiStore.open(consoles / "a") as store:
+        add_state(store, "State C", local=False)
+        add_state(store, "State D", "d.example")
+        for here, connects, needed in (
+            (A, True, "State C yet: State A makes a request with the profile TLS client"),
+            ("State D", False, "State D yet: Create or import the root of State D"),
+        ):
+            with pytest.raises(TrialError, match=needed):
+                remote_proving.own_certificate(store.snapshot(), here, "State C", connects=connects)
 
 
 def test_nobody_there_and_a_taken_port_are_said(consoles: Path, pool: ThreadPoolExecutor) -> None:
@@ -273,6 +287,12 @@ def test_a_server_says_what_it_has_against_a_client(
     assert said in waiting.ended.result().sentence()
 
 
+def _reset(via: ssl.SSLSocket) -> None:
+    """End it at once: what was sent, such as an alert, may be lost."""
+    via.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    via.close()
+
+
 class Broker:
     """State B's broker: a TLS server that is no console, and does `then` with the one connection that it takes."""
 
@@ -329,6 +349,7 @@ def test_a_broker_that_refuses_nothing_counts_and_that_is_said(consoles: Path, b
 
 def test_a_broker_that_refuses_or_asks_nothing_or_floods_does_not_count(consoles: Path, broker: Broker) -> None:
     a = consoles / "a"
+    assert broker.meets(a, _reset).endswith("State B reset the connection.")
     assert "State B sends without end." in broker.meets(a, lambda via: via.sendall(bytes(1 << 18)))
     broker.context.verify_mode = ssl.CERT_NONE
     assert "State B asked for no certificate of this end" in broker.meets(a, lambda via: via.recv(1))
