@@ -23,7 +23,7 @@ R = TypeVar("R")
 Index = QModelIndex | QPersistentModelIndex
 MEASURED_ROWS = 25
 """Column widths follow the contents of so many rows: measuring 2,000 takes half a second."""
-LEAST_CUT = 80
+LEAST_CUT = 94
 """No column that is cut to make room becomes narrower than this, px."""
 
 

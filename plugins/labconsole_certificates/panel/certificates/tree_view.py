@@ -19,7 +19,7 @@ _UNFOLDED_AT_MOST = 250
 """Lines that a filter leaves are all unfolded up to so many."""
 _UNFOLDED_AT_FIRST = 100
 _FIRST_STATES = 3
-_WIDTHS = ((220, 300), (72, 170), (100, 110), (66, 140), (84, 150), (90, 120))
+_WIDTHS = ((220, 300), (162, 170), (100, 110), (84, 140), (120, 150), (90, 120))
 """Least and largest of all columns but the last, px: what is folded away at first is not measured."""
 _IN_SIGHT = 4
 """So many columns are to be seen without scrolling: all that say which certificate it is, and whether it is good."""

@@ -193,7 +193,7 @@ class RequestsView(Tab):
         splitter.addWidget(self.sight)
         splitter.setStretchFactor(0, 3)
         splitter.setStretchFactor(1, 2)
-        splitter.setSizes([600, 460])
+        splitter.setSizes([640, 410])
         column = QVBoxLayout(self)
         column.setContentsMargins(12, 10, 12, 12)
         column.setSpacing(10)

@@ -52,7 +52,7 @@ class CrlRow:
         return self.authority.id
 
 
-ISSUER_COLUMN = 5
+ISSUER_COLUMN = 4
 """Place of the issuing CA among the columns of certificates."""
 Row = TypeVar("Row", IssuedRow, CrlRow)
 
@@ -99,18 +99,15 @@ def issued_fields() -> list[Field[IssuedRow]]:
             _translate("Revocation", "Certificate"),
             lambda row: row.name,
             icon=lambda row: ("revoked", "bad") if row.record.revoked else ("certificate", "muted"),
+            tooltip=_holds_until,
             strong=lambda row: True,
         ),
         Field(_translate("Revocation", "For"), lambda row: profile_text(row.record)),
         Field(_translate("Revocation", "Of"), lambda row: row.owner),
         Field(
-            _translate("Revocation", "Until"),
-            lambda row: day(row.record.certificate.not_valid_after_utc),
-            sort=lambda row: row.record.certificate.not_valid_after_utc,
-        ),
-        Field(
             _translate("Revocation", "Revoked"),
-            _revoked_text,
+            lambda row: "" if row.record.revoked is None else REASONS[row.record.revoked.reason],
+            tooltip=_revoked_text,
             sort=lambda row: row.record.revoked.at if row.record.revoked else None,
             tone=lambda row: "bad" if row.record.revoked else None,
         ),
@@ -147,20 +144,25 @@ def crl_fields(now: datetime) -> list[Field[CrlRow]]:
             right=True,
         ),
         Field(
-            _translate("Revocation", "Published"),
-            lambda row: _translate("Revocation", "none known") if row.crl is None else day(row.crl.this_update),
-            tooltip=lambda row: "" if row.crl is None else moment(row.crl.this_update),
-            sort=lambda row: None if row.crl is None else row.crl.this_update,
-            tone=tone,
-        ),
-        Field(
             _translate("Revocation", "Next by"),
-            lambda row: "" if row.crl is None else day(row.crl.next_update),
-            tooltip=lambda row: "" if row.crl is None else moment(row.crl.next_update),
+            lambda row: _translate("Revocation", "none known") if row.crl is None else day(row.crl.next_update),
+            tooltip=_crl_times,
             sort=lambda row: None if row.crl is None else row.crl.next_update,
             tone=tone,
         ),
     ]
+
+
+def _holds_until(row: IssuedRow) -> str:
+    until = day(row.record.certificate.not_valid_after_utc)
+    return _translate("Revocation", "{name}, until {day}").format(name=row.name, day=until)
+
+
+def _crl_times(row: CrlRow) -> str:
+    if row.crl is None:
+        return ""
+    said = _translate("Revocation", "Published {published}, next by {next}")
+    return said.format(published=moment(row.crl.this_update), next=moment(row.crl.next_update))
 
 
 def _revoked_text(row: IssuedRow) -> str:

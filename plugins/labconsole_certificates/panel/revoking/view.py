@@ -199,6 +199,7 @@ class RevocationView(Tab):
         splitter.addWidget(self._part(self.tr("CRLs of all CAs"), self.crl_table, (self.publish_button, self.hand_out)))
         splitter.setStretchFactor(0, 1)
         splitter.setStretchFactor(1, 1)
+        splitter.setSizes([580, 460])
         column = QVBoxLayout(self)
         column.setContentsMargins(12, 10, 12, 12)
         column.setSpacing(8)

@@ -87,7 +87,9 @@ class PlanCard(QFrame):
         self.title.setText(self.tr("{name} of {owner}").format(name=row.name, owner=row.owner))
         if plan is None:
             self.sentence.setText(
-                self.tr("It holds for {days} days more.").format(days=f"{row.days_left:,}")
+                self.tr("It holds until {day}, for {days} days more.").format(
+                    day=day(row.record.certificate.not_valid_after_utc), days=f"{row.days_left:,}"
+                )
                 if row.days_left >= 0
                 else self.tr("It has run out.")
             )

@@ -96,7 +96,8 @@ def fields() -> list[Field[RotatingRow]]:
         Field(
             _translate("Rotation", "Days left"),
             lambda row: f"{row.days_left:,}",
-            sort=lambda row: row.days_left,
+            sort=lambda row: row.record.certificate.not_valid_after_utc,
+            tooltip=lambda row: day(row.record.certificate.not_valid_after_utc),
             right=True,
             tone=_tone,
         ),
@@ -104,11 +105,6 @@ def fields() -> list[Field[RotatingRow]]:
             _translate("Rotation", "Rotation"),
             _rotation_text,
             icon=lambda row: None if row.plan is None else ROTATION_LOOKS[row.plan.rotation.status],
-        ),
-        Field(
-            _translate("Rotation", "Until"),
-            lambda row: day(row.record.certificate.not_valid_after_utc),
-            sort=lambda row: row.record.certificate.not_valid_after_utc,
         ),
     ]
 
