@@ -10,8 +10,21 @@ from labconsole.security.x509.bad_input import BadInput
 
 MOST_ITERATIONS = 10_000_000
 """Of PBKDF2 or PKCS#12's own derivation: some five seconds. OpenSSL takes 2,048, OWASP advises 600,000."""
-MOST_SCRYPT = 2**24
-"""N x r x p (RFC 7914, 2): 2 GiB of work, a few seconds."""
+MOST_SCRYPT = 2**21
+"""N x r x p (RFC 7914, 2): 256 MiB of memory, about a second. OpenSSL takes 2**17."""
+
+_SCRYPT = "1.3.6.1.4.1.11591.4.11"
+"""RFC 7914, 7; asn1crypto has no name for it, and does not parse what goes with it."""
+
+
+class _ScryptParameters(core.Sequence):  # type: ignore[misc]  # asn1crypto brings no types
+    _fields = [  # noqa: RUF012  # asn1crypto reads it so
+        ("salt", core.OctetString),
+        ("cost_parameter", core.Integer),
+        ("block_size", core.Integer),
+        ("parallelization_parameter", core.Integer),
+        ("key_length", core.Integer, {"optional": True}),
+    ]
 
 
 def refuse_costly_key(der: bytes, what: str) -> None:
@@ -58,7 +71,8 @@ def _cost(algorithm: algos.EncryptionAlgorithm) -> float:
     if algorithm["algorithm"].native == "pbes2":
         derivation = algorithm["parameters"]["key_derivation_func"]
         parameters = derivation["parameters"]
-        if derivation["algorithm"].native == "scrypt":
+        if derivation["algorithm"].dotted == _SCRYPT:
+            parameters = parameters.parse(_ScryptParameters)
             work = parameters["cost_parameter"].native * parameters["block_size"].native
             return float(work * parameters["parallelization_parameter"].native / MOST_SCRYPT)
         return float(parameters["iteration_count"].native / MOST_ITERATIONS)

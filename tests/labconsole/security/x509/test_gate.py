@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from asn1crypto import crl as asn1_crl
-from asn1crypto import keys
+from asn1crypto import keys, pem
 from asn1crypto import pkcs12 as asn1_pkcs12
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
@@ -266,6 +266,10 @@ def test_work_that_a_file_demands_is_limited(tmp_path: Path) -> None:
     assert "demands far too much work" in refusal(lambda: gate.read_private_key(demanding, PASSWORD))
     usual = openssl_says("pkcs8", "-topk8", "-scrypt", "-in", key, "-passout", "pass:x").encode()
     assert gate.read_private_key(usual, Secret("x")).public_key() == KEY.public_key()
+    usual_work, much_work = (bytes.fromhex(f"02024000 0201{r} 0201{p}") for r, p in (("08", "01"), ("7f", "7f")))
+    greedy = pem.unarmor(usual)[2].replace(usual_work, much_work)  # N = 16,384; r and p
+    assert much_work in greedy
+    assert "demands far too much work" in refusal(lambda: gate.read_private_key(greedy, Secret("x")))
 
 
 def test_a_pkcs12_file_that_demands_too_much_is_refused(authority: Issuer) -> None:
