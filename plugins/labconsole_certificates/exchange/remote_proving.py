@@ -177,13 +177,15 @@ def _judge(snapshot: Snapshot, end: TlsEnd, other: State, purpose: Purpose, name
         if record.state == other.id and record.profile in AUTHORITIES and record.removed is None
     )
     below = replace(end, roots=authorities, pins=())
-    owners = {record.sha256: record.state for record in snapshot.certificates}
 
     def judge(presented: Sequence[x509.Certificate]) -> tuple[bool, str]:
         accepted, why = end.judge(presented, purpose, name)
         if not accepted:
             return False, why
-        owner = owners.get(fingerprint(presented[0]))
+        known = snapshot.certificate_by_sha256.get(fingerprint(presented[0]))
+        if known is not None and known.revoked is not None:  # the next CRL will say so, too
+            return False, f"{short_name(presented[0])} was revoked on {known.revoked.at:%Y-%m-%d %H:%M} UTC."
+        owner = None if known is None else known.state
         if owner is None and below.judge(presented, purpose, name)[0]:
             owner = other.id
         if owner == other.id:
