@@ -93,17 +93,22 @@ def handed_over(store: PkiStore, thing: Exportable, sender: State, receiver: Sta
         change.hand_over(sender.id, receiver.id, item, thing.sha256)
 
 
-def note_export(store: PkiStore, thing: Exportable) -> None:
-    """Note in the audit list that the thing left the console, where nobody says to whom."""
+def note_export(store: PkiStore, *things: Exportable) -> None:
+    """Note in the audit list that these left the console, where nobody says to whom."""
+    with store.change() as change:
+        for thing in things:
+            change.note(*_exported(thing), thing.sha256)
+
+
+def _exported(thing: Exportable) -> tuple[str, str]:
+    """What the audit list says of it, and its name."""
     match thing:
         case CertificateRecord():
-            what, name = "exported certificate", short_name(thing.certificate)
+            return "exported certificate", short_name(thing.certificate)
         case RequestRecord():
-            what, name = "exported request", short_name(thing.csr)
+            return "exported request", short_name(thing.csr)
         case CrlRecord():
-            what, name = f"exported CRL {thing.number}", name_as_text(thing.crl.issuer)
-    with store.change() as change:
-        change.note(what, name, thing.sha256)
+            return f"exported CRL {thing.number}", name_as_text(thing.crl.issuer)
 
 
 def must_be_new_file(path: Path) -> None:

@@ -210,6 +210,8 @@ def test_certificates_go_out_as_text_file_chain_and_by_dragging(pair: Pair, lab:
     lab.click(view.detail.hand_out.copy_button)
     [copied] = read_certificates(QGuiApplication.clipboard().text().encode())
     assert copied == leaf.certificate
+    lab.until(lambda: pair.store.snapshot().audit[0].what == "exported certificate")
+    assert pair.store.snapshot().audit[0].fingerprint == leaf.sha256
     for name, count in (("one.pem", 1), ("one.der", 1), ("one.chain.pem", 2)):
         view.detail.hand_out.save(tmp_path / name)
         found = read_certificates((tmp_path / name).read_bytes())
@@ -271,6 +273,7 @@ def test_several_are_named_and_go_out_together(pair: Pair, lab: Lab) -> None:
     lab.until(lambda: view.detail.shown is not None and view.detail.shown.title == "3 certificates")
     lab.click(view.detail.hand_out.copy_button)
     assert len(read_certificates(QGuiApplication.clipboard().text().encode())) == 3
+    lab.until(lambda: sum(row.what == "exported certificate" for row in pair.store.snapshot().audit) == 3)
     view.tree.selectionModel().select(
         view.tree.tree.index_of(f"state:{pair.b.id}"), QItemSelectionModel.SelectionFlag.ClearAndSelect
     )

@@ -22,6 +22,8 @@ class TreeBrowser(QWidget):
     """`removed_toggled` says that other certificates are wanted; what is selected is told by `tree`."""
 
     removed_toggled = Signal()
+    copied = Signal(str)
+    """What is selected was copied; says so."""
 
     def __init__(self, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)
@@ -105,6 +107,7 @@ class TreeBrowser(QWidget):
         indexes = self.tree.selectionModel().selectedRows()
         if indexes:
             QGuiApplication.clipboard().setText(self.tree.tree.mimeData(indexes).text())
+            self.copied.emit(self.tr("What is selected was copied as PEM."))
 
     def _arrange(self) -> None:
         bar = QHBoxLayout()

@@ -12,6 +12,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QHideEvent, QKeySequence
 from PySide6.QtWidgets import QSplitter, QStackedWidget, QVBoxLayout, QWidget
 
+from labconsole_certificates.operations.exporting import note_export
 from labconsole_certificates.panel.certificates.authority_forms import AuthorityForms
 from labconsole_certificates.panel.certificates.certificate_sight import Shown, shown_of
 from labconsole_certificates.panel.certificates.changing import CertificateActions
@@ -136,6 +137,15 @@ class CertificatesView(Tab):
     def _next_beside(self) -> str:
         return self.tr("Choose another certificate in the tree: it is shown beside this one.")
 
+    def _handed(self, how: str) -> None:
+        """What left the database stands in the audit list; a file that is looked into was never in it."""
+        nodes = () if self.file_pane.open else self.tree.selected_nodes()
+        records = [node.record for node in nodes if node.record is not None]
+        if records:
+            self._desk.do(lambda store: note_export(store, *records), lambda _done: self._desk.good(how))
+        else:
+            self._desk.good(how)
+
     # Putting together
 
     def _connect(self) -> None:
@@ -148,7 +158,8 @@ class CertificatesView(Tab):
         self.tree.opened.connect(self.detail.view.setFocus)
         self.detail.compared.connect(self._pin)
         self.detail.set_actions(self.actions_of_one.all)
-        self.detail.hand_out.handed.connect(self._desk.good)
+        self.detail.hand_out.handed.connect(self._handed)
+        self.browser.copied.connect(self._handed)
         self.detail.hand_out.failed.connect(self._desk.bad)
         self.file_pane.opened.connect(self._choose_side)
         self.file_pane.closed.connect(self._file_closed)
