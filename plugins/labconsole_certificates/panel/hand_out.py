@@ -116,9 +116,15 @@ class HandOut(QWidget):
         return path.with_suffix(f".{ending}") if proposed else path
 
     def _drag(self) -> None:
-        drag = QDrag(self)
-        drag.setMimeData(self.mime_data())
-        drag.exec(Qt.DropAction.CopyAction)
+        if dragged_out(self, self.mime_data()):
+            self.handed.emit(self.tr("The {what} was dragged out.").format(what=self._parcel.what))
+
+
+def dragged_out(source: QWidget, data: QMimeData) -> bool:
+    """Let the operator drag `data` out; whether it was dropped where somebody takes it."""
+    drag = QDrag(source)
+    drag.setMimeData(data)
+    return drag.exec(Qt.DropAction.CopyAction) != Qt.DropAction.IgnoreAction
 
 
 class _DragHandle(QLabel):

@@ -5,9 +5,10 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from PySide6.QtCore import QItemSelectionModel, QModelIndex, Qt
-from PySide6.QtGui import QAction, QGuiApplication
-from PySide6.QtWidgets import QPushButton
+import pytest
+from PySide6.QtCore import QEvent, QItemSelectionModel, QModelIndex, QPoint, QPointF, Qt
+from PySide6.QtGui import QAction, QDrag, QGuiApplication, QMouseEvent
+from PySide6.QtWidgets import QApplication, QPushButton
 
 from labconsole.security.pki.records import State
 from labconsole.security.x509.describing.comparing import Comparison
@@ -222,6 +223,29 @@ def test_certificates_go_out_as_text_file_chain_and_by_dragging(pair: Pair, lab:
     assert [read_certificates(file.read_bytes())[0] for file in files] == [leaf.certificate, pair.root_b.certificate]
     assert len(read_certificates(dragged.text().encode())) == 2
     assert b"PRIVATE" not in b"".join(file.read_bytes() for file in files)
+
+
+@pytest.mark.parametrize("dropped", [True, False])
+def test_what_is_dragged_out_stands_in_the_audit_list_once_it_was_dropped(
+    pair: Pair, lab: Lab, monkeypatch: pytest.MonkeyPatch, dropped: bool
+) -> None:
+    view = view_of(lab, 4)
+    detail_of(lab, view, f"certificate:{pair.root_b.id}")
+    end = Qt.DropAction.CopyAction if dropped else Qt.DropAction.IgnoreAction
+    monkeypatch.setattr(QDrag, "exec", lambda _drag, _actions: end)  # without a screen there is nowhere to drop it
+    view.tree.startDrag(Qt.DropAction.CopyAction)
+    if dropped:
+        lab.until(lambda: pair.store.snapshot().audit[0].what == "exported certificate")
+    handle = view.detail.hand_out.handle
+    far = QPointF(QApplication.startDragDistance() + 9, 3)
+    left, keys = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
+    moved = QMouseEvent(QEvent.Type.MouseMove, far, handle.mapToGlobal(far), left, left, keys)
+    with lab.qtbot.waitSignal(view.detail.hand_out.handed, raising=False, timeout=100) as handed:
+        lab.qtbot.mousePress(handle, left, pos=QPoint(3, 3))
+        QApplication.sendEvent(handle, moved)
+    assert handed.signal_triggered is dropped
+    exported = [row.fingerprint for row in pair.store.snapshot().audit if row.what == "exported certificate"]
+    assert set(exported) == ({pair.root_b.sha256} if dropped else set())
 
 
 def test_removed_is_hidden_until_undone(pair: Pair, lab: Lab) -> None:

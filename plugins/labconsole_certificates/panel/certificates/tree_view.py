@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTreeView, QWidget
 from labconsole.security.x509.profiles import AUTHORITIES
 from labconsole_certificates.panel.certificates.tree_model import TreeModel
 from labconsole_certificates.panel.certificates.tree_nodes import Node
+from labconsole_certificates.panel.hand_out import dragged_out
 from labconsole_certificates.panel.words import STATUS_LOOKS, day
 from labconsole_ui.tables import Field, cut_to
 from labconsole_ui.theme import FontRole, Theme
@@ -30,12 +31,13 @@ _MEASURED_LINES = 60
 class TreeView(QTreeView):
     """`chosen` is emitted when other lines are selected, `rebuilt` when the tree is a new one.
 
-    `opened` is emitted when Enter or a double click wants the details.
+    `opened` is emitted when Enter or a double click wants the details, `dragged` when lines were dropped elsewhere.
     """
 
     chosen = Signal()
     rebuilt = Signal()
     opened = Signal()
+    dragged = Signal()
 
     def __init__(self, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)
@@ -62,6 +64,10 @@ class TreeView(QTreeView):
         header.setResizeContentsPrecision(_MEASURED_LINES)
         self.selectionModel().selectionChanged.connect(self._selection_changed)
         self.doubleClicked.connect(lambda _index: self.opened.emit())
+
+    def startDrag(self, supportedActions: Qt.DropAction) -> None:  # noqa: N802, N803 - Qt names them
+        if dragged_out(self, self.tree.mimeData(self.selectionModel().selectedRows())):
+            self.dragged.emit()
 
     def show_nodes(self, nodes: tuple[Node, ...]) -> None:
         """Show this tree; what was unfolded and selected is so again."""

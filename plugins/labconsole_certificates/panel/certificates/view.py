@@ -160,6 +160,7 @@ class CertificatesView(Tab):
         self.detail.set_actions(self.actions_of_one.all)
         self.detail.hand_out.handed.connect(self._handed)
         self.browser.copied.connect(self._handed)
+        self.tree.dragged.connect(lambda: self._handed(self.tr("What is selected was dragged out.")))
         self.detail.hand_out.failed.connect(self._desk.bad)
         self.file_pane.opened.connect(self._choose_side)
         self.file_pane.closed.connect(self._file_closed)
