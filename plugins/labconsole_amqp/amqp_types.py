@@ -16,6 +16,8 @@ DATA, SEQUENCE, VALUE, FOOTER = range(0x75, 0x79)
 STRINGS = frozenset((0xA1, 0xB1))
 SYMBOLS = frozenset((0xA3, 0xB3))
 BINARIES = frozenset((0xA0, 0xB0))
+LONG_FORMS = frozenset((0x80, 0x81))
+"""ulong and long in their form of 8 bytes."""
 _LISTS = frozenset((0x45, 0xC0, 0xD0))
 _MAPS = frozenset((0xC1, 0xD1))
 _BODY_TYPES = {DATA: BINARIES, VALUE: BINARIES | STRINGS}
@@ -122,11 +124,11 @@ def unsigned_long(message: Buffer, value: Value) -> int | None:
     return None
 
 
-def signed_long(message: Buffer, value: Value) -> int | None:
-    """The number in a value of type long, or None if it is of another type."""
+def either_long(message: Buffer, value: Value) -> int | None:
+    """The number in a value of type ulong or long, in any width, or None if it is of another type."""
     if value.type in (0x55, 0x81):
         return int.from_bytes(message[value.start : value.stop], "big", signed=True)
-    return None
+    return unsigned_long(message, value)
 
 
 def _items(message: Buffer, value: Value) -> list[Value]:

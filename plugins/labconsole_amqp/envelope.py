@@ -3,7 +3,7 @@
 AMQP 1.0 message (OASIS AMQP 1.0 part 3) as `amqp-kamehameha` sends it (WP/16, "Tools Used"):
 
 * header and properties, present and empty;
-* application-properties `sent_time` (long, milliseconds since the Unix epoch);
+* application-properties `sent_time` (ulong, as the tool's library rhea writes it; milliseconds since the Unix epoch);
 * body: the payload as an amqp-value string; when encrypted, the ciphertext as an amqp-value binary;
 * signed: `x-digital-signature`; encrypted: also `x-encrypted-key` and `x-iv`, each a base64 string.
 
@@ -18,9 +18,9 @@ These three fields stand in the application-properties, or, in the tool's earlie
 They are the source's "Sender Message Size" figures: its Within-Malaysia tables are the annotation form, its MY-to-SG
 tables the application-property form. One cell follows from neither: small payload, Test 4, MY to SG, printed as 903.
 
-The encoder writes what `proton.Message.encode()` writes for the same fields, without proton. The decoder also takes
+The encoder writes what `proton.Message.encode()` writes for the same fields, without proton. The decoder also accepts
 what brokers make of it on the way (header filled in, annotations added, sections in other widths, data sections, a
-footer) and refuses everything else.
+footer), and `sent_time` as a long, as version 0.1.0 of the console sent it; it refuses everything else.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from labconsole_amqp.amqp_types import (
     APPLICATION_PROPERTIES,
     DATA,
     HEADER,
+    LONG_FORMS,
     MESSAGE_ANNOTATIONS,
     PROPERTIES,
     STRINGS,
@@ -41,10 +42,10 @@ from labconsole_amqp.amqp_types import (
     Buffer,
     EnvelopeError,
     Value,
+    either_long,
     list_items,
     map_items,
     sections,
-    signed_long,
     unsigned_long,
 )
 
@@ -68,9 +69,10 @@ _ANNOTATIONS = b"\x00\x53\x72\xd1"
 _PROPERTIES = b"\x00\x53\x73\x45"
 _PROPERTIES_ID = b"\x00\x53\x73\xc0\x0a\x01\x80"
 _APPLICATION_PROPERTIES = b"\x00\x53\x74\xd1"
-_STAMP_KEY = b"\xa1\x09sent_time\x81"
+_STAMP_KEY = b"\xa1\x09sent_time\x80"
 _BODY = b"\x00\x53\x77"
 _STAMP_BYTES = 8
+_LAST_STAMP = 2**63 - 1  # what fits into a column of samples
 _MAP_PREFIX_BYTES = 8  # size and count, four bytes each
 
 # Annotation keys are symbols, application property keys are strings (AMQP 1.0 part 3, 3.2.10 and 3.2.5).
@@ -135,7 +137,7 @@ def encode(
     durable: bool = False,
     message_id: int | None = None,
 ) -> tuple[bytes, int]:
-    """Encode one message; returns it and the offset of the stamp, an 8-byte big-endian signed integer.
+    """Encode one message; returns it and the offset of the stamp, an 8-byte big-endian integer below 2**63.
 
     The stamp always takes its 8-byte form, so that it can be written into the message when that is sent; so does
     `message_id` (ulong). proton writes the same bytes for stamps above 127 and ids above 255 (any `message_number`).
@@ -157,7 +159,7 @@ def encode(
     body = parts.body
     short, long = (b"\xa1", b"\xb1") if parts.encrypted_key is None else (b"\xa0", b"\xb0")
     width = short + bytes((len(body),)) if len(body) < 256 else long + len(body).to_bytes(4, "big")
-    return b"".join((head, stamp_ms.to_bytes(8, "big", signed=True), entries, _BODY, width, body)), len(head)
+    return b"".join((head, stamp_ms.to_bytes(8, "big"), entries, _BODY, width, body)), len(head)
 
 
 def encoded_size(
@@ -236,10 +238,10 @@ def find_stamp(message: Buffer) -> int:
     for code, content in sections(message):
         if code == APPLICATION_PROPERTIES:
             stamp = _collect(message, content, {})
-            if stamp is not None and stamp.type == 0x81:
+            if stamp is not None and stamp.type in LONG_FORMS:
                 return stamp.start
             break
-    raise EnvelopeError("the application property sent_time is missing or is no long of 8 bytes")
+    raise EnvelopeError("the application property sent_time is missing or is not a ulong or long of 8 bytes")
 
 
 def _fields(parts: Parts) -> list[tuple[bytes, bytes]]:
@@ -285,9 +287,11 @@ def _from_base64(message: Buffer, name: bytes, item: Value) -> bytes:
 
 
 def _stamp_ms(message: Buffer, stamp: Value | None) -> int:
-    number = None if stamp is None else signed_long(message, stamp)
+    number = None if stamp is None else either_long(message, stamp)
     if number is None:
-        raise EnvelopeError("the application property sent_time is missing or is no long")
+        raise EnvelopeError("the application property sent_time is missing or is not a ulong or long")
+    if number > _LAST_STAMP:
+        raise EnvelopeError(f"sent_time is {number}, which is not a time")
     return number
 
 

@@ -22,8 +22,8 @@ _link_numbers = itertools.count()
 class Template:
     """An encoded message that is sent many times.
 
-    The 8 bytes at `stamp_offset` (big-endian signed, ms since the Unix epoch) are written when it is sent, and so are
-    the 8 bytes at `number_offset` (big-endian unsigned) if there is one.
+    The 8 bytes at `stamp_offset` (big-endian, below 2**63, ms since the Unix epoch) are written when it is sent, and
+    so are the 8 bytes at `number_offset` (big-endian unsigned) if there is one.
     """
 
     message: bytes

@@ -158,9 +158,10 @@ class Receiver(Link):
             if len(chosen) == 0 or length >= self._rows.shape[1]:
                 continue
             rows = self._rows[:count, :length] if len(chosen) == count else self._rows[chosen, :length]
-            same = matcher.same(rows)
+            found = matcher.stamps(rows)
+            same = matcher.same(rows) & (found >= 0)
             matched[chosen] = same
-            stamps[chosen] = np.where(same, matcher.stamps(rows), -1)
+            stamps[chosen] = np.where(same, found, -1)
             numbers[chosen] = np.where(same, matcher.numbers(rows), -1)
         for index in np.flatnonzero(~matched).tolist():
             if index not in raw:

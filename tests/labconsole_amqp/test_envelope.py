@@ -1,6 +1,7 @@
 """The envelope against `proton.Message` as second reader and writer, byte for byte, and against damaged messages."""
 
 import base64
+import itertools
 import random
 from collections.abc import Iterator
 from typing import Any
@@ -48,7 +49,7 @@ def by_proton(parts: Parts, fields_in: FieldsIn, durable: bool, message_id: int 
     in_annotations = fields_in is FieldsIn.MESSAGE_ANNOTATIONS
     return Message(
         body=parts.body.decode() if parts.encrypted_key is None else parts.body,
-        properties={"sent_time": STAMP, **({} if in_annotations else fields)},
+        properties={"sent_time": ulong(STAMP), **({} if in_annotations else fields)},
         annotations={symbol(name): text for name, text in fields.items()} if in_annotations and fields else None,
         durable=durable,
         id=message_id,
@@ -160,16 +161,18 @@ def test_message_id_of_another_type_is_not_taken_for_a_number() -> None:
 
 
 def test_other_widths_of_the_same_values_are_taken() -> None:
-    """map8 and str32, keys as symbols, wide descriptors and sizes, a small stamp, data sections in pieces, a footer."""
+    """map8 and str32, keys as symbols, wide descriptors and sizes, data sections in pieces, a footer, and every form of
+    ulong (the source's tool) and long (version 0.1.0 of the console)."""
     key32, key_symbol = b"\xb1\0\0\0\x09sent_time", b"\xa3\x09sent_time"
-    stamp = b"\x81" + STAMP.to_bytes(8, "big")
-    for key, value in ((key32, stamp), (key_symbol, stamp), (key32, b"\x55\x05")):
+    long_stamps = [code + STAMP.to_bytes(8, "big") for code in (b"\x80", b"\x81")]
+    small_stamps = {b"\x44": 0, b"\x53\xfe": 254, b"\x55\x05": 5}
+    for key, value in itertools.product((key32, key_symbol), (*long_stamps, *small_stamps)):
         entries = bytes((2,)) + key + value
         properties = b"\0\x80\0\0\0\0\0\0\0\x74\xc1" + bytes((len(entries),)) + entries
         pieces = b"\0\x53\x75\xa0\x05Hello" + b"\0\x53\x75\xb0\0\0\0\x06 SWIM!"
         footer = b"\0\x53\x78\xc1\x06\x02\xa3\x01c\x52\x07"
         envelope = decode(properties + pieces + footer)
-        assert envelope.stamp_ms == (5 if value == b"\x55\x05" else STAMP)
+        assert envelope.stamp_ms == small_stamps.get(value, STAMP)
         assert envelope.body == b"Hello SWIM!"
 
 
@@ -184,7 +187,9 @@ def test_only_a_body_that_is_a_string_must_be_utf_8() -> None:
     [
         (b"", "no body"),
         (Message(body="x").encode(), "sent_time"),
-        (Message(body="x", properties={"sent_time": "now"}).encode(), "no long"),
+        (Message(body="x", properties={"sent_time": "now"}).encode(), "not a ulong or long"),
+        (Message(body="x", properties={"sent_time": int32(7)}).encode(), "not a ulong or long"),
+        (Message(body="x", properties={"sent_time": ulong(2**63)}).encode(), "not a time"),
         (Message(body="x", annotations={symbol("sent_time"): STAMP}).encode(), "sent_time"),
         (Message(properties={"sent_time": STAMP}).encode(), "no body"),
         (Message(body=7, properties={"sent_time": STAMP}).encode(), "holds type"),

@@ -10,6 +10,7 @@ import pytest
 from proton import Message
 
 from labconsole_amqp import envelope
+from labconsole_amqp.amqp_types import EnvelopeError
 from labconsole_amqp.broker import BrokerSettings
 from labconsole_amqp.broker_queue import QueueLimits
 from labconsole_amqp.fastlink import (
@@ -96,6 +97,15 @@ class TestTransfer:
         batches = receive_all(receiver, 2)
         assert all(batch.matched.all() for batch in batches)
         assert int(batches[0].stamps_ms[0]) == sent.stamps_ms[0]
+
+    def test_a_stamp_that_is_not_a_time_does_not_match(self, connection: Connection) -> None:
+        good, sender = template(), Sender(connection, "q")
+        await_credit(sender)
+        sender.send(Template(good.message, good.stamp_offset, good.stamp_offset), 1, 2**63)
+        [batch] = receive_all(Receiver(connection, "q", templates=[good]), 1)
+        assert not batch.matched[0]
+        with pytest.raises(EnvelopeError, match="not a time"):
+            envelope.decode(batch.raw[0])
 
 
 class TestSettlement:
