@@ -47,6 +47,15 @@ class Level(StrEnum):
     ERROR = "error"
 
 
+class VerdictKind(StrEnum):
+    """What a verdict is about: whether the run's data are whole, or what was found in them."""
+
+    INTEGRITY = "integrity"
+    """Nothing lost, refused, duplicated or changed: a run that fails it proves nothing (exit code 3)."""
+    FINDING = "finding"
+    """A service level or another result: whether it matters is for the profile's thresholds to say."""
+
+
 class Parameters(BaseModel):
     """Base of every trial's parameter model: unknown keys are refused, values cannot change.
 
@@ -117,7 +126,10 @@ class LiveChannel:
 
 @dataclass(frozen=True)
 class Metric:
-    """One figure of one run. `samples` is the number of samples that stand behind the value."""
+    """One figure of one run, from `samples` samples.
+
+    `not_judged` is the reason why the figure is shown but never judged (no arrow, colour or finding), or empty.
+    """
 
     name: str
     value: float
@@ -126,6 +138,7 @@ class Metric:
     samples: int = 0
     labels: Mapping[str, str] = field(default_factory=dict)
     origin: Origin = Origin.MEASURED
+    not_judged: str = ""
 
 
 @dataclass(frozen=True)
@@ -136,6 +149,7 @@ class Verdict:
     result: str
     reason: str
     evidence: Mapping[str, Any] = field(default_factory=dict)
+    kind: VerdictKind = VerdictKind.FINDING
 
 
 @dataclass(frozen=True)
@@ -223,6 +237,10 @@ class DerivedTable:
 
 class Samples(Protocol):
     """The stored samples of one run."""
+
+    @property
+    def definitions(self) -> int:
+        """`Trial.definitions` at the time when the run was started: its figures keep those definitions."""
 
     def roles(self, series: str) -> list[str]:
         """Names of the roles that recorded `series`, sorted."""
@@ -319,6 +337,8 @@ class Trial(ABC, Generic[P]):
     series: ClassVar[tuple[Series, ...]]
     metrics: ClassVar[tuple[MetricKind, ...]]
     live: ClassVar[tuple[LiveChannel, ...]]
+    definitions: ClassVar[int] = 1
+    """Version of the metrics' definitions: raised when one changes, and stored with each run that is started."""
 
     @abstractmethod
     def roles(self, parameters: P) -> tuple[RoleSpec, ...]:

@@ -74,7 +74,8 @@ def _conduct(
     trial, parameters = load_trial(run.detail.row)
     seed = run.detail.row.seed
     surroundings = provenance(seed, live_hz)
-    run.store.run_started(run.id, this_process(), surroundings, trial.warnings(parameters), wall_now())
+    warnings = trial.warnings(parameters)
+    run.store.run_started(run.id, this_process(), surroundings, warnings, wall_now(), definitions=trial.definitions)
     try:
         _refuse_company(run)
         make_spool(run.spool)

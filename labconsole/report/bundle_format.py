@@ -26,10 +26,10 @@ from labconsole.store.errors import StoreError
 from labconsole.store.records import RunStatus
 from labconsole.store.samples import StoredChunk, series_columns
 from labconsole.store.store import ARTEFACT_NAME
-from labconsole.trial import Direction, Level, Origin, TrialError
+from labconsole.trial import Direction, Level, Origin, TrialError, VerdictKind
 
 FORMAT: Final = "labconsole bundle"
-VERSION: Final = 1
+VERSION: Final = 2
 MANIFEST = "manifest.json"
 LARGEST_JSON = 256 * 1024 * 1024
 """The most bytes of the manifest, and of the rows of one run."""
@@ -168,7 +168,7 @@ class Manifest(_Model):
     """What is in a bundle."""
 
     format: Literal["labconsole bundle"]
-    version: Literal[1]
+    version: Literal[1, 2]
     console: _Text
     written: _Time
     campaigns: Annotated[list[Campaign], Field(max_length=10_000)]
@@ -189,6 +189,7 @@ class RunColumns(_Model):
     ended: _Time | None
     provenance: _Object
     warnings: _List
+    definitions: _Count = 1
 
 
 class SeriesRow(_Model):
@@ -228,6 +229,7 @@ class MetricRow(_Model):
     origin: Annotated[str, _one_of(Origin)]
     labels: _Object
     samples: _Number
+    not_judged: _Text = ""
 
 
 class VerdictRow(_Model):
@@ -238,6 +240,7 @@ class VerdictRow(_Model):
     result: Literal["pass", "fail", "unknown"]
     reason: _Text
     evidence: _Object
+    kind: Annotated[str, _one_of(VerdictKind)] = VerdictKind.FINDING
 
 
 class ArtefactRow(_Model):

@@ -8,9 +8,10 @@
 | `kind`, `campaign`, `profile`, `scenario`, `repeat`, `position`, `parameters`, `thresholds`, `seed` | what was run |
 | `status`, `reason`, `created`, `started`, `ended`, `duration_s` | how it went; times are ISO 8601, UTC |
 | `tags`, `note`, `warnings` | what was added by hand, and what a reader of the figures must know |
-| `metrics` | name -> `value`, `unit`, `direction`, `origin`, `samples` (how many stand behind the value) |
+| `definitions` | version of the trial's metric definitions by which the figures were evaluated |
+| `metrics` | name -> `value`, `unit`, `direction`, `origin`, `samples` (number), `not_judged` (why, or empty) |
 | `labelled_metrics` | the same with `name` and `labels`, in a list |
-| `verdicts` | `name`, `result` (pass, fail, unknown), `reason`, `evidence` |
+| `verdicts` | `name`, `kind` (integrity, finding), `result` (pass, fail, unknown), `reason`, `evidence` |
 | `sites`, `provenance` | the profile's resource table; what it was measured with |
 | `events` | `time`, `t_ns` (clock of the run), `source`, `level`, `name`, `message`, `data` |
 | `series` | `name`, `role`, `title`, `origin`, `rows`, `columns` with `name`, `dtype` (numpy), `unit` |
@@ -66,6 +67,7 @@ def run_as_json(reader: Reader, run_id: int) -> dict[str, Any]:
         "kind": row.kind,
         "campaign": row.campaign,
         "position": row.position,
+        "definitions": row.definitions,
         "thresholds": {name: dict(bounds) for name, bounds in detail.thresholds.items()},
         "seed": row.seed,
         "created": time_to_text(row.created),
@@ -107,6 +109,7 @@ def summary(detail: RunDetail) -> dict[str, Any]:
         "verdicts": [
             {
                 "name": verdict.name,
+                "kind": str(verdict.kind),
                 "result": verdict.result,
                 "reason": verdict.reason,
                 "evidence": dict(verdict.evidence),
@@ -123,6 +126,7 @@ def _metric(metric: Metric) -> dict[str, Any]:
         "direction": str(metric.direction),
         "origin": str(metric.origin),
         "samples": metric.samples,
+        "not_judged": metric.not_judged,
     }
 
 

@@ -34,9 +34,9 @@ from labconsole.store.records import (
 )
 from labconsole.store.run_database import RUN_DATABASE
 from labconsole.store.samples import StoredSamples, series_columns
-from labconsole.trial import Direction, Event, Level, Metric, Origin, Verdict
+from labconsole.trial import Direction, Event, Level, Metric, Origin, Verdict, VerdictKind
 
-_UUID = select(schema.run.c.uuid).where(schema.run.c.id == bindparam("of_run"))
+_IDENTITY = select(schema.run.c.uuid, schema.run.c.definitions).where(schema.run.c.id == bindparam("of_run"))
 
 
 class UnlabelledMetrics(Mapping[str, Metric]):
@@ -49,8 +49,8 @@ class UnlabelledMetrics(Mapping[str, Metric]):
     def _by_name(self) -> dict[str, Metric]:
         try:
             return {
-                name: Metric(name, value, unit, Direction(direction), count, {}, Origin(origin))
-                for _, name, value, unit, direction, count, origin in self._rows
+                name: Metric(name, value, unit, Direction(direction), count, {}, Origin(origin), not_judged)
+                for _, name, value, unit, direction, count, origin, not_judged in self._rows
             }
         except ValueError as error:
             raise StoreError(f"Metrics of run {self._rows[0][0]} are damaged ({error}): do not use them.") from error
@@ -164,7 +164,10 @@ class Reader:
                 json.loads(extra.thresholds),
                 tuple(json.loads(extra.sites)),
                 tuple(_metric(row) for row in metrics),
-                tuple(Verdict(row.name, row.result, row.reason, json.loads(row.evidence)) for row in verdicts),
+                tuple(
+                    Verdict(row.name, row.result, row.reason, json.loads(row.evidence), VerdictKind(row.kind))
+                    for row in verdicts
+                ),
                 tuple(
                     Event(row.t_ns, row.source, Level(row.level), row.name, row.message, json.loads(row.data))
                     for row in events
@@ -175,10 +178,10 @@ class Reader:
     def samples(self, run_id: int) -> StoredSamples:
         """The samples of a run. Raises StoreError if there is no such run."""
         with self.snapshot() as connection:
-            uuid = connection.execute(_UUID, {"of_run": run_id}).scalar()
-        if uuid is None:
+            row = connection.execute(_IDENTITY, {"of_run": run_id}).first()
+        if row is None:
             raise StoreError(f"There is no run {run_id} in {self.path}.")
-        return StoredSamples(self.snapshot, run_id, uuid)
+        return StoredSamples(self.snapshot, run_id, row.uuid, row.definitions)
 
     def artefacts(self, run_id: int) -> list[StoredArtefact]:
         """The artefacts of a run by name, without their contents; none for a run that is not there."""
@@ -284,8 +287,9 @@ def _tags() -> Select[Any]:
 
 def _unlabelled() -> Select[Any]:
     metric = schema.metric.c
+    figure = (metric.name, metric.value, metric.unit, metric.direction, metric.samples, metric.origin)
     return (
-        select(metric.run_id, metric.name, metric.value, metric.unit, metric.direction, metric.samples, metric.origin)
+        select(metric.run_id, *figure, metric.not_judged)
         .where(metric.labels == "{}")
         .order_by(metric.run_id, metric.position)
     )
@@ -345,6 +349,7 @@ def _record(
         metrics=metrics,
         warnings=warnings,
         pinned=bool(row.pinned),
+        definitions=row.definitions,
     )
 
 
@@ -370,7 +375,14 @@ def _metric(row: Row[Any]) -> Metric:
     if not math.isfinite(row.value):
         raise ValueError(f"metric {row.name} of run {row.run_id} is {row.value}")
     return Metric(
-        row.name, row.value, row.unit, Direction(row.direction), row.samples, json.loads(row.labels), Origin(row.origin)
+        row.name,
+        row.value,
+        row.unit,
+        Direction(row.direction),
+        row.samples,
+        json.loads(row.labels),
+        Origin(row.origin),
+        row.not_judged,
     )
 
 

@@ -107,6 +107,8 @@ class RunRow:
     """What a reader of the figures must know, as the trial said before the run: one sentence each."""
     pinned: bool = False
     """Whether it is the baseline of its kind of trial."""
+    definitions: int = 1
+    """Version of the metric definitions by which it is evaluated (`labconsole.trial.Trial.definitions`)."""
 
     @property
     def duration_s(self) -> float | None:

@@ -51,10 +51,22 @@ class StoredChunk:
 class StoredSamples:
     """`labconsole.trial.Samples` of one run; what is appended after the call of a method is not in its result."""
 
-    def __init__(self, snapshot: Callable[[], AbstractContextManager[Connection]], run_id: int, run_uuid: str) -> None:
+    def __init__(
+        self,
+        snapshot: Callable[[], AbstractContextManager[Connection]],
+        run_id: int,
+        run_uuid: str,
+        definitions: int,
+    ) -> None:
         self._snapshot = snapshot
         self._run_id = run_id
         self._run_uuid = run_uuid
+        self._definitions = definitions
+
+    @property
+    def definitions(self) -> int:
+        """Version of the metric definitions by which the run is evaluated."""
+        return self._definitions
 
     def roles(self, series: str) -> list[str]:
         """Names of the roles that recorded `series`, sorted."""

@@ -14,12 +14,13 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    text,
 )
 
 APPLICATION_ID = 0x4C434F4E
 """`PRAGMA application_id` of a run database ("LCON")."""
 
-VERSION = 3
+VERSION = 4
 """`PRAGMA user_version` of this schema."""
 
 metadata = MetaData()
@@ -78,6 +79,7 @@ run = Table(
     Column("owner_boot", Text),
     Column("provenance", Text, nullable=False, server_default="{}", comment="JSON"),
     Column("warnings", Text, nullable=False, server_default="[]", comment="JSON list of sentences"),
+    Column("definitions", Integer, nullable=False, server_default=text("1"), comment="of the metrics"),
     UniqueConstraint("scenario_id", "repeat"),
     CheckConstraint(
         "status IN ('queued','running','finished','failed','cancelled','interrupted')", name="status_known"
@@ -143,6 +145,7 @@ metric = Table(
     Column("origin", Text, nullable=False),
     Column("labels", Text, nullable=False, comment="canonical JSON"),
     Column("samples", Integer, nullable=False),
+    Column("not_judged", Text, nullable=False, server_default="", comment="the reason; empty: it is judged"),
     UniqueConstraint("run_id", "name", "labels"),
     sqlite_strict=True,
     sqlite_with_rowid=False,
@@ -157,6 +160,7 @@ verdict = Table(
     Column("result", Text, nullable=False),
     Column("reason", Text, nullable=False),
     Column("evidence", Text, nullable=False, comment="JSON"),
+    Column("kind", Text, nullable=False, server_default="finding", comment="integrity or finding"),
     sqlite_strict=True,
     sqlite_with_rowid=False,
 )

@@ -133,9 +133,19 @@ class Store:
             return _add_run(connection, row.id, repeat + 1, position + 1, row.order_seed, owner, created)
 
     def run_started(
-        self, run_id: int, owner: Owner, provenance: Mapping[str, Any], warnings: Sequence[str], started: datetime
+        self,
+        run_id: int,
+        owner: Owner,
+        provenance: Mapping[str, Any],
+        warnings: Sequence[str],
+        started: datetime,
+        *,
+        definitions: int = 1,
     ) -> None:
-        """A queued run goes on in the process `owner`, which alone writes it from now on."""
+        """Start a queued run in the process `owner`, which alone writes it from now on.
+
+        `definitions` is the version of its trial's metric definitions.
+        """
         with self.writer.transaction(durable=True) as connection:
             self._change_status(
                 connection,
@@ -145,6 +155,7 @@ class Store:
                 started=time_to_text(started),
                 provenance=to_json(provenance),
                 warnings=to_json(list(warnings)),
+                definitions=definitions,
                 **_owner_columns(owner),
             )
 
@@ -230,6 +241,7 @@ class Store:
                 "origin": metric.origin,
                 "labels": to_json(metric.labels),
                 "samples": int(metric.samples),
+                "not_judged": metric.not_judged,
             }
             for position, metric in enumerate(evaluation.metrics)
         ]
@@ -241,6 +253,7 @@ class Store:
                 "result": verdict.result,
                 "reason": verdict.reason,
                 "evidence": to_shown_json(verdict.evidence),
+                "kind": verdict.kind,
             }
             for position, verdict in enumerate(evaluation.verdicts)
         ]

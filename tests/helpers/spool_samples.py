@@ -20,6 +20,7 @@ class SpoolSamples:
 
     tables: dict[tuple[str, str], list[dict[str, NDArray[Any]]]] = field(default_factory=dict)
     events: list[Event] = field(default_factory=list)
+    definitions: int = 1
 
     @classmethod
     def read(cls, folder: Path) -> SpoolSamples:

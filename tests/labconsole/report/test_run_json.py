@@ -26,6 +26,7 @@ def test_a_run_has_everything_but_its_samples(reader: Reader, runs: list[int], t
         "direction": "higher",
         "origin": "measured",
         "samples": 6,
+        "not_judged": "",
     }
     (lost,) = run["labelled_metrics"]
     assert (lost["name"], lost["labels"], lost["value"]) == ("lost", {"reason": "expired", "by": "b"}, 3)

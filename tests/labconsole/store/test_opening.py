@@ -22,8 +22,10 @@ from labconsole.store.evidence import verify
 from labconsole.store.reader import Reader
 from labconsole.store.records import NewCampaign, RunStatus
 from labconsole.store.store import Store
+from labconsole.trial import VerdictKind
 
 GOLDEN = Path(__file__).parent / "golden"
+ADDED_IN_VERSION_4 = {("run", "definitions"), ("metric", "not_judged"), ("verdict", "kind")}
 
 
 @pytest.fixture
@@ -41,10 +43,15 @@ def second(database: Path) -> Path:
 
 
 def dump(path: Path) -> dict[str, list[tuple[object, ...]]]:
-    """Every row of every table."""
+    """Every row of every table, without the columns that version 4 added."""
     with closing(sqlite3.connect(path)) as raw:
         names = [name for (name,) in raw.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-        return {name: sorted(raw.execute(f"SELECT * FROM {name}"), key=repr) for name in names}
+        return {name: sorted(raw.execute(f"SELECT {_columns(raw, name)} FROM {name}"), key=repr) for name in names}
+
+
+def _columns(raw: sqlite3.Connection, table: str) -> str:
+    names = [row[1] for row in raw.execute(f"PRAGMA table_info({table})")]
+    return ", ".join(f'"{name}"' for name in names if (table, name) not in ADDED_IN_VERSION_4)
 
 
 def layout(path: Path) -> set[tuple[object, ...]]:
@@ -101,6 +108,20 @@ def test_a_database_of_version_2_keeps_every_row_and_its_runs_are_sealed(second:
                 assert verification.digest_stored is None
 
 
+def test_a_database_of_version_3_keeps_its_digests_and_its_definitions(database: Path) -> None:
+    shutil.copy(GOLDEN / "v3.db", database)
+    before = dump(database)
+    Store.open(database).close()
+    assert dump(database) == before  # among them the digests, as version 3 sealed them
+    with Reader(database) as reader:
+        for run_id in (1, 2):
+            assert verify(reader, run_id).ok
+        detail = reader.run(1)
+        assert reader.samples(1).definitions == 1
+    assert [metric.not_judged for metric in detail.metrics] == ["", ""]
+    assert [verdict.kind for verdict in detail.verdicts] == [VerdictKind.FINDING]
+
+
 def test_an_old_database_reads_as_it_was_written(old: Path) -> None:
     Store.open(old).close()
     with Reader(old) as reader:
@@ -121,7 +142,7 @@ def test_an_old_database_reads_as_it_was_written(old: Path) -> None:
     np.testing.assert_array_equal(table["latency"], np.arange(400) ** 2 + 7)
 
 
-@pytest.mark.parametrize("version", ["v1", "v2"])
+@pytest.mark.parametrize("version", ["v1", "v2", "v3"])
 def test_a_migrated_database_is_laid_out_as_a_new_one(version: str, database: Path, tmp_path: Path) -> None:
     shutil.copy(GOLDEN / f"{version}.db", database)
     Store.open(database).close()

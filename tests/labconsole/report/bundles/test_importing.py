@@ -15,6 +15,7 @@ from labconsole.engine.containment import this_process
 from labconsole.report.bundle import write_bundle
 from labconsole.report.bundle_import import import_bundle
 from labconsole.store import edits
+from labconsole.store.evidence import verify
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunStatus
 from labconsole.store.store import Store
@@ -40,6 +41,14 @@ def test_runs_arrive_with_everything_and_the_same_digest(original: Path, good: P
                 for name in mine:
                     np.testing.assert_array_equal(mine[name], theirs[name])
         assert after.artefact(1, "trust.pem") == before.artefact(1, "trust.pem")
+
+
+def test_a_bundle_of_version_1_arrives_with_its_digests(other: Path) -> None:
+    result = import_bundle(other, Path(__file__).with_name("version-1.lcz"))
+    assert result.imported == (1, 2)
+    with Reader(other) as reader:
+        assert all(verify(reader, run_id).ok for run_id in result.imported)
+        assert {reader.run(run_id).row.definitions for run_id in result.imported} == {1}
 
 
 def test_imported_runs_are_compared_with_ones_own(good: Path, other: Path) -> None:
