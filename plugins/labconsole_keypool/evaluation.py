@@ -14,7 +14,7 @@ from labconsole_keypool.metrics import METRICS
 from labconsole_keypool.parameters import KeypoolParameters
 from labconsole_keypool.recorded import Recorded, Table, load
 from labconsole_keypool.simulation.service_model import KeyOrigin
-from labconsole_keypool.verdicts import NORMAL_MS, PEAK_MS, service_level
+from labconsole_keypool.verdicts import NORMAL_MS, PEAK_MS, Part, parts, service_level
 
 _KINDS = {kind.name: kind for kind in METRICS}
 _LATENCIES = tuple((kind.name, kind.quantile) for kind in METRICS if kind.quantile and "latency" in kind.name)
@@ -24,7 +24,9 @@ _SIGNATURES = tuple((kind.name, kind.quantile) for kind in METRICS if kind.quant
 def evaluate(parameters: KeypoolParameters, samples: Samples, events: Sequence[Event] = ()) -> Evaluation:
     """All figures of a run; those of latency are left out where no request was signed."""
     recorded = load(parameters, samples, events)
+    judged = parts(recorded, parameters.base_rate)
     metrics = (
+        *_in_time(judged),
         *_latency(recorded),
         *_queue(recorded),
         *_drops(recorded),
@@ -41,7 +43,7 @@ def evaluate(parameters: KeypoolParameters, samples: Samples, events: Sequence[E
             replace(metric, origin=parameters.origin)
             for metric in sorted(metrics, key=lambda metric: order.index(metric.name))
         ),
-        (*service_level(recorded, parameters.base_rate), *(live_verdicts(recorded, events) if live else ())),
+        (*service_level(judged, parameters.base_rate), *(live_verdicts(recorded, events) if live else ())),
     )
 
 
@@ -129,6 +131,12 @@ def _service(recorded: Recorded) -> Iterator[Metric]:
     if len(latencies_ms):
         span_s = (int(recorded.requests["finished"].max()) - int(recorded.arrivals[0])) / 1e9
         yield _metric("throughput", len(latencies_ms) / span_s, len(latencies_ms))
+
+
+def _in_time(judged: tuple[Part, ...]) -> Iterator[Metric]:
+    total = sum(part.requests for part in judged)
+    if total:
+        yield _metric("service_level", sum(part.within for part in judged) / total * 100, total)
 
 
 def _keys(recorded: Recorded) -> Iterator[Metric]:

@@ -47,6 +47,14 @@ METRICS: tuple[MetricKind, ...] = (
         "Number of the first request that was dropped, counted from 1; left out where none was.",
     ),
     MetricKind(
+        "service_level",
+        "Within the service level",
+        "%",
+        _HIGHER,
+        "Share of all requests that were signed within 300 ms in normal hours and within 3,000 ms at peak; dropped and "
+        "failed ones were not.",
+    ),
+    MetricKind(
         "share_within_300",
         "Within 300 ms",
         "%",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,14 +14,28 @@ from labconsole.trial import Verdict
 from labconsole_keypool.recorded import Recorded
 
 NORMAL_MS, PEAK_MS = 300, 3000
+LEVEL_KEPT = "service level kept"
+"""The verdict that a report begins with."""
+
 _TOLERANCE = 0.01
 """A rate is above the base rate from this part of it on: times are rounded, and those of a live run tremble."""
 
 
-def service_level(recorded: Recorded, base_rate: float) -> Iterator[Verdict]:
-    """Both verdicts. A request arrives at peak if it and as many before it as the base rate has in a second came faster
-    than at the base rate, by the time between the first and the last of them; one that was dropped or failed is never
-    within its time.
+@dataclass(frozen=True)
+class Part:
+    """The requests of normal hours or of the peak, and how many of them were signed within `limit_ms`."""
+
+    name: str
+    limit_ms: int
+    when: str
+    requests: int
+    within: int
+
+
+def parts(recorded: Recorded, base_rate: float) -> tuple[Part, Part]:
+    """Normal hours and peak. A request arrives at peak if it and as many before it as the base rate has in a second
+    came faster than at the base rate, by the time between the first and the last of them; one that was dropped or
+    failed is never within its time.
     """
     peak = _at_peak(recorded.arrivals, base_rate)
     unsigned = np.concatenate((recorded.drops["received"], recorded.failures["received"]))
@@ -28,11 +43,34 @@ def service_level(recorded: Recorded, base_rate: float) -> Iterator[Verdict]:
     within_peak = peak[np.searchsorted(recorded.arrivals, times)]
     latencies_ms = np.concatenate((recorded.latencies / 1e6, np.full(len(unsigned), np.inf)))
     rate = format_number(base_rate)
-    for name, limit_ms, chosen, when in (
-        ("300 ms in normal hours", NORMAL_MS, ~within_peak, f"at up to {rate} per second"),
-        ("3000 ms at peak", PEAK_MS, within_peak, f"at more than {rate} per second"),
-    ):
-        yield _verdict(name, limit_ms, latencies_ms[chosen], when, base_rate)
+
+    def part(name: str, limit_ms: int, chosen: NDArray[np.bool_], when: str) -> Part:
+        return Part(name, limit_ms, when, int(chosen.sum()), int(np.count_nonzero(latencies_ms[chosen] <= limit_ms)))
+
+    return (
+        part("300 ms in normal hours", NORMAL_MS, ~within_peak, f"at up to {rate} per second"),
+        part("3000 ms at peak", PEAK_MS, within_peak, f"at more than {rate} per second"),
+    )
+
+
+def service_level(judged: tuple[Part, ...], base_rate: float) -> Iterator[Verdict]:
+    """Whether all requests were signed in time, then the same of normal hours and of the peak."""
+    yield _whole(judged, base_rate)
+    for part in judged:
+        yield _verdict(part, base_rate)
+
+
+def _whole(judged: tuple[Part, ...], base_rate: float) -> Verdict:
+    total, within = sum(part.requests for part in judged), sum(part.within for part in judged)
+    evidence = {"requests": total, "within": within, "base_rate": base_rate}
+    limits = f"{NORMAL_MS:,} ms in normal hours, {PEAK_MS:,} ms at peak"
+    if not total:
+        return Verdict(LEVEL_KEPT, "unknown", "No request arrived.", evidence)
+    if within == total:
+        reason = f"Service level kept: all {total:,} requests were signed in time ({limits})."
+        return Verdict(LEVEL_KEPT, "pass", reason, evidence)
+    reason = f"Service level missed: {total - within:,} of {total:,} requests were not signed in time ({limits})."
+    return Verdict(LEVEL_KEPT, "fail", reason, evidence)
 
 
 def _at_peak(arrivals: NDArray[np.int64], base_rate: float) -> NDArray[np.bool_]:
@@ -47,12 +85,14 @@ def _at_peak(arrivals: NDArray[np.int64], base_rate: float) -> NDArray[np.bool_]
     return np.asarray((first >= 0) & (span_ns < distances / base_rate * 1e9 / (1 + _TOLERANCE)))
 
 
-def _verdict(name: str, limit_ms: int, latencies_ms: NDArray[np.float64], when: str, base_rate: float) -> Verdict:
-    total = len(latencies_ms)
-    within = int(np.count_nonzero(latencies_ms <= limit_ms))
-    evidence = {"requests": total, "within": within, "limit_ms": limit_ms, "base_rate": base_rate}
+def _verdict(part: Part, base_rate: float) -> Verdict:
+    total, within = part.requests, part.within
+    evidence = {"requests": total, "within": within, "limit_ms": part.limit_ms, "base_rate": base_rate}
     if not total:
-        return Verdict(name, "unknown", f"No request arrived {when}.", evidence)
+        return Verdict(part.name, "unknown", f"No request arrived {part.when}.", evidence)
     share = within * 1000 // total / 10  # Rounded down: 100 % are all of them.
-    reason = f"{within:,} of {total:,} requests that arrived {when} were signed within {limit_ms:,} ms ({share:.1f} %)."
-    return Verdict(name, "pass" if within == total else "fail", reason, evidence)
+    reason = (
+        f"{within:,} of {total:,} requests that arrived {part.when} were signed within {part.limit_ms:,} ms "
+        f"({share:.1f} %)."
+    )
+    return Verdict(part.name, "pass" if within == total else "fail", reason, evidence)

@@ -19,7 +19,7 @@ from labconsole_keypool.simulation.queue_lengths import QueueLengths
 from labconsole_keypool.simulation.service_model import KeyOrigin, ServiceModel
 from labconsole_keypool.simulation.simulation import Outcome, Simulation, simulate
 from labconsole_keypool.simulation.simulation_parameters import SimulationParameters
-from labconsole_keypool.verdicts import service_level
+from labconsole_keypool.verdicts import LEVEL_KEPT, parts, service_level
 
 MS = 1_000_000
 SECOND = 1000 * MS
@@ -62,7 +62,7 @@ def figures(evaluation: Evaluation) -> dict[str, float]:
 
 
 def verdicts(samples: Tables, base_rate: float = 10.0) -> dict[str, tuple[str, str]]:
-    found = service_level(load(SimulationParameters(), samples, ()), base_rate)
+    found = service_level(parts(load(SimulationParameters(), samples, ()), base_rate), base_rate)
     return {verdict.name: (verdict.result, verdict.reason) for verdict in found}
 
 
@@ -86,6 +86,7 @@ def test_every_figure_is_what_its_definition_says() -> None:
             "queue_length_peak": 2,
             "dropped": 2,
             "first_dropped": 3,
+            "service_level": 40,
             "share_within_300": 40,
             "share_within_3000": 40,
             "throughput": 3 / 3.4,
@@ -136,7 +137,7 @@ def test_keys_are_counted_by_source() -> None:
 def test_a_run_of_which_nothing_was_recorded_has_no_figures_and_no_verdict() -> None:
     evaluation = evaluate(SimulationParameters(), recorded())
     assert evaluation.metrics == ()
-    assert [verdict.result for verdict in evaluation.verdicts] == ["unknown", "unknown"]
+    assert [verdict.result for verdict in evaluation.verdicts] == ["unknown"] * 3
     assert distributions(SimulationParameters(), recorded()) == ()
 
 
@@ -168,15 +169,29 @@ def test_a_constant_rate_is_at_peak_only_above_the_base_rate(rate: float, at_pea
     random = np.random.default_rng(1)
     received = np.arange(300) * 1000 / rate + random.uniform(0, jitter_ms, 300)
     rows = [(n, *(int(t * 1000) for t in (at, at, at, at + 20))) for n, at in enumerate(received.tolist())]
-    found = service_level(load(SimulationParameters(), recorded(requests=rows, unit_ns=MS // 1000), ()), 26.3)
-    of_peak = {verdict.name: verdict.evidence["requests"] for verdict in found}["3000 ms at peak"]
-    assert of_peak == (300 - 27 if at_peak else 0), "the first ones have too few before them"
+    _, peak = parts(load(SimulationParameters(), recorded(requests=rows, unit_ns=MS // 1000), ()), 26.3)
+    assert peak.requests == (300 - 27 if at_peak else 0), "the first ones have too few before them"
 
 
 def test_a_base_rate_below_one_a_second_has_normal_hours_too() -> None:
     rows = [(n, n * 4000, n * 4000, n * 4000, n * 4000 + 20) for n in range(5)]
     assert verdicts(recorded(requests=rows), base_rate=0.3)["3000 ms at peak"][0] == "unknown"
     assert verdicts(recorded(requests=rows), base_rate=0.2)["3000 ms at peak"][0] == "pass"
+
+
+def test_the_first_verdict_says_in_one_sentence_whether_the_service_level_was_kept() -> None:
+    in_time = [(n, n * 500, n * 500, n * 500, n * 500 + 20) for n in range(3)]
+    limits = "(300 ms in normal hours, 3,000 ms at peak)"
+    kept = verdicts(recorded(requests=in_time))
+    assert next(iter(kept)) == LEVEL_KEPT
+    assert kept[LEVEL_KEPT] == ("pass", f"Service level kept: all 3 requests were signed in time {limits}.")
+    samples = recorded(requests=in_time, drops=[(4, 1600)])
+    assert verdicts(samples)[LEVEL_KEPT] == (
+        "fail",
+        f"Service level missed: 1 of 4 requests were not signed in time {limits}.",
+    )
+    assert figures(evaluate(SimulationParameters(), samples))["service_level"] == 75
+    assert verdicts(recorded())[LEVEL_KEPT] == ("unknown", "No request arrived.")
 
 
 def test_a_dropped_request_is_never_within_its_time() -> None:

@@ -63,7 +63,7 @@ def found(samples: Tables, told: Sequence[Event], **settings: Any) -> dict[tuple
 
 
 def verdicts(samples: Tables, told: Sequence[Event]) -> dict[str, tuple[str, str]]:
-    return {v.name: (v.result, v.reason) for v in evaluate(ServiceParameters(), samples, told).verdicts[2:]}
+    return {v.name: (v.result, v.reason) for v in evaluate(ServiceParameters(), samples, told).verdicts[3:]}
 
 
 def test_a_live_run_has_the_simulator_s_figures_and_those_of_the_token() -> None:
@@ -180,7 +180,7 @@ def test_what_is_wrong_or_not_known_is_no_pass(
 
 def test_a_refused_request_is_not_signed_in_time() -> None:
     samples = live(requests=[(1, 0, 0, 0, 9, D, 5, 0)], failures=[(2, 1, 3)])
-    level = evaluate(ServiceParameters(), samples, events()).verdicts[0]
+    level = evaluate(ServiceParameters(), samples, events()).verdicts[1]
     assert (level.result, level.evidence["requests"], level.evidence["within"]) == ("fail", 2, 1)
     assert found(samples, events())["share_within_300",] == 50
 
