@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from labconsole.engine.protocol import ChannelFrame, decode_line, encode_line
+from labconsole.processes import own_program
 from labconsole.security.secrets import Secret
 from labconsole.trial import RoleSpec, TrialError
 
@@ -45,7 +45,7 @@ class RoleChild:
         self.channels: dict[str, ChannelFrame] = {}
         self._changed = threading.Condition()
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "labconsole.engine.role"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            own_program("labconsole.engine.role"), stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
         self._reader = threading.Thread(target=self._read, name=f"role-{spec.name}", daemon=True)
         self._watcher = threading.Thread(target=self._watch, name=f"role-{spec.name}-end", daemon=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -15,6 +14,7 @@ from typing import Any
 
 from labconsole.engine.containment import group_options, kill_group
 from labconsole.engine.protocol import LIVE, LiveFrame, decode_line, encode_line
+from labconsole.processes import own_program
 from labconsole.security.secrets import Secret
 
 TERMINATE_AFTER_S = 8.0
@@ -44,7 +44,7 @@ class WorkerProcess:
         self._ladder_since: float | None = None
         self._swept = False
         self._process = subprocess.Popen(
-            [sys.executable, "-m", program],
+            own_program(program),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

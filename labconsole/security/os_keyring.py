@@ -9,6 +9,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+from labconsole.processes import own_program
+
 SERVICE = "labconsole"
 """The service name of all entries; `keyring set labconsole ENTRY` puts a secret in by hand."""
 
@@ -28,7 +30,7 @@ def store(entry: str, secret: str, timeout_s: float = _TIMEOUT_S) -> bool:
 
 
 def _ask(command: str, entry: str, secret: str, timeout_s: float) -> str | None:
-    arguments = [sys.executable, "-m", __name__, command, entry]
+    arguments = own_program(__name__, command, entry)
     try:
         answer = subprocess.run(
             arguments,

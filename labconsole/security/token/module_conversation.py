@@ -17,6 +17,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from labconsole.engine.containment import group_options, kill_group
+from labconsole.processes import own_program
 from labconsole.security.token.errors import TokenError
 from labconsole.security.token.module_process import answer_in, how_it_ended, kept_output, reply_to
 
@@ -37,7 +38,7 @@ class Conversation:
         self._lock = threading.Lock()
         self._complaints = tempfile.TemporaryFile()  # noqa: SIM115 - closed by `close`
         self._child = subprocess.Popen(
-            [sys.executable, "-m", program],
+            own_program(program),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._complaints,

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TextIO
 
 from labconsole.engine.containment import die_with_parent, group_options, kill_group
+from labconsole.processes import own_program
 from labconsole.security.token.errors import TokenError
 from labconsole.trial import TrialError
 
@@ -28,7 +29,7 @@ def ask(program: str, question: Mapping[str, Any], timeout_s: float, what: str) 
     """
     line = json.dumps({"parent_pid": os.getpid(), "last_s": 2 * timeout_s, "question": question}).encode() + b"\n"
     child = subprocess.Popen(
-        [sys.executable, "-m", program],
+        own_program(program),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

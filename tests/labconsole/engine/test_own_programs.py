@@ -1,0 +1,46 @@
+"""Programs of the console never import what happens to be in the current directory: they hold passphrases and PINs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from labconsole.security import os_keyring
+from labconsole.security.token.errors import TokenError
+from labconsole.security.token.module_conversation import Conversation
+from labconsole.security.token.module_process import ask
+from labconsole.store.records import RunStatus
+from tests.helpers.practice import Bench
+
+
+@pytest.fixture
+def executed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A file that appears once a module of the current directory was executed."""
+    trap, marker = tmp_path / "trap", tmp_path / "executed"
+    trap.mkdir()
+    for name in ("json", "numpy", "labconsole", "keyring"):
+        (trap / f"{name}.py").write_text(f"open({str(marker)!r}, 'w').close()\n", encoding="utf-8")
+    monkeypatch.chdir(trap)
+    return marker
+
+
+def test_workers_and_roles_import_nothing_of_the_current_directory(executed: Path, bench: Bench) -> None:
+    (detail,) = bench.run({"count": 10})
+    assert detail.row.status is RunStatus.FINISHED
+    assert not executed.exists()
+
+
+def test_the_keyring_process_imports_nothing_of_the_current_directory(executed: Path) -> None:
+    os_keyring.read("labconsole-test-entry")
+    assert not executed.exists()
+
+
+def test_token_modules_import_nothing_of_the_current_directory(executed: Path) -> None:
+    with pytest.raises(TokenError):
+        ask("labconsole.security.token.inspecting", {}, 20.0, "The module m.so")
+    conversation = Conversation("labconsole.security.token.key_holding", 20.0, "The module m.so")
+    with pytest.raises(TokenError):
+        conversation.ask({})
+    conversation.close()
+    assert not executed.exists()
