@@ -133,10 +133,14 @@ class TrustChanges(Changing):
             "begun": self._now,
         }
         number = self._insert("rotation", values)
-        for peer in dict.fromkeys(peers):
-            self._insert("rotation_peer", {"rotation": number, "peer": peer})
+        self.add_rotation_peers(number, peers)
         self.note("began rotation", name, record.sha256, f"overlap {overlap_days} days, {len(set(peers))} peers")
         return self.rotation(number)
+
+    def add_rotation_peers(self, rotation: int, peers: Sequence[int]) -> None:
+        """These States must confirm, too."""
+        for peer in peers:
+            self._raw.execute("INSERT OR IGNORE INTO rotation_peer (rotation, peer) VALUES (?, ?)", (rotation, peer))
 
     def advance_rotation(
         self, rotation: int, status: RotationStatus, *, successor: int | None = None

@@ -12,7 +12,7 @@ from labconsole.security.secrets import SecretSource
 from labconsole.security.x509.key_types import TITLES, KeyType
 from labconsole.security.x509.profiles import TEXTS, CertificateProfile
 from labconsole.trial import Parameters
-from labconsole_certificates.operations.new_keys import NewKey
+from labconsole_certificates.operations.new_keys import DEFAULT_TYPE, NewKey
 
 
 class Protection(StrEnum):
@@ -95,6 +95,14 @@ FileType = Annotated[
         json_schema_extra={"labels": {str(type_): TITLES[type_] for type_ in KeyType}},
     ),
 ]
+SuccessorType = Annotated[
+    KeyType | None,
+    Field(
+        title="Kind of key",
+        description="What the new key pair is; not given: the same as the old one",
+        json_schema_extra={"labels": {str(type_): TITLES[type_] for type_ in KeyType}, "empty": "As the old one"},
+    ),
+]
 Protected = Annotated[
     Protection,
     Field(
@@ -116,10 +124,10 @@ AtHome = AfterValidator(Path.expanduser)
 SavedTo = Annotated[Path, AtHome, Field(title="File", description="Where it is written to; a file that is there stays")]
 
 
-class KeyParameters(Parameters):
-    """A key pair that is to be made, and where."""
+class SuccessorKeyParameters(Parameters):
+    """A key pair that takes the place of another one, and where it is stored."""
 
-    key_type: FileType = KeyType.P_256
+    key_type: SuccessorType = None
     token: Annotated[
         str,
         Field(
@@ -133,6 +141,12 @@ class KeyParameters(Parameters):
     def new_key(self) -> NewKey:
         """The same for the operations."""
         return NewKey(self.key_type, self.token, passphrase_source(self.protection))
+
+
+class KeyParameters(SuccessorKeyParameters):
+    """A key pair that is to be made, and where it is stored."""
+
+    key_type: FileType = DEFAULT_TYPE
 
 
 class StateParameters(Parameters):

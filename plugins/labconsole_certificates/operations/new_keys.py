@@ -18,6 +18,8 @@ from labconsole.security.token.terms import KeyKind
 from labconsole.security.x509.key_types import TITLES, KeyType, PrivateKey, type_of
 from labconsole.trial import TrialError
 
+DEFAULT_TYPE = KeyType.P_256
+
 _TOKEN_KINDS = {
     KeyType.RSA_2048: KeyKind.RSA_2048,
     KeyType.RSA_3072: KeyKind.RSA_3072,
@@ -36,7 +38,8 @@ _AGAIN = "new-passphrase-again"
 class NewKey:
     """A key pair to be made."""
 
-    type: KeyType = KeyType.P_256
+    type: KeyType | None = None
+    """None: ECDSA P-256, or for a successor the type of the key that it replaces."""
     token: str = ""
     """Name of the PKCS#11 token that it is made in, and never leaves; empty: an encrypted PKCS#8 file."""
     passphrase: SecretSource | None = None
@@ -89,13 +92,14 @@ def made_key(directory: Path, new: NewKey, label: str, prompt: Prompt | None) ->
     token, a type that it does not make, or it refuses.
     """
     label = f"{label} {secrets.token_hex(_TAG_BYTES)}"
+    type = new.type or DEFAULT_TYPE
     if not new.token:
-        made = keys.make_key(directory, new.type, new.passphrase, _new_passphrase(new, prompt))
+        made = keys.make_key(directory, type, new.passphrase, _new_passphrase(new, prompt))
         yield ReadyKey(made.private, made.place, label)
         return
-    kind = _TOKEN_KINDS.get(new.type)
+    kind = _TOKEN_KINDS.get(type)
     if kind is None:
-        raise TrialError(f"Keys of the type {TITLES[new.type]} are made in no token: choose RSA or ECDSA P-256.")
+        raise TrialError(f"Keys of the type {TITLES[type]} are made in no token: choose RSA or ECDSA P-256.")
     pin = secrets_of(new)[0].resolve(prompt)
     make_token_key(new.token, label, kind, pin)
     with opened_token_key(new.token, label, pin) as private:

@@ -66,12 +66,31 @@ def owner(snapshot: Snapshot, record: CertificateRecord) -> State:
 
 
 def peers_of(snapshot: Snapshot, record: CertificateRecord) -> tuple[State, ...]:
-    """The other States that trust `record` itself, as a root or a pin: they must take its successor before the switch.
+    """The other States that must trust the successor of `record`, a root or a pin, before the switch.
 
-    What a CA issued is trusted through the CA, so that nobody need confirm its successor.
+    Known by trust, by their newest trust bundles and by handshakes that passed. For a root, too, by what it has issued
+    to States of other consoles: they need its link certificates. Whether a State of this console trusts `record` is
+    known exactly, so nothing else counts for it. What a CA issued is trusted through the CA: no peer need confirm it.
     """
+    proven = _proven_with(snapshot, record)
     return tuple(
         state
         for state in snapshot.states
-        if state.id != record.state and record.sha256 in trusted_by(snapshot, state.id)
+        if state.id != record.state
+        and (record.sha256 in trusted_by(snapshot, state.id) or (state.id in proven and not state.local))
     )
+
+
+def _proven_with(snapshot: Snapshot, record: CertificateRecord) -> frozenset[int]:
+    """States that have accepted `record` in a handshake, or (of a root) that hold a certificate which it issued."""
+    if not record.self_signed:
+        return frozenset()
+    below = {each.id for each in snapshot.certificates if each.id == record.id or record in snapshot.chain_of(each)}
+    accepted = {proof.client for proof in snapshot.proofs if proof.server_certificate in below}
+    accepted |= {proof.server for proof in snapshot.proofs if proof.client_certificate in below}
+    issued = {
+        each.state
+        for each in snapshot.certificates
+        if each.id in below and each.state is not None and each.removed is None and each.revoked is None
+    }
+    return frozenset(accepted | issued)

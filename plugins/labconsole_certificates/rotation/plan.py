@@ -18,7 +18,7 @@ from labconsole.security.pki.records import (
     State,
 )
 from labconsole.security.pki.snapshot import Snapshot
-from labconsole_certificates.rotation.kinds import RotationKind, issuing_state, kind_of
+from labconsole_certificates.rotation.kinds import RotationKind, issuing_state, kind_of, peers_of
 from labconsole_certificates.trust.matrix import trusted_by
 
 
@@ -91,7 +91,7 @@ def plan_of(snapshot: Snapshot, rotation: RotationRecord, at: datetime) -> Rotat
     successor = None if rotation.successor is None else snapshot.certificate_by_id[rotation.successor]
     kind = kind_of(snapshot, old, at)
     overlap = None if successor is None else (_begin_of(successor), _end_of_overlap(rotation, old, at))
-    peers = tuple(_answer(snapshot, rotation, snapshot.state_by_id[peer], successor) for peer in rotation.peers)
+    peers = _answers(snapshot, rotation, old, successor)
     steps = () if rotation.status is RotationStatus.CANCELLED else _steps(snapshot, rotation, kind, overlap, peers, at)
     return RotationPlan(rotation, kind, old, successor, _links(snapshot, old, successor), overlap, peers, steps)
 
@@ -111,6 +111,20 @@ def requested(snapshot: Snapshot, rotation: RotationRecord) -> RequestRecord | N
         ),
         None,
     )
+
+
+def _answers(
+    snapshot: Snapshot, rotation: RotationRecord, old: CertificateRecord, successor: CertificateRecord | None
+) -> tuple[PeerAnswer, ...]:
+    """Of the peers noted, and while the rotation is in progress of those found now: trust, bundles and handshakes
+    change meanwhile. One that was noted, has not confirmed, and is no longer a peer is left out.
+    """
+    noted = [_answer(snapshot, rotation, snapshot.state_by_id[peer], successor) for peer in rotation.peers]
+    if rotation.ended is not None:
+        return tuple(noted)
+    confirmed = {answer.state.id: answer for answer in noted if answer.confirmed}
+    found = [_answer(snapshot, rotation, peer, successor) for peer in peers_of(snapshot, old)]
+    return tuple({**confirmed, **{answer.state.id: answer for answer in found}}.values())
 
 
 def _steps(
@@ -174,7 +188,7 @@ def _answer(
         return PeerAnswer(peer, True, "noted by the operator")
     if successor is not None and successor.sha256 in trusted_by(snapshot, peer.id):
         return PeerAnswer(peer, True, "trusts it here" if peer.local else "its newest trust bundle says so")
-    return PeerAnswer(peer, False, "trusts only the old one, as far as is known here")
+    return PeerAnswer(peer, False, "not known here to trust the successor")
 
 
 def _links(

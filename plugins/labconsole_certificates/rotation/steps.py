@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from labconsole.security.pki.records import CertificateRecord, Origin, RotationRecord, RotationStatus, State, TrustKind
@@ -12,8 +13,9 @@ from labconsole.security.x509.profiles import CertificateProfile
 from labconsole.security.x509.validity import Validity
 from labconsole.trial import TrialError
 from labconsole_certificates.operations.new_keys import NewKey
+from labconsole_certificates.operations.references import key_of
 from labconsole_certificates.rotation.kinds import RotationKind, kind_of, owner, peers_of
-from labconsole_certificates.rotation.plan import plan_of, requested
+from labconsole_certificates.rotation.plan import RotationPlan, plan_of, requested
 from labconsole_certificates.rotation.successors import new_issued, new_request, new_root, new_self_signed
 from labconsole_certificates.trust.matrix import trusted_by
 
@@ -22,7 +24,7 @@ OVERLAP_DAYS = 30
 
 
 def begin(store: PkiStore, certificate: CertificateRecord, *, overlap_days: int = OVERLAP_DAYS) -> RotationRecord:
-    """Plan to replace `certificate`. All that trust it itself must confirm (`kinds.peers_of`).
+    """Plan to replace `certificate`. All that trust it must confirm; they are found again at each step.
 
     Raises TrialError: it is being rotated already, its key is not here, or it is removed.
     """
@@ -43,6 +45,7 @@ def prepare(
 ) -> RotationRecord:
     """Make key and successor with the same subject, names and limits; `days`: as long as the old one if None.
 
+    `new` may leave the key's type open: the successor then has that of the old key.
     A root gets link certificates both ways. For what another console's State issued, a CSR is made, which then goes
     the way of all CSRs. Raises TrialError: not the time for it, a key does not open; nothing changed.
     """
@@ -50,6 +53,8 @@ def prepare(
     snapshot = store.snapshot()
     _must_be(rotation, RotationStatus.PREPARING, "The successor is there already")
     old = snapshot.certificate_by_id[rotation.certificate]
+    if new.type is None:
+        new = replace(new, type=key_of(snapshot, old).type)
     validity = Validity.for_days(days or _lifetime(old))
     match kind_of(snapshot, old, at):
         case RotationKind.ROOT:
@@ -76,13 +81,17 @@ def adopt(store: PkiStore, rotation: RotationRecord) -> RotationRecord:
 def confirm(store: PkiStore, rotation: RotationRecord, peer: State) -> RotationRecord:
     """Note that `peer` says it trusts the successor; a State of this console trusts it from then on.
 
-    Raises TrialError: there is none, or `peer` is no peer of it.
+    Raises TrialError: there is none, or `peer` is not a peer of it.
     """
     if rotation.successor is None:
-        raise TrialError("There is no successor yet that anybody could trust: make it first.")
+        raise TrialError("There is no successor yet that a peer could trust: make it first.")
     with store.change() as change:
-        confirmed = change.confirm_rotation(rotation.id, peer.id)
         snapshot = change.snapshot()
+        found = [answer.state for answer in plan_of(snapshot, rotation, datetime.now(UTC)).peers]
+        if peer not in found:
+            raise TrialError(f"{peer.name} need not confirm this rotation.")
+        change.add_rotation_peers(rotation.id, [state.id for state in found])
+        confirmed = change.confirm_rotation(rotation.id, peer.id)
         successor = snapshot.certificate_by_id[rotation.successor]
         if peer.local and successor.sha256 not in trusted_by(snapshot, peer.id):  # else the last step would cut it off
             kind = TrustKind.ROOT if successor.profile is CertificateProfile.ROOT else TrustKind.PIN
@@ -96,11 +105,10 @@ def switch(store: PkiStore, rotation: RotationRecord, *, wait_for_peers: bool = 
     Raises TrialError: no successor, or (unless `wait_for_peers` is False) a peer has not confirmed.
     """
     _must_be(rotation, RotationStatus.OVERLAP, "Only what has a successor, and is not switched, can be switched")
-    snapshot = store.snapshot()
-    missing = [one.state.name for one in plan_of(snapshot, rotation, datetime.now(UTC)).peers if not one.confirmed]
-    if missing and wait_for_peers:
-        raise TrialError(f"{', '.join(missing)} would refuse the successor: have it confirmed first, or do not wait.")
     with store.change() as change:
+        snapshot = change.snapshot()
+        if wait_for_peers:
+            _must_be_confirmed(plan_of(snapshot, rotation, datetime.now(UTC)))
         for identity in snapshot.identities:
             if identity.certificate == rotation.certificate and rotation.successor is not None:
                 change.name_identity(identity.name, rotation.successor)
@@ -108,19 +116,24 @@ def switch(store: PkiStore, rotation: RotationRecord, *, wait_for_peers: bool = 
 
 
 def finish(store: PkiStore, rotation: RotationRecord, *, wait_for_overlap: bool = True) -> RotationRecord:
-    """Give the old one up: local States withdraw their trust in it, and an old root is no longer handed out.
+    """Distrust the old one: local States withdraw their trust in it, and an old root is no longer in bundles.
 
-    Raises TrialError: not switched, or (unless `wait_for_overlap` is False) the overlap is not over.
+    Raises TrialError: not switched, or (unless `wait_for_overlap` is False) the overlap is not over, or a peer that was
+    found since the switch has not confirmed.
     """
     at = datetime.now(UTC)
     _must_be(rotation, RotationStatus.SWITCHED, "Only what is switched can be finished")
-    snapshot = store.snapshot()
-    overlap = plan_of(snapshot, rotation, at).overlap
-    if wait_for_overlap and overlap is not None and at < overlap[1]:
-        raise TrialError(f"The overlap lasts until {overlap[1]:%Y-%m-%d %H:%M} UTC: wait, or end it without waiting.")
-    old = snapshot.certificate_by_id[rotation.certificate]
-    local = {state.id for state in snapshot.states if state.local}
     with store.change() as change:
+        snapshot = change.snapshot()
+        plan = plan_of(snapshot, rotation, at)
+        if wait_for_overlap:
+            if plan.overlap is not None and at < plan.overlap[1]:
+                raise TrialError(
+                    f"The overlap lasts until {plan.overlap[1]:%Y-%m-%d %H:%M} UTC: wait, or end it without waiting."
+                )
+            _must_be_confirmed(plan)
+        old = plan.old
+        local = {state.id for state in snapshot.states if state.local}
         for trust in snapshot.trust:
             if trust.certificate == old.id and trust.withdrawn is None and trust.state in local:
                 change.withdraw_trust(trust.id)
@@ -135,6 +148,14 @@ def cancel(store: PkiStore, rotation: RotationRecord) -> RotationRecord:
         raise TrialError(f"The rotation is {rotation.status}: it cannot be given up any more.")
     with store.change() as change:
         return change.advance_rotation(rotation.id, RotationStatus.CANCELLED)
+
+
+def _must_be_confirmed(plan: RotationPlan) -> None:
+    missing = ", ".join(peer.state.name for peer in plan.peers if not peer.confirmed)
+    if missing:
+        raise TrialError(
+            f"{missing} would refuse the successor: send your next trust bundle and have it confirmed, or do not wait."
+        )
 
 
 def _must_be(rotation: RotationRecord, status: RotationStatus, otherwise: str) -> None:

@@ -9,20 +9,29 @@ from cryptography import x509
 
 from labconsole.security.pki.changes import Change
 from labconsole.security.pki.keys import opened_key
-from labconsole.security.pki.records import CertificateRecord, Item, Origin, RequestStatus, RotationStatus, TrustKind
+from labconsole.security.pki.records import (
+    CertificateRecord,
+    Item,
+    Origin,
+    RequestStatus,
+    RotationStatus,
+    State,
+    TrustKind,
+)
 from labconsole.security.x509.fingerprints import groups
 from labconsole.security.x509.handshake import TlsEnd, shake_hands
+from labconsole.security.x509.key_types import KeyType, type_of
 from labconsole.security.x509.profiles import CertificateProfile
 from labconsole.security.x509.status import StatusKind, all_statuses
 from labconsole.security.x509.validation.validating import validate
 from labconsole.trial import TrialError
-from labconsole_certificates.operations.authorities import create_intermediate
+from labconsole_certificates.operations.authorities import create_intermediate, create_root
 from labconsole_certificates.operations.end_certificates import make_self_signed
 from labconsole_certificates.operations.new_keys import NewKey
 from labconsole_certificates.operations.references import authorities_of, must_issue
 from labconsole_certificates.operations.requests import approve
 from labconsole_certificates.operations.revocation import publish_crl, revoke
-from labconsole_certificates.operations.trusting import pin, trust_root
+from labconsole_certificates.operations.trusting import pin, trust_root, withdraw
 from labconsole_certificates.rotation import steps
 from labconsole_certificates.rotation.kinds import RotationKind
 from labconsole_certificates.rotation.plan import StepKind
@@ -340,3 +349,81 @@ def test_after_the_rotation_the_new_roots_crl_revokes_what_the_old_one_issued(la
     said = validate(lab.client.certificate, links, [new_root.certificate], [crl], at=datetime.now(UTC))
     assert said.revoked, said.why
     assert validate(lab.broker.certificate, links, [new_root.certificate], [crl], at=datetime.now(UTC)).accepted
+
+
+def _prove_from_elsewhere(lab: Lab, *, client: bool = False) -> State:
+    """State C, of another console, has connected to B's broker (or B to C's); nothing else is known of its trust."""
+    with lab.store.change() as change:
+        remote = change.add_state("State C", "c.example", local=False)
+        if client:
+            change.add_proof(lab.b.id, remote.id, lab.broker.id, lab.client.id, "TLSv1.3")
+        else:
+            change.add_proof(remote.id, lab.b.id, lab.client.id, lab.broker.id, "TLSv1.3")
+    return remote
+
+
+@pytest.mark.parametrize("client", [False, True])
+def test_peer_proven_by_handshake_must_confirm_the_new_root(lab: Lab, client: bool) -> None:
+    remote = _prove_from_elsewhere(lab, client=client)
+    rotation = steps.prepare(lab.store, steps.begin(lab.store, lab.root_b), NewKey())
+    with pytest.raises(TrialError, match="State C would refuse the successor"):
+        steps.switch(lab.store, rotation)
+
+    rotation = steps.confirm(lab.store, rotation, remote)
+    assert steps.switch(lab.store, rotation).status is RotationStatus.SWITCHED
+
+
+def test_peer_found_after_the_rotation_began_must_confirm_too(lab: Lab) -> None:
+    rotation = steps.prepare(lab.store, steps.begin(lab.store, lab.root_b), NewKey())
+    assert lab.plan(rotation).peers == ()
+
+    remote = _prove_from_elsewhere(lab)
+    trust_root(lab.store, lab.a, lab.root_b, groups(lab.root_b.sha256))
+    assert [(peer.state.name, peer.confirmed) for peer in lab.plan(rotation).peers] == [
+        ("State A", False),
+        ("State C", False),
+    ]
+    with pytest.raises(TrialError, match="State A, State C would refuse the successor"):
+        steps.switch(lab.store, rotation)
+
+    rotation = steps.confirm(lab.store, steps.confirm(lab.store, rotation, remote), lab.a)
+    assert set(rotation.confirmed) == {lab.a.id, remote.id}
+    assert steps.switch(lab.store, rotation).status is RotationStatus.SWITCHED
+
+
+def test_peer_found_after_the_switch_holds_up_the_end(lab: Lab) -> None:
+    rotation = steps.prepare(lab.store, steps.begin(lab.store, lab.root_b, overlap_days=0), NewKey())
+    rotation = steps.switch(lab.store, rotation)
+    trust_root(lab.store, lab.a, lab.root_b, groups(lab.root_b.sha256))
+    with pytest.raises(TrialError, match="State A would refuse the successor"):
+        steps.finish(lab.store, rotation)
+
+    steps.confirm(lab.store, rotation, lab.a)
+    steps.finish(lab.store, rotation)
+    assert _successor(lab, rotation.id) in lab.store.snapshot().trusted_by(lab.a.id, TrustKind.ROOT)
+
+
+def test_holder_of_an_issued_certificate_on_another_console_must_confirm(lab: Lab) -> None:
+    with lab.store.change() as change:
+        change.update_state(lab.a.id, local=False)
+    rotation = steps.begin(lab.store, lab.root_b)
+    assert [peer.state.name for peer in lab.plan(rotation).peers] == ["State A"]
+    revoke(lab.store, lab.client, x509.ReasonFlags.superseded)
+    assert lab.plan(rotation).peers == ()
+
+
+def test_state_of_this_console_that_no_longer_trusts_the_old_root_is_not_asked(lab: Lab) -> None:
+    trust = trust_root(lab.store, lab.a, lab.root_b, groups(lab.root_b.sha256))
+    rotation = steps.prepare(lab.store, steps.begin(lab.store, lab.root_b), NewKey())
+    withdraw(lab.store, trust)
+    assert lab.plan(rotation).peers == ()
+    with pytest.raises(TrialError, match="need not confirm"):
+        steps.confirm(lab.store, rotation, lab.a)
+
+
+def test_successor_has_the_key_type_of_the_old_root_unless_another_is_asked_for(lab: Lab) -> None:
+    old = create_root(lab.store, lab.a, NewKey(KeyType.P_384))
+    same = steps.prepare(lab.store, steps.begin(lab.store, old), NewKey())
+    assert type_of(_successor(lab, same.id).certificate.public_key()) is KeyType.P_384
+    other = steps.prepare(lab.store, steps.begin(lab.store, lab.root_b), NewKey(KeyType.ED25519))
+    assert type_of(_successor(lab, other.id).certificate.public_key()) is KeyType.ED25519

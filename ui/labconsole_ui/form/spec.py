@@ -104,7 +104,8 @@ def _spec(name: str, info: FieldInfo) -> FieldSpec:
         group=str(extra.get("group", "")),
         empty=str(extra.get("empty", "")),
         optional=optional,
-        choices=tuple((None, "—") for _ in range(optional and kind is FieldKind.CHOICE)) + choices,
+        choices=tuple((None, str(extra.get("empty", "—"))) for _ in range(optional and kind is FieldKind.CHOICE))
+        + choices,
         shown_if={other: _values(wanted) for other, wanted in extra.get("shown_if", {}).items()},
         fields=rows,
         **bounds,

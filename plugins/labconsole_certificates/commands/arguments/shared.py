@@ -94,20 +94,20 @@ def authority(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def key_type(parser: argparse.ArgumentParser) -> None:
-    """The type of a key pair."""
+def key_type(parser: argparse.ArgumentParser, default: KeyType | None = KeyType.P_256) -> None:
+    """The type of a key pair; `default` None: that of the key that it replaces."""
     parser.add_argument(
         "--type",
         type=one_of(KeyType),
-        default=KeyType.P_256,
+        default=default,
         metavar="TYPE",
-        help=f"of the key: {', '.join(KeyType)} (default: {KeyType.P_256})",
+        help=f"of the key: {', '.join(KeyType)} (default: {default or 'as the old one'})",
     )
 
 
-def new_key(parser: argparse.ArgumentParser) -> None:
-    """A key pair that is made: its type, where it lies, and where its passphrase does."""
-    key_type(parser)
+def new_key(parser: argparse.ArgumentParser, default: KeyType | None = KeyType.P_256) -> None:
+    """A key pair that is made: its type, where it is stored, and where its passphrase is."""
+    key_type(parser, default)
     parser.add_argument("--token", default="", metavar="NAME", help="make it in this token, which it never leaves")
     kept_key(parser)
 
