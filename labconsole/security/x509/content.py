@@ -56,7 +56,7 @@ _LABELS = {
 }
 """Labels of RFC 7468, and those that OpenSSL has written besides."""
 
-_ENCRYPTED_HEADER = b"Proc-Type: 4,ENCRYPTED"
+ENCRYPTED_HEADER = b"Proc-Type: 4,ENCRYPTED"
 """RFC 1421, as OpenSSL's old key files have it."""
 
 
@@ -94,7 +94,7 @@ def _pem_pieces(data: bytes, what: str) -> list[Piece]:
             raise BadInput(f"{what} is damaged, a BEGIN line and its END line do not meet: ask for it again.")
         block = b"\n".join(line.strip() for line in data[begin.start() : end.end()].splitlines()) + b"\n"
         kind = _LABELS.get(begin[2].strip(), ContentKind.UNKNOWN)
-        if kind is ContentKind.PRIVATE_KEY and _ENCRYPTED_HEADER in block:
+        if kind is ContentKind.PRIVATE_KEY and ENCRYPTED_HEADER in block:
             kind = ContentKind.ENCRYPTED_PRIVATE_KEY
         found.append(Piece(kind, True, block))
     return found

@@ -13,7 +13,8 @@ from labconsole.security.secrets import Secret
 from labconsole.security.x509.bad_input import BadInput
 from labconsole.security.x509.content import MAX_BYTES, ContentKind, Piece, pieces
 from labconsole.security.x509.key_types import PrivateKey
-from labconsole.security.x509.reading import Pkcs12, certificates_in, crl_in, csr_in, pkcs12_in, private_key_in
+from labconsole.security.x509.pkcs12_opening import Pkcs12
+from labconsole.security.x509.reading import certificates_in, crl_in, csr_in, pkcs12_in, private_key_in
 
 __all__ = [
     "MAX_BYTES",

@@ -16,7 +16,7 @@ from labconsole.security.x509.issuing import Issuer
 from labconsole.security.x509.key_types import signing_hash
 from labconsole.security.x509.validity import Validity
 
-_NO_REQUEST = (ValueError, TypeError, UnsupportedAlgorithm, NotImplementedError)
+_NO_REQUEST = (ValueError, TypeError, UnsupportedAlgorithm, NotImplementedError, x509.DuplicateExtension)
 """What the library raises where it cannot read a request; the last one of several certificates in one (RFC 5019)."""
 _LONGEST_NONCE = 128  # octets (RFC 9654, 2.1)
 

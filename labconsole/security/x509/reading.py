@@ -3,30 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
 
 from asn1crypto import pem
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import load_der_private_key, load_pem_private_key, pkcs7
-from cryptography.hazmat.primitives.serialization import pkcs12 as pkcs12_format
 
 from labconsole.security.secrets import Secret
 from labconsole.security.x509.bad_input import BadInput
-from labconsole.security.x509.content import ContentKind, Piece
+from labconsole.security.x509.content import ENCRYPTED_HEADER, ContentKind, Piece
 from labconsole.security.x509.key_types import PrivateKey
-from labconsole.security.x509.thorough import FAULTS, refused, thoroughly
-from labconsole.security.x509.work_factor import refuse_costly_key, refuse_costly_pkcs12
-
-
-@dataclass(frozen=True)
-class Pkcs12:
-    """What a PKCS#12 file (RFC 7292) holds. `chain` are the further certificates, in the file's order."""
-
-    key: PrivateKey | None
-    certificate: x509.Certificate | None
-    chain: tuple[x509.Certificate, ...]
-    friendly_name: str
+from labconsole.security.x509.pkcs12_opening import Pkcs12, open_in_child, passphrase_matters, signing_key
+from labconsole.security.x509.thorough import refused, thoroughly
+from labconsole.security.x509.work_factor import refuse_costly_key
 
 
 def certificates_in(piece: Piece, what: str) -> Iterator[x509.Certificate]:
@@ -67,48 +55,20 @@ def private_key_in(piece: Piece, password: Secret | None, what: str) -> PrivateK
     elif password is None or not password.reveal():
         raise BadInput(f"{what} is encrypted: give its passphrase.")
     else:
-        refuse_costly_key(_der(piece), what)
+        _refuse_costly(piece, what)
     load = load_pem_private_key if piece.is_pem else load_der_private_key
-    with refused(what, "a private key"), _passphrase_matters(encrypted, what):
-        return _signing_key(load(piece.data, None if password is None else password.reveal().encode()), what)
+    with refused(what, "a private key"), passphrase_matters(encrypted, what):
+        return signing_key(load(piece.data, None if password is None else password.reveal().encode()), what)
 
 
 def pkcs12_in(piece: Piece, password: Secret | None, what: str) -> Pkcs12:
-    """What the PKCS#12 file of a piece holds. Raises BadInput."""
-    refuse_costly_pkcs12(piece.data, what)
-    with refused(what, "a PKCS#12 file"), _passphrase_matters(True, what):
-        loaded = pkcs12_format.load_pkcs12(piece.data, None if password is None else password.reveal().encode())
-    certificates = [each for each in (loaded.cert, *loaded.additional_certs) if each is not None]
-    for each in certificates:
-        thoroughly(each.certificate, what)
-    if loaded.key is None and not certificates:
-        raise BadInput(f"{what} is a PKCS#12 file with nothing in it: ask for it again.")
-    name = next((each.friendly_name for each in certificates if each.friendly_name), b"")
-    return Pkcs12(
-        key=None if loaded.key is None else _signing_key(loaded.key, what),
-        certificate=None if loaded.cert is None else loaded.cert.certificate,
-        chain=tuple(each.certificate for each in loaded.additional_certs),
-        friendly_name=name.decode(errors="replace"),
-    )
+    """The content of the PKCS#12 file of a piece, opened in a process of its own (0.3 s). Raises BadInput."""
+    return open_in_child(piece.data, password, what)
 
 
-def _signing_key(key: object, what: str) -> PrivateKey:
-    if not isinstance(key, PrivateKey):
-        raise BadInput(
-            f"{what} holds a private key of a kind that signs no certificate: use RSA, ECDSA, Ed25519 or ML-DSA."
-        )
-    return key
-
-
-@contextmanager
-def _passphrase_matters(matters: bool, what: str) -> Iterator[None]:
-    """Say of what does not open, and `matters`, that the passphrase may be wrong. Raises BadInput."""
-    try:
-        yield
-    except FAULTS as error:
-        if not matters:
-            raise
-        raise BadInput(f"{what} does not open: the passphrase is wrong or missing, or it is damaged.") from error
+def _refuse_costly(piece: Piece, what: str) -> None:
+    if ENCRYPTED_HEADER not in piece.data:  # OpenSSL's old key files take one round
+        refuse_costly_key(_der(piece), what)
 
 
 def _der(piece: Piece) -> bytes:

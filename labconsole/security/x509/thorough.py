@@ -32,6 +32,8 @@ FAULTS = (
 _LONGEST = 100 * 1024
 """Bytes of a certificate or CSR: OpenSSL takes no longer chain in TLS (SSL_CTX_set_max_cert_list)."""
 
+_NUMBER_BITS = 160
+
 
 @contextmanager
 def refused(what: str, kind: str) -> Iterator[None]:
@@ -97,10 +99,18 @@ def _look_at_crl(crl: x509.CertificateRevocationList) -> None:
     if crl.next_update_utc is None:
         raise ValueError("no nextUpdate (RFC 5280, 5.1.2.5)")
     _look_at_extensions(crl.extensions)
+    for extension in crl.extensions:
+        if isinstance(extension.value, x509.CRLNumber | x509.DeltaCRLIndicator):
+            _refuse_long_number(extension.value.crl_number)
     for revoked in crl:
         _ = revoked.serial_number, revoked.revocation_date_utc
         _look_at_extensions(revoked.extensions)
     crypto.X509Store().add_crl(crl)
+
+
+def _refuse_long_number(number: int) -> None:
+    if number.bit_length() > _NUMBER_BITS:
+        raise ValueError("a CRL number of more than 20 octets (RFC 5280, 5.2.3)")
 
 
 def _look_at_extensions(extensions: x509.Extensions) -> None:

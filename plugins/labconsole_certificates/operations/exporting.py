@@ -115,7 +115,7 @@ def must_be_new_file(path: Path) -> None:
     """Raises TrialError: there is such a file, or no directory for it. For what is made before it can be written."""
     if os.path.lexists(path):
         raise TrialError(f"The file {path} is there already and stays as it is: choose another name.")
-    if not path.parent.is_dir():
+    if not os.path.isdir(path.parent):  # noqa: PTH112 - Path.is_dir raises OSError for a name that is too long
         raise TrialError(f"The directory {path.parent} does not exist: make it, or choose another.")
 
 

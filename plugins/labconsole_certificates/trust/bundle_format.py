@@ -138,7 +138,7 @@ def _parsed(der: bytes) -> _TrustBundle:
     if header[0] != _KIND or not same:
         raise BadInput("This signed file is no trust bundle: choose one that a State has exported.")
     if header[1] != _VERSION:
-        raise BadInput(f"This trust bundle is of version {header[1]}, known is {_VERSION}: update the console.")
+        raise BadInput(f"This trust bundle is not of version {_VERSION}, the only one known here: update the console.")
     return bundle
 
 

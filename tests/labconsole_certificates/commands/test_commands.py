@@ -200,3 +200,8 @@ def test_a_rotation_is_done_step_by_step(pki: Pki, world: World) -> None:
     with PkiReader.open() as reader:
         [rotation] = reader.snapshot().rotations
     assert rotation.successor is not None and "State B TLS client" in pki("rotations")
+
+
+def test_a_file_name_of_300_characters_is_refused(pki: Pki) -> None:
+    pki("add-state", A)
+    assert "is no fingerprint" in pki("show", "x" * 300, code=1)

@@ -6,6 +6,7 @@ from collections import Counter
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from asn1crypto import core
 
 from labconsole.security.x509 import cms
 from labconsole.security.x509.bad_input import BadInput
@@ -99,3 +100,13 @@ def test_signed_damage_changes_nothing_when_it_is_refused(
             refused += 1
     assert refused == _TAKEN_IN
     assert alpha.store.snapshot() == before
+
+
+def test_a_version_of_thousands_of_digits_is_refused(content: BundleContent) -> None:
+    """Python prints no number of more than 4,300 digits."""
+    bundle = core.Sequence.load(encode(content))
+    fields = [bundle[index].dump() for index in range(len(bundle))]
+    fields[1] = core.Integer(1 << 20_000).dump()
+    grown = core.Sequence(contents=b"".join(fields)).dump()
+    with pytest.raises(BadInput, match="is not of version 1"):
+        decode(grown)

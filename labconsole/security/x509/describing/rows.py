@@ -50,9 +50,9 @@ def hex_lines(data: bytes) -> str:
 
 
 def serial_text(serial: int) -> str:
-    """A serial number in hex, as others print it: `0A:1B:...`; one that no CA should give in decimal."""
+    """A serial number in hex, as others print it: `0A:1B:...`; one that no CA should give with that remark."""
     if serial <= 0:
-        return f"{serial}: not positive"
+        return f"-{serial_text(-serial)}: not positive" if serial else "0: not positive"
     return serial.to_bytes(max(1, (serial.bit_length() + 7) // 8), "big").hex(":").upper()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from pathlib import Path
 
 from labconsole.security.pki.reader import PkiReader
@@ -18,9 +19,8 @@ from labconsole_certificates.operations.references import certificate_named, req
 
 def things_meant(what: str, arguments: argparse.Namespace) -> tuple[Describable, ...]:
     """Everything in a file, or the one thing of the database. Raises TrialError: there is no such."""
-    path = Path(what)
-    if path.is_file():
-        return _in_file(path, arguments)
+    if os.path.isfile(what):  # noqa: PTH113 - Path.is_file raises OSError for a name that is too long
+        return _in_file(Path(what), arguments)
     with PkiReader.open() as reader:
         thing = recorded(reader.snapshot(), what)
     return (parsed(thing),)

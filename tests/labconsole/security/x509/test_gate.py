@@ -7,8 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from asn1crypto import core, keys, pem
 from asn1crypto import crl as asn1_crl
-from asn1crypto import keys, pem
 from asn1crypto import pkcs12 as asn1_pkcs12
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
@@ -328,3 +328,15 @@ def test_a_certificate_or_csr_far_longer_than_any_is_refused() -> None:
     request = x509.CertificateSigningRequestBuilder().subject_name(named("CN=broker")).add_extension(hosts, False)
     data = request.sign(KEY, hashes.SHA256()).public_bytes(Encoding.DER)
     assert "KiB, far longer than any in use" in refusal(lambda: gate.read_csr(data))
+
+
+def test_a_crl_number_of_thousands_of_digits_is_refused(crl: x509.CertificateRevocationList) -> None:
+    """RFC 5280, 5.2.3: at most 20 octets. Python prints no number of more than 4,300 digits."""
+    parsed = asn1_crl.CertificateList.load(crl.public_bytes(Encoding.DER))
+    [number] = [each for each in parsed["tbs_cert_list"]["crl_extensions"] if each["extn_id"].native == "crl_number"]
+    number["extn_value"] = core.ParsableOctetString(core.Integer(1 << 20_000).dump())
+    assert "a revocation list that is damaged or not as" in refusal(lambda: gate.read_crl(parsed.dump(force=True)))
+
+
+def test_a_file_name_of_300_characters_is_refused() -> None:
+    assert "cannot be read (File name too long)" in refusal(lambda: gate.read_file(Path("x" * 300)))

@@ -10,13 +10,14 @@ from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, pkcs12
 
 from labconsole.security.secrets import Secret
-from labconsole.security.x509 import gate
+from labconsole.security.x509 import gate, reading
 from labconsole.security.x509.bad_input import BadInput
 from labconsole.security.x509.crls import Revoked, make_crl
 from labconsole.security.x509.describing.things import describe
 from labconsole.security.x509.issuing import Issuer, issue, make_root
 from labconsole.security.x509.key_types import KeyType
 from labconsole.security.x509.names import general_name_from_text, name_from_text, short_name
+from labconsole.security.x509.pkcs12_opening import open_here
 from labconsole.security.x509.profiles import CertificateProfile
 from labconsole.security.x509.requests import make_csr
 from labconsole.security.x509.validation.validating import validate
@@ -33,6 +34,12 @@ NAMES = [
 EACH = 400
 """Damaged copies of each file by each way of damaging: 400 x 2 x 7, beside 400 of PEM."""
 AT = datetime.now(UTC)
+
+
+@pytest.fixture(autouse=True)
+def _no_child(monkeypatch: pytest.MonkeyPatch) -> None:
+    """PKCS#12 files are opened in this process: a process for each of thousands would take minutes."""
+    monkeypatch.setattr(reading, "open_in_child", open_here)
 
 
 @pytest.fixture(scope="module")

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from asn1crypto import ocsp as asn1_ocsp
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.serialization import Encoding
@@ -159,3 +160,11 @@ def test_damaged_requests_are_answered(lab: Lab) -> None:
         for request in mutations(request_with_nonce(lab, 16), 1000, seed=7)
     )
     assert set(seen) == {ocsp.OCSPResponseStatus.SUCCESSFUL, ocsp.OCSPResponseStatus.MALFORMED_REQUEST}
+
+
+def test_a_doubled_extension_is_a_malformed_request(lab: Lab) -> None:
+    request = asn1_ocsp.OCSPRequest.load(lab.asked("good"))
+    extensions = request["tbs_request"]["request_extensions"]
+    request["tbs_request"]["request_extensions"] = [extensions[0].copy(), extensions[0].copy()]
+    response = ocsp.load_der_ocsp_response(lab.answered(request.dump(force=True), lab.root))
+    assert response.response_status is ocsp.OCSPResponseStatus.MALFORMED_REQUEST

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from asn1crypto import x509 as asn1_x509
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -23,6 +24,7 @@ from labconsole.security.x509.names import general_name_from_text, name_from_tex
 from labconsole.security.x509.profiles import CertificateProfile
 from labconsole.security.x509.requests import make_csr
 from labconsole.security.x509.validity import Validity
+from tests.helpers.authorities import new_authority
 from tests.helpers.x509_keys import key_of
 
 KEY, OWN = key_of(KeyType.P_256), key_of(KeyType.P_384)
@@ -229,3 +231,12 @@ def test_a_serial_number_that_is_not_positive_is_told() -> None:
     description = describe(gate.read_certificate(negative), NOW)
     assert "Certificate/Serial number" in warned(description)
     assert rows_of(description)["Certificate/Serial number"].value.endswith(": not positive")
+
+
+@pytest.mark.filterwarnings("ignore:Parsed a serial number")
+def test_a_serial_number_of_thousands_of_digits_is_shown_in_hex() -> None:
+    """Python prints no decimal number of more than 4,300 digits."""
+    made = asn1_x509.Certificate.load(new_authority("old").certificate.public_bytes(Encoding.DER))
+    made["tbs_certificate"]["serial_number"] = -(1 << 20_000)
+    shown = rows_of(describe(gate.read_certificate(made.dump(force=True)), NOW))["Certificate/Serial number"].value
+    assert shown.startswith("-01:00:") and shown.endswith(": not positive")
