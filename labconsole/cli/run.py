@@ -20,7 +20,7 @@ from labconsole.cli.interrupts import interrupts
 from labconsole.cli.settings import parse_settings
 from labconsole.cli.terminal import output
 from labconsole.engine.protocol import LiveFrame
-from labconsole.engine.queue import QueueState, RunQueue
+from labconsole.engine.queue import QueueItem, QueueState, RunQueue
 from labconsole.engine.thresholds import PREFIX
 from labconsole.locations import data_dir, database_path
 from labconsole.plugin import Plugins
@@ -60,8 +60,8 @@ def run(arguments: argparse.Namespace) -> int:
                 if cancelled:
                     queue.cancel_all()
                 queue.pump()
-                while reported < len(run_ids) and _done(queue, run_ids[reported]):
-                    progress.report(reader.run(run_ids[reported]), as_json=arguments.json)
+                while reported < len(run_ids) and _done(item := _item(queue, run_ids[reported])):
+                    progress.report(reader.run(run_ids[reported]), item, as_json=arguments.json)
                     reported += 1
                 wakeup.wait(0.25)
                 wakeup.clear()
@@ -83,8 +83,12 @@ def _back_up(database: Path) -> None:
         print(f"labconsole: no backup was made. {error}", file=sys.stderr)
 
 
-def _done(queue: RunQueue, run_id: int) -> bool:
-    item = next((item for item in queue.items if item.run_id == run_id), None)
+def _item(queue: RunQueue, run_id: int) -> QueueItem | None:
+    return next((item for item in queue.items if item.run_id == run_id), None)
+
+
+def _done(item: QueueItem | None) -> bool:
+    """Whether a run is done, or was removed."""
     return item is None or item.state is QueueState.DONE
 
 
@@ -131,13 +135,14 @@ class _Progress:
         self._progress.stop()
         self._queue.listeners.remove(self)
 
-    def report(self, detail: RunDetail, *, as_json: bool) -> None:
-        """Tell the end of one run."""
+    def report(self, detail: RunDetail, item: QueueItem | None, *, as_json: bool) -> None:
+        """Report the end of one run; `item` knows it where the database could not record it."""
         if as_json:
             print(json.dumps(run_json.summary(detail), ensure_ascii=False), flush=True)
         row = detail.row
-        if row.status is not RunStatus.FINISHED:
-            self._progress.print(f"Run {row.id} ({row.scenario}) {row.status}: {row.reason}", style="red")
+        ended = row if row.status.final or item is None else item
+        if ended.status is not RunStatus.FINISHED:
+            self._progress.print(f"Run {row.id} ({row.scenario}) {ended.status}: {ended.reason}", style="red")
         elif not self._console.is_terminal and not self._quiet:
             self._console.print(f"Run {row.id} ({row.scenario}, repeat {row.repeat}) finished.")
 

@@ -336,7 +336,11 @@ class RunQueue:
 
     def _settle(self, job: _Job) -> None:
         """See in the store how the run of a worker that is gone ended; bring it to its end if it has none."""
-        row = self._reader.run(job.run_id).row
+        try:
+            row = self._reader.run(job.run_id).row
+        except StoreError as error:  # a failing disk, say: the next console sees how it ended
+            self._show_end(job.run_id, RunStatus.FAILED, str(error))
+            return
         if row.status.final:
             self._show_end(job.run_id, row.status, row.reason)
             return
@@ -348,7 +352,7 @@ class RunQueue:
             status, reason = RunStatus.FAILED, ""
         else:
             status, reason = RunStatus.INTERRUPTED, job.worker.how_it_ended()
-        reason = f"{reason} {job.sentence}".strip()
+        reason = _each_once(reason, job.sentence)
         if row.status is RunStatus.RUNNING and job.recovery is None:
             self._start_recovery(_Recovery(job.run_id, status, reason))
         else:
@@ -359,7 +363,7 @@ class RunQueue:
         try:
             self._store.run_ended(run_id, status, reason, wall_now())
         except StoreError as error:  # a full disk, say: the next console marks it
-            status, reason = RunStatus.FAILED, f"{reason} {error}"
+            status, reason = RunStatus.FAILED, _each_once(reason, str(error))
         self._show_end(run_id, status, reason)
 
     def _show_end(self, run_id: int, status: RunStatus, reason: str) -> None:
@@ -381,6 +385,11 @@ class RunQueue:
         for listener in self.listeners:
             listener.items_changed()
         self._wake()
+
+
+def _each_once(*sentences: str) -> str:
+    """These sentences in one text: a disk that fails gives the same one to the worker, to recovery and to the queue."""
+    return " ".join(dict.fromkeys(filter(None, sentences)))
 
 
 def _waiting_item(row: RunRow, repeats: int) -> QueueItem:

@@ -96,6 +96,8 @@ class Recorder:
                 blocks = reader.read_new()
             except FileNotFoundError:
                 continue  # another console has taken it in, and removed it
+            except OSError as error:
+                raise StoreError(f"{path} cannot be read ({error.strerror}): check the disk.") from error
             for block in blocks:
                 if isinstance(block, SampleBlock):
                     chunks.append(SampleChunk(block.role, block.series, block.seq, block.rows, block.columns))
