@@ -2,21 +2,22 @@
 
 Files lie in `<directory>/keys`, PKCS#8 under PBES2, mode 0600. A file is written before its row: one without a row is
 harmless. Keys whose passphrase nobody chose share one random passphrase, which the console keeps in the OS keyring,
-else in a file beside them.
+else in a file next to them. A passphrase that a person chose may be guessed: its key files take 600,000 rounds for each
+guess, and older files, with 2,048, are encrypted again when they are used.
 """
 
 from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from filelock import FileLock, Timeout
 from pydantic import ValidationError
 
-from labconsole.security.keyfile import load_private_key, save_private_key
+from labconsole.security.keyfile import is_quickly_guessed, load_private_key, save_private_key
 from labconsole.security.pki.records import FileKey, KeyRecord, TokenKey
 from labconsole.security.private_files import read_private, write_private
 from labconsole.security.secrets import Prompt, Secret, SecretRequest, SecretSource, keep_secret
@@ -27,6 +28,9 @@ from labconsole.security.x509.key_types import KeyType, PrivateKey, generate
 from labconsole.trial import TrialError
 
 _OWN_PASSPHRASE = "own-passphrase.json"
+_OWN_FILE = "passphrase-"
+_OWN_ENTRY = "certificate-keys-"
+"""How the names of file and keyring entry begin that keep such a passphrase."""
 _LOCK_TIMEOUT_S = 30.0
 
 
@@ -62,7 +66,7 @@ def keep_key(
         passphrase = source.beside(keys_directory(directory)).resolve("the new key")
     file = f"{key_fingerprint(private.public_key())[:32]}-{secrets.token_hex(4)}.pem"
     try:
-        save_private_key(keys_directory(directory) / file, private, passphrase)
+        save_private_key(keys_directory(directory) / file, private, passphrase, typed=not _is_generated(source))
     except OSError as error:
         raise TrialError(f"The private key cannot be written ({error.strerror or error}): check the disk.") from error
     return MadeKey(FileKey(file, source), private)
@@ -97,11 +101,14 @@ def opened_key(directory: Path, record: KeyRecord, prompt: Prompt | None = None)
         case TokenKey(token, label):
             with opened_token_key(token, label, secret) as key:
                 yield key
-        case FileKey(file):
+        case FileKey(file, source):
             path = keys_directory(directory) / file
             private = load_private_key(path, secret)
             if not isinstance(private, PrivateKey) or key_fingerprint(private.public_key()) != record.spki_sha256:
                 raise TrialError(f"The file {path} holds another key than {record.label}: put the right one back.")
+            if not _is_generated(source) and is_quickly_guessed(path):
+                with suppress(OSError):  # a full or read-only disk: the file stays as it is until the next use
+                    save_private_key(path, private, secret, typed=True)
             yield private
 
 
@@ -121,6 +128,13 @@ def own_passphrase(directory: Path) -> tuple[SecretSource, Secret]:
         raise TrialError(f"No passphrase can be kept in {keys} ({error.strerror or error}): check the disk.") from error
 
 
+def _is_generated(source: SecretSource) -> bool:
+    """Whether the console made up the passphrase, rather than a person."""
+    if source.passphrase_file is not None:
+        return str(source.passphrase_file).startswith(_OWN_FILE)  # relative to the keys' own directory
+    return source.keyring_entry is not None and source.keyring_entry.startswith(_OWN_ENTRY)
+
+
 def _kept_passphrase(keys: Path) -> tuple[SecretSource, Secret] | None:
     """The one that was kept before; None where there is none, or it is gone (keys under it are lost with it)."""
     reference = keys / _OWN_PASSPHRASE
@@ -136,6 +150,6 @@ def _kept_passphrase(keys: Path) -> tuple[SecretSource, Secret] | None:
 def _new_passphrase(keys: Path) -> tuple[SecretSource, Secret]:
     tag = secrets.token_hex(4)
     secret = Secret(secrets.token_urlsafe(32))
-    source = keep_secret(keys, f"passphrase-{tag}", secret, f"certificate-keys-{tag}")
+    source = keep_secret(keys, f"{_OWN_FILE}{tag}", secret, f"{_OWN_ENTRY}{tag}")
     write_private(keys / _OWN_PASSPHRASE, source.model_dump_json().encode())
     return source, secret

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
+from labconsole.security.keyfile import is_quickly_guessed, load_private_key, save_private_key
 from labconsole.security.pki.keys import key_secret, keys_directory, make_key, opened_key, own_passphrase
-from labconsole.security.pki.records import KeyRecord, TokenKey
+from labconsole.security.pki.records import FileKey, KeyRecord, TokenKey
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.private_files import write_private
 from labconsole.security.secrets import Secret, SecretSource
@@ -99,6 +100,35 @@ def test_a_passphrase_file_of_the_operators(store: PkiStore, tmp_path: Path) -> 
     load_pem_private_key(key.read_bytes(), CANARY.encode())
     with opened_key(store.directory, record):
         pass
+
+
+def test_an_old_file_under_a_typed_passphrase_is_encrypted_again_when_it_is_used(store: PkiStore) -> None:
+    record = added(store, SecretSource(), CANARY)
+    assert isinstance(record.place, FileKey)
+    file = keys_directory(store.directory) / record.place.file
+    assert not is_quickly_guessed(file)
+    save_private_key(file, load_private_key(file, Secret(CANARY)), Secret(CANARY))  # as version 0.1.0 wrote it
+    old = file.read_bytes()
+    assert is_quickly_guessed(file)
+    with pytest.raises(TrialError), opened_key(store.directory, record, lambda _: Secret("other")):
+        pass
+    assert file.read_bytes() == old
+    with opened_key(store.directory, record, lambda _: Secret(CANARY)) as private:
+        assert private.public_key() == load_private_key(file, Secret(CANARY)).public_key()
+    assert not is_quickly_guessed(file)
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600 or sys.platform == "win32"
+    assert [path.name for path in file.parent.glob("*.pem*")] == [file.name]
+
+
+def test_a_key_under_a_generated_passphrase_stays_as_it_is(store: PkiStore) -> None:
+    record = added(store)
+    assert isinstance(record.place, FileKey)
+    file = keys_directory(store.directory) / record.place.file
+    before = file.read_bytes()
+    assert is_quickly_guessed(file)  # nobody guesses 32 random bytes
+    with opened_key(store.directory, record):
+        pass
+    assert file.read_bytes() == before
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no modes")
