@@ -50,9 +50,8 @@ def is_quickly_guessed(path: Path) -> bool:
     try:
         found = keys.EncryptedPrivateKeyInfo.load(pem.unarmor(read_private(path, "key file"))[2])
         derivation = found["encryption_algorithm"]["parameters"]["key_derivation_func"]
-        return (
-            derivation["algorithm"].native == "pbkdf2" and derivation["parameters"]["iteration_count"].native < ROUNDS
-        )
+        few = derivation["parameters"]["iteration_count"].native < ROUNDS
+        return bool(few and derivation["algorithm"].native == "pbkdf2")
     except (ValueError, TypeError, KeyError):  # not encrypted, or in another way than the console's own files
         return False
 

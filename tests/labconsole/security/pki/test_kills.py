@@ -10,10 +10,14 @@ import sys
 import time
 from pathlib import Path
 
+from labconsole.security.keyfile import load_private_key, save_private_key
 from labconsole.security.pki.keys import keys_directory, opened_key
 from labconsole.security.pki.records import FileKey
 from labconsole.security.pki.store import PkiStore
+from labconsole.security.secrets import Secret
+from labconsole.security.x509.key_types import KeyType
 from tests.helpers.practice import environment
+from tests.helpers.x509_keys import key_of
 from tests.labconsole.security.pki import pki_worker
 
 ROOT = Path(__file__).parents[4]
@@ -56,3 +60,30 @@ def test_killed_at_any_moment(tmp_path: Path) -> None:
                 assert private is not None
         with store.change() as change:
             change.add_state("after the kills")
+
+
+REWRITING = """
+import sys
+from pathlib import Path
+from labconsole.security.keyfile import load_private_key, save_private_key
+from labconsole.security.secrets import Secret
+path, secret = Path(sys.argv[1]), Secret("x")
+key = load_private_key(path, secret)
+while True:
+    save_private_key(path, key, secret, typed=True)
+    print("written", flush=True)
+"""
+
+
+def test_a_key_file_that_was_being_encrypted_again_opens_after_a_kill(tmp_path: Path) -> None:
+    path, chance = tmp_path / "key.pem", random.Random(6)
+    save_private_key(path, key_of(KeyType.P_256), Secret("x"))
+    worker = subprocess.Popen(
+        [sys.executable, "-P", "-c", REWRITING, str(path)], stdout=subprocess.PIPE, env=environment(ROOT)
+    )
+    assert worker.stdout is not None
+    worker.stdout.readline()
+    time.sleep(chance.random() * 0.2)
+    os.kill(worker.pid, signal.SIGKILL)
+    worker.communicate()
+    assert load_private_key(path, Secret("x")).public_key() == key_of(KeyType.P_256).public_key()
