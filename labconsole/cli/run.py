@@ -60,6 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
                 if cancelled:
                     queue.cancel_all()
                 queue.pump()
+                progress.waiting_for(queue.waiting_for)
                 while reported < len(run_ids) and _done(item := _item(queue, run_ids[reported])):
                     progress.report(reader.run(run_ids[reported]), item, as_json=arguments.json)
                     reported += 1
@@ -125,6 +126,7 @@ class _Progress:
             disable=not self._console.is_terminal,
         )
         self._tasks: dict[int, TaskID] = {}
+        self._waited_for = 0
 
     def __enter__(self) -> _Progress:
         self._queue.listeners.append(self)
@@ -134,6 +136,19 @@ class _Progress:
     def __exit__(self, *exc: object) -> None:
         self._progress.stop()
         self._queue.listeners.remove(self)
+
+    def waiting_for(self, other: QueueItem | None) -> None:
+        """Report once for each run of another console that has to finish first."""
+        if other is None or other.console is None or other.run_id == self._waited_for:
+            return
+        self._waited_for = other.run_id
+        console = other.console
+        self._progress.print(
+            f"Waiting for run {other.run_id} ({other.scenario}) of another console (process {console.pid} on "
+            f"{console.host}): two at a time would disturb each other's figures.",
+            style="yellow",
+            soft_wrap=True,
+        )
 
     def report(self, detail: RunDetail, item: QueueItem | None, *, as_json: bool) -> None:
         """Report the end of one run; `item` knows it where the database could not record it."""

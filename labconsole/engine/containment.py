@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +79,24 @@ def is_alive(owner: Owner) -> bool:
         return False
     started = _started(owner.pid)
     return started is not None and abs(started - owner.started) < _START_TOLERANCE_S
+
+
+@dataclass(frozen=True)
+class Console:
+    """A console as an operator finds it: the host and the process id."""
+
+    host: str
+    pid: int
+
+
+def parent_of(pid: int) -> int:
+    """The process that started `pid`; `pid` itself where that is not known any more."""
+    import psutil
+
+    try:
+        return psutil.Process(pid).ppid()
+    except psutil.Error:
+        return pid
 
 
 def _started(pid: int) -> float | None:

@@ -3,76 +3,37 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from labconsole.clock import wall_now
-from labconsole.engine.containment import is_alive, this_process
+from labconsole.engine.containment import this_process
+from labconsole.engine.other_runs import DEAD_FOR_S, OtherRuns
 from labconsole.engine.protocol import LiveFrame, event_from_json
+from labconsole.engine.queue_item import Activity, QueueItem, QueueListener, QueueState, ShownStatus, waiting_item
 from labconsole.engine.recorder import leftovers
 from labconsole.engine.supervisor import WorkerProcess
+from labconsole.engine.time_left import time_left_s
+from labconsole.needed_secrets import needed_secrets
+from labconsole.plugin import Plugins
 from labconsole.security.secrets import Secret
 from labconsole.store.errors import StoreError
 from labconsole.store.reader import Reader
-from labconsole.store.records import NewCampaign, RunRow, RunStatus
+from labconsole.store.records import LiveRun, NewCampaign, NewScenario, RunRow, RunStatus
 from labconsole.store.store import Store
-from labconsole.trial import Event
+from labconsole.trial import TrialError
+
+__all__ = ["Activity", "QueueItem", "QueueListener", "QueueState", "RunQueue", "ShownStatus"]
 
 _MESSAGES_PER_PUMP = 200
 _REMOVED = "Removed from the queue before it began."
 _CLOSING_S = 10.0
 """How long `close` waits for the evaluation of a run that was killed; the next console does it otherwise."""
-
-
-class QueueState(StrEnum):
-    """Where an item of the queue stands."""
-
-    WAITING = "waiting"
-    RUNNING = "running"
-    DONE = "done"
-
-
-@dataclass(frozen=True)
-class QueueItem:
-    """One run in the queue. `rate` is counts per second of the progress channel since T0."""
-
-    run_id: int
-    campaign_id: int
-    campaign: str
-    scenario: str
-    kind: str
-    repeat: int
-    repeats: int
-    state: QueueState
-    status: RunStatus
-    reason: str = ""
-    done: int = 0
-    total: int = 0
-    elapsed_s: float = 0.0
-    eta_s: float | None = None
-    rate: float | None = None
-
-
-class QueueListener(Protocol):
-    """Hears what happens, on the thread that calls `RunQueue.pump`."""
-
-    def items_changed(self) -> None:
-        """Items were added, moved, removed, or changed their state."""
-
-    def live(self, run_id: int, frame: LiveFrame) -> None:
-        """A live frame of the run that is going on; frames may be dropped."""
-
-    def event(self, run_id: int, event: Event) -> None:
-        """Something happened in a run."""
-
-    def log(self, run_id: int, line: str) -> None:
-        """A stray line of output of the worker or a role."""
-
-    def finished(self, run_id: int, status: RunStatus) -> None:
-        """A run has a final status in the store."""
+_TURN_S = 1.0
+"""The pause between two runs of a queue while those of another console wait, so that consoles take turns."""
 
 
 @dataclass(frozen=True)
@@ -92,10 +53,15 @@ class _Job:
     worker: WorkerProcess
     recovery: _Recovery | None = None
     sentence: str = ""
+    yielded: bool = False
+    """Another console's run is in progress: this one waits again."""
 
 
 class RunQueue:
-    """Runs waiting and running. All methods belong to one thread; `pump` never blocks on a run."""
+    """Runs waiting and running, and all other live runs of the database: the one source of their state.
+
+    All methods belong to one thread; `pump` never blocks on a run.
+    """
 
     def __init__(
         self,
@@ -114,14 +80,45 @@ class RunQueue:
         self._items: list[QueueItem] = []
         self._secrets: dict[int, Mapping[str, Secret]] = {}
         self._recoveries: list[_Recovery] = []
+        self._taken_over: set[int] = set()
         self._job: _Job | None = None
         self._paused = False
+        self._turn_at_s = 0.0
+        self._others = OtherRuns(self._reader)
+        self._ended: dict[int, RunStatus] = {}
+        self._shown: dict[int, ShownStatus] = {}
         self.listeners: list[QueueListener] = []
+        self._follow()
 
     @property
     def items(self) -> tuple[QueueItem, ...]:
-        """All items, in the order in which they run."""
+        """All items of this queue, in the order in which they run."""
         return tuple(self._items)
+
+    @property
+    def others(self) -> tuple[QueueItem, ...]:
+        """The other live runs of the database: those of other consoles, and those whose process died."""
+        return self._others.items
+
+    @property
+    def waiting_for(self) -> QueueItem | None:
+        """The run of another console for which this queue waits: two at a time would disturb each other's figures."""
+        waits = self._job is None and not self._paused and self._next_waiting() is not None
+        return self._others.in_progress if waits else None
+
+    @property
+    def time_left_s(self) -> float | None:
+        """How long this queue is expected to be busy, s; None where nothing tells."""
+        return time_left_s(self._items, time.monotonic())
+
+    def shown(self, row: RunRow) -> ShownStatus:
+        """The status of a run as every view shows it, however old the `row` is that a view has read."""
+        return self._shown.get(row.id, row.status)
+
+    def look(self) -> None:
+        """Read which other runs are live, and report a change. Raises StoreError."""
+        if self._others.look({item.run_id for item in self._items}):
+            self._changed()
 
     @property
     def paused(self) -> bool:
@@ -130,7 +127,7 @@ class RunQueue:
 
     @property
     def busy(self) -> bool:
-        """Whether a run goes on, or will be started by the next `pump`."""
+        """Whether a run is in progress, or will be started by `pump` as soon as no other console's is."""
         return (
             self._job is not None or bool(self._recoveries) or (not self._paused and self._next_waiting() is not None)
         )
@@ -141,19 +138,11 @@ class RunQueue:
         return self._store
 
     def recover(self) -> None:
-        """Take over what dead consoles and workers left: mark their runs, take their samples in, evaluate them."""
-        mine = {item.run_id for item in self._items}
-        live_runs = self._reader.live_runs()
-        dead_owners = {owner for owner in {live.owner for live in live_runs} if not is_alive(owner)}
-        dead = [live for live in live_runs if live.owner in dead_owners and live.id not in mine]
-        never_began = [live.id for live in dead if live.status is RunStatus.QUEUED]
-        reason = "The console ended before this run began."
-        self._store.mark_ended(never_began, RunStatus.QUEUED, RunStatus.CANCELLED, reason, wall_now())
-        reason = "Its process ended in mid-run; what it had measured until then is kept."
-        self._recoveries += [
-            _Recovery(live.id, RunStatus.INTERRUPTED, reason) for live in dead if live.status is RunStatus.RUNNING
-        ]
-        left = set(leftovers(self._database)) - {live.uuid for live in live_runs}
+        """Take over what dead consoles and workers left: mark their runs, store and evaluate their samples."""
+        self.look()
+        self._taken_over &= {recovery.run_id for recovery in self._recoveries} | {self._job.run_id if self._job else 0}
+        self._take_over(self._others.dead())
+        left = set(leftovers(self._database)) - {live.uuid for live in self._reader.live_runs()}
         if left:
             ended = [row for row in self._reader.runs(include_trashed=True) if row.uuid in left]
             self._recoveries += [_Recovery(row.id, row.status, row.reason) for row in ended]
@@ -162,9 +151,13 @@ class RunQueue:
     def submit(self, campaign: NewCampaign, secrets: Mapping[str, Secret] | None = None) -> list[int]:
         """Store a campaign, put its runs at the end, each with `secrets` until it is done. Returns the ids in order."""
         run_ids = self._store.add_campaign(campaign, this_process(), wall_now())
-        rows = {row.id: row for row in self._reader.runs(campaign_id=self._reader.run(run_ids[0]).row.campaign_id)}
+        campaign_id = self._reader.run(run_ids[0]).row.campaign_id
+        rows = {row.id: row for row in self._reader.runs(campaign_id=campaign_id)}
+        expected_s = self._reader.expected_s(campaign_id)
         repeats = max(repeat for _, repeat in campaign.order)
-        self._items += [_waiting_item(rows[run_id], repeats) for run_id in run_ids]
+        self._items += [
+            waiting_item(rows[run_id], repeats, expected_s.get(rows[run_id].scenario)) for run_id in run_ids
+        ]
         self._secrets |= dict.fromkeys(run_ids, secrets) if secrets else {}
         self._changed()
         return run_ids
@@ -176,13 +169,14 @@ class RunQueue:
         for item in self._items:
             if (item.campaign_id, item.scenario) == (row.campaign_id, row.scenario):
                 self._update(item.run_id, repeats=row.repeat)
-        self._items.append(_waiting_item(row, row.repeat))
+        expected_s = self._reader.expected_s(row.campaign_id).get(row.scenario)
+        self._items.append(waiting_item(row, row.repeat, expected_s))
         self._secrets |= {new_id: secrets} if secrets else {}
         self._changed()
         return new_id
 
     def pause(self) -> None:
-        """Start no further run; the current one goes on."""
+        """Start no further run; the one in progress continues."""
         self._paused = True
         self._changed()
 
@@ -212,25 +206,18 @@ class RunQueue:
         """Cancel the running item (by the ladder) or remove a waiting one; returns at once."""
         if self._job is not None and self._job.run_id == run_id:
             self._job.worker.cancel()
+            self._update(run_id, activity=Activity.CANCELLING)
+            self._changed()
         else:
             self.remove(run_id)
 
     def cancel_all(self) -> None:
         """Cancel the running item and remove all waiting ones, in one transaction however many they are."""
-        for item in self._items:
+        for item in self.items:
             if item.state is QueueState.RUNNING:
                 self.cancel(item.run_id)
         waiting = [item.run_id for item in self._items if item.state is QueueState.WAITING]
-        status = RunStatus.CANCELLED
-        try:
-            self._store.mark_ended(waiting, RunStatus.QUEUED, status, _REMOVED, wall_now())
-        except StoreError:  # a full disk, say: the next console marks them
-            status = RunStatus.FAILED
-        self._items = [item for item in self._items if item.state is not QueueState.WAITING]
-        self._changed()
-        for run_id in waiting:
-            for listener in self.listeners:
-                listener.finished(run_id, status)
+        self._stop_waiting(waiting, _REMOVED, keep=False)
 
     def clear_done(self) -> None:
         """Forget the items that are done; their runs stay in the store."""
@@ -249,9 +236,12 @@ class RunQueue:
             self._job.worker.send({"t": "live_hz", "hz": hz})
 
     def pump(self) -> None:
-        """Take what the worker said, and start the next run when there is none."""
+        """Take what the worker said, look at other consoles' runs, and start the next run when there is none."""
         if self._job is not None:
             self._listen(self._job)
+        with suppress(StoreError):  # a failing disk: the runs themselves report it
+            self.look()
+            self._take_over(self._others.dead(DEAD_FOR_S))
         if self._job is None:
             self._start_next()
 
@@ -269,7 +259,7 @@ class RunQueue:
                 self._job.worker.cancel()
             elif time.monotonic() > patience:
                 self._job.worker.kill()
-            self.pump()
+            self._listen(self._job)
             time.sleep(0.02)
         self._reader.close()
         self._store.close()
@@ -279,12 +269,28 @@ class RunQueue:
             self._start_recovery(self._recoveries.pop(0))
             return
         item = None if self._paused else self._next_waiting()
-        if item is None:
+        if item is None or self._others.in_progress or time.monotonic() < self._turn_at_s:
             return
         task = {"t": "run", "database": str(self._database), "run_id": item.run_id, "live_hz": self._live_hz}
         self._job = _Job(item.run_id, WorkerProcess(task, self._wake, self._secrets.get(item.run_id)))
-        self._update(item.run_id, state=QueueState.RUNNING, status=RunStatus.RUNNING)
+        self._update(item.run_id, state=QueueState.RUNNING, status=RunStatus.RUNNING, begun_s=time.monotonic())
         self._changed()
+
+    def _take_over(self, dead: Collection[LiveRun]) -> None:
+        """Mark runs of dead consoles that never began, and queue the recovery of those that were in progress."""
+        dead = [live for live in dead if live.id not in self._taken_over]
+        if not dead:
+            return
+        self._taken_over |= {live.id for live in dead}
+        never_began = [live.id for live in dead if live.status is RunStatus.QUEUED]
+        if never_began:
+            reason = "The console ended before this run began."
+            self._store.mark_ended(never_began, RunStatus.QUEUED, RunStatus.CANCELLED, reason, wall_now())
+        reason = "Its process ended in mid-run; what it had measured until then is kept."
+        self._recoveries += [
+            _Recovery(live.id, RunStatus.INTERRUPTED, reason) for live in dead if live.status is RunStatus.RUNNING
+        ]
+        self.look()
 
     def _start_recovery(self, recovery: _Recovery) -> None:
         task = {
@@ -324,6 +330,10 @@ class RunQueue:
                 job.worker.relent()
             case "error":
                 job.sentence = message["sentence"]
+            case "busy":
+                job.yielded = True
+            case "refused":
+                self._withhold(job.run_id, message["secrets"])
 
     def _take_frame(self, run_id: int, frame: LiveFrame) -> None:
         elapsed = 0.0 if frame.begin_ns is None else (frame.t_ns - frame.begin_ns) / 1e9
@@ -341,6 +351,12 @@ class RunQueue:
         except StoreError as error:  # a failing disk, say: the next console sees how it ended
             self._show_end(job.run_id, RunStatus.FAILED, str(error))
             return
+        if job.yielded and not job.worker.cancelled:
+            self._update(job.run_id, state=QueueState.WAITING, status=row.status, begun_s=None)
+            self._changed()
+            return
+        if self._others.waiting:
+            self._turn_at_s = time.monotonic() + _TURN_S
         if row.status.final:
             self._show_end(job.run_id, row.status, row.reason)
             return
@@ -367,10 +383,62 @@ class RunQueue:
         self._show_end(run_id, status, reason)
 
     def _show_end(self, run_id: int, status: RunStatus, reason: str) -> None:
-        self._update(run_id, state=QueueState.DONE, status=status, reason=reason, eta_s=None)
+        begun = {item.run_id: item.begun_s for item in self._items}.get(run_id)
+        took_s = None if begun is None else time.monotonic() - begun
+        ended = {"state": QueueState.DONE, "status": status, "activity": None, "reason": reason}
+        self._update(run_id, **ended, eta_s=None, took_s=took_s)
+        self._ended[run_id] = status
+        with suppress(StoreError):
+            self._others.look({item.run_id for item in self._items})
         self._changed()
         for listener in self.listeners:
             listener.finished(run_id, status)
+
+    def _withhold(self, run_id: int, refused: Collection[str]) -> None:
+        """End the waiting runs that need a secret which a device has refused in `run_id`: a second try may lock it."""
+        plugins = Plugins.discover()
+        purposes: dict[tuple[int, str], list[str]] = {}
+        ending: dict[int, str] = {}
+        for item in self._items:
+            key = (item.campaign_id, item.scenario)
+            if item.state is QueueState.WAITING and key not in purposes:
+                purposes[key] = self._needs(item.run_id, refused, plugins)
+            if item.state is QueueState.WAITING and purposes[key]:
+                ending[item.run_id] = purposes[key][0]
+        for purpose in sorted(set(ending.values())):
+            reason = (
+                f"Not started: {purpose} refused its PIN or passphrase in run {run_id}, and another try could lock it. "
+                "Correct it, then run again."
+            )
+            self._stop_waiting([number for number, other in ending.items() if other == purpose], reason, keep=True)
+
+    def _stop_waiting(self, run_ids: Collection[int], reason: str, *, keep: bool) -> None:
+        """Cancel waiting runs in one transaction however many they are; `keep` their items, with the reason."""
+        status = RunStatus.CANCELLED
+        try:
+            self._store.mark_ended(list(run_ids), RunStatus.QUEUED, status, reason, wall_now())
+        except StoreError:  # a full disk, say: the next console marks them
+            status = RunStatus.FAILED
+        stopped = set(run_ids)
+        self._items = [
+            replace(item, state=QueueState.DONE, status=status, reason=reason) if item.run_id in stopped else item
+            for item in self._items
+            if keep or item.run_id not in stopped
+        ]
+        self._ended |= dict.fromkeys(run_ids, status)
+        self._changed()
+        for run_id in run_ids:
+            for listener in self.listeners:
+                listener.finished(run_id, status)
+
+    def _needs(self, run_id: int, refused: Collection[str], plugins: Plugins) -> list[str]:
+        """What the run would unlock with one of these secrets."""
+        row = self._reader.run(run_id).row
+        try:
+            needed = needed_secrets([NewScenario(row.scenario, row.kind, row.parameters)], plugins)
+        except TrialError:
+            return []  # its trial cannot be loaded: that is said when its turn comes
+        return [request.purpose for request in needed if request.key in refused]
 
     def _next_waiting(self) -> QueueItem | None:
         return next((item for item in self._items if item.state is QueueState.WAITING), None)
@@ -382,25 +450,16 @@ class RunQueue:
         if self._secrets:  # those of runs that are done or gone are forgotten
             left = {item.run_id for item in self._items if item.state is not QueueState.DONE}
             self._secrets = {run_id: secrets for run_id, secrets in self._secrets.items() if run_id in left}
+        self._follow()
         for listener in self.listeners:
             listener.items_changed()
         self._wake()
+
+    def _follow(self) -> None:
+        live = {item.run_id: item.shown for item in (*self._others.items, *self._items)}
+        self._shown = {**self._others.ended, **self._ended, **live}
 
 
 def _each_once(*sentences: str) -> str:
     """These sentences in one text: a disk that fails gives the same one to the worker, to recovery and to the queue."""
     return " ".join(dict.fromkeys(filter(None, sentences)))
-
-
-def _waiting_item(row: RunRow, repeats: int) -> QueueItem:
-    return QueueItem(
-        run_id=row.id,
-        campaign_id=row.campaign_id,
-        campaign=row.campaign,
-        scenario=row.scenario,
-        kind=row.kind,
-        repeat=row.repeat,
-        repeats=repeats,
-        state=QueueState.WAITING,
-        status=RunStatus.QUEUED,
-    )

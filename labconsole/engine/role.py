@@ -21,7 +21,7 @@ from labconsole.engine.protocol import ChannelFrame, higher, lower
 from labconsole.engine.spool import SpoolSeriesWriter, SpoolWriter
 from labconsole.plugin import load_dotted
 from labconsole.role import Role
-from labconsole.security.secrets import Secret
+from labconsole.security.secrets import Secret, SecretRefusedError
 from labconsole.trial import Event, Level, Series, TrialError
 
 SPOOL_INTERVAL_NS = 250_000_000
@@ -167,6 +167,7 @@ def _interval_ns(hz: float) -> int:
 def _conduct(channel: ChildChannel, context: RoleProcess, target: str) -> bool:
     """Run the role through its phases, and report its result or its first fault. True if all went well."""
     faults: list[str] = []
+    refused: list[str] = []
 
     @contextmanager
     def reporting() -> Iterator[None]:
@@ -174,11 +175,13 @@ def _conduct(channel: ChildChannel, context: RoleProcess, target: str) -> bool:
             yield
         except TrialError as error:
             faults.append(str(error))
+            if isinstance(error, SecretRefusedError):
+                refused.append(error.key)
         except Exception as error:  # noqa: BLE001 - the role is foreign code: whatever it raises is the run's reason
             traceback.print_exc()
             faults.append(f"A fault in {target}: {type(error).__name__}: {error}")
         if len(faults) == 1:
-            channel.send({"t": "error", "sentence": faults[0]})
+            channel.send({"t": "error", "sentence": faults[0], "refused": refused})
 
     role: Role | None = None
     result: dict[str, Any] = {}

@@ -43,6 +43,8 @@ class RoleChild:
         self._sentence: str | None = None
         self._lost = False
         self.channels: dict[str, ChannelFrame] = {}
+        self.refused: tuple[str, ...] = ()
+        """Keys of the secrets that a device refused this role."""
         self._changed = threading.Condition()
         self._process = subprocess.Popen(
             own_program("labconsole.engine.role"), stdin=subprocess.PIPE, stdout=subprocess.PIPE
@@ -173,6 +175,7 @@ class RoleChild:
             case "ready":
                 self._change(info=message["info"])
             case "error":
+                self.refused = tuple(message.get("refused", ()))
                 self._change(sentence=message["sentence"])
             case "done":
                 self._change(result=message["result"])

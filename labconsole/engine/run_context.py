@@ -73,6 +73,11 @@ class WorkerContext:
         return self._failure
 
     @property
+    def refused_secrets(self) -> list[str]:
+        """Keys of the secrets that a device refused a role of this run."""
+        return sorted({key for role in self._roles for key in role.refused})
+
+    @property
     def live_hz(self) -> float:
         """Frames per second that the live view asked for; 0 is none."""
         return self._live_hz

@@ -25,7 +25,7 @@ from labconsole.engine.settling import RunAtHand, load_trial, recover, settle
 from labconsole.security.secrets import Secret
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunStatus
-from labconsole.store.store import Store
+from labconsole.store.store import RunInProgressError, Store
 from labconsole.trial import Parameters, Trial, TrialError
 
 RECORD_INTERVAL_S = 0.25
@@ -69,15 +69,22 @@ def _conduct(
 ) -> tuple[RunStatus, str]:
     """Run the trial while its samples are stored. Returns the outcome and its reason.
 
-    Raises TrialError: before the run was marked as running if somebody else has it or its trial cannot be loaded.
+    Raises TrialError before the run was marked as running: RunInProgressError while another process conducts a run of
+    this database, others where the run has ended already or its trial cannot be loaded.
     """
     trial, parameters = load_trial(run.detail.row)
     seed = run.detail.row.seed
     surroundings = provenance(seed, live_hz)
-    warnings = trial.warnings(parameters)
-    run.store.run_started(run.id, this_process(), surroundings, warnings, wall_now(), definitions=trial.definitions)
+    run.store.run_started(
+        run.id,
+        this_process(),
+        surroundings,
+        trial.warnings(parameters),
+        wall_now(),
+        definitions=trial.definitions,
+        is_alive=is_alive,
+    )
     try:
-        _refuse_company(run)
         make_spool(run.spool)
         keep = partial(run.store.add_artefact, run.id)
         context = WorkerContext(channel, run.spool, seed, live_hz, secrets, keep)
@@ -87,6 +94,8 @@ def _conduct(
                 return _outcome(trial, parameters, context)
             finally:
                 context.end_roles()
+                if refused := context.refused_secrets:
+                    channel.send({"t": "refused", "secrets": refused})
     except TrialError as error:
         return RunStatus.FAILED, str(error)
 
@@ -106,21 +115,6 @@ def _outcome(trial: Trial[Any], parameters: Parameters, context: WorkerContext) 
     if context.stop_requested:
         return RunStatus.CANCELLED, f"Cancelled by the operator. {fault}".strip()
     return (RunStatus.FAILED, fault) if fault else (RunStatus.FINISHED, "")
-
-
-def _refuse_company(run: RunAtHand) -> None:
-    """Raise TrialError if another process conducts a run of this database, begun before ours."""
-    with Reader(run.store.path) as reader:
-        own = reader.run(run.id).row
-        others = [live for live in reader.live_runs() if live.status is RunStatus.RUNNING and live.id != run.id]
-        for live in others:
-            other = reader.run(live.id).row
-            assert own.started is not None and other.started is not None
-            if (other.started, other.id) < (own.started, own.id) and is_alive(live.owner):
-                raise TrialError(
-                    f"Run {live.id} of another console (process {live.owner.pid}) goes on in this database, and two at "
-                    "a time would disturb each other's figures: wait for its end, or use another database (--db)."
-                )
 
 
 @contextmanager
@@ -153,7 +147,11 @@ def _do(task: Mapping[str, Any], channel: ChildChannel) -> None:
         recorder = Recorder(store, run.id, run.spool)
         if task["t"] == "run":
             secrets = {key: Secret(value) for key, value in task["secrets"].items()}
-            status, reason = _conduct(run, recorder, channel, task["live_hz"], secrets)
+            try:
+                status, reason = _conduct(run, recorder, channel, task["live_hz"], secrets)
+            except RunInProgressError:
+                channel.send({"t": "busy"})
+                return
             channel.send({"t": "settling"})
             settle(run, recorder, status, reason)
         else:

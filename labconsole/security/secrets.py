@@ -33,6 +33,15 @@ class Secret:
         raise TypeError("a secret does not leave its process: hand on its SecretSource")
 
 
+class SecretRefusedError(TrialError):
+    """A device refuses a secret, and may lock itself when it is tried again.
+
+    `key` is that of the secret's request: what needs the same one must not start before the operator has corrected it.
+    """
+
+    key = ""
+
+
 Prompt = Callable[[str], Secret | None]
 """Gives the secret that the operator was asked for, told what it is for; None if the operator gave none."""
 

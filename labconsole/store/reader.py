@@ -9,9 +9,10 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache, cached_property
-from itertools import groupby
+from itertools import groupby, islice
 from operator import itemgetter
 from pathlib import Path
+from statistics import median
 from types import TracebackType
 from typing import Any
 
@@ -36,6 +37,7 @@ from labconsole.store.run_database import RUN_DATABASE
 from labconsole.store.samples import StoredSamples, series_columns
 from labconsole.trial import Direction, Event, Level, Metric, Origin, Verdict, VerdictKind
 
+_RECENT_RUNS = 5
 _IDENTITY = select(schema.run.c.uuid, schema.run.c.definitions).where(schema.run.c.id == bindparam("of_run"))
 
 
@@ -146,6 +148,40 @@ class Reader:
         with self.snapshot() as connection:
             rows = connection.execute(live.where(run.status.in_(LIVE)).order_by(run.id)).all()
         return [LiveRun(number, uuid, RunStatus(status), Owner(*owner)) for number, uuid, status, *owner in rows]
+
+    def statuses(self, run_ids: Collection[int]) -> dict[int, RunStatus]:
+        """The status of each of these runs that is there."""
+        run = schema.run.c
+        with self.snapshot() as connection:
+            rows = connection.execute(select(run.id, run.status).where(run.id.in_(run_ids))).all() if run_ids else []
+        return {number: RunStatus(status) for number, status in rows}
+
+    def live_rows(self) -> list[RunRow]:
+        """The runs that are queued or running as rows without metrics, in the order of their ids."""
+        wanted = _run_rows().where(schema.run.c.status.in_(LIVE)).order_by(schema.run.c.id)
+        with self.snapshot() as connection:
+            return _records(connection, wanted, narrow=True, names=())
+
+    def expected_s(self, campaign_id: int) -> dict[str, float]:
+        """How long a run of each scenario of a campaign takes, s, by the scenario's name: the median of the newest five
+        runs of any campaign that finished with the same trial and parameters. Others are left out."""
+        wanted, same, run = schema.scenario.alias(), schema.scenario.alias(), schema.run
+        alike = (same.c.kind == wanted.c.kind) & (same.c.parameters_sha256 == wanted.c.parameters_sha256)
+        statement = (
+            select(wanted.c.name, run.c.started, run.c.ended)
+            .select_from(wanted.join(same, alike).join(run, run.c.scenario_id == same.c.id))
+            .where(wanted.c.campaign_id == campaign_id, run.c.status == RunStatus.FINISHED)
+            .order_by(wanted.c.name, run.c.id.desc())
+        )
+        with self.snapshot() as connection:
+            rows = connection.execute(statement).all()
+        return {
+            name: median(
+                (time_from_text(ended) - time_from_text(started)).total_seconds()
+                for _, started, ended in islice(group, _RECENT_RUNS)
+            )
+            for name, group in groupby(rows, itemgetter(0))
+        }
 
     def run(self, run_id: int) -> RunDetail:
         """Everything of one run but its samples. Raises StoreError if there is no such run."""

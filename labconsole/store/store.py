@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -43,6 +43,10 @@ class SampleChunk:
     seq: int
     rows: int
     columns: Mapping[str, NDArray[Any]]
+
+
+class RunInProgressError(StoreError):
+    """Another process conducts a run of this database: two at a time would disturb each other's figures."""
 
 
 @dataclass(frozen=True)
@@ -141,12 +145,21 @@ class Store:
         started: datetime,
         *,
         definitions: int = 1,
+        is_alive: Callable[[Owner], bool] = lambda _owner: False,
     ) -> None:
         """Start a queued run in the process `owner`, which alone writes it from now on.
 
-        `definitions` is the version of its trial's metric definitions.
+        `definitions` is the version of its trial's metric definitions. Raises RunInProgressError, with nothing changed,
+        while another run is in progress in a process that `is_alive`.
         """
+        run = schema.run.c
+        running = select(run.id, run.owner_pid, run.owner_started, run.owner_boot).where(
+            run.status == RunStatus.RUNNING, run.id != run_id
+        )
         with self.writer.transaction(durable=True) as connection:
+            for other, *columns in connection.execute(running):
+                if is_alive(Owner(*columns)):
+                    raise RunInProgressError(f"Run {other} is in progress in this database: run {run_id} waits for it.")
             self._change_status(
                 connection,
                 run_id,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from labconsole.security.secrets import SecretRefusedError
 from labconsole.trial import TrialError
 
 
@@ -9,7 +10,7 @@ class TokenError(TrialError):
     """A token refuses, is missing or full; the message says what to do."""
 
 
-class WrongPinError(TokenError):
+class WrongPinError(TokenError, SecretRefusedError):
     """The PIN is wrong or locked; it was tried once."""
 
 

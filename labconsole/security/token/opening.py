@@ -114,7 +114,12 @@ def open_token(name: str, configuration: TokenConfiguration, secret: Secret | No
         module = load_module(configuration)
         undo.callback(module.finalize)
         token = find_token(module, name, configuration)
-        opened = Token(name, module, token, _log_in(name, token, pin), configuration.environment)
+        try:
+            login = _log_in(name, token, pin)
+        except WrongPinError as error:
+            error.key = configuration.pin_request(name).key
+            raise
+        opened = Token(name, module, token, login, configuration.environment)
         undo.pop_all()
         return opened
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import platform
 import shutil
 import signal
 import sqlite3
@@ -219,18 +220,23 @@ def test_a_database_of_a_newer_console_is_refused(labconsole: CommandLine, tmp_p
 
 
 def test_two_consoles_on_one_database(labconsole: CommandLine, tmp_path: Path) -> None:
-    slow = labconsole.profile(profile_text(count=5000, rate=1000), "slow")
+    """The second waits for the first, says for which run and process, and its figures are those of a run alone."""
+    slow = labconsole.profile(profile_text(count=3000, rate=1000), "slow")
     quick = labconsole.profile(profile_text(count=10), "quick")
     database = tmp_path / "runs.db"
     first = labconsole.start("run", slow, "--json", "--db", database)
     assert wait_until(lambda: _status(database, 1) is RunStatus.RUNNING, 30)
     second = labconsole("run", quick, "--json", "--db", database)
     output, errors = first.communicate(timeout=60)
-    assert second.returncode == 1
-    run = json.loads(second.stdout)
-    assert run["reason"].startswith("Run 1 of another console (process ") and "(--db)" in run["reason"]
+    assert second.returncode == 0, second.stderr
+    assert json.loads(second.stdout)["metrics"]["counted"]["value"] == 10
+    waited = f"Waiting for run 1 (slow) of another console (process {first.pid} on {platform.node()}): "
+    assert second.stderr.count("Waiting for") == 1 and waited in second.stderr
     assert first.returncode == 0, errors
-    assert json.loads(output)["metrics"]["counted"]["value"] == 5000
+    assert json.loads(output)["metrics"]["counted"]["value"] == 3000
+    with Reader(database) as reader:
+        early, late = reader.run(1).row, reader.run(2).row
+    assert late.started >= early.ended, "no two at a time"
 
 
 def test_lists_show_what_is_broken_and_go_on(labconsole: CommandLine, own_home: Path) -> None:

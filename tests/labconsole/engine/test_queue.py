@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import platform
 import subprocess
 import sys
 import time
@@ -198,25 +199,53 @@ def test_a_run_whose_figures_could_not_be_stored_is_kept_for_the_next_console(be
 
 
 def test_two_consoles_on_one_database(tmp_path: Path) -> None:
-    """The second's run fails with a sentence that says what to do, and the first's is unharmed."""
+    """The second's run waits for the first's, each sees what the other has, and neither is disturbed."""
     first, second = Bench(tmp_path), Bench(tmp_path)
     try:
-        [long] = first.submit({"count": 4000, "rate": 1000.0})
+        [long] = first.submit({"count": 2000, "rate": 1000.0})
         first.pump_until_counting()
         [late] = second.submit(QUICK)
-        second.pump_until_idle()
-        row = second.detail(late).row
-        assert row.status is RunStatus.FAILED
-        assert row.reason.startswith(f"Run {long} of another console (process ")
-        assert row.reason.endswith("wait for its end, or use another database (--db).")
         second.queue.recover()
-        assert not second.queue.busy, "a living console's runs are not taken over"
-        first.pump_until_idle()
-        assert first.detail(long).row.status is RunStatus.FINISHED
-        assert len(first.numbers(long)) == 4000
+        second.queue.pump()
+        assert second.queue.busy and _states(second) == [(late, QueueState.WAITING)]
+        waited = second.queue.waiting_for
+        assert waited is not None and waited.console is not None
+        assert (waited.run_id, waited.scenario, waited.shown) == (long, "scenario 1", RunStatus.RUNNING)
+        assert (waited.console.pid, waited.console.host) == (os.getpid(), platform.node())
+        first.queue.pump()
+        assert [(item.run_id, item.shown) for item in first.queue.others] == [(late, RunStatus.QUEUED)]
+        while first.queue.busy or second.queue.busy:
+            first.queue.pump()
+            second.queue.pump()
+            time.sleep(0.01)
+        assert first.detail(long).row.status is second.detail(late).row.status is RunStatus.FINISHED
+        assert len(first.numbers(long)) == 2000
+        first.queue.look()
+        assert first.queue.others == second.queue.others == ()
+        assert first.queue.shown(second.detail(late).row) is RunStatus.FINISHED
     finally:
         second.close()
         first.close()
+
+
+def test_consoles_that_start_at_once_run_one_after_the_other_and_take_turns(tmp_path: Path) -> None:
+    first, second = Bench(tmp_path), Bench(tmp_path)
+    try:
+        mine, theirs = first.submit(QUICK, QUICK, QUICK), second.submit(QUICK, QUICK)
+        first.queue.pump()
+        second.queue.pump()
+        while first.queue.busy or second.queue.busy:
+            first.queue.pump()
+            second.queue.pump()
+            time.sleep(0.01)
+        rows = [first.detail(run_id).row for run_id in (*mine, *theirs)]
+    finally:
+        second.close()
+        first.close()
+    assert {row.status for row in rows} == {RunStatus.FINISHED}
+    rows.sort(key=lambda row: row.started or row.created)
+    assert all(later.started >= earlier.ended for earlier, later in itertools.pairwise(rows))  # type: ignore[operator]
+    assert rows[-1].id == mine[-1], "neither waits until the other has run everything"
 
 
 def test_a_run_that_somebody_else_has_ended_is_shown_as_it_ended(bench: Bench) -> None:
