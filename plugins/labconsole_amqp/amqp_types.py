@@ -18,14 +18,14 @@ SYMBOLS = frozenset((0xA3, 0xB3))
 BINARIES = frozenset((0xA0, 0xB0))
 LONG_FORMS = frozenset((0x80, 0x81))
 """ulong and long in their form of 8 bytes."""
-_LISTS = frozenset((0x45, 0xC0, 0xD0))
+LISTS = frozenset((0x45, 0xC0, 0xD0))
 _MAPS = frozenset((0xC1, 0xD1))
 _BODY_TYPES = {DATA: BINARIES, VALUE: BINARIES | STRINGS}
 _TYPES = {
-    HEADER: _LISTS,
+    HEADER: LISTS,
     DELIVERY_ANNOTATIONS: _MAPS,
     MESSAGE_ANNOTATIONS: _MAPS,
-    PROPERTIES: _LISTS,
+    PROPERTIES: LISTS,
     APPLICATION_PROPERTIES: _MAPS,
     FOOTER: _MAPS,
     **_BODY_TYPES,

@@ -17,6 +17,10 @@ from labconsole_amqp.fastlink_wire import Wire, lib, set_condition, text
 _LINGER_NS = 1_000_000_000
 _HANDSHAKE_NS = 10_000_000_000
 _IDLE_TIMEOUT_S = 120.0
+_NEVER_NS = 1 << 62
+_MOST_SESSIONS, _MOST_LINKS = 256, 256
+_SESSION_BYTES = 128 * 1024 * 1024
+_CONDITION_CHARACTERS = 200
 
 
 class Stage(Enum):
@@ -55,7 +59,7 @@ class Peer:
         self._on_refused = on_refused
         self._deadline_ns = now_ns() + _HANDSHAKE_NS
         self._sasl = SaslServer(access, None)
-        self._ends: dict[Any, Inlet | Outlet] = {}
+        self._ends: dict[Any, Inlet | Outlet | None] = {}  # by link; None: refused, and not closed by the client yet
 
     @property
     def wants_to_write(self) -> bool:
@@ -93,13 +97,14 @@ class Peer:
     def tick(self) -> None:
         """Heartbeats and time limits: called every second or so."""
         late = now_ns() > self._deadline_ns
-        if self.wire is not None and self.stage is Stage.AMQP and (self.wire.remote_open or not late):
-            self.wire.tick()
-            self.flush()
-        elif self.stage is Stage.LEAVING and late:
-            self.drop()
+        if self.stage is Stage.LEAVING:
+            if late:
+                self.drop()
         elif late:
             self._refuse("client did not finish its handshake in time")
+        elif self.wire is not None:
+            self.wire.tick()
+            self.flush()
 
     def drop(self) -> None:
         """Free everything; what its consumers had not settled goes back to the queues."""
@@ -153,6 +158,7 @@ class Peer:
     def _start_amqp(self, received: bytes) -> None:
         self.wire = wire = Wire(self.sock, server=True, idle_timeout_s=_IDLE_TIMEOUT_S)
         lib.pn_connection_set_container(wire.connection, self._container.encode())
+        lib.pn_transport_set_channel_max(wire.transport, _MOST_SESSIONS - 1)
         wire.bind()
         self.stage = Stage.AMQP
         if received:
@@ -176,25 +182,48 @@ class Peer:
         closed = lib.PN_LOCAL_ACTIVE | lib.PN_REMOTE_CLOSED
         if lib.pn_connection_state(connection) == opened:
             lib.pn_connection_open(connection)
+            self._deadline_ns = _NEVER_NS
         while session := lib.pn_session_head(connection, opened):
+            lib.pn_session_set_incoming_capacity(session, _SESSION_BYTES)
             lib.pn_session_open(session)
-        while link := lib.pn_link_head(connection, opened):
+        while len(self._ends) <= _MOST_LINKS and (link := lib.pn_link_head(connection, opened)):
             self._attach(wire, link)
         for end in tuple(self._ends.values()):
             if isinstance(end, Outlet):
                 end.take_outcomes()
-            elif not end.take():
-                self._detach(end.link)
-        while link := lib.pn_link_head(connection, closed):
-            self._detach(link)
-            lib.pn_link_free(link)
+            elif end is not None:
+                end.take()
+        for state in (closed, lib.PN_LOCAL_CLOSED | lib.PN_REMOTE_CLOSED):
+            while link := lib.pn_link_head(connection, state):
+                self._detach(link)
+                lib.pn_link_free(link)
         while session := lib.pn_session_head(connection, closed):
             self._end_links(session)
             lib.pn_session_close(session)
             lib.pn_session_free(session)
-        if wire.over:
+        if (excess := self._excess(connection)) is not None:
+            self._on_refused(f"client {excess}")
+            set_condition(lib.pn_connection_condition(connection), "amqp:resource-limit-exceeded", excess)
+            lib.pn_connection_close(connection)
+            self.flush()
+            self._leave()
+        elif wire.over:
             self._end_links()
             lib.pn_connection_close(connection)
+
+    def _excess(self, connection: Any) -> str | None:
+        """What the client has more of than one connection may have; None if it keeps to the limits."""
+        if len(self._ends) > _MOST_LINKS:
+            return f"opened more than {_MOST_LINKS} links"
+        inlets = [end for end in self._ends.values() if isinstance(end, Inlet)]
+        held = sum(inlet.held_bytes for inlet in inlets)
+        session = lib.pn_session_head(connection, 0)
+        while session:
+            held += lib.pn_session_incoming_bytes(session)
+            session = lib.pn_session_next(session, 0)
+        if held > _SESSION_BYTES + max((inlet.queue.limits.largest for inlet in inlets), default=0):
+            return f"sent {held:,} bytes beyond what its links may send"
+        return None
 
     def _attach(self, wire: Wire, link: Any) -> None:
         producer = bool(lib.pn_link_is_receiver(link))
@@ -206,8 +235,10 @@ class Peer:
             # AMQP 1.0 part 2, 2.6.3: answered without a terminus, then detached with the reason.
             lib.pn_terminus_set_type(own, lib.PN_UNSPECIFIED)
             lib.pn_link_open(link)
-            set_condition(lib.pn_link_condition(link), "amqp:not-found", f"no queue {address}")
+            asked = str(address)[:_CONDITION_CHARACTERS]
+            set_condition(lib.pn_link_condition(link), "amqp:not-found", f"no queue {asked}")
             lib.pn_link_close(link)
+            self._ends[link] = None
             return
         lib.pn_terminus_copy(lib.pn_link_source(link), lib.pn_link_remote_source(link))
         lib.pn_terminus_copy(lib.pn_link_target(link), lib.pn_link_remote_target(link))
@@ -227,7 +258,8 @@ class Peer:
         for link, end in tuple(self._ends.items()):
             if session is None or lib.pn_link_session(link) == session:
                 del self._ends[link]
-                end.end()
+                if end is not None:
+                    end.end()
 
     def _refuse(self, reason: str) -> None:
         self._on_refused(reason)

@@ -7,11 +7,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from labconsole_amqp.fastlink_wire import TagRing, Wire, ffi, lib, set_condition
+from labconsole_amqp.fastlink_wire import ENGINE_BYTES, TagRing, Wire, ffi, lib, set_condition
 
 _TURN_MESSAGES = 256
 _TURN_BYTES = 256 * 1024
 _BUFFER_BYTES = 64 * 1024
+_UNSETTLED_MESSAGES = 32_768  # of the 65,536 delivery tags of a link
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,13 +20,19 @@ class QueueLimits:
     """How much a queue holds, and how much credit one producer gets at most.
 
     Producers get credit only for free room: `messages` is never exceeded. `size_bytes` is a soft bound: beyond it
-    nobody gets new credit. `window` is in messages; `max_message_size` in bytes, 0 = no limit.
+    no producer gets new credit, and what comes on credit given before waits in its session's window. `window` is in
+    messages; `max_message_size` in bytes, 0 = no limit but `ENGINE_BYTES`.
     """
 
     messages: int = 100_000
     size_bytes: int = 512 * 1024 * 1024
     window: int = 1000
     max_message_size: int = 0
+
+    @property
+    def largest(self) -> int:
+        """Bytes of the largest message that is taken."""
+        return self.max_message_size or ENGINE_BYTES
 
 
 @dataclass(slots=True)
@@ -48,8 +55,14 @@ class Queue:
         self.counts = QueueCounts()
         self.inlets: list[Inlet] = []
         self.outlets: deque[Outlet] = deque()
+        self.waiting: list[Inlet] = []
         self._messages: deque[bytes] = deque()
         self._size_bytes = 0
+
+    @property
+    def full(self) -> bool:
+        """Whether it holds as many bytes as it may."""
+        return self._size_bytes >= self.limits.size_bytes
 
     def __len__(self) -> int:
         return len(self._messages)
@@ -77,6 +90,10 @@ class Queue:
         if not self._messages:
             for outlet in self.outlets:
                 outlet.drained()
+        if self.waiting and not self.full:
+            waiting, self.waiting = self.waiting, []
+            for inlet in waiting:
+                inlet.take()
         self._grant()
         return passed
 
@@ -97,7 +114,7 @@ class Queue:
 
     def _grant(self) -> None:
         """Top up producers whose credit fell under three quarters of their window, as far as there is room."""
-        if self._size_bytes >= self.limits.size_bytes:
+        if self.full:
             return
         free = self.limits.messages - len(self._messages) - sum(inlet.credit for inlet in self.inlets)
         for inlet in self.inlets:
@@ -118,26 +135,47 @@ class _End:
 
 
 class Inlet(_End):
-    """A producer's link. Messages are accepted once they are in the queue."""
+    """A producer's link. Messages are accepted once they are in the queue.
+
+    A producer that breaks the queue's limits gets its link closed; what it sends after that is thrown away.
+    """
 
     def __init__(self, wire: Wire, link: Any, queue: Queue) -> None:
         super().__init__(wire, link, queue)
         self._buffer = ffi.new("char[]", _BUFFER_BYTES)
         self._settled = lib.pn_link_remote_snd_settle_mode(link) == lib.PN_SND_SETTLED
+        self._begun = bytearray()
+        self._refused = False
         queue.inlets.append(self)
 
     @property
     def credit(self) -> int:
-        """Messages that the producer may still send."""
-        return int(lib.pn_link_credit(self.link))
+        """Messages that the producer may still send; negative if it has sent more than it may."""
+        return int(lib.pn_link_credit(self.link) - lib.pn_link_queued(self.link))
+
+    @property
+    def held_bytes(self) -> int:
+        """Bytes of the message that has come in only in part."""
+        return len(self._begun)
 
     def grant(self, credit: int) -> None:
         """Let the producer send `credit` messages more."""
         lib.pn_link_flow(self.link, credit)
         self.wire.dirty = True
 
-    def take(self) -> bool:
-        """Move what has come in whole into the queue; False if a message is too large (the link is closed then)."""
+    def take(self) -> None:
+        """Move what has come in into the queue, unless that is full: then it is called again when there is room."""
+        if self._refused:
+            self._throw_away()
+        elif self.queue.full:
+            if self not in self.queue.waiting:
+                self.queue.waiting.append(self)
+        elif self.credit < 0:
+            self._refuse("amqp:link:transfer-limit-exceeded", "more messages than there was credit for")
+        else:
+            self._take()
+
+    def _take(self) -> None:
         link, buffer, settled_link, accepted = self.link, self._buffer, self._settled, lib.PN_ACCEPTED
         current, recv, update, settle = (
             lib.pn_link_current,
@@ -145,44 +183,70 @@ class Inlet(_End):
             lib.pn_delivery_update,
             lib.pn_delivery_settle,
         )
-        unpack, limit = ffi.buffer, self.queue.limits.max_message_size
+        unpack, largest = ffi.buffer, self.queue.limits.largest
         taken: list[bytes] = []
         for behind in range(lib.pn_link_queued(link) - 1, -1, -1):
             delivery = current(link)
-            if not behind and lib.pn_delivery_partial(delivery):
-                if limit and lib.pn_delivery_pending(delivery) > limit:
-                    return self._refuse(taken)
+            partial = not behind and lib.pn_delivery_partial(delivery)
+            if partial or self._begun:
+                message = self._whole(delivery, partial=partial)
+            else:
+                size = recv(link, buffer, _BUFFER_BYTES)
+                rest = self._rest(largest) if size == _BUFFER_BYTES else b""
+                message = unpack(buffer, size)[:] + rest if size >= 0 else None
+            if len(self._begun) > largest or (message is not None and len(message) > largest):
+                self.queue.put(taken)
+                self._refuse("amqp:link:message-size-exceeded", f"{self.queue.name} takes at most {largest} bytes")
+                return
+            if partial:
                 break
-            size = recv(link, buffer, _BUFFER_BYTES)
-            if size >= 0:
-                message = unpack(buffer, size)[:]
-                if size == _BUFFER_BYTES:
-                    message += self._rest()
-                if limit and len(message) > limit:
-                    return self._refuse(taken)
+            if message is not None:
                 taken.append(message)
                 if not (settled_link or lib.pn_delivery_settled(delivery)):
                     update(delivery, accepted)
             settle(delivery)
         self.queue.put(taken)
-        return True
 
-    def _rest(self) -> bytes:
-        parts = []
-        while (size := lib.pn_link_recv(self.link, self._buffer, _BUFFER_BYTES)) > 0:
+    def _whole(self, delivery: Any, *, partial: bool) -> bytes | None:
+        """The message that has come in over several turns; None while there is more to come, or if it was aborted."""
+        self._begun += self._rest(self.queue.limits.largest)
+        if partial:
+            return None
+        message, self._begun = bytes(self._begun), bytearray()
+        return None if lib.pn_delivery_aborted(delivery) else message
+
+    def _rest(self, largest: int) -> bytes:
+        """What there is of the current message, at most one buffer more than `largest`."""
+        parts, left = [], largest
+        while left >= 0 and (size := lib.pn_link_recv(self.link, self._buffer, _BUFFER_BYTES)) > 0:
             parts.append(ffi.buffer(self._buffer, size)[:])
+            left -= size
         return b"".join(parts)
 
-    def _refuse(self, taken: Sequence[bytes]) -> bool:
-        self.queue.put(taken)
-        limit = self.queue.limits.max_message_size
-        condition = lib.pn_link_condition(self.link)
-        set_condition(condition, "amqp:link:message-size-exceeded", f"{self.queue.name} takes at most {limit} bytes")
-        return False
+    def _refuse(self, condition: str, description: str) -> None:
+        set_condition(lib.pn_link_condition(self.link), condition, description)
+        lib.pn_link_close(self.link)
+        self.wire.dirty = True
+        self.end()
+        self._refused = True
+        self._begun.clear()
+        self._throw_away()
+
+    def _throw_away(self) -> None:
+        link, buffer = self.link, self._buffer
+        while delivery := lib.pn_link_current(link):
+            while lib.pn_link_recv(link, buffer, _BUFFER_BYTES) > 0:
+                pass
+            if lib.pn_delivery_partial(delivery):
+                return
+            lib.pn_delivery_settle(delivery)
 
     def end(self) -> None:
-        """The link is gone."""
-        self.queue.inlets.remove(self)
+        """The link is gone, or refused."""
+        if not self._refused:
+            self.queue.inlets.remove(self)
+            if self in self.queue.waiting:
+                self.queue.waiting.remove(self)
 
 
 class Outlet(_End):
@@ -194,14 +258,18 @@ class Outlet(_End):
         self._session = lib.pn_link_session(link)
         self._settled = lib.pn_link_remote_snd_settle_mode(link) == lib.PN_SND_SETTLED
         self._pending: deque[tuple[Any, bytes]] = deque()
+        self._pending_bytes = 0
         queue.outlets.append(self)
 
     @property
     def room(self) -> int:
-        """Messages that the consumer takes now: its credit, or 0 while there is enough for its socket."""
+        """Messages that the consumer takes now: its credit, or 0 while there is enough for its socket, or while it has
+        too much that it has not settled."""
         if self.wire.blocked or lib.pn_session_outgoing_bytes(self._session) >= _TURN_BYTES:
             return 0
-        return int(lib.pn_link_credit(self.link))
+        if self._pending_bytes >= self.queue.limits.size_bytes:
+            return 0
+        return min(int(lib.pn_link_credit(self.link)), _UNSETTLED_MESSAGES - len(self._pending))
 
     def send(self, messages: Iterable[bytes]) -> None:
         """Put messages on the wire."""
@@ -216,6 +284,7 @@ class Outlet(_End):
             else:
                 advance(link)
                 pending.append((delivery, message))
+                self._pending_bytes += len(message)
             count += 1
         if settled:
             self.queue.counts.passed_on += count
@@ -241,6 +310,7 @@ class Outlet(_End):
             else:
                 break
             pending.popleft()
+            self._pending_bytes -= len(message)
             settle(delivery)
         if back:
             self.queue.give_back(back)
@@ -259,4 +329,5 @@ class Outlet(_End):
         self.take_outcomes()
         self.queue.give_back([message for _, message in self._pending])
         self._pending.clear()
+        self._pending_bytes = 0
         self.queue.outlets.remove(self)

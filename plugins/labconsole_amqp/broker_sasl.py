@@ -10,13 +10,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from proton import UNDESCRIBED, Array, Data, Described, ProtonException, symbol, ubyte, ulong
+from proton import UNDESCRIBED, Array, Data, Described, symbol, ubyte, ulong
+
+from labconsole_amqp.amqp_types import BINARIES, LISTS, SYMBOLS, EnvelopeError, list_items, unsigned_long, value_at
 
 _AMQP_HEADER = b"AMQP\x00\x01\x00\x00"
 _SASL_HEADER = b"AMQP\x03\x01\x00\x00"
 _MECHANISMS, _INIT, _OUTCOME = 0x40, 0x41, 0x44
 _OK, _AUTH_FAILED = 0, 1
 _MAX_FRAME_BYTES = 4096
+_MALFORMED = "client sent a malformed SASL frame"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,29 +84,24 @@ class SaslServer:
 
     def _take_frame(self) -> bytes | None:
         """The body of the next frame, None while it is not complete."""
-        size = int.from_bytes(self._received[:4], "big") if len(self._received) >= 4 else 8
-        if not 8 <= size <= _MAX_FRAME_BYTES:
-            self.failure = "client sent a malformed SASL frame"
+        if len(self._received) < 4:
             return None
-        if len(self._received) < size or size == 8:
+        size = int.from_bytes(self._received[:4], "big")
+        if not 8 <= size <= _MAX_FRAME_BYTES:
+            self.failure = _MALFORMED
+            return None
+        if len(self._received) < size:
             return None
         frame, self._received = self._received[:size], self._received[size:]
         return frame[frame[4] * 4 :]
 
     def _judge(self, body: bytes) -> bytes:
-        data = Data()
         try:
-            data.decode(body)
-            init: Any = data.get_object()
-        except ProtonException:
-            self.failure = "client sent a malformed SASL frame"
+            mechanism, response = _init(body)
+        except EnvelopeError:
+            self.failure = _MALFORMED
             return b""
-        fields = init.value if isinstance(init, Described) and init.descriptor == _INIT else None
-        if not isinstance(fields, list) or not fields:
-            self.failure = "client sent a malformed SASL frame"
-            return b""
-        response = bytes(fields[1]) if len(fields) > 1 and isinstance(fields[1], bytes | memoryview) else b""
-        self.user, self.failure = self._authenticate(str(fields[0]), response)
+        self.user, self.failure = self._authenticate(mechanism, response)
         if self.user is not None:
             self.rest = self._received
         return _frame(_OUTCOME, ubyte(_AUTH_FAILED if self.user is None else _OK))
@@ -122,6 +120,21 @@ class SaslServer:
         if expected is None or not hmac.compare_digest(expected.encode(), password):
             return None, "wrong user name or password"
         return user, None
+
+
+def _init(body: bytes) -> tuple[str, bytes]:
+    """Mechanism and initial response of a SASL init frame (part 5, 5.3.3.2). Raises EnvelopeError: it is not one."""
+    if not body.startswith(b"\0"):
+        raise EnvelopeError("the frame has no descriptor")
+    descriptor = value_at(body, 1, len(body))
+    content = value_at(body, descriptor.stop, len(body))
+    if unsigned_long(body, descriptor) != _INIT or content.type not in LISTS:
+        raise EnvelopeError("the frame is not a SASL init")
+    mechanism, response = (*list_items(body, content), None, None)[:2]
+    if mechanism is None or mechanism.type not in SYMBOLS:
+        raise EnvelopeError("the SASL init has no mechanism")
+    name = body[mechanism.start : mechanism.stop].decode("ascii", "backslashreplace")
+    return name, body[response.start : response.stop] if response and response.type in BINARIES else b""
 
 
 def _symbols(names: list[symbol]) -> Any:

@@ -55,6 +55,8 @@ class Pump:
             self._wire.read()
         except OSError as error:
             raise TrialError(self._lost(error)) from error
+        if self._wire.opened_by_peer:
+            raise TrialError(f"{self._peer} opened a session or link to the console, which a broker does not do")
 
     def _last_words(self) -> OSError | None:
         """The peer takes nothing more, but may have said why: take in what still lies in the socket.

@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labconsole.clock import now_ns
+from labconsole.trial import TrialError
 from labconsole_amqp.connection import Connection
 from labconsole_amqp.fastlink_link import ATTACH_TIMEOUT_S, Link, Template
-from labconsole_amqp.fastlink_wire import ffi, lib
+from labconsole_amqp.fastlink_wire import ENGINE_BYTES, ffi, lib
 
 _BATCH_MESSAGES = 512
 _BATCH_BYTES = 8 * 1024 * 1024
@@ -47,6 +48,7 @@ class Receiver(Link):
         settled: ask for pre-settled messages (at most once).
         templates: messages that are checked in the fast path; none when every message must be looked into.
         expected_size: bytes of a usual message, so that it fits into a row; the largest template's size if 0.
+        max_message_size: bytes after which a message that still comes in is given up; `ENGINE_BYTES` if 0.
 
     `attach_ns` is how long attaching took, `received` the number of messages so far.
 
@@ -63,11 +65,13 @@ class Receiver(Link):
         settled: bool = False,
         templates: Sequence[Template] = (),
         expected_size: int = 0,
+        max_message_size: int = 0,
         timeout_s: float = ATTACH_TIMEOUT_S,
     ) -> None:
         super().__init__(connection, address, "receiver")
         self.received = 0
         self._window = window
+        self._largest = max_message_size or ENGINE_BYTES
         self._matchers = {len(template.message): _Matcher(template) for template in templates}
         expected = max(expected_size, *self._matchers) if self._matchers else expected_size
         stride = (expected + _ROOM_FOR_ADDITIONS + 7) // 8 * 8
@@ -77,6 +81,7 @@ class Receiver(Link):
         self._starts = [self._buffer + row * stride for row in range(rows)]
         lib.pn_link_set_snd_settle_mode(self._link, lib.PN_SND_SETTLED if settled else lib.PN_SND_UNSETTLED)
         lib.pn_terminus_set_address(lib.pn_link_target(self._link), lib.pn_link_name(self._link))
+        lib.pn_link_set_max_message_size(self._link, max_message_size)
         source = lib.pn_link_source(self._link)
         lib.pn_link_flow(self._link, window)
         self.attach_ns = self._attach(source, lib.pn_link_remote_source(self._link), timeout_s)
@@ -90,13 +95,14 @@ class Receiver(Link):
         """The messages that are there, at most `limit` and one batch; waits up to `timeout_s` for the first.
 
         Raises TrialError if the broker closed link or connection, or the connection is lost, and nothing is left to
-        be read.
+        be read; or if a message is too large.
         """
         if self._readable:
             # Acknowledgements and credit of the batch before go out while the next is read.
             self._flush()
         else:
             self.pump(timeout_s)
+            self._check_size()
         times: list[int] = []
         sizes: list[int] = []
         raw: dict[int, bytes] = {}
@@ -109,6 +115,14 @@ class Receiver(Link):
     def _readable(self) -> bool:
         queued = lib.pn_link_queued(self._link)
         return queued > 1 or (queued == 1 and not lib.pn_delivery_partial(lib.pn_link_current(self._link)))
+
+    def _check_size(self) -> None:
+        delivery = lib.pn_link_current(self._link)
+        if delivery and lib.pn_delivery_pending(delivery) > self._largest:
+            raise TrialError(
+                f"{self.connection.endpoint.name} sends a message of more than {self._largest:,} bytes: raise "
+                '"Largest message" (max_message_size) if it is meant to be that large'
+            )
 
     def _read(self, limit: int, times: list[int], sizes: list[int], raw: dict[int, bytes]) -> None:
         link, stride, accepted = self._link, self._rows.shape[1], lib.PN_ACCEPTED

@@ -22,6 +22,9 @@ from labconsole.clock import now_ns
 MAX_FRAME_BYTES = 128 * 1024
 """Largest AMQP frame that we take: a FIXM flight plan of 43 KB fits into one."""
 
+ENGINE_BYTES = 1 << 30
+"""Largest message where there is no other limit: twice as many bytes end proton's engine, and the process with it."""
+
 _BUFFER_BYTES = 256 * 1024
 _TAGS = 65536
 _WOULD_BLOCK = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
@@ -120,6 +123,12 @@ class Wire:
     def remote_closed(self) -> bool:
         """Whether the peer has closed the connection with an AMQP close."""
         return bool(lib.pn_connection_state(self.connection) & lib.PN_REMOTE_CLOSED)
+
+    @property
+    def opened_by_peer(self) -> bool:
+        """Whether the peer has opened a session or link that is not answered yet."""
+        unanswered = lib.PN_LOCAL_UNINIT | lib.PN_REMOTE_ACTIVE
+        return bool(lib.pn_session_head(self.connection, unanswered) or lib.pn_link_head(self.connection, unanswered))
 
     @property
     def failed(self) -> bool:

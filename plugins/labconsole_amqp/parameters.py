@@ -170,11 +170,11 @@ class AmqpParameters(Parameters):
         int,
         Field(
             title="Largest message",
-            description="Largest message that the embedded broker takes; 0: no limit",
+            description="Largest message that the embedded broker accepts and a receiver waits for; 0: no limit",
             ge=0,
-            json_schema_extra=_extra("Broker", unit="B", shown_if=_EMBEDDED),
+            json_schema_extra=_extra("Broker", unit="B"),
         ),
-    ] = 0
+    ] = 128 * 1024 * 1024
 
     loop: Annotated[
         Loop,

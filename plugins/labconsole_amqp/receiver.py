@@ -81,6 +81,7 @@ class ReceiverRole(LinkRole):
             settled=parameters.settlement is Settlement.PRE_SETTLED,
             templates=() if self._sealed else (self._template(),),
             expected_size=size,
+            max_message_size=parameters.max_message_size,
         )
         self._wall_offset_ns = wall_offset_ns()
         self.context.event(WALL_OFFSET, "Offset to Unix time was read.", offset_ns=self._wall_offset_ns)

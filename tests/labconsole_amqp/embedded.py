@@ -15,7 +15,9 @@ from labconsole_amqp.fastlink import Endpoint
 
 _PROCESS = """
 from labconsole_amqp.broker import Broker, BrokerSettings
-broker = Broker(BrokerSettings(queues=("q",)), on_refused=print)
+from labconsole_amqp.broker_sasl import Access
+settings = BrokerSettings(queues=("q",), access=Access(users={"user": "password"}))
+broker = Broker(settings, on_refused=lambda reason: None)
 print(broker.listen().plain, flush=True)
 broker.serve(lambda: False, lambda: None)
 """
@@ -56,7 +58,7 @@ def serving(settings: BrokerSettings) -> Iterator[Serving]:
 
 @contextmanager
 def broker_process() -> Iterator[tuple[subprocess.Popen[str], Endpoint]]:
-    """A broker with queue `q` in a process of its own, killed at the end if it still lives."""
+    """A broker with queue `q` and user `user` in a process of its own, killed at the end if it still lives."""
     process = subprocess.Popen([sys.executable, "-c", _PROCESS], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     try:

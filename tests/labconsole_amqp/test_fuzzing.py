@@ -1,0 +1,217 @@
+"""Faulty and hostile peers: the broker keeps serving the others, a client ends with one sentence; no crash, no hang.
+
+The suite throws some hundred mutants; `pytest -m slow` throws `LABCONSOLE_MUTANTS` (200,000) at each end.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import psutil
+import pytest
+from proton import uint
+
+from labconsole.trial import TrialError
+from labconsole_amqp import fastlink_link
+from labconsole_amqp.broker import BrokerSettings
+from labconsole_amqp.broker_sasl import Access
+from labconsole_amqp.envelope import Protection
+from labconsole_amqp.fastlink import Connection, Endpoint, Receiver, Sender, connect, drain_queue, probe_queue_depth
+from labconsole_amqp.sealing import open_sealed
+from tests.labconsole_amqp.amqp_frames import BEGIN, Frame, Said, frame, mutants, recorded
+from tests.labconsole_amqp.embedded import broker_process, serving
+from tests.labconsole_amqp.link import receive_all, send_all, template
+
+MANY = int(os.environ.get("LABCONSOLE_MUTANTS", "200000"))
+FEW = 300
+_LOOK_EVERY = 500
+_MOST_GROWTH = 500 << 20
+_QUIET_S = 0.003
+_ANSWER_S = 0.002
+
+USER = Access(users={"user": "password"})
+LARGE = template(b"x" * 150_000)
+
+
+@pytest.fixture(autouse=True)
+def _links_of_the_same_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A broker's answer belongs to the link of that name."""
+    monkeypatch.setattr(fastlink_link, "_link_numbers", itertools.cycle(range(3)))
+
+
+def live(endpoint: Endpoint) -> None:
+    """A client's whole life: it sends, looks into the queue, receives and closes. Raises TrialError."""
+    fastlink_link._link_numbers = itertools.cycle(range(3))
+    with connect(endpoint, container="client") as client:
+        sender = Sender(client, "q", timeout_s=0.5)
+        for message, count in ((template(), 3), (LARGE, 1)):
+            sent = 0
+            while sent < count:
+                sent += len(sender.send(message, count - sent))
+                sender.pump(0.05)
+        sender.drain(0.5)
+        probe_queue_depth(client, "q", 2, _QUIET_S)
+        receiver = Receiver(client, "q", templates=[template()], timeout_s=0.5)
+        left = 4
+        while left:
+            batch = receiver.receive(left, 0.5)
+            left -= len(batch)
+            for raw in batch.raw.values():
+                open_sealed(raw, Protection.NONE)
+        receiver.close()
+
+
+def conversation(*, user: bool) -> tuple[Said, Said]:
+    """What client and broker say in such a life."""
+    with (
+        serving(BrokerSettings(queues=("q",), access=USER)) as broker,
+        recorded(broker.plain) as (way, client_said, broker_said),
+    ):
+        name = "user" if user else None
+        live(Endpoint(way.host, way.port, username=name, password="password", connect_timeout_s=2))
+    return client_said, broker_said
+
+
+def throw(endpoint: Endpoint, frames: list[Frame]) -> None:
+    """Say it all to the broker, and wait until it hangs up."""
+    with socket.create_connection((endpoint.host, endpoint.port), 5) as sock:
+        try:
+            sock.sendall(b"".join(frame.data for frame in frames))
+            sock.shutdown(socket.SHUT_WR)
+            while sock.recv(1 << 20):
+                pass
+        except ConnectionError:
+            # It hung up before it had read everything.
+            return
+
+
+def still_good(endpoint: Endpoint) -> None:
+    """The broker serves a good client."""
+    with connect(endpoint) as client:
+        drain_queue(client, "q", 1_000_000, _QUIET_S)
+        send_all(Sender(client, "q"), template(), 10)
+        receive_all(Receiver(client, "q", templates=[template()]), 10)
+
+
+def throw_all(endpoint: Endpoint, process: psutil.Process, count: int) -> None:
+    """Throw `count` mutants of two conversations at a broker in `process`."""
+    before = process.memory_info().rss
+    streams = [mutants(conversation(user=user)[0].frames(), count // 2, seed=user) for user in (False, True)]
+    for number, frames in enumerate(itertools.chain.from_iterable(zip(*streams, strict=True))):
+        throw(endpoint, frames)
+        if number % _LOOK_EVERY == 0:
+            still_good(endpoint)
+            assert process.memory_info().rss < before + _MOST_GROWTH, number
+    still_good(endpoint)
+
+
+def test_broker_survives_mutants_and_serves_the_others() -> None:
+    with serving(BrokerSettings(queues=("q",), access=USER)) as broker:
+        throw_all(broker.plain, psutil.Process(), FEW)
+
+
+@pytest.mark.slow
+def test_broker_survives_many_mutants() -> None:
+    with broker_process() as (process, endpoint):
+        throw_all(endpoint, psutil.Process(process.pid), MANY)
+        assert process.poll() is None
+
+
+class Hostile:
+    """A broker that says what it is given, each frame when the client is as far as when it was recorded."""
+
+    def __init__(self) -> None:
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.endpoint = Endpoint("127.0.0.1", self._listener.getsockname()[1], connect_timeout_s=2)
+
+    def say(self, frames: list[Frame]) -> threading.Thread:
+        """Answer one client with it."""
+        thread = threading.Thread(target=self._answer, args=(frames,))
+        thread.start()
+        return thread
+
+    def _answer(self, frames: list[Frame]) -> None:
+        sock, _ = self._listener.accept()
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        sock.settimeout(_ANSWER_S)
+        heard = 0
+        with sock:
+            try:
+                for frame in frames:
+                    while heard < frame.after and (data := self._heard(sock)):
+                        heard += len(data)
+                    sock.sendall(frame.data)
+                sock.shutdown(socket.SHUT_WR)
+                sock.settimeout(5)
+                while sock.recv(1 << 20):
+                    pass
+            except OSError:
+                # The client has hung up, as it may.
+                return
+
+    def _heard(self, sock: socket.socket) -> bytes:
+        try:
+            return sock.recv(1 << 20)
+        except TimeoutError:
+            return b""
+
+    def close(self) -> None:
+        self._listener.close()
+
+
+@contextmanager
+def hostile() -> Iterator[Hostile]:
+    """A hostile broker."""
+    broker = Hostile()
+    try:
+        yield broker
+    finally:
+        broker.close()
+
+
+def face_all(count: int) -> None:
+    """Let `count` clients face mutants of a broker's part."""
+    before = psutil.Process().memory_info().rss
+    with hostile() as broker:
+        for number, frames in enumerate(mutants(conversation(user=False)[1].frames(), count, seed=2)):
+            thread = broker.say(frames)
+            try:
+                live(broker.endpoint)
+            except TrialError as error:
+                assert "\n" not in str(error)
+            finally:
+                thread.join()
+            if number % _LOOK_EVERY == 0:
+                assert psutil.Process().memory_info().rss < before + _MOST_GROWTH, number
+
+
+def test_client_takes_no_session_that_a_broker_opens() -> None:
+    """Each would take memory, and a client never looks at it."""
+    frames = conversation(user=False)[1].frames()
+    begin = frame(BEGIN, [None, uint(0), uint(2048), uint(2048)], channel=5)
+    with hostile() as broker:
+        thread = broker.say([*frames[:5], Frame(begin, frames[5].after)])
+        with pytest.raises(TrialError, match="opened a session or link to the console"):
+            live(broker.endpoint)
+        thread.join()
+
+
+def test_client_gives_up_a_message_that_is_too_large(connection: Connection) -> None:
+    send_all(Sender(connection, "q"), template(b"x" * 1_000_000), 1)
+    receiver = Receiver(connection, "q", max_message_size=200_000)
+    with pytest.raises(TrialError, match=r"more than 200,000 bytes: raise \"Largest message\""):
+        receive_all(receiver, 1)
+
+
+def test_client_of_a_hostile_broker_ends_with_a_sentence() -> None:
+    face_all(FEW // 3)
+
+
+@pytest.mark.slow
+def test_client_survives_many_hostile_brokers() -> None:
+    face_all(MANY)
