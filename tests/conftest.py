@@ -1,7 +1,8 @@
-"""What holds for every test: a home of its own, no keyring, and nothing left behind."""
+"""What holds for every test: a home of its own, no keyring, no display needed, and nothing left behind."""
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 import time
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from PySide6.QtWidgets import QApplication
 
 _GRACE_S = 5.0
+os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")  # without a display Qt would abort pytest
 _USER_DATA = platformdirs.user_data_path("labconsole", appauthor=False)
 
 

@@ -8,6 +8,8 @@ import subprocess
 import time
 from collections.abc import Mapping, Sequence
 
+from tests.helpers.signals import interruptible
+
 PATIENCE_S = 60.0
 
 
@@ -19,9 +21,10 @@ class Terminal:
         self.shown = b""
         try:
             # A session of its own, so that the terminal of whoever runs the tests is out of reach.
-            self.process = subprocess.Popen(
-                command, stdin=child, stdout=subprocess.PIPE, stderr=child, env=environment, start_new_session=True
-            )
+            with interruptible():
+                self.process = subprocess.Popen(
+                    command, stdin=child, stdout=subprocess.PIPE, stderr=child, env=environment, start_new_session=True
+                )
         finally:
             os.close(child)
 

@@ -11,6 +11,7 @@ import pytest
 
 from tests.helpers.lanes import in_lanes
 from tests.helpers.practice import PLUGIN, environment
+from tests.helpers.signals import interruptible
 
 
 class CommandLine:
@@ -33,14 +34,15 @@ class CommandLine:
 
     def start(self, *arguments: str | Path) -> subprocess.Popen[str]:
         """Start a command; the test ends it."""
-        return subprocess.Popen(
-            self.command(*arguments),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env=self.environment,
-            cwd=self.folder,
-        )
+        with interruptible():
+            return subprocess.Popen(
+                self.command(*arguments),
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                env=self.environment,
+                cwd=self.folder,
+            )
 
     @staticmethod
     def command(*arguments: str | Path) -> list[str]:

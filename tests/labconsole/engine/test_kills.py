@@ -1,9 +1,10 @@
 """kill -9 of role, worker and console at random moments: no committed sample lost, run marked, no process left.
 
-A kill counts only when it hit a run that went on; one that came too early or too late is done again. With the six of
-`test_window_killed.py`, 30 kills of worker, console and window hit, and some of roles.
-Two lanes of kills go on at a time, each on a database of its own: nearly all of a kill is the start of processes.
-The moments follow from a seed that is printed when a test fails; LABCONSOLE_KILL_SEED repeats them.
+The runs would count for minutes, so that every kill hits one in progress however busy the machine is; only a console
+that still recovers the run before has none. With the six of `test_window_killed.py`, 30 kills of worker, console and
+window hit, and some of roles. Two lanes of kills run at a time, each on a database of its own: nearly all of a kill is
+the start of processes. The moments follow from a seed that is printed when a test fails; LABCONSOLE_KILL_SEED repeats
+them.
 """
 
 from __future__ import annotations
@@ -28,16 +29,16 @@ from labconsole.engine.spool import EventBlock, SampleBlock, SpoolReader
 from labconsole.store.evidence import verify
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunDetail, RunStatus
-from tests.helpers.practice import Bench, profile_text, wait_until
+from tests.helpers.practice import PATIENCE_S, Bench, profile_text, wait_until
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="sends SIGKILL")
+pytestmark = [pytest.mark.skipif(sys.platform == "win32", reason="sends SIGKILL"), pytest.mark.timeout(900)]
 
 LANES = 2
 WORKER_HITS, CONSOLE_HITS, ROLE_HITS = 16, 8, 4
-COUNTING = {"count": 6000, "rate": 4000.0, "roles": 2}
+COUNTING = {"count": 1_000_000, "rate": 4000.0, "roles": 2}
 KEPT = "in mid-run; what was measured until then is kept. Run it again."
 LATEST_S = 1.2
-"""The last moment of a kill, after the run was marked as running: on an idle machine it then takes 2 s."""
+"""The last moment of a kill, after the run was marked as running: on an idle machine it then counts for 0.7 s."""
 
 
 @pytest.fixture
@@ -140,8 +141,8 @@ def _command(process: psutil.Process) -> list[str]:
         return []
 
 
-def _gone(processes: list[psutil.Process], patience_s: float = 3.0) -> bool:
-    return wait_until(lambda: not any(_runs(process) for process in processes), patience_s)
+def _gone(processes: list[psutil.Process]) -> bool:
+    return wait_until(lambda: not any(_runs(process) for process in processes), PATIENCE_S)
 
 
 def _runs(process: psutil.Process) -> bool:
@@ -183,30 +184,23 @@ def test_kill_of_a_worker(tmp_path: Path, moments: random.Random) -> None:
 
 
 def _kill_workers(folder: Path, moments: random.Random) -> None:
-    hits: list[int] = []
     with closing(Bench(folder)) as bench:
-        for attempt in _attempts(hits, WORKER_HITS // LANES):
+        for attempt in range(WORKER_HITS // LANES):
             run_id, pid = _start_run(bench)
             if attempt % 2:
-                bench.pump_until_counting()
-                _pump_for(bench, moments.uniform(0, 0.6))
+                bench.pump_until_counting(moments.randrange(1, 5000))
             else:
                 _pump_for(bench, moments.uniform(0, LATEST_S))
             family = _engine_processes(pid)
             before = Committed.of(bench.database, run_id)
-            if pid in {process.pid for process in family}:
-                os.kill(pid, signal.SIGKILL)
+            os.kill(pid, signal.SIGKILL)
             assert _gone(family)
             left = Committed.spooled(bench.database, run_id)
-            if run_id in _running(bench.database):
-                hits.append(run_id)
+            assert run_id in _running(bench.database)
             _pump_to_the_end(bench, run_id)
             run = _verify(bench.database, run_id, before, left)
-            if run_id in hits:
-                assert run.row.status is RunStatus.INTERRUPTED
-                assert run.row.reason == "The worker process was killed by signal 9."
-            else:
-                assert run.row.status is RunStatus.FINISHED, run.row.reason
+            assert run.row.status is RunStatus.INTERRUPTED
+            assert run.row.reason == "The worker process was killed by signal 9."
 
 
 def test_kill_of_a_role(tmp_path: Path, moments: random.Random) -> None:
@@ -214,23 +208,19 @@ def test_kill_of_a_role(tmp_path: Path, moments: random.Random) -> None:
 
 
 def _kill_roles(folder: Path, moments: random.Random) -> None:
-    hits: list[int] = []
     with closing(Bench(folder)) as bench:
-        for _ in _attempts(hits, ROLE_HITS // LANES):
+        for _ in range(ROLE_HITS // LANES):
             run_id, pid = _start_run(bench)
             bench.pump_until(lambda worker=pid: bool(_roles(worker)))  # type: ignore[misc]
             _pump_for(bench, moments.uniform(0, LATEST_S))
             before = Committed.of(bench.database, run_id)
             family = _engine_processes(pid)
-            if roles := _roles(pid):
-                moments.choice(roles).kill()
+            moments.choice(_roles(pid)).kill()
             _pump_to_the_end(bench, run_id)
             assert _gone(family)
             run = _verify(bench.database, run_id, before)
-            if run.row.status is not RunStatus.FINISHED:
-                hits.append(run_id)
-                assert run.row.status is RunStatus.FAILED
-                assert run.row.reason in [f"Role counter-{i} was killed by signal 9 {KEPT}" for i in (0, 1)]
+            assert run.row.status is RunStatus.FAILED
+            assert run.row.reason in [f"Role counter-{i} was killed by signal 9 {KEPT}" for i in (0, 1)]
 
 
 def test_kill_of_the_console(tmp_path: Path, moments: random.Random) -> None:
@@ -249,10 +239,10 @@ def _kill_consoles(folder: Path, moments: random.Random) -> None:
         console = subprocess.Popen(
             [*command, "run", str(profile), "--db", str(database)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
-        assert wait_until(lambda n=done_before: len(_ids(database)) > n, 30)  # type: ignore[misc]
+        assert wait_until(lambda n=done_before: len(_ids(database)) > n, PATIENCE_S)  # type: ignore[misc]
         newest = set(_ids(database)[:2])
         if attempt % 4 != 3:  # not in the recovery of the run before, then
-            assert wait_until(lambda own=newest: bool(own & set(_running(database))), 30)  # type: ignore[misc]
+            assert wait_until(lambda own=newest: bool(own & set(_running(database))), PATIENCE_S)  # type: ignore[misc]
         time.sleep(moments.uniform(0, LATEST_S))
         family = _engine_processes(console.pid)
         live = _running(database)
@@ -263,7 +253,9 @@ def _kill_consoles(folder: Path, moments: random.Random) -> None:
         for run_id in live:
             seen.append((run_id, before[run_id], Committed.spooled(database, run_id)))
         hits += newest & set(_running(database))
-    listed = subprocess.run([*command, "runs", "--db", str(database)], capture_output=True, text=True, timeout=60)
+    listed = subprocess.run(
+        [*command, "runs", "--db", str(database)], capture_output=True, text=True, timeout=PATIENCE_S
+    )
     assert listed.returncode == 0, listed.stderr
     for run_id in _ids(database):
         run = _verify(database, run_id, *[c for number, *kept in seen if number == run_id for c in kept])

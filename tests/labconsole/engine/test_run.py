@@ -18,6 +18,8 @@ from labconsole.store.store import Store
 from tests.helpers.lanes import in_lanes
 from tests.helpers.practice import Bench, alive, processes
 
+pytestmark = pytest.mark.timeout(900)
+
 KEPT = "in mid-run; what was measured until then is kept. Run it again."
 SCENARIOS = {
     "counts": {"count": 6000, "rate": 8000.0, "roles": 2, "word": "Größe"},
@@ -26,7 +28,7 @@ SCENARIOS = {
     "fault": {"fault": "fault"},
     "exit": {"fault": "exit"},
     "print": {"fault": "print"},
-    "stall": {"fault": "stall", "patience": 0.7},
+    "stall": {"fault": "stall", "patience": 1.5},
     "close fault": {"fault": "close fault"},
     "trial fault": {"fault": "trial fault"},
     "same artefact": {"fault": "same artefact"},
@@ -240,11 +242,10 @@ def test_progress_rate_and_time_to_go_were_reported(done: Campaign) -> None:
     assert frames[-1].channels["lateness"].minimum == 1_000_000
     assert [frame.done for frame in frames] == sorted(frame.done for frame in frames)
     item = next(item for item in done.bench("counts").queue.items if item.run_id == run_id)
-    assert item.rate is not None and 2000 < item.rate < 16500
+    assert frames[-1].begin_ns is not None and item.rate is not None and 0 < item.rate < 16500
+    assert item.rate == pytest.approx(12000 / (frames[-1].t_ns - frames[-1].begin_ns) * 1e9)
     assert item.eta_s is None and item.reason == ""
 
 
 def test_no_pump_took_long(done: Campaign) -> None:
-    assert (
-        max(bench.slowest_pump_s for bench in done.benches) < 0.25
-    )  # 0.05 on an idle machine, see tests/benchmarks/engine.py
+    assert max(bench.slowest_pump_s for bench in done.benches) < 0.25, "see tests/benchmarks/engine.py for the time"
