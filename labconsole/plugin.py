@@ -3,60 +3,92 @@
 from __future__ import annotations
 
 import importlib
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
 from importlib.metadata import entry_points
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel, ConfigDict, Field
-
-from labconsole.action import Action
-from labconsole.trial import Trial
+if TYPE_CHECKING:
+    # Both import numpy and pydantic, which the help of the command line does without.
+    from labconsole.action import Action
+    from labconsole.trial import Trial
 
 GROUP = "labconsole.plugins"
 
 
-class PluginPage(BaseModel):
-    """A page that a plugin brings into the window beside its trials; its key there is `page:<plugin>:<name>`."""
+@dataclass(frozen=True)
+class PluginPage:
+    """A page that a plugin brings into the window alongside its trials; its key there is `page:<plugin>:<name>`."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    title: str
+    """What the tab shows, and the navigation where a plugin has more than one entry."""
+    factory: str
+    """QWidget factory taking the shell's PageContext."""
+    opens: tuple[str, ...] = ()
+    """Suffixes of files, lower case with their dot, that the page takes by `open_files(paths)` when they are dropped on
+    the window."""
 
-    title: str = Field(description="What the tab shows, and the navigation where a plugin has more than one entry")
-    factory: str = Field(description="QWidget factory taking the shell's PageContext")
-    opens: tuple[str, ...] = Field(
-        default=(),
-        description="Suffixes of files, lower case with their dot, that the page takes by `open_files(paths)` "
-        "when they are dropped on the window",
+    def __post_init__(self) -> None:
+        _check_types(self)
+
+
+@dataclass(frozen=True)
+class Plugin:
+    """A plugin's manifest: names and dotted strings (`package.module:attribute`), imported only when needed.
+
+    Raises TypeError for a key that is not known, and for a value of another type.
+    """
+
+    name: str
+    """Short name, unique: `amqp`."""
+    title: str
+    """What the navigation shows."""
+    description: str
+    """One sentence for the first-start page and `labconsole trials`."""
+    trials: dict[str, str] = field(default_factory=dict)
+    """Trial kind -> Trial class."""
+    actions: dict[str, str] = field(default_factory=dict)
+    """Name of an action -> Action class."""
+    panels: dict[str, str] = field(default_factory=dict)
+    """Trial kind -> QWidget factory taking the shell's PanelContext."""
+    pages: dict[str, PluginPage] = field(default_factory=dict)
+    """Name of a page -> the page."""
+    commands: dict[str, str] = field(default_factory=dict)
+    """Command of the terminal (`hsm verify-store`) -> `labconsole.cli.command.Command`."""
+    command_groups: dict[str, str] = field(default_factory=dict)
+    """Group of commands that only plugins bring (`pki`) -> its line in the help."""
+    doctor_checks: tuple[str, ...] = ()
+    """Functions returning `doctor.Check` lists."""
+    profiles: tuple[str, ...] = ()
+    """Names of the profiles that belong to this plugin."""
+    published: tuple[str, ...] = ()
+    """Files of `resources/published` with figures of the plugin's source, without `.toml`."""
+    table_shapes: tuple[str, ...] = ()
+    """Tuples of `analysis.table_shape.TableShape`: the tables of the plugin's source."""
+
+    def __post_init__(self) -> None:
+        _check_types(self)
+
+
+def _mapping_to(kind: type) -> Callable[[object], bool]:
+    return lambda value: (
+        isinstance(value, dict) and all(isinstance(key, str) and isinstance(one, kind) for key, one in value.items())
     )
 
 
-class Plugin(BaseModel):
-    """A plugin's manifest: names and dotted strings (`package.module:attribute`), imported only when needed."""
+_TYPES: dict[object, Callable[[object], bool]] = {
+    "str": lambda value: isinstance(value, str),
+    "tuple[str, ...]": lambda value: isinstance(value, tuple) and all(isinstance(one, str) for one in value),
+    "dict[str, str]": _mapping_to(str),
+    "dict[str, PluginPage]": _mapping_to(PluginPage),
+}
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
-    name: str = Field(description="Short name, unique: `amqp`")
-    title: str = Field(description="What the navigation shows")
-    description: str = Field(description="One sentence for the first-start page and `labconsole trials`")
-    trials: dict[str, str] = Field(default={}, description="Trial kind -> Trial class")
-    actions: dict[str, str] = Field(default={}, description="Name of an action -> Action class")
-    panels: dict[str, str] = Field(
-        default={}, description="Trial kind -> QWidget factory taking the shell's PanelContext"
-    )
-    pages: dict[str, PluginPage] = Field(default={}, description="Name of a page -> the page")
-    commands: dict[str, str] = Field(
-        default={}, description="Command of the terminal (`hsm verify-store`) -> `labconsole.cli.command.Command`"
-    )
-    command_groups: dict[str, str] = Field(
-        default={}, description="Group of commands that only plugins bring (`pki`) -> its line in the help"
-    )
-    doctor_checks: tuple[str, ...] = Field(default=(), description="Functions returning `doctor.Check` lists")
-    profiles: tuple[str, ...] = Field(default=(), description="Names of the profiles that belong to this plugin")
-    published: tuple[str, ...] = Field(
-        default=(), description="Files of `resources/published` with figures of the plugin's source, without `.toml`"
-    )
-    table_shapes: tuple[str, ...] = Field(
-        default=(), description="Tuples of `analysis.table_shape.TableShape`: the tables of the plugin's source"
-    )
+def _check_types(manifest: Plugin | PluginPage) -> None:
+    """Raise TypeError unless each field is of its type; pydantic would do the same, and takes 0.1 s to import."""
+    for one in fields(manifest):
+        if not _TYPES[one.type](getattr(manifest, one.name)):
+            raise TypeError(f"{one.name} of the plugin's manifest is not of the type {one.type}")
 
 
 @dataclass(frozen=True)
@@ -87,7 +119,12 @@ class Plugins:
         broken: list[BrokenPlugin] = []
         for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name):
             try:
-                found.append(Plugin.model_validate(entry.load()))
+                manifest = entry.load()
+                if isinstance(manifest, dict):
+                    manifest = Plugin(**manifest)
+                if not isinstance(manifest, Plugin):
+                    raise TypeError(f"{entry.value} is not a Plugin, but {type(manifest).__name__}")
+                found.append(manifest)
             except Exception as error:  # noqa: BLE001 - foreign code: anything may come
                 broken.append(BrokenPlugin(entry.name, f"{type(error).__name__}: {error}"))
         return cls(tuple(found), tuple(broken))

@@ -1,25 +1,54 @@
-"""Ctrl-C and SIGTERM while a command works: noted, so that the work ends as it should."""
+"""Ctrl+C, the end of the terminal (SIGHUP) and SIGTERM: what they do before a command begins, and while it works.
+
+One that this process was started with as ignored stays ignored: `nohup` does so, and a shell with what it starts in the
+background.
+"""
 
 from __future__ import annotations
 
+import os
 import signal
-import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from labconsole.cli.exit_codes import CANCELLED
+
+if TYPE_CHECKING:
+    import threading
+
+_INTERRUPTS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGHUP") if hasattr(signal, name))
+"""Windows has no SIGHUP."""
+
+
+def exit_when_interrupted() -> None:
+    """Let an interrupt end this process at once, with its exit code: it has done nothing yet but import."""
+    for number in _not_ignored(_INTERRUPTS):
+        signal.signal(number, lambda _number, _frame: os._exit(CANCELLED))
+
+
+def raise_when_interrupted() -> None:
+    """Let an interrupt raise KeyboardInterrupt, so that what was begun is closed."""
+    for number in _not_ignored(_INTERRUPTS):
+        signal.signal(number, signal.default_int_handler)
 
 
 @contextmanager
 def interrupts(wakeup: threading.Event) -> Iterator[list[int]]:
-    """Catches Ctrl-C and SIGTERM and wakes the main loop; yields a list that is not empty once one came."""
+    """Catches interrupts and SIGTERM and wakes the main loop; yields a list that is not empty once one came."""
     received: list[int] = []
 
     def note(number: int, frame: object) -> None:
         received.append(number)
         wakeup.set()
 
-    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.signal(number, note) for number in _not_ignored((*_INTERRUPTS, signal.SIGTERM))}
     try:
         yield received
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def _not_ignored(numbers: Sequence[int]) -> list[int]:
+    return [number for number in numbers if signal.getsignal(number) is not signal.SIG_IGN]

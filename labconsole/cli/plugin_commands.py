@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from labconsole.cli.command import Command
@@ -14,35 +14,39 @@ if TYPE_CHECKING:
     from labconsole.cli.group import Commands
 
 
-def add_plugin_commands(commands: Commands, own: Mapping[str, AddCommand], given: str) -> None:
-    """Add the plugins' groups to `commands`, and what they bring for the group `given`; `own` are the console's groups.
+def add_plugin_commands(commands: Commands, own: Mapping[str, AddCommand], given: Sequence[str]) -> None:
+    """Add the plugins' groups to `commands`; `own` are the console's groups.
 
-    What cannot be loaded is named, and takes nothing else down.
+    Of the group that the arguments `given` name its commands are added, too, and of the command its arguments. What
+    cannot be loaded is named, and takes nothing else down.
     """
+    group, name = (*given[:2], "", "")[:2]
     found = Plugins.discover().found
     groups = dict(own)
     for plugin in found:
-        for group, help in plugin.command_groups.items():
-            if group in commands.choices:
-                _complain(f"the group {group} of {plugin.title} is broken (there is a command of that name)")
+        for brought, help in plugin.command_groups.items():
+            if brought in commands.choices:
+                _complain(f"the group {brought} of {plugin.title} is broken (there is a command of that name)")
             else:
-                groups[group] = add_group(commands, group, help)
-    if given in groups:
+                groups[brought] = add_group(commands, brought, help)
+    if group in groups:
         for plugin in found:
-            _add_commands(plugin, given, groups[given])
+            _add_commands(plugin, group, groups[group], name)
 
 
-def _add_commands(plugin: Plugin, group: str, add: AddCommand) -> None:
-    for name, dotted in plugin.commands.items():
-        named_group, _, named = name.partition(" ")
+def _add_commands(plugin: Plugin, group: str, add: AddCommand, given: str) -> None:
+    """Add the commands of the group `group`; the arguments of the command `given` alone, since they import much."""
+    for words, dotted in plugin.commands.items():
+        named_group, _, named = words.partition(" ")
         if named_group != group:
             continue
         try:
             command: Command = load_dotted(dotted)
             parser = add(named, help=command.help, description=f"{command.help[0].upper()}{command.help[1:]}.")
-            command.add_arguments(parser)
+            if named == given:
+                command.add_arguments(parser)
         except Exception as error:  # noqa: BLE001 - foreign code: anything may come
-            _complain(f"the command {name} of {plugin.title} is broken ({error})")
+            _complain(f"the command {words} of {plugin.title} is broken ({error})")
             continue
         parser.set_defaults(command=command.run)
 

@@ -8,9 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from pydantic import ValidationError
 
-from labconsole.plugin import Plugin, Plugins, load_dotted
+from labconsole.plugin import Plugin, PluginPage, Plugins, load_dotted
 from tests.helpers.practice import PLUGIN
 
 
@@ -60,8 +59,20 @@ def test_a_manifest_that_is_none_is_broken(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_a_manifest_takes_no_key_that_it_does_not_know() -> None:
-    with pytest.raises(ValidationError, match="colour"):
-        Plugin.model_validate({"name": "x", "title": "X", "description": "", "colour": "red"})
+    with pytest.raises(TypeError, match="colour"):
+        Plugin(**{"name": "x", "title": "X", "description": "", "colour": "red"})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"title": 3}, {"trials": {"x.kind": 3}}, {"profiles": "demo"}, {"profiles": (3,)}, {"pages": {"x": "x:Page"}}],
+)
+def test_a_manifest_takes_no_value_of_another_type(wrong: dict[str, object]) -> None:
+    (key,) = wrong
+    with pytest.raises(TypeError, match=f"{key} of the plugin's manifest"):
+        Plugin(**{"name": "x", "title": "X", "description": "", **wrong})  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="opens"):
+        PluginPage("X", "x:Page", opens=".pem")  # type: ignore[arg-type]
 
 
 def test_dotted_names_are_loaded_when_they_are_needed() -> None:

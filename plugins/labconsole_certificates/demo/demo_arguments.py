@@ -6,13 +6,14 @@ import argparse
 from pathlib import Path
 
 from labconsole.cli.command import Command
-from labconsole.security.x509.key_types import KeyType
 
 FEWEST, MOST = 2, 60
 """States that the demo can have."""
 
 
 def _demo(parser: argparse.ArgumentParser) -> None:
+    from labconsole.security.x509.key_types import KeyType  # the help of all commands does without `cryptography`
+
     parser.add_argument(
         "--states", type=_count, default=2, metavar="N", help=f"number of States, {FEWEST} to {MOST} (default: 2)"
     )

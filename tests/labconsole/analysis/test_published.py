@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -67,7 +68,7 @@ def written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Plugins:
     (tmp_path / "good.toml").write_text(GOOD)
     plugins = Plugins.discover()
     amqp, keypool = (plugins.of_kind(kind) for kind in ("amqp.messaging", "keypool.simulation"))
-    return Plugins((amqp.model_copy(update={"published": ("good",)}), keypool.model_copy(update={"published": ()})))
+    return Plugins((replace(amqp, published=("good",)), replace(keypool, published=())))
 
 
 def _from_source(heading: str) -> dict[str, list[str]]:

@@ -128,7 +128,7 @@ def test_a_missed_threshold_is_exit_code_3(labconsole: CommandLine) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="sends signals")
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_an_interrupt_cancels_everything_and_is_exit_code_130(
     labconsole: CommandLine, tmp_path: Path, number: signal.Signals
 ) -> None:

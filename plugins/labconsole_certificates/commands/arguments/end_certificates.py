@@ -5,12 +5,11 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from labconsole.security.x509.profiles import CertificateProfile
 from labconsole_certificates.commands.arguments import shared
 
 
 def _end(parser: argparse.ArgumentParser) -> None:
-    shared.profile(parser, CertificateProfile.TLS_CLIENT)
+    shared.profile(parser)
     shared.subject(parser)
     shared.names(parser)
     shared.days(parser, 365)

@@ -5,14 +5,13 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from labconsole.security.x509.profiles import CertificateProfile
 from labconsole_certificates.commands.arguments import shared
 
 
 def _request(parser: argparse.ArgumentParser) -> None:
     shared.state(parser)
     parser.add_argument("--to", dest="issuer", required=True, metavar="STATE", help="State whose CA is asked")
-    shared.profile(parser, CertificateProfile.TLS_CLIENT)
+    shared.profile(parser)
     shared.subject(parser)
     shared.names(parser)
     shared.new_key(parser)
@@ -23,7 +22,7 @@ def _request(parser: argparse.ArgumentParser) -> None:
 def _take_csr(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", type=Path, metavar="FILE", help="CSR (PEM, DER)")
     shared.sent(parser, required=True)
-    shared.profile(parser, None)
+    shared.profile(parser, as_asked=True)
 
 
 def _number(parser: argparse.ArgumentParser) -> None:
@@ -33,7 +32,7 @@ def _number(parser: argparse.ArgumentParser) -> None:
 def _approve(parser: argparse.ArgumentParser) -> None:
     _number(parser)
     shared.authority(parser)
-    shared.profile(parser, None)
+    shared.profile(parser, as_asked=True)
     shared.days(parser, 365)
     parser.add_argument("--subject", default="", metavar="DN", help="another subject than the CSR's")
     shared.names(parser)

@@ -22,7 +22,7 @@ def _rotation(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--peer", metavar="STATE", help="confirm: the State that has confirmed")
     parser.add_argument("--force", action="store_true", help="switch, finish: do not wait for peers or overlap")
     parser.add_argument("--days", type=int, metavar="N", help="prepare: days of validity (default: as the old one)")
-    shared.new_key(parser, None)
+    shared.new_key(parser, as_before=True)
     shared.unlocking(parser, "issuer-")
 
 

@@ -1,4 +1,7 @@
-"""Arguments that several commands have. No passphrase is ever an argument: others of this machine see those."""
+"""Arguments that several commands have. No passphrase is ever an argument: others of this machine see those.
+
+What needs `cryptography` is imported where a command's own arguments are added: the help of all commands does without.
+"""
 
 from __future__ import annotations
 
@@ -9,15 +12,11 @@ from pathlib import Path
 from typing import TypeVar
 
 from labconsole.cli.command import Command
-from labconsole.security.x509.key_types import KeyType
-from labconsole.security.x509.profiles import AUTHORITIES, CertificateProfile
 
 E = TypeVar("E", bound=StrEnum)
 
 WORK = "labconsole_certificates.commands.work"
 """Package of the functions that run."""
-
-END_PROFILES = tuple(profile for profile in CertificateProfile if profile not in AUTHORITIES)
 
 
 def command(help: str, add_arguments: Callable[[argparse.ArgumentParser], None], run: str) -> Command:
@@ -73,14 +72,18 @@ def one_of(allowed: Iterable[E]) -> Callable[[str], E]:
     return convert
 
 
-def profile(parser: argparse.ArgumentParser, default: CertificateProfile | None) -> None:
-    """What a certificate is for."""
+def profile(parser: argparse.ArgumentParser, *, as_asked: bool = False) -> None:
+    """What a certificate is for: a TLS client by default, or with `as_asked` what its request asks for."""
+    from labconsole.security.x509.profiles import AUTHORITIES, CertificateProfile
+
+    of_ends = [profile for profile in CertificateProfile if profile not in AUTHORITIES]
+    default = None if as_asked else CertificateProfile.TLS_CLIENT
     parser.add_argument(
         "--profile",
-        type=one_of(END_PROFILES),
+        type=one_of(of_ends),
         default=default,
         metavar="PROFILE",
-        help=f"{', '.join(END_PROFILES)} (default: {default or 'what is asked for'})",
+        help=f"{', '.join(of_ends)} (default: {default or 'what is asked for'})",
     )
 
 
@@ -94,8 +97,11 @@ def authority(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def key_type(parser: argparse.ArgumentParser, default: KeyType | None = KeyType.P_256) -> None:
-    """The type of a key pair; `default` None: that of the key that it replaces."""
+def key_type(parser: argparse.ArgumentParser, *, as_before: bool = False) -> None:
+    """The type of a key pair: P-256 by default, or with `as_before` that of the key that it replaces."""
+    from labconsole.security.x509.key_types import KeyType
+
+    default = None if as_before else KeyType.P_256
     parser.add_argument(
         "--type",
         type=one_of(KeyType),
@@ -105,9 +111,9 @@ def key_type(parser: argparse.ArgumentParser, default: KeyType | None = KeyType.
     )
 
 
-def new_key(parser: argparse.ArgumentParser, default: KeyType | None = KeyType.P_256) -> None:
-    """A key pair that is made: its type, where it is stored, and where its passphrase is."""
-    key_type(parser, default)
+def new_key(parser: argparse.ArgumentParser, *, as_before: bool = False) -> None:
+    """A key pair that is made: its type (as `key_type`), where it is stored, and where its passphrase is."""
+    key_type(parser, as_before=as_before)
     parser.add_argument("--token", default="", metavar="NAME", help="make it in this token, which it never leaves")
     kept_key(parser)
 
