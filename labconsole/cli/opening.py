@@ -9,17 +9,20 @@ from pathlib import Path
 from labconsole.engine.queue import RunQueue
 from labconsole.locations import database_path
 from labconsole.report.request import whole_campaign
+from labconsole.store.opening import may_be_written
 from labconsole.store.reader import Reader
 
 
 def open_database(arguments: argparse.Namespace) -> Reader:
-    """Open the database of `--db`, or the operator's own, after runs that died were taken in.
+    """Open the database of `--db`, or the operator's own, after runs that died were recovered where it may be written.
 
     Raises StoreError, also if there is none.
     """
     database: Path = arguments.db or database_path()
     if not database.exists():
         Reader(database).close()  # refuses with the sentence that says so: nobody wants a new one here
+    if not may_be_written(database):
+        return Reader(database)
     wakeup = threading.Event()
     queue = RunQueue(database, wake=wakeup.set)
     try:

@@ -67,6 +67,10 @@ def _explanation(path: Path, noun: str, error: BaseException | None) -> StoreErr
     if isinstance(error, OSError):
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             return StoreError(_SENTENCES["SQLITE_FULL"].format(path=path, noun=noun))
+        if error.errno == errno.EROFS:
+            return StoreError(
+                f"{path} is on read-only media: commands that only read it work, for all others choose another {noun}."
+            )
         return StoreError(f"{path} cannot be used ({error.strerror}): check the directory and its rights.")
     if path.is_dir():
         return StoreError(f"{path} is a directory, not a {noun}: name a file in it.")

@@ -5,9 +5,12 @@ A database is never opened with `open()`: closing any descriptor of a file drops
 
 from __future__ import annotations
 
+import os
+import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
 from sqlalchemy import Connection, StaticPool, create_engine, event
@@ -22,7 +25,22 @@ BUSY_TIMEOUT_S = 30.0
 """How long to wait for a program that locks the database."""
 
 
-def connect(path: Path, mode: Literal["ro", "rw", "rwc"], busy_timeout_s: float = BUSY_TIMEOUT_S) -> sqlite3.Connection:
+class _CopyConnection(sqlite3.Connection):
+    """A connection to a copy in a temporary directory, which is removed with it."""
+
+    directory: TemporaryDirectory[str]
+
+    def close(self) -> None:
+        super().close()
+        self.directory.cleanup()
+
+
+def connect(
+    path: Path,
+    mode: Literal["ro", "rw", "rwc", "ro&immutable=1"],
+    busy_timeout_s: float = BUSY_TIMEOUT_S,
+    factory: type[sqlite3.Connection] = sqlite3.Connection,
+) -> sqlite3.Connection:
     """A plain connection in autocommit mode. Raises sqlite3.Error."""
     raw = sqlite3.connect(
         f"{path.absolute().as_uri()}?mode={mode}",
@@ -30,6 +48,7 @@ def connect(path: Path, mode: Literal["ro", "rw", "rwc"], busy_timeout_s: float 
         timeout=busy_timeout_s,
         isolation_level=None,
         check_same_thread=False,
+        factory=factory,
     )
     raw.execute("PRAGMA foreign_keys = ON")
     raw.execute("PRAGMA wal_autocheckpoint = 0")
@@ -55,7 +74,7 @@ def connect_for_reading(path: Path, kind: DatabaseKind) -> sqlite3.Connection:
     nothing = MissingDatabaseError(f"There is no {kind.noun} {path}: {kind.first}, or name another file.")
     if not path.exists():
         raise nothing
-    raw = connect(path, "ro")
+    raw = connect(path, "ro") if may_be_written(path) else _connect_without_writing(path)
     try:
         version = checked_version(raw, path, kind)
         if not version:
@@ -66,6 +85,43 @@ def connect_for_reading(path: Path, kind: DatabaseKind) -> sqlite3.Connection:
         raw.close()
         raise
     return raw
+
+
+def may_be_written(path: Path) -> bool:
+    """Whether this process can write the database at `path` and SQLite's log next to it: not on read-only media."""
+    return all(os.access(there, os.W_OK) for there in (path, path.absolute().parent))
+
+
+def _connect_without_writing(path: Path) -> sqlite3.Connection:
+    """Connect where nothing can be written next to the database: SQLite then needs help to read one in WAL mode.
+
+    A log next to it may hold committed rows, which `immutable` would leave out: both are copied and read together.
+    """
+    raw = connect(path, "ro")
+    try:
+        _value(raw, "SELECT count(*) FROM sqlite_master")
+        return raw  # its log and index are there: of another user's console, say
+    except sqlite3.OperationalError:
+        raw.close()
+    log = path.with_name(f"{path.name}-wal")
+    if not log.exists() or not log.stat().st_size:
+        return connect(path, "ro&immutable=1")
+    directory = TemporaryDirectory(prefix="labconsole-")
+    try:
+        if shutil.disk_usage(directory.name).free < path.stat().st_size + log.stat().st_size:
+            raise StoreError(
+                f"{path} is on read-only media and its log must be read with it, but there is no room for a copy in "
+                f"{directory.name}: free some space there."
+            )
+        copy = Path(shutil.copy(path, directory.name))
+        shutil.copy(log, directory.name)
+        connection = connect(copy, "ro", factory=_CopyConnection)
+    except BaseException:
+        directory.cleanup()
+        raise
+    assert isinstance(connection, _CopyConnection)
+    connection.directory = directory
+    return connection
 
 
 def checked_version(raw: sqlite3.Connection, path: Path, kind: DatabaseKind) -> int:

@@ -1,0 +1,87 @@
+"""A database on read-only media is read, verified and exported, with what only its log holds."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+
+import pytest
+
+from labconsole.store import edits
+from labconsole.store.store import Store
+
+GOLDEN = Path(__file__).parent.parent / "store" / "golden" / "v3.db"
+UNSHARE = shutil.which("unshare")
+MOUNT = 'mount -t tmpfs tmpfs "$0" && cp "$1"/* "$0" && mount -o remount,ro "$0" && shift && exec "$@"'
+
+
+@pytest.fixture
+def media(tmp_path: Path) -> Path:
+    """What is on the media: a database without a log."""
+    content = tmp_path / "content"
+    content.mkdir()
+    shutil.copy(GOLDEN, content / "runs.db")
+    Store.open(content / "runs.db").close()
+    return content
+
+
+@pytest.fixture
+def media_with_log(media: Path, tmp_path: Path) -> Path:
+    """The same, with a note that only the log next to the database holds, as a copy in mid-run has it."""
+    content = tmp_path / "with log"
+    content.mkdir()
+    with Store.open(media / "runs.db") as store:
+        edits.set_note(store, 1, "only in the log")
+        for name in ("runs.db", "runs.db-wal"):
+            shutil.copy(media / name, content)
+    return content
+
+
+def on_media(content: Path, folder: Path, *commands: str, **variables: str) -> list[subprocess.CompletedProcess[str]]:
+    """Run `labconsole` commands on a read-only file system with this content, which only they see."""
+    mounted = folder / "media"
+    mounted.mkdir()
+    if UNSHARE is None or sys.platform != "linux" or _mounted(mounted, content, ["true"]).returncode:
+        pytest.skip("needs the right to mount a tmpfs")
+    console = [sys.executable, "-m", "labconsole.cli.main"]
+    database = ["--db", f"{mounted}/runs.db"]
+    return [_mounted(mounted, content, [*console, *line.split(), *database], variables) for line in commands]
+
+
+def _mounted(
+    mounted: Path, content: Path, command: list[str], variables: Mapping[str, str] = MappingProxyType({})
+) -> subprocess.CompletedProcess[str]:
+    assert UNSHARE is not None
+    shell = [UNSHARE, "-m", "sh", "-c", MOUNT, mounted, content, *command]
+    return subprocess.run(shell, capture_output=True, text=True, timeout=100, env={**os.environ, **variables})
+
+
+def test_runs_on_read_only_media_are_read_verified_and_exported(media: Path, tmp_path: Path) -> None:
+    shown, verified, exported = on_media(
+        media, tmp_path, "show 1 --json", "verify 1 2", f"export 1 --csv {tmp_path}/out"
+    )
+    assert shown.returncode == verified.returncode == exported.returncode == 0, shown.stderr + verified.stderr
+    assert json.loads(shown.stdout)["metrics"]["throughput"]["value"] == 1234.5
+    assert verified.stdout.count(": ok, sealed") == 2
+    assert len((tmp_path / "out" / "samples-messages.csv").read_text("utf-8").splitlines()) == 401
+
+
+def test_what_only_the_log_holds_is_read_too(media_with_log: Path, tmp_path: Path) -> None:
+    copies = tmp_path / "copies"
+    copies.mkdir()
+    (shown,) = on_media(media_with_log, tmp_path, "show 1 --json", TMPDIR=str(copies))
+    assert shown.returncode == 0, shown.stderr
+    assert json.loads(shown.stdout)["note"] == "only in the log"
+    assert list(copies.iterdir()) == []  # both were read as a copy, which is gone
+
+
+def test_what_must_write_refuses_read_only_media_in_one_sentence(media: Path, tmp_path: Path) -> None:
+    (run,) = on_media(media, tmp_path, "run demo")
+    assert run.returncode == 1
+    assert "is on read-only media" in run.stderr and "Traceback" not in run.stderr
