@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 
@@ -14,6 +15,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     process = argv is None
     given = sys.argv[1:] if argv is None else argv
     if process:
+        os.umask(0o077)  # new files are their operator's alone, also in directories that others may read
         exit_when_interrupted()
     # Imported only now, when an interrupt may come, and only what this command needs: the help comes at once.
     import importlib

@@ -75,6 +75,8 @@ def import_bundle(database: Path, file: Path, progress: Progress | None = None) 
     if database.exists() and file.exists() and file.samefile(database):
         raise BundleError(f"{file} is the database itself: name a bundle.")
     try:
+        if file.exists() and not file.is_file():
+            raise BundleError("It is a pipe, a device or a directory: name a regular file.")
         with _zip_faults():
             bundle, size = zipfile.ZipFile(file), file.stat().st_size
         with bundle:

@@ -8,6 +8,7 @@ import platform
 import shutil
 import signal
 import sqlite3
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -294,6 +295,19 @@ def test_csv_files_go_where_they_were_asked_for(labconsole: CommandLine, tmp_pat
     assert labconsole("run", profile, "--csv").returncode == 0
     [folder] = (tmp_path / "home" / "exports").iterdir()
     assert (folder / "metrics.csv").exists()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no modes of files")
+def test_new_files_are_their_operators_alone_in_directories_of_others(labconsole: CommandLine, tmp_path: Path) -> None:
+    shared = tmp_path / "shared"
+    shared.mkdir(mode=0o755)
+    profile = labconsole.profile(profile_text(count=50))
+    command = labconsole.command("run", profile, "--db", shared / "runs.db", "--csv", shared / "csv")
+    done = subprocess.run(command, capture_output=True, text=True, env=labconsole.environment, umask=0o022)
+    assert done.returncode == 0, done.stderr
+    files = [path for path in shared.rglob("*") if path.is_file()]
+    assert {"runs.db", "runs.db.lock", "metrics.csv"} < {path.name for path in files}
+    assert {stat.S_IMODE(path.stat().st_mode) for path in files} == {0o600}
 
 
 READING = (("runs",), ("show", "1"), ("export", "1", "--csv", "out"))

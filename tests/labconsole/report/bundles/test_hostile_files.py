@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import shutil
 import stat
+import sys
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -243,6 +245,13 @@ def test_links_and_folders_are_refused(
         member.external_attr = (kind | 0o777) << 16
         bundle.writestr(member, "/etc")
     refused(tmp_path / "bad.lcz", "no plain file")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no named pipes of this kind")
+def test_a_pipe_or_device_is_refused_at_once(tmp_path: Path, refused: Callable[[Path, str], None]) -> None:
+    os.mkfifo(tmp_path / "bad.lcz")
+    for file in (tmp_path / "bad.lcz", Path("/dev/zero"), tmp_path):
+        refused(file, "It is a pipe, a device or a directory")
 
 
 def test_the_database_itself_is_no_bundle(original: Path, tmp_path: Path) -> None:
