@@ -272,6 +272,6 @@ def test_a_fault_is_told_in_one_sentence(
 def test_two_tables_of_one_name_and_a_file_that_is_missing_are_told(written: Plugins) -> None:
     amqp, _ = written.found
     with pytest.raises(TrialError, match="another table a-table; rename one"):
-        published_tables(Plugins((amqp.model_copy(update={"published": ("good", "good")}),)))
+        published_tables(Plugins((replace(amqp, published=("good", "good")),)))
     with pytest.raises(TrialError, match=r"Published figures nowhere\.toml"):
         published_tables(Plugins((Plugin(name="x", title="x", description="x", published=("nowhere",)),)))
