@@ -55,6 +55,9 @@ class RoleContext(Protocol):
     def event(self, name: str, message: str, level: Level = Level.INFO, **data: Any) -> None:
         """Record something that happened, in one sentence."""
 
+    def report(self, **data: Any) -> None:
+        """Send a small report (plain JSON) to the trial in mid-run, which waits for it with `RoleHandle.report`."""
+
     def take_command(self) -> dict[str, Any] | None:
         """The next command sent to this role, if any."""
 

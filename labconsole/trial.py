@@ -91,7 +91,8 @@ class MetricKind:
     """A figure that a trial can report: its exact definition stands in `description` (shown as tooltip).
 
     `quantile` is the fraction that a percentile stands for (0.99 for p99): it is flagged where too few samples stand
-    behind it.
+    behind it. A figure `at_rate` is judged only between runs with the same `OFFERED_RATE`, and only where that is at
+    most a quarter of the slowest one's `FULL_SPEED` (`labconsole.analysis.offered_rate`).
     """
 
     name: str
@@ -100,7 +101,14 @@ class MetricKind:
     direction: Direction
     description: str
     quantile: float | None = None
+    at_rate: bool = False
 
+
+OFFERED_RATE = "offered_rate"
+"""Name of the metric with the rate at which a run was offered its messages while latency was measured, per second."""
+
+FULL_SPEED = "throughput"
+"""Name of the metric with the rate that a run reached at full speed, per second."""
 
 LINK_USE = "link_use"
 """Name of the metric by which a trial says what share of a shaped link its traffic took, in %: link-bound runs are told
@@ -174,10 +182,14 @@ change; the window offers to queue the scenario again with them.
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What `Trial.evaluate` draws from samples and events. Raises ValueError for a metric that is no finite number."""
+    """What `Trial.evaluate` draws from samples and events. Raises ValueError for a metric that is no finite number.
+
+    `disturbed` says what disturbed the run from outside, or is empty: the queue then repeats the run once.
+    """
 
     metrics: tuple[Metric, ...]
     verdicts: tuple[Verdict, ...] = ()
+    disturbed: str = ""
 
     def __post_init__(self) -> None:
         for metric in self.metrics:
@@ -278,6 +290,9 @@ class RoleHandle(Protocol):
 
     def command(self, command: Mapping[str, Any]) -> None:
         """Send a command into the role, which takes it with `RoleContext.take_command`; returns at once."""
+
+    def report(self, timeout_s: float = 30.0) -> dict[str, Any]:
+        """Wait for the role's next report (`RoleContext.report`). Raises TrialError if it ends or is late."""
 
     def stop(self) -> None:
         """Ask the role to stop soon and drain; returns at once."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from statistics import fmean
 
@@ -16,8 +17,11 @@ LINK_BOUND_TO = 120.0
 """Beyond this share (%) the link cannot have the rate that the operator stated; up to it, a queue may have helped."""
 
 ENOUGH_BEYOND = 10
-"""Samples that must lie beyond a percentile so that it is worth its name."""
+"""Samples that must be beyond a percentile so that it is worth its name."""
 
+_ENOUGH_FAR_BEYOND = 50
+"""The same from p99 on, where one slow moment makes several: 5,000 samples for p99, 50,000 for p99.9."""
+_FAR = 0.01
 _ROUNDING = 1e-9
 
 
@@ -58,6 +62,8 @@ def link_share(runs: Sequence[RunRow]) -> str:
     return f"{fmean(shares):,.0f} % of {link}"
 
 
-def thin(samples: int, quantile: float) -> bool:
-    """Whether fewer than `ENOUGH_BEYOND` of `samples` lie beyond the quantile."""
-    return samples * min(quantile, 1 - quantile) + _ROUNDING < ENOUGH_BEYOND
+def too_few(samples: int, quantile: float) -> str:
+    """Why a percentile of so many samples is not judged, in a few words; empty where they are enough."""
+    beyond = min(quantile, 1 - quantile)
+    needed = math.ceil((_ENOUGH_FAR_BEYOND if beyond <= _FAR + _ROUNDING else ENOUGH_BEYOND) / beyond - _ROUNDING)
+    return f"p{quantile * 100:g} needs {needed:,} samples, and there are {samples:,}" if samples < needed else ""

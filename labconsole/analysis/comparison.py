@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from labconsole.analysis.caveats import link_bound, thin
+from labconsole.analysis.caveats import link_bound, too_few
 from labconsole.analysis.change import ENOUGH_REPEATS, FEW_REPEATS, Change, Judgement, Side, change, corrected
 from labconsole.analysis.columns import (
     Column,
@@ -279,7 +279,7 @@ def _remarks(columns: Sequence[Column], row: Sequence[tuple[Metric, ...]], kind:
         told.append(f"link-bound: {named(bound, groups)}")
     quantile = kind.quantile
     if quantile is not None:
-        few = [column for column, metrics in measured if any(thin(one.samples, quantile) for one in metrics)]
+        few = [column for column, metrics in measured if any(too_few(one.samples, quantile) for one in metrics)]
         if few:
             told.append(f"too few samples beyond the percentile: {named(few, groups)}")
     return tuple(told)

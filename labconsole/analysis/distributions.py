@@ -55,7 +55,7 @@ def percentile_curve(values: ArrayLike, points: int = POINTS) -> Line:
 
     The fractions are in equal steps of log(1 / (1 - q)), the axis that has p90, p99 and p99.9 equally far apart. Each
     value is the percentile as the console's metrics have it (`numpy.quantile`, `inverted_cdf`). The line ends sooner
-    where fewer than `ENOUGH_BEYOND` values would lie beyond (`caveats.thin`): it is empty up to as many values.
+    where fewer than `ENOUGH_BEYOND` values would be beyond: it is empty up to as many values.
     """
     ordered = _ascending(values)
     count = len(ordered)

@@ -115,6 +115,9 @@ class RoleProcess:
     def event(self, name: str, message: str, level: Level = Level.INFO, **data: Any) -> None:
         self._spool.event(Event(now_ns(), self._name, level, name, message, data))
 
+    def report(self, **data: Any) -> None:
+        self._channel.send({"t": "report", "data": data})
+
     def take_command(self) -> dict[str, Any] | None:
         return self._commands.popleft() if self._commands else None
 

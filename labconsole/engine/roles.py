@@ -6,6 +6,7 @@ import os
 import subprocess
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -42,6 +43,7 @@ class RoleChild:
         self._result: dict[str, Any] | None = None
         self._sentence: str | None = None
         self._lost = False
+        self._reports: deque[dict[str, Any]] = deque()
         self.channels: dict[str, ChannelFrame] = {}
         self.refused: tuple[str, ...] = ()
         """Keys of the secrets that a device refused this role."""
@@ -92,6 +94,12 @@ class RoleChild:
             raise TrialError(self._sentence)
         assert self._info is not None
         return self._info
+
+    def report(self, timeout_s: float = 30.0) -> dict[str, Any]:
+        self._wait(lambda: bool(self._reports) or not self.running, timeout_s, "report")
+        if self._reports:
+            return self._reports.popleft()
+        raise TrialError(self._sentence or f"Role {self.name} ended before it had reported.")
 
     def begin(self, at_ns: int) -> None:
         self._send({"t": "begin", "at_ns": at_ns})
@@ -174,6 +182,9 @@ class RoleChild:
                 self.channels = {name: ChannelFrame.from_json(data) for name, data in message["channels"].items()}
             case "ready":
                 self._change(info=message["info"])
+            case "report":
+                self._reports.append(message["data"])
+                self._change()
             case "error":
                 self.refused = tuple(message.get("refused", ()))
                 self._change(sentence=message["sentence"])

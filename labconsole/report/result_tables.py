@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from labconsole.analysis.caveats import thin
+from labconsole.analysis.caveats import too_few
 from labconsole.analysis.comparison import Cell, Change, Comparison, Judgement, MetricLine, RunGroup, counterpart
 from labconsole.analysis.figures import NO_FIGURE, format_difference, format_number
 from labconsole.analysis.intervals import Interval
@@ -205,9 +205,9 @@ def _interval(interval: Interval | None) -> tuple[tuple[str, Tone], ...]:
 
 def _own_remark(kind: MetricKind, metric: Metric) -> str:
     """What must be known of one figure; what holds for the run as a whole stands in the summary."""
-    if kind.quantile is not None and thin(metric.samples, kind.quantile):
-        return "too few samples beyond the percentile"
-    return ""
+    few = "" if kind.quantile is None else too_few(metric.samples, kind.quantile)
+    reason = metric.not_judged or few
+    return f"not judged: {reason}" if reason else ""
 
 
 def _details(*texts: str) -> tuple[tuple[str, Tone], ...]:

@@ -40,20 +40,25 @@ from labconsole.trial import Direction, Event, Level, Metric, Origin, Verdict, V
 _RECENT_RUNS = 5
 _IDENTITY = select(schema.run.c.uuid, schema.run.c.definitions).where(schema.run.c.id == bindparam("of_run"))
 
+_LATENCY, _QUEUE_TIME = "latency_", "queue_time_"
+"""A closed loop's latencies were called so by definitions 1; what is stored keeps its name, and is shown by today's."""
+
 
 class UnlabelledMetrics(Mapping[str, Metric]):
     """The unlabelled metrics of one run by name, made when first asked for: a long list of runs shows few of them."""
 
-    def __init__(self, rows: Sequence[Sequence[Any]]) -> None:
+    def __init__(self, rows: Sequence[Sequence[Any]], closed_loop: bool) -> None:
         self._rows = rows
+        self._closed_loop = closed_loop
 
     @cached_property
     def _by_name(self) -> dict[str, Metric]:
         try:
-            return {
-                name: Metric(name, value, unit, Direction(direction), count, {}, Origin(origin), not_judged)
+            found = [
+                Metric(name, value, unit, Direction(direction), count, {}, Origin(origin), not_judged)
                 for _, name, value, unit, direction, count, origin, not_judged in self._rows
-            }
+            ]
+            return {one.name: one for one in (map(_named_today, found) if self._closed_loop else found)}
         except ValueError as error:
             raise StoreError(f"Metrics of run {self._rows[0][0]} are damaged ({error}): do not use them.") from error
 
@@ -137,8 +142,8 @@ class Reader:
                     f"There is no run {', '.join(missing)} in {self.path}: see the history for those there are."
                 )
             return [
-                replace(known[run_id], metrics=_labelled(_of_run(connection, schema.metric, run_id, "position")))
-                for run_id in run_ids
+                replace(row, metrics=_labelled(_of_run(connection, schema.metric, row.id, "position"), row))
+                for row in map(known.__getitem__, run_ids)
             ]
 
     def live_runs(self) -> list[LiveRun]:
@@ -199,7 +204,7 @@ class Reader:
                 json.loads(extra.provenance),
                 json.loads(extra.thresholds),
                 tuple(json.loads(extra.sites)),
-                tuple(_metric(row) for row in metrics),
+                tuple(_metric(row, _in_closed_loop(rows[0].definitions, rows[0].parameters)) for row in metrics),
                 tuple(
                     Verdict(row.name, row.result, row.reason, json.loads(row.evidence), VerdictKind(row.kind))
                     for row in verdicts
@@ -287,7 +292,7 @@ def _records(
     of all."""
     tagged, figures = _tags(), _unlabelled()
     if names is not None:
-        figures = figures.where(schema.metric.c.name.in_(names))
+        figures = figures.where(schema.metric.c.name.in_({*names, *map(_first_name, names)}))
     if narrow:
         ids = wanted.with_only_columns(schema.run.c.id, maintain_column_froms=True)
         tagged = tagged.where(schema.tag.c.run_id.in_(ids))
@@ -342,7 +347,7 @@ def _assembled(
             row,
             parameters[row.parameters],
             tuple(name for _, name in tags.get(row.id, ())),
-            UnlabelledMetrics(metrics.get(row.id, ())),
+            UnlabelledMetrics(metrics.get(row.id, ()), _in_closed_loop(row.definitions, parameters[row.parameters])),
             warnings[row.warnings],
         )
         for row in rows
@@ -398,19 +403,38 @@ def _of_run_statement(table: Table, order: tuple[str, ...]) -> Select[Any]:
     return select(table).where(table.c.run_id == bindparam("of_run")).order_by(*(table.c[name] for name in order))
 
 
-def _labelled(rows: Sequence[Row[Any]]) -> dict[str, Metric]:
+def _in_closed_loop(definitions: int, parameters: Mapping[str, Any]) -> bool:
+    """Whether a run has latencies that its trial today calls time in queue, and does not judge."""
+    return definitions == 1 and parameters.get("loop") == "closed"
+
+
+def _named_today(metric: Metric) -> Metric:
+    """A latency of a closed loop under the name that it has since definitions 2; any other figure as it is."""
+    if not metric.name.startswith(_LATENCY):
+        return metric
+    name = f"{_QUEUE_TIME}{metric.name.removeprefix(_LATENCY)}"
+    return replace(metric, name=name, direction=Direction.NEUTRAL)
+
+
+def _first_name(name: str) -> str:
+    """The name that a figure had with definitions 1, in a closed loop."""
+    return f"{_LATENCY}{name.removeprefix(_QUEUE_TIME)}" if name.startswith(_QUEUE_TIME) else name
+
+
+def _labelled(rows: Sequence[Row[Any]], run: RunRow) -> dict[str, Metric]:
     """Metrics by name, labels in braces behind it."""
     metrics = {}
-    for metric in map(_metric, rows):
+    closed = _in_closed_loop(run.definitions, run.parameters)
+    for metric in (_metric(row, closed) for row in rows):
         labels = ",".join(f"{name}={value}" for name, value in sorted(metric.labels.items()))
         metrics[f"{metric.name}{{{labels}}}" if labels else metric.name] = metric
     return metrics
 
 
-def _metric(row: Row[Any]) -> Metric:
+def _metric(row: Row[Any], closed_loop: bool) -> Metric:
     if not math.isfinite(row.value):
         raise ValueError(f"metric {row.name} of run {row.run_id} is {row.value}")
-    return Metric(
+    metric = Metric(
         row.name,
         row.value,
         row.unit,
@@ -420,6 +444,7 @@ def _metric(row: Row[Any]) -> Metric:
         Origin(row.origin),
         row.not_judged,
     )
+    return _named_today(metric) if closed_loop else metric
 
 
 def _series(row: Row[Any]) -> StoredSeries:

@@ -21,10 +21,11 @@ class BrokerChoice(StrEnum):
 
 
 class Loop(StrEnum):
-    """Closed: as fast as credit allows. Open: at a given rate, whatever the broker does."""
+    """Closed: as fast as credit allows. Open: at a given rate, whatever the broker does. Both: one after the other."""
 
     CLOSED = "closed"
     OPEN = "open"
+    BOTH = "both"
 
 
 class Settlement(StrEnum):
@@ -51,7 +52,11 @@ class TlsVersion(StrEnum):
 LABELS: dict[str, dict[str, str]] = {
     "mode": {"both": "Both ends", "sender": "Sender only", "receiver": "Receiver only"},
     "broker": {"embedded": "Embedded, comes with the console", "external": "External, any AMQP 1.0 broker"},
-    "loop": {"closed": "Closed: as fast as credit allows", "open": "Open: at a given rate"},
+    "loop": {
+        "closed": "Closed: as fast as credit allows",
+        "open": "Open: at a given rate",
+        "both": "Both phases: full speed, then at a given rate",
+    },
     "settlement": {"acknowledged": "Acknowledged: at least once", "pre-settled": "Pre-settled: at most once"},
     "leftover": {"refuse": "Refuse to start", "drain": "Drain the queue first"},
     "fields_in": {

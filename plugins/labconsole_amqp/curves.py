@@ -1,4 +1,4 @@
-"""Lines over time that explain a run's figures: throughput at both ends, and latency percentiles."""
+"""Lines over time that explain a run's figures: throughput at both ends, percentiles of latency or time in queue."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from labconsole.trial import Curve, Event, Samples
 from labconsole_amqp.choices import Mode
-from labconsole_amqp.evaluation import latencies_ns
 from labconsole_amqp.joining import load
+from labconsole_amqp.latency import latencies_ns, measures
 from labconsole_amqp.parameters import AmqpParameters
 
 _INTERVALS = 200
@@ -20,7 +20,7 @@ _SHORTEST_S = 0.1
 
 
 def curves(parameters: AmqpParameters, samples: Samples, events: Sequence[Event]) -> tuple[Curve, ...]:
-    """Throughput per interval at sender and receiver, and latency p50 and p99 per interval.
+    """Throughput per interval at sender and receiver, and p50 and p99 per interval of what the run measures.
 
     t = 0 is T0; on a console that plays one end and may have waited for the other, the first message.
     """
@@ -41,12 +41,14 @@ def curves(parameters: AmqpParameters, samples: Samples, events: Sequence[Event]
         if len(times):
             counts, _ = np.histogram((times - zero_ns) / 1e9, edges)
             lines.append(Curve(title, "Throughput", "msg/s", middles, counts / width_s))
-    times, latencies = latencies_ns(parameters, joined, events)
-    t_s, quantiles = _quantiles((times - zero_ns) / 1e9, latencies / 1e6, edges, (0.5, 0.99))
-    if len(t_s):
-        lines += [
-            Curve(title, "Latency", "ms", t_s, values) for title, values in zip(("p50", "p99"), quantiles, strict=True)
-        ]
+    for measure in measures(parameters):
+        times, latencies = latencies_ns(parameters, joined, events, measure.phase)
+        t_s, quantiles = _quantiles((times - zero_ns) / 1e9, latencies / 1e6, edges, (0.5, 0.99))
+        if len(t_s):
+            lines += [
+                Curve(title, measure.title, "ms", t_s, values)
+                for title, values in zip(("p50", "p99"), quantiles, strict=True)
+            ]
     return tuple(lines)
 
 
@@ -55,7 +57,7 @@ def _quantiles(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The middles of the intervals that have any of `values`, and a row of quantiles in them for each fraction.
 
-    `t_s` is ascending and ends with the last edge.
+    `t_s` is ascending and ends with the last edge, or before.
     """
     cuts = np.append(np.searchsorted(t_s, edges[:-1]), len(t_s))
     filled = [index for index in range(len(edges) - 1) if cuts[index + 1] > cuts[index]]

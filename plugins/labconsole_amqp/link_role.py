@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -13,7 +13,7 @@ from labconsole.trial import TrialError
 from labconsole_amqp.connection import Connection, connect
 from labconsole_amqp.queue_check import require_empty
 from labconsole_amqp.role_settings import RoleIdentity, RoleSettings
-from labconsole_amqp.samples import CONNECTED
+from labconsole_amqp.samples import CONNECTED, OPEN_LOOP
 
 _POLL_S = 0.002
 
@@ -21,6 +21,11 @@ _POLL_S = 0.002
 def connect_command(host: str, port: int) -> dict[str, Any]:
     """The command that lets a role, which is loaded and waits, connect to the broker."""
     return {"do": "connect", "host": host, "port": port}
+
+
+def open_loop_command(begin_ns: int, first: Sequence[int]) -> dict[str, Any]:
+    """The command that begins the second of two phases at `begin_ns`; `first` is each sender's first sequence in it."""
+    return {"do": OPEN_LOOP, "begin_ns": begin_ns, "first": list(first)}
 
 
 class LinkRole(Role):

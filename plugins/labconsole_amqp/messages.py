@@ -10,8 +10,8 @@ from labconsole.trial import Column, DerivedTable, Event, Origin, Samples, Serie
 from labconsole_amqp.blocks import ReceivedBlocks, SentBlocks
 from labconsole_amqp.choices import Mode
 from labconsole_amqp.envelope import SENDER_SHIFT, SEQUENCE_MASK
-from labconsole_amqp.evaluation import from_stamps_ns, start_column
 from labconsole_amqp.joining import Joined, Table
+from labconsole_amqp.latency import from_stamps_ns, start_column
 from labconsole_amqp.parameters import AmqpParameters
 
 MESSAGES = Series(
@@ -25,6 +25,7 @@ MESSAGES = Series(
         Column("received_ns", "i8", "ns", "Read out of the link; -1 if it did not come"),
         Column("latency_ns", "i8", "ns", "As the metrics take it; -1 if it did not come"),
         Column("outcome", "i1", "", "0 is good, otherwise the place in OUTCOMES; -1 if it did not come"),
+        Column("phase", "u1", "", "Phase in which it was due, as in the samples sent; 0 without phases"),
     ),
     Origin.CALCULATED,
 )
@@ -63,6 +64,7 @@ def _sent(parameters: AmqpParameters, joined: Joined) -> Table:
         "received_ns": received_ns,
         "latency_ns": latency_ns,
         "outcome": outcome,
+        "phase": sent.get("phase", np.zeros(count, np.uint8)),
     }
 
 
@@ -78,4 +80,5 @@ def _received(joined: Joined, events: Sequence[Event]) -> Table:
         "received_ns": received["received_ns"],
         "latency_ns": from_stamps_ns(joined, events),
         "outcome": received["outcome"].astype(np.int8),
+        "phase": np.zeros(len(numbers), np.uint8),
     }

@@ -33,6 +33,8 @@ _EXTERNAL = {"broker": "external"}
 _EMBEDDED = {"broker": "embedded"}
 _TLS = {"test": [2, 3, 4]}
 _SEALED = {"test": [3, 4]}
+_COUNTED = {"loop": ["closed", "open"]}
+_PHASES = {"loop": "both"}
 
 
 def _identity_file(title: str, description: str, kind: str = "file") -> Any:
@@ -74,7 +76,7 @@ class AmqpParameters(Parameters):
             description="Messages that each sender sends and that count for the figures",
             ge=1,
             le=100_000_000,
-            json_schema_extra=_extra("Test"),
+            json_schema_extra=_extra("Test", shown_if=_COUNTED),
         ),
     ] = 10_000
     warm_up: Annotated[
@@ -84,7 +86,7 @@ class AmqpParameters(Parameters):
             description="Messages that each sender sends first and that are left out of throughput and latency",
             ge=0,
             le=1_000_000,
-            json_schema_extra=_extra("Test", unit="messages"),
+            json_schema_extra=_extra("Test", unit="messages", shown_if=_COUNTED),
         ),
     ] = 0
 
@@ -180,7 +182,8 @@ class AmqpParameters(Parameters):
         Loop,
         Field(
             title="Loop",
-            description="Closed: as fast as credit allows, as in the source. Open: at a rate, whatever comes of it",
+            description="Closed: as fast as credit allows, as in the source. Open: at a rate, whatever comes of it. "
+            "Both phases: throughput at full speed, then latency at the rate, in one run that goes by time",
             json_schema_extra=_extra("Load", labels=LABELS["loop"]),
         ),
     ] = Loop.CLOSED
@@ -191,9 +194,29 @@ class AmqpParameters(Parameters):
             description="Messages per second of each sender",
             gt=0,
             le=1_000_000,
-            json_schema_extra=_extra("Load", unit="msg/s", shown_if={"loop": "open"}),
+            json_schema_extra=_extra("Load", unit="msg/s", shown_if={"loop": ["open", "both"]}),
         ),
     ] = 1000.0
+    full_speed: Annotated[
+        float,
+        Field(
+            title="Full speed for",
+            description="Length of the phase that gives throughput, after 0.3 s of warm-up",
+            ge=0.1,
+            le=86_400,
+            json_schema_extra=_extra("Load", unit="s", shown_if=_PHASES),
+        ),
+    ] = 5.0
+    open_loop: Annotated[
+        float,
+        Field(
+            title="Open loop for",
+            description="Length of the phase that gives latency, after 0.2 s of warm-up: messages leave at the rate",
+            ge=0.1,
+            le=86_400,
+            json_schema_extra=_extra("Load", unit="s", shown_if=_PHASES),
+        ),
+    ] = 20.0
     senders: Annotated[
         int,
         Field(title="Senders", description="Sender processes", ge=1, le=16, json_schema_extra=_extra("Load")),
@@ -371,6 +394,14 @@ class AmqpParameters(Parameters):
             raise ValueError("a console that plays one end needs an external broker: set `broker` to external")
         return broker
 
+    @field_validator("loop")
+    @classmethod
+    def _both_ends_here(cls, loop: Loop, info: ValidationInfo) -> Loop:
+        """Only a console that plays both ends can wait until the queue is empty between the phases."""
+        if loop is Loop.BOTH and info.data.get("mode", Mode.BOTH) is not Mode.BOTH:
+            raise ValueError("both phases need both ends in this console: set `mode` to both, or `loop` to open")
+        return loop
+
     @field_validator("numbered")
     @classmethod
     def _told_apart(cls, numbered: bool, info: ValidationInfo) -> bool:
@@ -417,7 +448,7 @@ class AmqpParameters(Parameters):
 
     @property
     def per_sender(self) -> int:
-        """Messages that each sender sends, warm-up included."""
+        """Messages that each sender sends, warm-up included, where their number is set (not with both phases)."""
         return self.warm_up + self.count
 
     @property
@@ -428,7 +459,7 @@ class AmqpParameters(Parameters):
     @property
     def longest_gap(self) -> float:
         """Seconds that may pass between two messages: the operator's patience, after the time that a rate asks for."""
-        return self.patience + (1 / self.rate if self.loop is Loop.OPEN else 0.0)
+        return self.patience + (0.0 if self.loop is Loop.CLOSED else 1 / self.rate)
 
 
 def named(field: str) -> str:

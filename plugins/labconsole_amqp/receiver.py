@@ -13,7 +13,15 @@ from labconsole.clock import now_ns, wall_offset_ns
 from labconsole.role import RoleContext
 from labconsole.trial import Level, TrialError
 from labconsole_amqp.choices import Loop, Mode, Settlement
-from labconsole_amqp.envelope import NUMBER_BEFORE_STAMP, SEQUENCE_MASK, Parts, Protection, encode, encoded_size
+from labconsole_amqp.envelope import (
+    NUMBER_BEFORE_STAMP,
+    SENDER_SHIFT,
+    SEQUENCE_MASK,
+    Parts,
+    Protection,
+    encode,
+    encoded_size,
+)
 from labconsole_amqp.fastlink import Batch, Receiver, Template
 from labconsole_amqp.foreign_form import template_of
 from labconsole_amqp.link_role import LinkRole
@@ -24,17 +32,20 @@ from labconsole_amqp.samples import (
     FAILED_CHANNEL,
     LATENCY_CHANNEL,
     OUTCOMES,
+    QUEUE_TIME_CHANNEL,
     RECEIVED,
     RECEIVED_CHANNEL,
     WALL_OFFSET,
     WORK_DONE,
     End,
+    Phase,
     latency_from_stamp_ns,
 )
+from labconsole_amqp.schedule import Stretch, open_loop, whole_run
 from labconsole_amqp.sealing import Opened, Outcome, open_sealed
 
-SENDERS_DONE = {"do": "end when all has come"}
-"""The command that tells a receiver that every sender is done."""
+COUNT = {"do": "count"}
+"""The command upon which a receiver reports how many messages it has received."""
 
 _BATCH = 512
 _SEALED_BATCH = 32
@@ -44,6 +55,11 @@ _SETTLE_S = 2.0
 """How long one of several receivers waits for a message once all senders are done: no one of them knows its share."""
 _FAILURES_TOLD = 20
 _LARGEST_NUMBER = 2**63 - 1
+
+
+def senders_done(sent: int) -> dict[str, Any]:
+    """The command that tells a receiver that every sender is done, and how many messages they sent in all."""
+    return {"do": "all sent", "sent": sent}
 
 
 class ReceiverRole(LinkRole):
@@ -56,6 +72,8 @@ class ReceiverRole(LinkRole):
         self._count = 0
         self._failed = 0
         self._senders_done = self.parameters.mode is Mode.RECEIVER
+        self._to_come = self.parameters.per_sender * self.parameters.senders
+        self._open_loops: list[Stretch] = []
 
     def load(self, identity: RoleIdentity) -> None:
         """Load the payload that is expected, and keys. Raises TrialError."""
@@ -90,6 +108,8 @@ class ReceiverRole(LinkRole):
     def work(self) -> dict[str, Any]:
         """Receive until the end. Raises TrialError."""
         cpu_before = time.process_time_ns()
+        if self.parameters.loop is Loop.OPEN and self.parameters.mode is Mode.BOTH:
+            self._open_loops = [whole_run(self.parameters, self.context.start_ns)] * self.parameters.senders
         end, last_ns = None, now_ns()
         threads = self.parameters.crypto_threads if self._decryption_key is not None else 1
         with ThreadPoolExecutor(threads) as pool:
@@ -99,6 +119,7 @@ class ReceiverRole(LinkRole):
                     self._take(batch, pool, threads)
                     last_ns = now_ns()
                 self.context.tick()
+                self._hear()
                 end = self._end(len(batch) == 0, (now_ns() - last_ns) / 1e9)
         self.context.event(
             WORK_DONE,
@@ -109,16 +130,27 @@ class ReceiverRole(LinkRole):
         )
         return {"received": self._count, "failed": self._failed}
 
+    def _hear(self) -> None:
+        """Do what the trial asks for."""
+        command = self.context.take_command() or {}
+        match command.get("do"):
+            case "count":
+                self.context.report(received=self._count)
+            case "open loop":
+                first = command["first"]
+                self._open_loops = [open_loop(self.parameters, command["begin_ns"], sequence) for sequence in first]
+            case "all sent":
+                self._senders_done, self._to_come = True, command["sent"]
+
     def _end(self, quiet: bool, quiet_s: float) -> End | None:
         """Whether and why to end now; `quiet_s` is how long no message has come. Raises TrialError."""
         parameters = self.parameters
         if self.context.stop_requested:
             return End.STOPPED
-        self._senders_done = self._senders_done or self.context.take_command() == SENDERS_DONE
         if not (self._senders_done and quiet):
             return None
         # An empty turn after the last one expected: duplicates and foreign messages are counted too.
-        if parameters.receivers == 1 and self._count >= parameters.per_sender * parameters.senders:
+        if parameters.receivers == 1 and self._count >= self._to_come:
             return End.COMPLETE
         if parameters.mode is Mode.BOTH:
             longest_s = parameters.patience if parameters.receivers == 1 else min(_SETTLE_S, parameters.patience)
@@ -147,7 +179,7 @@ class ReceiverRole(LinkRole):
         """Check, record and count the messages of one batch."""
         count = len(batch)
         stamps, numbers = batch.stamps_ms, batch.numbers
-        verify_ns, decrypt_ns = np.zeros(count, np.int32), np.zeros(count, np.int32)
+        verify_ns, decrypt_ns = np.zeros(count, np.int64), np.zeros(count, np.int64)
         outcomes = np.zeros(count, np.uint8)
         learnt = self._sealed
         for index, opened in zip(batch.raw, self._open_all(list(batch.raw.values()), pool, threads), strict=True):
@@ -198,20 +230,28 @@ class ReceiverRole(LinkRole):
     ) -> None:
         """Show latencies on the live view, as they will be evaluated, but without the sender's samples."""
         parameters = self.parameters
+        if parameters.loop is Loop.BOTH and not self._open_loops:
+            return  # at full speed only throughput is measured
         if parameters.numbered:
-            sequence = numbers & SEQUENCE_MASK
+            sender, sequence = (numbers >> SENDER_SHIFT) - 1, numbers & SEQUENCE_MASK
         else:
-            sequence = np.arange(self._count, self._count + len(received_ns))
-        counted = good & (sequence >= parameters.warm_up)
-        if parameters.mode is Mode.BOTH:
-            # Beyond, nobody of this run has sent it.
-            counted &= sequence < parameters.per_sender
-        if parameters.loop is Loop.OPEN and parameters.mode is Mode.BOTH:
-            due_ns = (sequence[counted] * (1e9 / parameters.rate)).astype(np.int64)
-            latencies = received_ns[counted] - self.context.start_ns - due_ns
+            sender, sequence = np.zeros_like(numbers), np.arange(self._count, self._count + len(received_ns))
+        if self._open_loops:
+            own = (sender >= 0) & (sender < parameters.senders)
+            first = np.array([stretch.first for stretch in self._open_loops])[np.where(own, sender, 0)]
+            stretch = self._open_loops[0]
+            warm_up = parameters.warm_up if stretch.phase is Phase.WHOLE else 0
+            # Beyond the last sequence, no sender of this run has sent it.
+            counted = good & own & (sequence >= first + warm_up) & (sequence < first + stretch.count)
+            due_ns = stretch.due_ns((sequence - first + stretch.first)[counted])
+            latencies = (received_ns[counted] - due_ns)[stretch.phases(due_ns) == stretch.phase]
         else:
+            counted = good & (sequence >= parameters.warm_up)
+            if parameters.mode is Mode.BOTH:
+                counted &= sequence < parameters.per_sender
             latencies = latency_from_stamp_ns(received_ns[counted], self._wall_offset_ns, stamps_ms[counted])
-        self.context.observe(LATENCY_CHANNEL.name, latencies)
+        channel = QUEUE_TIME_CHANNEL if parameters.loop is Loop.CLOSED else LATENCY_CHANNEL
+        self.context.observe(channel.name, latencies)
 
     def _tell(self, opened: Opened) -> None:
         """Record a message that was refused; the first ones in words."""

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
+from enum import IntEnum, StrEnum
 
 import numpy as np
 from numpy.typing import NDArray
 
 from labconsole.trial import Column, LiveChannel, Series
 from labconsole_amqp.sealing import Outcome
+
+
+class Phase(IntEnum):
+    """The part of a run in which a message was due."""
+
+    WHOLE = 0
+    """The run has no phases."""
+    FULL_SPEED_WARM_UP = 1
+    FULL_SPEED = 2
+    OPEN_LOOP_WARM_UP = 3
+    OPEN_LOOP = 4
+
 
 SENT = Series(
     "sent",
@@ -19,8 +31,9 @@ SENT = Series(
         Column("sent_ns", "i8", "ns", "Handed to the link"),
         Column("stamp_ms", "i8", "ms", "sent_time in the message, since the Unix epoch"),
         Column("size", "i4", "B", "Encoded size"),
-        Column("sign_ns", "i4", "ns", "Time to sign"),
-        Column("encrypt_ns", "i4", "ns", "Time to encrypt"),
+        Column("sign_ns", "i8", "ns", "Time to sign"),
+        Column("encrypt_ns", "i8", "ns", "Time to encrypt"),
+        Column("phase", "u1", "", "Phase in which it was due: 1, 2 full speed, 3, 4 open loop; 1, 3 warm-up; 0 none"),
     ),
 )
 
@@ -38,8 +51,8 @@ RECEIVED = Series(
         Column("received_ns", "i8", "ns", "Read out of the link"),
         Column("stamp_ms", "i8", "ms", "sent_time in the message, since the Unix epoch; -1 if unreadable"),
         Column("size", "i4", "B", "Encoded size"),
-        Column("verify_ns", "i4", "ns", "Time to verify"),
-        Column("decrypt_ns", "i4", "ns", "Time to decrypt"),
+        Column("verify_ns", "i8", "ns", "Time to verify"),
+        Column("decrypt_ns", "i8", "ns", "Time to decrypt"),
         Column("outcome", "u1", "", "0 is good, otherwise the place in OUTCOMES"),
     ),
 )
@@ -50,14 +63,20 @@ OUTCOMES: tuple[Outcome, ...] = tuple(Outcome)
 SENT_CHANNEL = LiveChannel("sent", "Sent", "msg")
 RECEIVED_CHANNEL = LiveChannel("received", "Received", "msg")
 FAILED_CHANNEL = LiveChannel("failed", "Failed verifications", "msg")
-LATENCY_CHANNEL = LiveChannel("latency", "Latency (from the 1 ms stamp in the message)", "ns")
-"""In an open loop, latency counts from the intended send time, as in the stored figures."""
+LATENCY_CHANNEL = LiveChannel("latency", "Latency", "ns")
+"""In an open loop, from the time at which each message was due, as in the stored figures; on a console that only
+receives, from the stamp in the message."""
+QUEUE_TIME_CHANNEL = LiveChannel("queue_time", "Time in queue at full speed (from the stamp in the message)", "ns")
+"""In a closed loop."""
 
 CONNECTED = "connected"
 """Event: a sender or receiver is connected; data: connect_ns, attach_ns, tls, cipher, container."""
 
 WORK_DONE = "work done"
 """Event: a sender, receiver or broker is done; data: cpu_ns since T0, messages; a sender's end_ns; a receiver's End."""
+
+OPEN_LOOP = "open loop"
+"""Event of the worker: the second of two phases begins; data: begin_ns, first (each sender's first sequence in it)."""
 
 WALL_OFFSET = "wall clock"
 """Event: data offset_ns, to add to `clock.now_ns` for Unix time on that host."""

@@ -19,18 +19,20 @@ class Sealed(NamedTuple):
 
 
 class SealedAhead:
-    """Threads that call `make(sequence)` for every sequence ordered. All methods belong to one thread.
+    """Threads that call `make(sequence)` for every sequence ordered, from `first` on. All methods belong to one thread.
 
     `on_ready` is called, on any thread, when the message that is to be taken next is ready.
     """
 
-    def __init__(self, make: Callable[[int], Sealed], threads: int, on_ready: Callable[[], None]) -> None:
+    def __init__(
+        self, make: Callable[[int], Sealed], threads: int, on_ready: Callable[[], None], *, first: int = 0
+    ) -> None:
         self._make = make
         self._on_ready = on_ready
         self._orders: SimpleQueue[int | None] = SimpleQueue()
         self._ready: dict[int, Sealed] = {}
-        self._ordered = 0
-        self._taken = 0
+        self._ordered = first
+        self._taken = first
         self._threads = ThreadPoolExecutor(threads)
         self._working = [self._threads.submit(self._work) for _ in range(threads)]
 

@@ -1,8 +1,9 @@
-"""The sender role: connects, seals and sends its messages, in a closed or an open loop, and records each of them."""
+"""The sender role: connects, seals and sends its messages as they are due, and records each of them."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from labconsole_amqp.link_role import LinkRole
 from labconsole_amqp.payload import load_payload
 from labconsole_amqp.role_settings import RoleIdentity
 from labconsole_amqp.samples import ACKNOWLEDGED, SENT, SENT_CHANNEL, WORK_DONE
+from labconsole_amqp.schedule import Stretch, full_speed, open_loop, whole_run
 from labconsole_amqp.sealed_ahead import Sealed, SealedAhead
 from labconsole_amqp.sealing import seal
 
@@ -29,17 +31,17 @@ _SEALED_AHEAD = 32
 _GATHER_S = 0.002
 """In a closed loop, sealed messages go out several at a time: one by one they would cost every role twice the CPU."""
 _PUMP_S = 0.1
+_WAIT_S = 0.005
+"""Between two looks for a command while nothing is to be sent."""
 _SLEEP_S = 0.002
 """Waits for a due message end with a sleep, since the wait for a socket only knows whole milliseconds."""
 
 
 class SenderRole(LinkRole):
-    """Sends `count` messages (after `warm_up` ones) to the queue."""
+    """Sends messages to the queue: so many, or as many as are due in each of two phases."""
 
     def __init__(self, context: RoleContext) -> None:
         super().__init__(context)
-        self._open_loop = self.parameters.loop is Loop.OPEN
-        self._total = self.parameters.per_sender
         self._sent = context.series(SENT)
         self._acknowledged = context.series(ACKNOWLEDGED)
         self._done = 0
@@ -68,11 +70,10 @@ class SenderRole(LinkRole):
     def work(self) -> dict[str, Any]:
         """Send everything, then wait for the last acknowledgement. Raises TrialError."""
         cpu_before = time.process_time_ns()
-        if self.parameters.protection is Protection.NONE:
-            self._send_plain()
-        else:
-            self._send_sealed()
-        self._drain()
+        send = self._send_plain if self.parameters.protection is Protection.NONE else self._send_sealed
+        for stretch in self._stretches():
+            send(stretch)
+            self._drain()
         link = self._link
         self.context.event(
             WORK_DONE,
@@ -91,62 +92,72 @@ class SenderRole(LinkRole):
             )
         return {"sent": self._done}
 
-    def _send_plain(self) -> None:
+    def _stretches(self) -> Iterator[Stretch]:
+        """What is to be sent; between two phases all queues are emptied, which is for the trial to say."""
+        begin_ns = self.context.start_ns
+        if self.parameters.loop is not Loop.BOTH:
+            yield whole_run(self.parameters, begin_ns)
+            return
+        yield full_speed(self.parameters, begin_ns)
+        self.context.report(sent=self._done)
+        while (command := self.context.take_command()) is None:
+            if self.context.stop_requested:
+                return
+            self._link.pump(_WAIT_S)
+            self.context.tick()
+        yield open_loop(self.parameters, command["begin_ns"], self._done)
+
+    def _send_plain(self, stretch: Stretch) -> None:
         template = self._template()
-        zeros = np.zeros(_BATCH, np.int32)
-        while self._done < self._total and not self.context.stop_requested:
-            wanted = min(self._due() - self._done, _BATCH)
+        zeros = np.zeros(_BATCH, np.int64)
+        while not (stretch.over(self._done, now_ns()) or self.context.stop_requested):
+            wanted = max(0, min(stretch.due(now_ns()) - self._done, _BATCH))
             sent = self._link.send(template, wanted, message_number(self.settings.index, self._done))
             count = len(sent)
             if count:
-                sizes = np.full(count, len(template.message), np.int32)
-                self._record(sent.times_ns, sent.stamps_ms, sizes, zeros[:count], zeros[:count])
+                sizes = np.full(count, len(template.message), np.int64)
+                self._record(stretch, sent.times_ns, sent.stamps_ms, sizes, zeros[:count], zeros[:count])
             if 0 < count == wanted:
                 self._link.pump(0)
             else:
-                self._wait(ready=self._link.capacity > 0)
+                self._wait(stretch, ready=self._link.capacity > 0)
             self._take_acknowledgements()
             self.context.tick()
 
-    def _send_sealed(self) -> None:
-        most = self.parameters.crypto_threads * _SEALED_AHEAD
-        with SealedAhead(self._sealed, self.parameters.crypto_threads, self.connection.wake) as ahead:
-            while self._done < self._total and not self.context.stop_requested:
-                due = self._due()
+    def _send_sealed(self, stretch: Stretch) -> None:
+        threads = self.parameters.crypto_threads
+        most = threads * _SEALED_AHEAD
+        with SealedAhead(self._sealed, threads, self.connection.wake, first=self._done) as ahead:
+            while not (stretch.over(self._done, now_ns()) or self.context.stop_requested):
+                due = max(self._done, stretch.due(now_ns()))
                 ahead.order(min(due, self._done + most))
                 batch = ahead.take(min(_SEALED_BATCH, self._link.capacity))
                 if batch:
                     sent = self._link.send_messages([sealed.message for sealed in batch], batch[0].stamp_offset)
                     sizes, signs, encrypts = (
-                        np.fromiter(values, np.int32, len(batch))
+                        np.fromiter(values, np.int64, len(batch))
                         for values in (
                             (len(sealed.message) for sealed in batch),
                             (sealed.sign_ns for sealed in batch),
                             (sealed.encrypt_ns for sealed in batch),
                         )
                     )
-                    self._record(sent.times_ns, sent.stamps_ms, sizes, signs, encrypts)
-                    if not self._open_loop:
+                    self._record(stretch, sent.times_ns, sent.stamps_ms, sizes, signs, encrypts)
+                    if stretch.rate is None:
                         time.sleep(_GATHER_S)
                     self._link.pump(0)
                 else:
-                    self._wait(ready=due == self._done)
+                    self._wait(stretch, ready=due == self._done)
                 self._take_acknowledgements()
                 self.context.tick()
 
-    def _due(self) -> int:
-        """How many messages are due by now: all in a closed loop."""
-        if not self._open_loop:
-            return self._total
-        passed_ns = now_ns() - self.context.start_ns
-        return min(self._total, int(passed_ns * self.parameters.rate / 1e9) + 1)
-
-    def _wait(self, *, ready: bool) -> None:
+    def _wait(self, stretch: Stretch, *, ready: bool) -> None:
         """Wait for the next message to be due if the link and all that is due are `ready`, else for anything."""
-        if not (self._open_loop and ready):
-            self._link.pump(_PUMP_S)
+        if stretch.rate is None or not ready:
+            left_s = max(0.0, (stretch.end_ns - now_ns()) / 1e9)
+            self._link.pump(min(left_s, _PUMP_S))
             return
-        due_ns = self.context.start_ns + int(self._done * 1e9 / self.parameters.rate)
+        due_ns = int(stretch.due_ns(self._done))
         left_s = max(0.0, (due_ns - now_ns()) / 1e9)
         self._link.pump(min(max(0.0, left_s - _SLEEP_S), _PUMP_S))
         left_s = max(0.0, (due_ns - now_ns()) / 1e9)
@@ -175,18 +186,17 @@ class SenderRole(LinkRole):
 
     def _record(
         self,
+        stretch: Stretch,
         sent_ns: NDArray[np.int64],
         stamps_ms: NDArray[np.int64],
-        sizes: NDArray[np.int32],
-        sign_ns: NDArray[np.int32],
-        encrypt_ns: NDArray[np.int32],
+        sizes: NDArray[np.int64],
+        sign_ns: NDArray[np.int64],
+        encrypt_ns: NDArray[np.int64],
     ) -> None:
         """Record the next messages, in order."""
         count = len(sent_ns)
         sequence = np.arange(self._done, self._done + count)
-        intended_ns = sent_ns
-        if self._open_loop:
-            intended_ns = self.context.start_ns + (sequence * (1e9 / self.parameters.rate)).astype(np.int64)
+        intended_ns = stretch.intended_ns(sequence, sent_ns)
         self._sent.extend(
             seq=sequence,
             intended_ns=intended_ns,
@@ -195,6 +205,7 @@ class SenderRole(LinkRole):
             size=sizes,
             sign_ns=sign_ns,
             encrypt_ns=encrypt_ns,
+            phase=stretch.phases(intended_ns),
         )
         self._done += count
         self.context.count(SENT_CHANNEL.name, count, (int(sent_ns[0]), int(sent_ns[-1])))

@@ -17,7 +17,7 @@ _ROWS = (
     ShapeRow("Receiver Duration", "receive_duration"),
     ShapeRow("Received Message Size", "received_size"),
     ShapeRow("Message Throughput", "throughput"),
-    ShapeRow("Average Latency", "latency_mean"),
+    ShapeRow("Average Latency", "queue_time_mean"),
 )
 
 _COLUMNS = (

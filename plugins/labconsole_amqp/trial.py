@@ -24,7 +24,7 @@ from labconsole.trial import (
     Series,
     Trial,
 )
-from labconsole_amqp import contrast, curves, evaluation
+from labconsole_amqp import contrast, curves, evaluation, latency
 from labconsole_amqp.artefacts import keep_artefacts
 from labconsole_amqp.broker_role import MEASURE
 from labconsole_amqp.choices import BrokerChoice, Leftover, Loop, Mode, Settlement
@@ -35,12 +35,14 @@ from labconsole_amqp.messages import messages
 from labconsole_amqp.metrics import METRICS
 from labconsole_amqp.parameters import AmqpParameters
 from labconsole_amqp.payload import load_payload
-from labconsole_amqp.receiver import SENDERS_DONE
+from labconsole_amqp.phases import conduct_phases
+from labconsole_amqp.receiver import senders_done
 from labconsole_amqp.role_settings import RoleSettings
 from labconsole_amqp.samples import (
     ACKNOWLEDGED,
     FAILED_CHANNEL,
     LATENCY_CHANNEL,
+    QUEUE_TIME_CHANNEL,
     RECEIVED,
     RECEIVED_CHANNEL,
     SENT,
@@ -73,7 +75,14 @@ class AmqpTrial(Trial[AmqpParameters]):
     parameters: ClassVar[type[Parameters]] = AmqpParameters
     series: ClassVar[tuple[Series, ...]] = (SENT, ACKNOWLEDGED, RECEIVED)
     metrics: ClassVar[tuple[MetricKind, ...]] = METRICS
-    live: ClassVar[tuple[LiveChannel, ...]] = (SENT_CHANNEL, RECEIVED_CHANNEL, LATENCY_CHANNEL, FAILED_CHANNEL)
+    live: ClassVar[tuple[LiveChannel, ...]] = (
+        SENT_CHANNEL,
+        RECEIVED_CHANNEL,
+        LATENCY_CHANNEL,
+        QUEUE_TIME_CHANNEL,
+        FAILED_CHANNEL,
+    )
+    definitions: ClassVar[int] = 2
 
     def roles(self, parameters: AmqpParameters) -> tuple[RoleSpec, ...]:
         identities = IdentityChoice(parameters)
@@ -113,7 +122,8 @@ class AmqpTrial(Trial[AmqpParameters]):
         for role in (*receivers, *senders):
             role.begin(begin_ns)
         channel = SENT_CHANNEL if parameters.mode is Mode.SENDER else RECEIVED_CHANNEL
-        context.expect(parameters.per_sender * parameters.senders, channel.name, begin_ns)
+        total = 0 if parameters.loop is Loop.BOTH else parameters.per_sender * parameters.senders
+        context.expect(total, channel.name, begin_ns)
         context.event("T0", f"T0: begin. Senders: {len(senders)}, receivers: {len(receivers)}.", begin_ns=begin_ns)
         self._conduct(parameters, context, receivers, senders)
         if context.stop_requested:
@@ -132,14 +142,20 @@ class AmqpTrial(Trial[AmqpParameters]):
         senders: Sequence[RoleHandle],
     ) -> None:
         """Wait for the senders, then for the receivers."""
+        if parameters.loop is Loop.BOTH:
+            conduct_phases(parameters, context, receivers, senders)
         context.wait(
             senders,
             stall_s=parameters.longest_wait,
             reason=f"No message moved for {parameters.longest_wait:g} s: the broker gives no credit, since its queue "
             "is full and nobody empties it, or a limit holds it back; look at the queue there.",
         )
-        for receiver in receivers:
-            receiver.command(SENDERS_DONE)
+        if context.stop_requested:
+            return
+        if senders:
+            sent = sum(sender.finish()["sent"] for sender in senders)
+            for receiver in receivers:
+                receiver.command(senders_done(sent))
         context.wait(
             receivers,
             stall_s=parameters.longest_wait + _GRACE_S,
@@ -155,7 +171,7 @@ class AmqpTrial(Trial[AmqpParameters]):
     def distributions(
         self, parameters: AmqpParameters, samples: Samples, events: Sequence[Event]
     ) -> tuple[Distribution, ...]:
-        return evaluation.distributions(parameters, samples, events)
+        return latency.distributions(parameters, samples, events)
 
     def contrast(self, reference: AmqpParameters, other: AmqpParameters) -> str:
         return contrast.words(reference, other)
@@ -169,8 +185,8 @@ class AmqpTrial(Trial[AmqpParameters]):
         told = []
         if parameters.loop is Loop.CLOSED:
             told.append(
-                "Closed loop: latency includes queueing at the sender, in the broker and at the receiver, as in the "
-                "source."
+                "Closed loop: each message waits in queues at sender, broker and receiver, as in the source, so that "
+                "its time in queue is not the link's latency."
             )
         if parameters.settlement is Settlement.PRE_SETTLED:
             told.append("Pre-settled: nobody acknowledges a message, so one may be lost without anybody's fault.")

@@ -115,6 +115,7 @@ class TrialLab(Generic[P, R]):
         if self._fault is not None:
             raise self._fault
         samples = SpoolSamples.read(self._folder)
+        samples.definitions = self.trial.definitions
         evaluation = self.trial.evaluate(parameters, samples, samples.events)
         return self.outcome(parameters, failure, samples, evaluation, self.context.frame(), self.artefacts)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,6 +47,7 @@ class _RoleThread(RoleChild):
         self._on_change = on_change
         self._cancelled = cancelled
         self._info = self._result = self._sentence = None
+        self._reports = deque()
         self.channels = {}
         self._changed = threading.Condition()
         settings = json.loads(json.dumps(dict(spec.settings)))

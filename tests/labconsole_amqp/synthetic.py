@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from labconsole.trial import Evaluation, Event, Level
 from labconsole_amqp.envelope import message_number
 from labconsole_amqp.samples import CONNECTED, RECEIVED, SENT, WORK_DONE, End
+from labconsole_amqp.trial import AmqpTrial
 
 MS = 1_000_000
 EPOCH_MS = 1_700_000_000_000
@@ -21,6 +22,7 @@ class Tables:
     """`Samples` held in memory."""
 
     tables: dict[tuple[str, str], dict[str, NDArray[Any]]] = field(default_factory=dict)
+    definitions: int = AmqpTrial.definitions
 
     def roles(self, series: str) -> list[str]:
         return sorted(role for name, role in self.tables if name == series)

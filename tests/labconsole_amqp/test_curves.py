@@ -24,14 +24,19 @@ def test_curves_show_throughput_and_latency_over_time_since_t0() -> None:
     tables = Tables({("sent", "sender-0"): sent, ("received", "receiver-0"): received})
     t0 = event("worker", "T0", begin_ns=4_000 * MS)
     lines = {(line.group, line.title): line for line in curves(AmqpParameters(), tables, [*ended(), t0])}
-    assert set(lines) == {("Throughput", "Sent"), ("Throughput", "Received"), ("Latency", "p50"), ("Latency", "p99")}
+    assert set(lines) == {
+        ("Throughput", "Sent"),
+        ("Throughput", "Received"),
+        ("Time in queue at full speed", "p50"),
+        ("Time in queue at full speed", "p99"),
+    }
     throughput = lines["Throughput", "Received"]
     busy = throughput.values[(throughput.t_s > 1.2) & (throughput.t_s < 2.8)]
     assert busy == pytest.approx(1000, rel=0.02)
     assert throughput.values[throughput.t_s < 0.9].max() == 0
     width_s = throughput.t_s[1] - throughput.t_s[0]
     assert throughput.values.sum() * width_s == pytest.approx(2000)
-    assert lines["Latency", "p50"].values == pytest.approx(7.0)
+    assert lines["Time in queue at full speed", "p50"].values == pytest.approx(7.0)
 
 
 @pytest.mark.parametrize("count", [1, 80, 2_034, 40_071])
@@ -44,4 +49,4 @@ def test_a_steady_rate_is_drawn_steady_to_the_last_message(count: int) -> None:
     received = lines["Throughput", "Received"]
     assert received.values == pytest.approx(1000 if count > 100 else count / 0.1, rel=0.02)
     assert received.t_s[-1] <= max(0.1, count / 1000)
-    assert len(lines["Latency", "p99"].values) == len(received.values)
+    assert len(lines["Time in queue at full speed", "p99"].values) == len(received.values)

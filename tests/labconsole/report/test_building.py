@@ -119,7 +119,7 @@ def test_a_run_has_its_figures_with_samples_and_origin(store: Store, reader: Rea
     document = built(reader, store_post(store)[:1], ReportKind.RUN)
     [table] = tables(document, "Results")
     assert [cell.text for cell in row(table, "Rate")] == ["Rate", "1,000", "letters/s", "2,000", "measured"]
-    assert row(table, "Wait p99")[0].details == (("too few samples beyond the percentile", Tone.MUTED),)
+    assert row(table, "Wait p99")[0].details == (("not judged: p99 needs 5,000 samples, and there are 500", Tone.MUTED),)
     [told] = blocks(document, "Summary")
     assert isinstance(told, Callout) and told.sentences[0] == WARNING
     assert "no interval" in told.sentences[-1]

@@ -41,8 +41,8 @@ class GrowingCurve:
 
 @dataclass(frozen=True)
 class ChannelFigures:
-    """A channel since T0. `rate` covers the last second; `mean_rate` is the count over the time from the first to the
-    last that was counted, as a throughput is defined (both counts per second).
+    """A channel since T0. `rate` covers the last second; `mean_rate` is the count less one over the time from the first
+    to the last that was counted, as a throughput is defined (both counts per second).
 
     `minimum`, `maximum`, `mean` and the `quantiles` by name are in ns, for channels with observations; mean and
     quantiles come from the log histogram and are within 1.1 %.
@@ -167,7 +167,7 @@ class LiveRun:
 def _mean_rate(frame: ChannelFrame) -> float | None:
     if frame.first_ns is None or frame.last_ns is None or frame.last_ns <= frame.first_ns:
         return None
-    return frame.count / ((frame.last_ns - frame.first_ns) / 1e9)
+    return (frame.count - 1) / ((frame.last_ns - frame.first_ns) / 1e9)
 
 
 def _rate(frame: LiveFrame, earlier: LiveFrame, name: str) -> float:

@@ -9,7 +9,7 @@ from typing import Any
 
 from PySide6.QtCore import QCoreApplication
 
-from labconsole.analysis.caveats import ENOUGH_BEYOND, thin
+from labconsole.analysis.caveats import too_few
 from labconsole.analysis.figures import format_figure
 from labconsole.analysis.parameters import ParameterValue
 from labconsole.trial import Direction, Event, Level, Metric, MetricKind, Trial, Verdict
@@ -35,9 +35,10 @@ class MetricRow:
         return f"{self.kind.title} ({labels})" if labels else self.kind.title
 
     @property
-    def thin(self) -> bool:
-        """Whether too few samples stand behind a percentile."""
-        return self.kind.quantile is not None and thin(self.metric.samples, self.kind.quantile)
+    def not_judged(self) -> str:
+        """Why the figure is not judged; empty where it may be."""
+        few = "" if self.kind.quantile is None else too_few(self.metric.samples, self.kind.quantile)
+        return self.metric.not_judged or few
 
 
 def metric_rows(metrics: tuple[Metric, ...], trial: Trial[Any] | None) -> list[MetricRow]:
@@ -79,8 +80,8 @@ def metric_fields() -> list[Field[MetricRow]]:
             lambda row: f"{row.metric.samples:,}" if row.metric.samples else "",
             sort=lambda row: row.metric.samples,
             right=True,
-            icon=lambda row: ("warning", "warning") if row.thin else None,
-            tone=lambda row: "warning" if row.thin else None,
+            icon=lambda row: ("warning", "warning") if row.not_judged else None,
+            tone=lambda row: "warning" if row.not_judged else None,
             tooltip=_samples_hint,
         ),
         Field(translate("RunView", "Origin"), lambda row: row.metric.origin.value),
@@ -97,10 +98,9 @@ def _definition(row: MetricRow) -> str:
 
 
 def _samples_hint(row: MetricRow) -> str:
-    if not row.thin:
+    if not row.not_judged:
         return f"{row.metric.samples:,}" if row.metric.samples else ""
-    text = translate("RunView", "Too few samples for this percentile: fewer than {0} lie beyond it.")
-    return text.format(ENOUGH_BEYOND)
+    return translate("RunView", "Not judged: {0}.").format(row.not_judged)
 
 
 def parameter_fields() -> list[Field[ParameterValue]]:
