@@ -35,6 +35,7 @@ plugin = Plugin(
     commands={
         "pki states": "labconsole_certificates.commands.arguments.authorities:STATES",
         "pki add-state": "labconsole_certificates.commands.arguments.authorities:ADD_STATE",
+        "pki domain": "labconsole_certificates.commands.arguments.authorities:DOMAIN",
         "pki create-root": "labconsole_certificates.commands.arguments.authorities:CREATE_ROOT",
         "pki create-intermediate": "labconsole_certificates.commands.arguments.authorities:CREATE_INTERMEDIATE",
         "pki import-ca": "labconsole_certificates.commands.arguments.authorities:IMPORT_CA",

@@ -11,9 +11,10 @@ from cryptography.hazmat.primitives.serialization import Encoding
 
 from labconsole.security.pki import rows
 from labconsole.security.pki.changing import Changing
+from labconsole.security.pki.domains import refusal
 from labconsole.security.pki.records import CertificateRecord, CrlRecord, Origin, RequestRecord, RequestStatus
 from labconsole.security.x509.bad_input import BadInput
-from labconsole.security.x509.extensions import crl_number, extension_of
+from labconsole.security.x509.extensions import alternative_names, crl_number, extension_of
 from labconsole.security.x509.fingerprints import fingerprint, key_fingerprint
 from labconsole.security.x509.names import short_name
 from labconsole.security.x509.profiles import CertificateProfile
@@ -44,8 +45,8 @@ class CertificateChanges(Changing):
         One that is known stays the same row: what was unknown of it is filled in, and it is no longer removed; but for
         a State's own root that was given up, which anybody can send: that takes `restore`.
 
-        Raises BadInput: its issuer has given the same serial number to another certificate (RFC 5280, 4.1.2.2), or it
-        would be a root of a State of this console, and its key is not that State's.
+        Raises BadInput: its issuer has given the same serial number to another certificate (RFC 5280, 4.1.2.2), it has
+        names outside its State's domain, or it would be a root of a State of this console without that State's key.
         """
         der = certificate.public_bytes(Encoding.DER)
         sha256, spki = fingerprint(der), key_fingerprint(certificate.public_key())
@@ -54,6 +55,8 @@ class CertificateChanges(Changing):
         if known:
             number, removed, *values = known[0]
             new = {name: given[name] for name, old in zip(given, values, strict=True) if old is None and given[name]}
+            if "state" in new:
+                self._check_names(certificate, new["state"])
             if "state" in new or "profile" in new:
                 self._check_root(certificate, spki, new.get("state", values[0]), new.get("profile", values[1]))
             if new:
@@ -64,6 +67,7 @@ class CertificateChanges(Changing):
             if new or restored:
                 self.note("completed certificate", short_name(certificate), sha256)
             return self.certificate(number)
+        self._check_names(certificate, state)
         self._check_root(certificate, spki, state, profile)
         issuer, serial = _issuer_key(certificate), f"{certificate.serial_number:x}"
         twin = self._rows("SELECT sha256 FROM certificate WHERE issuer = ? AND serial = ?", (issuer, serial))
@@ -195,6 +199,12 @@ class CertificateChanges(Changing):
         record = self.certificate(number)
         own = record.state is not None and self._state(record.state).local
         return own and record.profile is CertificateProfile.ROOT
+
+    def _check_names(self, certificate: x509.Certificate, state: int | None) -> None:
+        """No certificate of a State has names outside its domain. Raises BadInput."""
+        refused = "" if state is None else refusal(self._state(state), alternative_names(certificate.extensions))
+        if refused:
+            raise BadInput(f"{short_name(certificate)} is refused: {refused}")
 
     def _check_root(self, certificate: x509.Certificate, spki: str, state: int | None, profile: str | None) -> None:
         """A State of this console trusts its own roots unasked: none becomes its own but by the private key."""

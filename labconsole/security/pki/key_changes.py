@@ -25,15 +25,20 @@ class KeyChanges(Changing):
         self.note("added State", name, detail=_nature(local, domain))
         return self._state(number)
 
-    def update_state(
-        self, state: int, *, name: str | None = None, domain: str | None = None, local: bool | None = None
-    ) -> State:
+    def claim_domain(self, state: int, domain: str) -> State:
+        """A State has these domains (`domains.domains_from_text`) from now on: the operator has confirmed them."""
+        old = self._state(state)
+        self._update("state", state, {"domain": domain})
+        detail = f"{domain or 'none: any name'}, confirmed by the operator; was {old.domain or 'none'}"
+        self.note("claimed domain", old.name, detail=detail)
+        return self._state(state)
+
+    def update_state(self, state: int, *, name: str | None = None, local: bool | None = None) -> State:
         """Change what is given. Raises BadInput: no name, or it is taken."""
         old = self._state(state)
         new_name = old.name if name is None else self._free_name(name, but=state)
-        new_domain = old.domain if domain is None else domain
         new_local = old.local if local is None else local
-        self._update("state", state, {"name": new_name, "domain": new_domain, "local": new_local})
+        self._update("state", state, {"name": new_name, "local": new_local})
         self.note("changed State", new_name, detail=f"was {old.name}, {_nature(old.local, old.domain)}")
         return self._state(state)
 

@@ -24,7 +24,7 @@ class State:
     id: int
     name: str
     domain: str
-    """DNS domain of its hosts, as in `caas.gov.sg`; may be empty."""
+    """DNS domains of its hosts, one blank between them, as in `caas.gov.sg`; empty: any (see `pki.domains`)."""
     local: bool
     made: datetime
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -28,6 +28,10 @@ _TIMEOUT_S = 5.0
 _LOOPBACK = "127.0.0.1"
 
 
+def _none_refused(path: Sequence[x509.Certificate]) -> str:
+    return ""
+
+
 @dataclass(frozen=True)
 class TlsEnd:
     """One end: its certificate, the intermediates above it, its key, and what it trusts.
@@ -42,6 +46,8 @@ class TlsEnd:
     roots: tuple[x509.Certificate, ...]
     crls: tuple[x509.CertificateRevocationList, ...] = ()
     pins: Collection[str] = ()
+    names_refused: Callable[[Sequence[x509.Certificate]], str] = _none_refused
+    """Says why it refuses the names of the end certificate at the begin of a path; empty: it does not."""
 
     @cached_property
     def context(self) -> SSL.Context:
@@ -53,9 +59,13 @@ class TlsEnd:
         leaf, *intermediates = presented
         if fingerprint(leaf) in self.pins:
             problem = validity_problem(leaf, datetime.now(UTC)) or misfit((leaf,), purpose, name)
-            return (False, f"It is pinned, but {problem}.") if problem else (True, "It is pinned by its fingerprint.")
+            if problem:
+                return False, f"It is pinned, but {problem}."
+            refused = self.names_refused((leaf,))
+            return (False, refused) if refused else (True, "It is pinned by its fingerprint.")
         judgement = self._validator.validate(leaf, purpose, name, intermediates)
-        return judgement.accepted, judgement.why
+        refused = self.names_refused(judgement.path) if judgement.accepted else ""
+        return (False, refused) if refused else (judgement.accepted, judgement.why)
 
     @cached_property
     def _validator(self) -> Validator:

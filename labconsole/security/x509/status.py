@@ -9,6 +9,7 @@ from enum import StrEnum
 
 from cryptography import x509
 
+from labconsole.security.pki.domains import path_refusal
 from labconsole.security.pki.known_crls import crls_under
 from labconsole.security.pki.records import CertificateRecord, TrustKind
 from labconsole.security.pki.snapshot import Snapshot
@@ -73,6 +74,10 @@ class _Eyes:
         ended = self._ended(record)
         if ended is not None:
             return ended
+        chain = () if record.state is not None else self._snapshot.chain_of(record)
+        refused = path_refusal(self._snapshot, [each.certificate for each in (record, *chain)])
+        if refused:
+            return Status(StatusKind.UNTRUSTED, refused)
         if record.sha256 in self._pinned:
             return self._holds(record, "It is pinned by its fingerprint.")
         judgement = self._validator.validate(record.certificate)

@@ -5,9 +5,11 @@ from __future__ import annotations
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 
 from cryptography import x509
 
+from labconsole.security.pki.domains import path_refusal
 from labconsole.security.pki.keys import opened_key
 from labconsole.security.pki.known_crls import crls_under
 from labconsole.security.pki.records import CertificateRecord, KeyRecord, State, TrustKind
@@ -101,6 +103,7 @@ def tls_end(snapshot: Snapshot, end: End, key: PrivateKey) -> TlsEnd:
         roots=tuple(each.certificate for each in roots),
         crls=crls_under(snapshot, roots),
         pins=frozenset(each.sha256 for each in pins if each.revoked is None),
+        names_refused=partial(path_refusal, snapshot),
     )
 
 

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 from cryptography import x509
 
+from labconsole.security.pki.domains import domains_from_text
 from labconsole.security.pki.records import CertificateRecord, Origin, State
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.secrets import Prompt, Secret
@@ -14,7 +15,7 @@ from labconsole.security.x509 import gate
 from labconsole.security.x509.bad_input import BadInput
 from labconsole.security.x509.extensions import is_ca
 from labconsole.security.x509.issuing import issue, make_root
-from labconsole.security.x509.names import general_name_from_text, short_name
+from labconsole.security.x509.names import short_name
 from labconsole.security.x509.profiles import CertificateProfile
 from labconsole.security.x509.validity import Validity
 from labconsole.trial import TrialError
@@ -32,14 +33,20 @@ _LONGEST_NAME = 40
 
 
 def add_state(store: PkiStore, name: str, domain: str = "", *, local: bool = True) -> State:
-    """Add a State; `domain` may be in any script. Raises TrialError: the name is taken or empty, the domain is none."""
+    """Add a State; `domain`: one or more, in any script. Raises TrialError: the name is taken or empty, no domain."""
     name = " ".join(name.split())
     if not name or len(name) > _LONGEST_NAME or not name.isprintable():
         raise TrialError(f"A State needs a name of 1 to {_LONGEST_NAME} characters that can be shown: choose another.")
-    if domain and not isinstance(general_name_from_text(domain), x509.DNSName):
-        raise TrialError(f"{domain} is no DNS domain: give one, as in caas.gov.sg, or none.")
+    domains = domains_from_text(domain)
     with store.change() as change:
-        return change.add_state(name, domain, local=local)
+        return change.add_state(name, domains, local=local)
+
+
+def claim_domain(store: PkiStore, state: State, domain: str) -> State:
+    """Let `state` have these domains, which the operator has confirmed. Raises TrialError: one is not a domain."""
+    domains = domains_from_text(domain)
+    with store.change() as change:
+        return change.claim_domain(state.id, domains)
 
 
 def known_or_added(store: PkiStore, name: str) -> State:

@@ -13,7 +13,7 @@ from labconsole.security.x509.validity import Validity
 from labconsole_certificates.operations.new_keys import NewKey, made_key
 from labconsole_certificates.operations.references import must_be_local
 from labconsole_certificates.operations.requests import END_DAYS
-from labconsole_certificates.operations.subjects import alternative_names, subject_of
+from labconsole_certificates.operations.subjects import alternative_names, must_be_within, subject_of
 
 WARNING = (
     "A self-signed certificate has no CA: it cannot be revoked, and each peer must pin it anew when it is replaced."
@@ -34,6 +34,7 @@ def make_self_signed(
     """Make a key pair and an end certificate that it signs itself. Raises TrialError; nothing changed."""
     must_be_local(state)
     name, alternatives = subject_of(state, profile, subject), alternative_names(names)
+    must_be_within(state, alternatives)
     validity = Validity.for_days(days)
     with made_key(store.directory, new, f"{state.name} {TEXTS[profile].title}", prompt) as key:
         certificate = self_signed(key.private, name, alternatives, profile, validity)

@@ -22,7 +22,7 @@ from labconsole_certificates.operations.issuers import must_be_accepted, opened_
 from labconsole_certificates.operations.new_keys import NewKey, kept_key
 from labconsole_certificates.operations.references import authority_of, must_be_local, must_be_of
 from labconsole_certificates.operations.requests import END_DAYS
-from labconsole_certificates.operations.subjects import alternative_names, subject_of
+from labconsole_certificates.operations.subjects import alternative_names, must_be_within, subject_of
 
 WARNING = (
     "Without a CSR the private key is made by another State than the one that uses it, and leaves it in a file: the "
@@ -58,6 +58,7 @@ def make_for_client(
     """
     must_be_local(issuer)
     name, alternatives = subject_of(client, profile, subject), alternative_names(names)
+    must_be_within(client, alternatives)
     validity = Validity.for_days(days)
     snapshot = store.snapshot()
     found = must_be_of(snapshot, authority or authority_of(snapshot, issuer, "", datetime.now(UTC)), issuer)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from cryptography import x509
 
 from labconsole.security.pki import keys
+from labconsole.security.pki.domains import refusal
 from labconsole.security.pki.records import (
     CertificateRecord,
     Item,
@@ -29,7 +31,7 @@ from labconsole.security.x509.issuing_rules import check_names
 from labconsole.security.x509.key_types import PrivateKey, PublicKey
 from labconsole.security.x509.names import name_from_text, short_name
 from labconsole.security.x509.profiles import AUTHORITIES, TEXTS, CertificateProfile
-from labconsole.security.x509.requests import judge_csr, make_csr
+from labconsole.security.x509.requests import CsrJudgement, judge_csr, make_csr
 from labconsole.security.x509.signatures import issued_by
 from labconsole.security.x509.validity import Validity
 from labconsole.trial import TrialError
@@ -37,7 +39,7 @@ from labconsole_certificates.operations.certificates_from_outside import add_cha
 from labconsole_certificates.operations.issuers import must_be_accepted, opened_issuer
 from labconsole_certificates.operations.new_keys import NewKey, ReadyKey, made_key
 from labconsole_certificates.operations.references import authority_of, must_be_local, must_be_of
-from labconsole_certificates.operations.subjects import alternative_names, subject_of
+from labconsole_certificates.operations.subjects import alternative_names, must_be_within, subject_of
 
 END_DAYS = 365
 
@@ -63,6 +65,7 @@ def make_request(
     must_be_local(requester)
     name, alternatives = subject_of(requester, profile, subject), alternative_names(names)
     check_names(profile, alternatives)
+    must_be_within(requester, alternatives)
     with _key(store.directory, new, f"{requester.name} {TEXTS[profile].title}", prompt) as (private, ready):
         csr = make_csr(private, name, alternatives, profile)
         with store.change() as change:
@@ -71,6 +74,13 @@ def make_request(
             return change.add_request(
                 csr, requester=requester.id, issuer=issuer.id, profile=profile, status=RequestStatus.MADE
             )
+
+
+def judged(csr: x509.CertificateSigningRequest, requester: State) -> CsrJudgement:
+    """What speaks against a CSR (`judge_csr`), names outside the domain of `requester` included."""
+    judgement = judge_csr(csr)
+    refused = refusal(requester, judgement.names)
+    return replace(judgement, problems=(*judgement.problems, refused)) if refused else judgement
 
 
 def take_in_request(
@@ -131,6 +141,7 @@ def approve(
     chosen, validity = profile or request.profile, Validity.for_days(days)
     who = name_from_text(subject) if subject.strip() else request.csr.subject
     alternatives = alternative_names(names) if names else judgement.names
+    must_be_within(snapshot.state_by_id[request.requester], alternatives)
     found = must_be_of(snapshot, authority or authority_of(snapshot, state, "", datetime.now(UTC)), state)
     with opened_issuer(store.directory, snapshot, found, prompt) as issuer:
         certificate = issue(issuer, public_key, who, alternatives, chosen, validity, crl_url=crl_url, ocsp_url=ocsp_url)

@@ -4,7 +4,7 @@
         kind           UTF8String,             -- "labconsole trust bundle"
         version        INTEGER,                -- 1
         state          UTF8String,
-        domain         UTF8String,             -- DNS domain of its hosts, or empty
+        domain         UTF8String,             -- DNS domains of its hosts, a blank between them, or empty
         sequence       INTEGER (1..2^53),      -- each bundle of a State has a higher one
         thisUpdate     GeneralizedTime,
         nextUpdate     GeneralizedTime,
@@ -28,6 +28,7 @@ from asn1crypto import core
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
+from labconsole.security.pki.domains import LONGEST, domains_from_text
 from labconsole.security.x509 import gate
 from labconsole.security.x509.bad_input import BadInput
 
@@ -35,7 +36,6 @@ LAST_SEQUENCE = 2**53
 _KIND = "labconsole trust bundle"
 _VERSION = 1
 _LONGEST_NAME = 64
-_LONGEST_DOMAIN = 253
 _MOST = {"roots": 16, "intermediates": 32, "links": 32, "crls": 48, "trusted": 1000}
 _DIGEST_SIZE = 32
 _EARLIEST = datetime(2000, 1, 1, tzinfo=UTC)
@@ -112,7 +112,7 @@ def decode(der: bytes) -> BundleContent:
     _check_limits(bundle)
     content = BundleContent(
         state=bundle["state"].native,
-        domain=bundle["domain"].native,
+        domain=domains_from_text(bundle["domain"].native),
         sequence=bundle["sequence"].native,
         made=bundle["this_update"].native,
         next_update=bundle["next_update"].native,
@@ -151,7 +151,7 @@ def _check_limits(bundle: _TrustBundle) -> None:
     if not 1 <= bundle["sequence"].native <= LAST_SEQUENCE:
         raise BadInput("The sequence number of the trust bundle is out of bounds: ask its State for a new one.")
     state, domain = bundle["state"].native, bundle["domain"].native
-    fits = len(state) <= _LONGEST_NAME and len(domain) <= _LONGEST_DOMAIN
+    fits = len(state) <= _LONGEST_NAME and len(domain) <= LONGEST
     if not state.strip() or not (state + domain).isprintable() or not fits:
         raise BadInput("The trust bundle names no State that could be shown: ask its State for a new one.")
     times = (bundle["this_update"].native, bundle["next_update"].native)

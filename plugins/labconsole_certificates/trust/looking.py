@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from cryptography import x509
 
+from labconsole.security.pki.domains import claim_question
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.x509 import cms, gate
 from labconsole.security.x509.fingerprints import fingerprint
@@ -39,6 +40,19 @@ def look_into(data: bytes) -> BundleLook:
     content = decode(message.content)
     check_content(content, message.signer)
     return BundleLook(content, message.signer, fingerprint(message.content), message.signature_algorithm)
+
+
+def domain_question(snapshot: Snapshot, look: BundleLook, *, first: bool) -> str:
+    """What the operator must confirm about the domain in the bundle of another console's State; empty: nothing.
+
+    `first`: its fingerprint is typed (`must_be_confirmed`), which confirms the first domain that it claims, too.
+    """
+    content, subject = look.content, subject_of(snapshot, look.content)
+    if subject is not None and subject.local:
+        return ""
+    if first and subject is not None and not subject.domain:
+        subject = replace(subject, domain=content.domain)
+    return claim_question(snapshot, subject, content.state, content.domain)
 
 
 def must_be_confirmed(snapshot: Snapshot, importer: str, look: BundleLook) -> bool:

@@ -17,7 +17,7 @@ from labconsole_certificates.operations.references import local_state_named
 from labconsole_certificates.trust import policy
 from labconsole_certificates.trust.bundle_format import BundleContent
 from labconsole_certificates.trust.checking import crl_issuer, same_key
-from labconsole_certificates.trust.looking import BundleLook, look_into
+from labconsole_certificates.trust.looking import BundleLook, domain_question, look_into
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class TakenIn:
     withdrawn: tuple[str, ...]
     """SHA-256 (hex) of roots that the State no longer lists, and that are no longer trusted."""
     warning: str
-    """Sentences on a stale bundle, and on roots in which trust was withdrawn before; or nothing."""
+    """Sentences on a stale bundle, roots in which trust was withdrawn before, a missing domain; or nothing."""
 
     def sentence(self) -> str:
         """All of it for the operator."""
@@ -47,16 +47,24 @@ class TakenIn:
         return f"{sentence} {self.warning}".rstrip()
 
 
-def take_in(store: PkiStore, importer: str, data: bytes, confirmed_fingerprint: str = "") -> TakenIn:
+def take_in(
+    store: PkiStore,
+    importer: str,
+    data: bytes,
+    confirmed_fingerprint: str = "",
+    confirmed_domain: str | None = None,
+) -> TakenIn:
     """Take the bundle `data` in for the local State `importer`: all of it in one transaction, or nothing.
 
     `confirmed_fingerprint`: what was typed (groups, blanks and case do not matter), where no root of the State is
-    trusted yet. Roots that the State no longer lists are no longer trusted; those in which trust was withdrawn are not
-    trusted again for being listed.
+    trusted yet. `confirmed_domain`: the domains in the bundle, once the operator has confirmed them
+    (`looking.domain_question`). Roots that the State no longer lists are no longer trusted; those in which trust was
+    withdrawn are not trusted again for being listed.
 
     Raises:
         BadInput: it is damaged, signed by a stranger, not confirmed, goes back in sequence, is from the future, or
-            says what cannot be (two certificates with one serial number, what its roots did not issue).
+            says what cannot be (two certificates with one serial number, what its roots did not issue, names outside
+            its State's domain).
         TrialError: there is no such local State, or the database cannot be written.
     """
     look = look_into(data)
@@ -66,6 +74,9 @@ def take_in(store: PkiStore, importer: str, data: bytes, confirmed_fingerprint: 
         taking_in = local_state_named(snapshot, importer)
         subject = policy.subject_of(snapshot, look.content)
         first = _check(snapshot, taking_in, subject, look, confirmed_fingerprint, at)
+        question = domain_question(snapshot, look, first=first)
+        if question and confirmed_domain != look.content.domain:
+            raise BadInput(f"{question} The trust bundle is imported only once you have confirmed the domain.")
         return _apply(change, snapshot, taking_in, subject, look, first, at)
 
 
@@ -104,7 +115,7 @@ def _apply(
     if subject is None:
         subject = change.add_state(content.state, content.domain, local=False)
     elif not subject.local and subject.domain != content.domain:
-        change.update_state(subject.id, domain=content.domain)
+        change.claim_domain(subject.id, content.domain)
     ids = _add_certificates(change, content, subject)
     _add_crls(change, snapshot, content, ids)
     listed = {fingerprint(each) for each in content.roots}
@@ -141,6 +152,8 @@ def _apply(
     if content.next_update < at:
         until = f"{content.next_update:%Y-%m-%d}"
         warnings.append(f"It should have been followed by a newer one by {until}: ask {content.state} for it.")
+    if not content.domain:
+        warnings.append(f"{content.state} claims no domain, so that its certificates may have any name.")
     warning = " ".join(warnings)
     return TakenIn(importer.name, content.state, content.sequence, first, tuple(trusted), tuple(withdrawn), warning)
 

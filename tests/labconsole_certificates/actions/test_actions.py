@@ -122,7 +122,7 @@ def test_two_states_are_proven_by_an_action(world: World, actions: Actions) -> N
     for one, other, root in ((world.a, world.b, world.root_b), (world.b, world.a, world.root_a)):
         trust_root(world.store, one, root, root.sha256)
         world.certified(one, other)
-        asked = world.asks(one, one, "broker.example", profile=CertificateProfile.TLS_SERVER)
+        asked = world.asks(one, one, f"broker.{one.domain}", profile=CertificateProfile.TLS_SERVER)
         requests.approve(world.store, asked)
     assert _asked("certificates.prove", state_a="State A", state_b="State B") == []
     end = actions.do("certificates.prove", state_a="State A", state_b="State B")

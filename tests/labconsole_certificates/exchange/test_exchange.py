@@ -148,10 +148,10 @@ def test_a_ca_below_the_root_of_another_state_issues_for_both(trusting: PkiStore
     """State A certifies a CA of State B, limited to its domain: that serves towards A, whose root is above it."""
     a, b = _state(trusting, "A"), _state(trusting, "B")
     [root] = trusting.snapshot().roots_of(a.id)
-    create_intermediate(trusting, root, b, NewKey(), name_constraints=["b.example"])
+    create_intermediate(trusting, root, b, NewKey(), name_constraints=["b.example", "a.example"])
     by_root_of_a = _server_certificate(trusting, "B")
     assert trusting.snapshot().chain_of(by_root_of_a)[-1] == root
-    request = make_request(trusting, a, b, NewKey(), _CLIENT, names=["a.b.example"])
+    request = make_request(trusting, a, b, NewKey(), _CLIENT, names=["client.a.example"])
     take_in_certificate(trusting, _pem(approve(trusting, take_in_request(trusting, a, b, _pem(request)))))
     assert _next(trusting) is StepKind.PROVE
     _complete(trusting, "B", "A")

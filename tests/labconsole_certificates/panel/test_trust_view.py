@@ -18,8 +18,10 @@ from labconsole.security.x509.key_types import KeyType, generate
 from labconsole.security.x509.names import name_from_text
 from labconsole.security.x509.profiles import CertificateProfile
 from labconsole.security.x509.validity import Validity
+from labconsole_certificates.operations.authorities import claim_domain
 from labconsole_certificates.operations.end_certificates import WARNING, make_self_signed
 from labconsole_certificates.operations.new_keys import NewKey
+from labconsole_certificates.panel.certificates.view import CertificatesView
 from labconsole_certificates.panel.exchanging.view import ExchangeView
 from labconsole_certificates.panel.page import CertificatesPage
 from labconsole_certificates.panel.trusting.bundle_dialog import BundleDialog
@@ -27,6 +29,7 @@ from labconsole_certificates.panel.trusting.trust_dialog import TrustDialog, can
 from labconsole_certificates.panel.trusting.view import TrustView
 from labconsole_certificates.rotation import steps
 from labconsole_certificates.trust.making import make_bundle
+from labconsole_certificates.trust.taking_in import take_in
 from labconsole_ui.main_window import MainWindow
 from tests.labconsole_certificates.panel.conftest import Pair
 from tests.labconsole_certificates.panel.lab import Lab, local_state, trust
@@ -169,3 +172,40 @@ def test_forty_states_are_drawn_and_walked_through_without_holding_up_the_window
     bars = (view.grid.horizontalScrollBar(), view.grid.verticalScrollBar())
     assert [bar.maximum() for bar in bars] == [0, 0]  # all of it was drawn each time
     assert view.cause.title.text().startswith("State 39 → State 40")
+
+
+def test_bundle_with_another_domain_is_imported_only_once_that_is_confirmed(
+    pair: Pair, lab: Lab, tmp_path: Path
+) -> None:
+    with PkiStore.open(tmp_path / "elsewhere") as store:
+        state, root = local_state(store, "State C", "c.example")
+        take_in(pair.store, pair.a.name, make_bundle(store, state.name), root.sha256)
+        claim_domain(store, state, "b.example")
+        file = tmp_path / "c.bundle"
+        file.write_bytes(make_bundle(store, state.name))
+    view = lab.tab("trust", TrustView)
+    lab.until(lambda: view.grid.cell_at(view.grid.cell_area(0, 2).center().toPoint()) == (0, 2))
+    lab.drop(view.drop_box, file)
+    dialog = lab.dialog(BundleDialog)
+    question = dialog.domain_question.text()
+    assert "State C claims b.example, and had c.example before." in question
+    assert "State B has claimed b.example" in question
+    assert not dialog.take_button.isEnabled()
+    lab.click(dialog.domain_box)
+    lab.click(dialog.take_button)
+    lab.until(lambda: lab.snapshot().states[-1].domain == "b.example")
+
+
+def test_domain_is_changed_by_a_question(pair: Pair, lab: Lab) -> None:
+    view = lab.tab("certificates", CertificatesView)
+    lab.until(lambda: view.forms.domain.isEnabled())
+    dialog = view.forms.change_domain()
+    assert not dialog.claim_button.isEnabled()
+    dialog.domain_edit.setText("a.example, *.c.example")
+    assert "is not a DNS domain" in dialog.question.text()
+    assert not dialog.confirm_box.isEnabled()
+    dialog.domain_edit.setText("a.example, c.example")
+    assert dialog.question.text() == "State A claims a.example, c.example, and had a.example before."
+    lab.click(dialog.confirm_box)
+    lab.click(dialog.claim_button)
+    lab.until(lambda: lab.snapshot().states[0].domain == "a.example c.example")

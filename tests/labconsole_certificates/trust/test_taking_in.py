@@ -392,3 +392,33 @@ def test_a_state_without_a_root_makes_no_bundle(console: NewConsole) -> None:
     for name in ("Empty", "Remote", "Nobody"):
         with pytest.raises(TrialError):
             replace(alpha, state=replace(alpha.state, name=name)).bundle()
+
+
+def test_bundle_that_changes_its_domain_is_imported_once_that_is_confirmed(alpha: Console, beta: Issuer) -> None:
+    """A later bundle changed the domain of its State in silence."""
+    moved = _signed(_content(beta, domain="alpha-two.example", sequence=2), beta)
+    _refused(alpha, moved, "Beta claims alpha-two.example, and had beta.example before")
+    with pytest.raises(BadInput):
+        take_in(alpha.store, "Alpha", moved, "", "beta.example")
+    take_in(alpha.store, "Alpha", moved, "", "alpha-two.example")
+    assert alpha.store.state("Beta").domain == "alpha-two.example"
+    assert any(entry.what == "claimed domain" for entry in alpha.store.audit())
+    dropped = _signed(_content(beta, domain="", sequence=3), beta)
+    _refused(alpha, dropped, "no domain, so that any name would be accepted")
+    assert "may have any name" in take_in(alpha.store, "Alpha", dropped, "", "").sentence()
+
+
+def test_first_bundle_that_claims_the_domain_of_another_state_is_a_question(alpha: Console) -> None:
+    root = _root()
+    bundle = _signed(_content(root, domain="swim.alpha.example"), root)
+    _refused(alpha, bundle, "Alpha has claimed alpha.example", _typed(root))
+    assert take_in(alpha.store, "Alpha", bundle, _typed(root), "swim.alpha.example").first
+
+
+def test_bundle_with_a_ca_named_outside_the_domain_is_refused(alpha: Console, beta: Issuer) -> None:
+    key = generate(KeyType.P_256)
+    names = [x509.DNSName("ca.alpha.example")]
+    subject = name_from_text("CN=Beta Below,O=Beta")
+    below = issue(beta, key.public_key(), subject, names, CertificateProfile.INTERMEDIATE, Validity.for_days(90))
+    bundle = _signed(_content(beta, sequence=2, intermediates=(below,)), beta)
+    _refused(alpha, bundle, r"ca\.alpha\.example is outside the domain of Beta")

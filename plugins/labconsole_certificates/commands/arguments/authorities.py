@@ -10,8 +10,14 @@ from labconsole_certificates.commands.arguments import shared
 
 def _add_state(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("state", metavar="STATE", help="its name")
-    parser.add_argument("--domain", default="", metavar="DOMAIN", help="DNS domain of its hosts, in any script")
+    parser.add_argument("--domain", default="", metavar="DOMAIN", help="DNS domains of its hosts, in any script")
     parser.add_argument("--remote", action="store_true", help="a State of another console: its keys are not here")
+
+
+def _domain(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("state", metavar="STATE", help="its name")
+    parser.add_argument("domain", nargs="*", metavar="DOMAIN", help="DNS domains of its hosts; none: any name")
+    parser.add_argument("--confirmed", action="store_true", help="the State has confirmed it: ask no question")
 
 
 def _authority(parser: argparse.ArgumentParser, days: int, path_length: str) -> None:
@@ -52,6 +58,7 @@ def _import_ca(parser: argparse.ArgumentParser) -> None:
 
 STATES = shared.command("list the States", shared.nothing, "authorities:states")
 ADD_STATE = shared.command("add a State", _add_state, "authorities:add")
+DOMAIN = shared.command("let a State claim other DNS domains", _domain, "authorities:domain")
 CREATE_ROOT = shared.command("create a State's root CA", _create_root, "authorities:root")
 CREATE_INTERMEDIATE = shared.command("create a CA below another", _create_intermediate, "authorities:intermediate")
 IMPORT_CA = shared.command("take in a CA with its private key", _import_ca, "authorities:take_in")

@@ -45,6 +45,11 @@ def _take_bundle(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("state", metavar="STATE", help="State of this console that takes it in")
     parser.add_argument("file", type=Path, metavar="FILE", help="trust bundle of another State")
     _confirmed(parser)
+    parser.add_argument(
+        "--confirmed-domain",
+        metavar="DOMAIN",
+        help="domain that the bundle newly claims, once its State has confirmed it (default: it is asked for)",
+    )
 
 
 def _pair(parser: argparse.ArgumentParser) -> None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import argparse
 from datetime import UTC, datetime
 
-from labconsole.cli.exit_codes import FINISHED
+from labconsole.cli.exit_codes import FAILED, FINISHED
+from labconsole.security.pki.domains import claim_question, domains_from_text
 from labconsole.security.pki.reader import PkiReader
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.x509 import gate
 from labconsole_certificates.commands.work.shared import (
+    confirmed,
     digits,
     fingerprint_told,
     kept_key,
@@ -19,14 +21,16 @@ from labconsole_certificates.commands.work.shared import (
     show,
     table,
     tell,
+    warn,
 )
 from labconsole_certificates.operations.authorities import (
     add_state,
+    claim_domain,
     create_intermediate,
     create_root,
     import_authority,
 )
-from labconsole_certificates.operations.references import authority_of, local_state_named
+from labconsole_certificates.operations.references import authority_of, local_state_named, state_named
 
 
 def states(arguments: argparse.Namespace) -> int:
@@ -36,7 +40,7 @@ def states(arguments: argparse.Namespace) -> int:
     rows = table("State", "Domain", "Keys", "Root")
     for state in snapshot.states:
         roots = [digits(root.sha256) for root in snapshot.roots_of(state.id)]
-        rows.add_row(state.name, state.domain, "here" if state.local else "elsewhere", ", ".join(roots))
+        rows.add_row(state.name, state.domain or "any", "here" if state.local else "elsewhere", ", ".join(roots))
     show(rows)
     return FINISHED
 
@@ -46,6 +50,22 @@ def add(arguments: argparse.Namespace) -> int:
     with PkiStore.open() as store:
         state = add_state(store, arguments.state, arguments.domain, local=not arguments.remote)
     tell(f"{state.name} is added.")
+    if not state.domain:
+        tell(f'It has claimed no domain, so that any name is accepted for it: labconsole pki domain "{state.name}" ...')
+    return FINISHED
+
+
+def domain(arguments: argparse.Namespace) -> int:
+    """Let a State claim other domains; exit code 1 if the operator says no. Raises TrialError."""
+    with PkiStore.open() as store:
+        snapshot = store.snapshot()
+        state, domains = state_named(snapshot, arguments.state), domains_from_text(" ".join(arguments.domain))
+        question = claim_question(snapshot, state, state.name, domains)
+        if question and not arguments.confirmed and not confirmed(question):
+            warn(f"{question} Nothing was changed: answer yes, or give --confirmed.")
+            return FAILED
+        claim_domain(store, state, domains)
+    tell(f"{state.name}: {domains or 'no domain, so that any name is accepted for it'}")
     return FINISHED
 
 

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 from labconsole.cli.exit_codes import FAILED, FINISHED
 from labconsole.security.identities import validity_problem
+from labconsole.security.pki.domains import path_refusal
 from labconsole.security.pki.known_crls import crls_under
 from labconsole.security.pki.reader import PkiReader
 from labconsole.security.pki.records import CertificateRecord, Origin, TrustKind
@@ -98,6 +99,7 @@ def check(arguments: argparse.Namespace) -> int:
     name = short_name(record.certificate)
     if record in snapshot.trusted_by(state.id, TrustKind.PIN):
         problem = validity_problem(record.certificate, datetime.now(UTC))
+        problem = problem or path_refusal(snapshot, (record.certificate,)).rstrip(".")
         if problem:
             shared.tell(f"{state.name} refuses {name}: it is pinned, but {problem}.")
             return FAILED
@@ -111,10 +113,12 @@ def check(arguments: argparse.Namespace) -> int:
         crls_under(snapshot, roots),
         at=datetime.now(UTC),
     )
-    shared.tell(f"{state.name} {'accepts' if judgement.accepted else 'refuses'} {name}: {judgement.why}")
+    refused = path_refusal(snapshot, judgement.path) if judgement.accepted else ""
+    accepted = judgement.accepted and not refused
+    shared.tell(f"{state.name} {'accepts' if accepted else 'refuses'} {name}: {refused or judgement.why}")
     shared.tell(f"  cryptography: {_opinion(judgement.cryptography)}")
     shared.tell(f"  OpenSSL, with CRLs: {_opinion(judgement.openssl)}")
-    return FINISHED if judgement.accepted else FAILED
+    return FINISHED if accepted else FAILED
 
 
 def export(arguments: argparse.Namespace) -> int:

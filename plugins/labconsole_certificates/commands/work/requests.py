@@ -6,11 +6,13 @@ import argparse
 from datetime import UTC, datetime
 
 from labconsole.cli.exit_codes import FINISHED
+from labconsole.security.pki.domains import notice
 from labconsole.security.pki.reader import PkiReader
+from labconsole.security.pki.records import RequestRecord
+from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.x509 import gate
 from labconsole.security.x509.names import name_as_text
-from labconsole.security.x509.requests import judge_csr
 from labconsole_certificates.commands.work.shared import (
     fingerprint_told,
     new_key,
@@ -84,9 +86,8 @@ def take_in(arguments: argparse.Namespace) -> int:
             gate.read_file(arguments.file, "CSR"),
             arguments.profile,
         )
-    tell(f"Request {request.id} is {request.status}: {name_as_text(request.csr.subject)}, {request.profile}")
-    for problem in judge_csr(request.csr).problems:
-        warn(problem)
+        tell(f"Request {request.id} is {request.status}: {name_as_text(request.csr.subject)}, {request.profile}")
+        _warn_of_names(store.snapshot(), request)
     return FINISHED
 
 
@@ -111,10 +112,20 @@ def approved(arguments: argparse.Namespace) -> int:
             prompt=prompt(arguments),
         )
         fingerprint_told(record, "Issued:")
+        _warn_of_names(snapshot, request)
         if arguments.out is not None:
             write_out(arguments.out, exported(store.snapshot(), record, Form.CHAIN), "the certificate and its chain")
             handed_over(store, record, issuer, snapshot.state_by_id[request.requester])
     return FINISHED
+
+
+def _warn_of_names(snapshot: Snapshot, request: RequestRecord) -> None:
+    """Say what speaks against a request, and which names are accepted unlimited."""
+    requester = snapshot.state_by_id[request.requester]
+    judgement = requests.judged(request.csr, requester)
+    for problem in (*judgement.problems, notice(snapshot, requester, judgement.names)):
+        if problem:
+            warn(problem)
 
 
 def refused(arguments: argparse.Namespace) -> int:

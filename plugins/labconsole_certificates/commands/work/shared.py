@@ -55,6 +55,11 @@ def new_key(arguments: argparse.Namespace) -> NewKey:
     return NewKey(arguments.type, arguments.token, _source(arguments))
 
 
+def confirmed(question: str) -> bool:
+    """Whether the operator says yes at the terminal; without a terminal: no."""
+    return asking.has_terminal() and asking.enter_openly(f"{question}\nIs that in order? (yes/no): ").strip() == "yes"
+
+
 def kept_key(arguments: argparse.Namespace) -> NewKey:
     """How a key from outside is kept."""
     return NewKey(passphrase=_source(arguments))

@@ -15,6 +15,7 @@ from labconsole.security.x509 import gate
 from labconsole.security.x509.names import short_name
 from labconsole.trial import TrialError
 from labconsole_certificates.commands.work.shared import (
+    confirmed,
     fingerprint_told,
     optional_state,
     prompt,
@@ -30,7 +31,7 @@ from labconsole_certificates.operations.exporting import must_be_new_file, write
 from labconsole_certificates.operations.importing import take_in_certificates
 from labconsole_certificates.operations.references import certificate_named, local_state_named, state_named
 from labconsole_certificates.operations.revocation import take_in_crl
-from labconsole_certificates.trust.looking import look_into, must_be_confirmed
+from labconsole_certificates.trust.looking import domain_question, look_into, must_be_confirmed
 from labconsole_certificates.trust.making import make_bundle
 from labconsole_certificates.trust.matrix import CellStatus, matrix
 from labconsole_certificates.trust.taking_in import take_in as take_in_bundle
@@ -93,10 +94,15 @@ def take_bundle(arguments: argparse.Namespace) -> int:
     """Take in another State's trust bundle. Raises TrialError."""
     data = gate.read_file(arguments.file, "trust bundle")
     with PkiStore.open() as store:
-        typed, look = arguments.confirmed, look_into(data)
-        if not typed and must_be_confirmed(store.snapshot(), arguments.state, look):
-            typed = _typed(f"the signer of the bundle of {look.content.state}")
-        taken = take_in_bundle(store, arguments.state, data, typed)
+        typed, look, snapshot = arguments.confirmed, look_into(data), store.snapshot()
+        first, domain = must_be_confirmed(snapshot, arguments.state, look), arguments.confirmed_domain
+        question = domain_question(snapshot, look, first=first)
+        if question and domain is None and confirmed(question):
+            domain = look.content.domain
+        if first and not typed:
+            claimed = f"which claims the domain {look.content.domain}" if look.content.domain else "with any names"
+            typed = _typed(f"the signer of the bundle of {look.content.state}, {claimed}")
+        taken = take_in_bundle(store, arguments.state, data, typed, domain)
     tell(taken.sentence())
     return FINISHED
 

@@ -19,6 +19,7 @@ from labconsole.security.x509.names import short_name
 from labconsole.security.x509.profiles import AUTHORITIES
 from labconsole_certificates.operations.authorities import add_state
 from labconsole_certificates.operations.references import authorities_of
+from labconsole_certificates.panel.certificates.domain_dialog import DomainDialog
 from labconsole_certificates.panel.certificates.new_state_dialog import NewStateDialog
 from labconsole_certificates.panel.desk import Desk
 from labconsole_certificates.panel.editors import one_name_of, one_of
@@ -41,6 +42,8 @@ class AuthorityForms(QObject):
         self.root = self._action(self.tr("&Root CA …"), "authority", self.create_root)
         self.intermediate = self._action(self.tr("&Intermediate CA …"), "authority", self.create_intermediate)
         self._action(self.tr("I&mport a CA …"), "import", self.import_authority)
+        self.menu.addSeparator()
+        self.domain = self._action(self.tr("&Domain of a State …"), "state", self.change_domain)
 
     def refresh(self, snapshot: Snapshot) -> None:
         """The States that there are now."""
@@ -48,11 +51,19 @@ class AuthorityForms(QObject):
         local = {state.id for state in snapshot.states if state.local}
         with_key = (record for record in snapshot.certificates if record.key is not None and record.state in local)
         self.root.setEnabled(bool(local))
+        self.domain.setEnabled(bool(snapshot.states))
         self.intermediate.setEnabled(any(record.profile in AUTHORITIES for record in with_key))
 
     def create_state(self) -> NewStateDialog:
         """Ask for a new State, then for its root."""
         return self._new_state(self._open_root)
+
+    def change_domain(self) -> DomainDialog:
+        """Let a State claim other domains."""
+        chosen = self._chosen() or self._snapshot.states[0]
+        dialog = DomainDialog(self._desk, self._snapshot, chosen.name, self._page.window())
+        dialog.open()
+        return dialog
 
     def create_root(self) -> ActionDialog:
         """Make a root, which a State may have several of."""

@@ -106,7 +106,11 @@ def state_shown(state: State, sight: Sight) -> Shown:
     authorities = [record for record in own if record.profile in AUTHORITIES]
     rows = [
         Row("Name", state.name),
-        Row("Domain", state.domain or "None is known"),
+        Row(
+            "Domain",
+            ", ".join(state.domain.split()) or "None claimed: its certificates may have any name",
+            warning=not state.domain,
+        ),
         Row("Keys", "With this console" if state.local else "With another console: it sends requests and bundles"),
         Row("Known since", moment(state.made)),
     ]

@@ -28,7 +28,16 @@ class NewStateDialog(QDialog):
         self.name_edit, self.domain_edit = QLineEdit(self), QLineEdit(self)
         self.name_edit.setPlaceholderText(self.tr("State A"))
         self.domain_edit.setPlaceholderText(self.tr("a.example"))
-        self.domain_edit.setToolTip(self.tr("DNS domain of its hosts, in any script; may stay empty"))
+        self.domain_edit.setToolTip(self.tr("DNS domains of its hosts, in any script, commas between"))
+        note = QLabel(
+            self.tr(
+                "Certificates of this State may have DNS names in its domain alone. Without a domain, any name is "
+                "accepted."
+            ),
+            self,
+        )
+        note.setWordWrap(True)
+        note.setProperty("muted", True)
         self.trouble = plain_label("", self)
         self.trouble.setProperty("tone", "bad")
         self.trouble.setWordWrap(True)
@@ -48,6 +57,7 @@ class NewStateDialog(QDialog):
         column.setSpacing(12)
         column.addWidget(text)
         column.addLayout(form)
+        column.addWidget(note)
         column.addWidget(self.trouble)
         column.addWidget(self.buttons)
         self._judge()

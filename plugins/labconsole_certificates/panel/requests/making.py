@@ -14,6 +14,7 @@ from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.x509.names import short_name
 from labconsole.security.x509.profiles import AUTHORITIES, TEXTS, CertificateProfile
 from labconsole_certificates.operations.references import authorities_of
+from labconsole_certificates.operations.subjects import server_host
 from labconsole_certificates.panel.editors import fixed, one_name_of, one_of
 from labconsole_certificates.panel.tab import TabServices
 from labconsole_certificates.panel.words import day
@@ -57,7 +58,7 @@ class RequestForms(QObject):
                 "state": server.name,
                 "issuer": server.name,
                 "profile": str(CertificateProfile.TLS_SERVER),
-                "names": [f"swim.{server.domain}" if server.domain else "localhost"],
+                "names": [server_host(server)],
             },
             {
                 "state": one_name_of([server.name]),

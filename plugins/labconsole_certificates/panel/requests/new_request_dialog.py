@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QDialog, QDialogButtonBox, QFormLayout, QVBoxLayout, QWidget
 
+from labconsole.security.pki.domains import refusal
 from labconsole.security.pki.records import State
 from labconsole.security.x509.describing.description import Description
 from labconsole.security.x509.profiles import AUTHORITIES, TEXTS, CertificateProfile
@@ -70,11 +71,9 @@ class NewRequestDialog(QDialog):
         ):
             form.addRow(title, box)
             box.setAccessibleName(title)
-        nobody = [] if self.issuer_box.count() else [self._nobody()]
-        problems = [*judgement.problems, *nobody]
-        self.verdict = plain_label("\n".join(problems) or self._proof(), self)
+        self._states, self._judgement = {state.name: state for state in states}, judgement
+        self.verdict = plain_label("", self)
         self.verdict.setWordWrap(True)
-        self.verdict.setProperty("tone", "bad" if problems else "good")
         sight = DescriptionView(theme, self)
         sight.show_description(description)
         buttons = QDialogButtonBox(self)
@@ -94,6 +93,16 @@ class NewRequestDialog(QDialog):
         column.addWidget(buttons)
         self._allow()
 
+    def _judge(self, requester: State | None) -> None:
+        """Say what speaks against it; names outside the domain of the State that it came from do."""
+        outside = "" if requester is None else refusal(requester, self._judgement.names)
+        nobody = "" if self.issuer_box.count() else self._nobody()
+        problems = [problem for problem in (*self._judgement.problems, outside, nobody) if problem]
+        self.verdict.setText("\n".join(problems) or self._proof())
+        self.verdict.setProperty("tone", "bad" if problems else "good")
+        self.verdict.style().unpolish(self.verdict)
+        self.verdict.style().polish(self.verdict)
+
     def _proof(self) -> str:
         return self.tr("Its signature proves that the sender has the private key. Nothing speaks against it.")
 
@@ -104,6 +113,7 @@ class NewRequestDialog(QDialog):
 
     def _allow(self) -> None:
         requester, issuer = self.requester_box.currentText().strip(), self.issuer_box.currentText()
+        self._judge(self._states.get(requester))
         self.take_button.setEnabled(self._proven and bool(requester) and bool(issuer))
 
     def _answer(self) -> None:

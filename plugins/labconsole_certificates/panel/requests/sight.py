@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
+from labconsole.security.pki.domains import notice
 from labconsole.security.pki.records import CertificateRecord, RequestRecord, RequestStatus
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.x509.describing.description import Description
 from labconsole.security.x509.describing.things import describe
-from labconsole.security.x509.requests import CsrJudgement, judge_csr
+from labconsole.security.x509.requests import CsrJudgement
 from labconsole_certificates.operations.exporting import Form, exported
+from labconsole_certificates.operations.requests import judged
 from labconsole_certificates.panel.description_view import DescriptionView
 from labconsole_certificates.panel.hand_out import HandOut, Parcel
 from labconsole_certificates.panel.requests.table import RequestRow, status_text
@@ -29,6 +31,8 @@ class RequestLook:
     row: RequestRow
     description: Description
     judgement: CsrJudgement
+    notice: str
+    """What to know of names that are accepted because the requester has claimed no domain; or nothing."""
     local_issuer: bool
     certificate: CertificateRecord | None
     parcel: Parcel | None
@@ -39,11 +43,14 @@ def look_at(row: RequestRow, snapshot: Snapshot) -> RequestLook:
     """Look into a request; takes some milliseconds."""
     record = row.record
     states = snapshot.state_by_id
+    requester = states[record.requester]
+    judgement = judged(record.csr, requester)
     issued = None if record.certificate is None else snapshot.certificate_by_id[record.certificate]
     return RequestLook(
         row,
         describe(record.csr),
-        judge_csr(record.csr),
+        judgement,
+        notice(snapshot, requester, judgement.names),
         states[record.issuer].local,
         issued,
         _parcel(row, snapshot, issued),
@@ -146,6 +153,11 @@ class RequestSight(QFrame):
             text = self.tr("Refused: {reason}").format(reason=look.row.record.reason)
         elif look.judgement.problems:
             icon, tone, text = "error", "bad", "\n".join(look.judgement.problems)
+        elif look.notice:
+            icon, tone = "warning", "warning"
+            text = self.tr("Its signature proves that the sender has the private key. {notice}").format(
+                notice=look.notice
+            )
         else:
             icon, tone = "good", "good"
             text = self.tr("Its signature proves that the sender has the private key. Nothing speaks against it.")

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 
 from cryptography import x509
-from PySide6.QtCore import Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import QDialog, QDialogButtonBox, QFormLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QDialog, QDialogButtonBox, QFormLayout, QVBoxLayout, QWidget
 
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.x509.names import short_name, shown
 from labconsole_certificates.panel.desk import Desk
 from labconsole_certificates.panel.trusting.fingerprint_question import FingerprintQuestion
 from labconsole_certificates.panel.words import moment
-from labconsole_certificates.trust.looking import BundleLook, must_be_confirmed
+from labconsole_certificates.trust.looking import BundleLook, domain_question, must_be_confirmed
 from labconsole_certificates.trust.taking_in import TakenIn, take_in
 from labconsole_ui.fit_height import fit_height
 from labconsole_ui.form.editors import CalmComboBox
@@ -35,7 +34,7 @@ class BundleDialog(QDialog):
     def __init__(self, desk: Desk, snapshot: Snapshot, look: BundleLook, data: bytes, parent: QWidget) -> None:
         super().__init__(parent)
         self._desk, self._snapshot, self._look, self._data = desk, snapshot, look, data
-        name = shown(look.content.state)
+        self._name = name = shown(look.content.state)
         self.setWindowTitle(self.tr("Trust bundle of {state}").format(state=name))
         self.setMinimumWidth(_WIDTH)
         self.importer_box = CalmComboBox(self)
@@ -50,6 +49,10 @@ class BundleDialog(QDialog):
             label.setWordWrap(True)
             form.addRow(title, label)
         self.question = FingerprintQuestion(desk.theme, self)
+        self.domain_box = QCheckBox(self)
+        self.domain_question = plain_label("", self)
+        self.domain_question.setWordWrap(True)
+        self.domain_question.setProperty("tone", "warning")
         self.known = plain_label(
             self.tr("{state} is known: the bundle is taken in if a key that is trusted has signed it.").format(
                 state=name
@@ -71,8 +74,11 @@ class BundleDialog(QDialog):
         column.setContentsMargins(18, 16, 18, 14)
         column.setSpacing(12)
         column.addLayout(form)
+        column.addWidget(self.domain_question)
+        column.addWidget(self.domain_box, 0, Qt.AlignmentFlag.AlignLeft)
         for widget in (self.question, self.known, self.trouble, buttons):
             column.addWidget(widget)
+        self.domain_box.toggled.connect(lambda _on: self._allow())
         self.question.changed.connect(self._allow)
         self.importer_box.currentIndexChanged.connect(lambda _index: self._ask())
         self._ask()
@@ -90,7 +96,11 @@ class BundleDialog(QDialog):
         return (
             (
                 self.tr("State"),
-                shown(f"{content.state} ({content.domain})" if content.domain else content.state),
+                shown(content.state),
+            ),
+            (
+                self.tr("Domain"),
+                shown(", ".join(content.domain.split())) or self.tr("None claimed: its certificates may have any name"),
             ),
             (self.tr("Sequence"), str(content.sequence)),
             (self.tr("Made"), moment(content.made)),
@@ -108,6 +118,12 @@ class BundleDialog(QDialog):
         first = bool(importer) and must_be_confirmed(self._snapshot, importer, self._look)
         self.question.setVisible(first)
         self.known.setVisible(not first)
+        question = domain_question(self._snapshot, self._look, first=first)
+        self.domain_question.setText(question)
+        self.domain_box.setText(self.tr("{state} has confirmed this domain to me").format(state=self._name))
+        self.domain_box.setChecked(False)
+        for widget in (self.domain_question, self.domain_box):
+            widget.setVisible(bool(question))
         if first:
             self.question.ask(shown(self._look.content.state), self._look.fingerprint)
         self._allow()
@@ -115,14 +131,14 @@ class BundleDialog(QDialog):
 
     def _allow(self) -> None:
         confirmed = self.question.isHidden() or self.question.matches
+        confirmed = confirmed and (self.domain_box.isHidden() or self.domain_box.isChecked())
         self.take_button.setEnabled(bool(self.importer_box.currentText()) and confirmed)
 
     def _take(self) -> None:
         self.take_button.setEnabled(False)
         importer, typed = self.importer_box.currentText(), self.question.typed
-        self._desk.do(
-            lambda store: take_in(store, importer, self._data, typed), partial(self._done), partial(self._refused)
-        )
+        domain = self._look.content.domain if self.domain_box.isChecked() else None
+        self._desk.do(lambda store: take_in(store, importer, self._data, typed, domain), self._done, self._refused)
 
     def _done(self, came: TakenIn) -> None:
         self.taken.emit(came)

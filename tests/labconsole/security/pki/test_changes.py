@@ -301,7 +301,8 @@ def test_names_that_cannot_be_shown_are_refused(store: PkiStore, name: str) -> N
 def test_a_state_is_renamed_and_moved(own: OwnState) -> None:
     with own.store.change() as change:
         change.update_state(own.state.id, name="alpha")
-        change.update_state(own.state.id, domain="alpha.example", local=False)
+        change.update_state(own.state.id, local=False)
+        change.claim_domain(own.state.id, "alpha.example")
     assert own.store.state("alpha").domain == "alpha.example"
     assert not own.store.state("alpha").local
 

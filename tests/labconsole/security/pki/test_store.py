@@ -91,7 +91,7 @@ def test_a_snapshot_is_read_anew_only_for_what_has_changed(store: PkiStore) -> N
     first = store.snapshot()
     assert store.snapshot() is first
     with PkiStore.open(store.directory) as other, other.change() as change:
-        change.update_state(own.state.id, domain="eta.example")
+        change.claim_domain(own.state.id, "eta.example")
         change.note("exported certificate", "Eta Root CA")
         assert change.snapshot().audit[1:] == (change.snapshot().audit[1], *first.audit)
     second = store.snapshot()
