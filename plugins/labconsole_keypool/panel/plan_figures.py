@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QAbstractItemView, QFrame, QVBoxLayout, QWidget
 
 from labconsole_keypool.planning.plan_cell import Cell
 from labconsole_keypool.planning.plan_text import cell_text, figure_text
-from labconsole_keypool.planning.planner_table import PlanRow
+from labconsole_keypool.planning.planner_table import PlanRow, disagreement
 from labconsole_ui.plain_text import plain_label
 from labconsole_ui.tables import DataTable, Field, RecordModel
 from labconsole_ui.theme import FontRole, Theme
@@ -39,6 +39,9 @@ class PlanFigures(QFrame):
         self.model = RecordModel(fields, theme, self)
         self.table.setModel(self.model)
         self.table.selectionModel().selectionChanged.connect(self._choose)
+        self.disagreement = plain_label("", self)
+        self.disagreement.setWordWrap(True)
+        self.disagreement.hide()
         self.derivation = plain_label(self.tr("Choose a row to see how its figure is derived."), self)
         self.derivation.setWordWrap(True)
         self.derivation.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
@@ -49,12 +52,17 @@ class PlanFigures(QFrame):
         column.addWidget(self.table)
         inset = QVBoxLayout()
         inset.setContentsMargins(16, 0, 16, 0)
+        inset.setSpacing(8)
+        inset.addWidget(self.disagreement)
         inset.addWidget(self.derivation)
         column.addLayout(inset)
 
     def show_rows(self, rows: tuple[PlanRow, ...]) -> None:
         """Show these rows instead of the ones before; the same one stays chosen."""
         chosen = self._chosen()
+        said = disagreement(rows)
+        self.disagreement.setText(said)
+        self.disagreement.setVisible(bool(said))
         self.model.set_records(rows)
         for column, width in enumerate(_COLUMN_WIDTHS):
             self.table.setColumnWidth(column, width)

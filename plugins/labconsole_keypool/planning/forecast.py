@@ -51,7 +51,8 @@ class Forecast:
     Attributes:
         log: What it was learnt from.
         start: The first hour that is forecast, where the log ends.
-        expected: Requests in each hour from `start` on, shape (168,).
+        expected: Requests in each hour from `start` on, shape (168,): the model's, or the benchmark's where that was
+            nearer to the held-out week.
         held_out: What came in the last week of the log, shape (168,).
         predicted: What the model had said of that week, knowing only the weeks before.
         naive: The same hours of the week before, the benchmark.
@@ -80,19 +81,22 @@ class Forecast:
 
     @property
     def margin(self) -> float:
-        """By what part the worst day of the held-out week had more requests than forecast; 0 if none had."""
-        came, said = (hours.reshape(7, 24).sum(axis=1) for hours in (self.held_out, self.predicted))
+        """By what part the worst day of the held-out week had more requests than the better forecast said; 0 if none
+        had."""
+        better = self.predicted if self.beats_naive else self.naive
+        came, said = (hours.reshape(7, 24).sum(axis=1) for hours in (self.held_out, better))
         return max(0.0, float((came / np.maximum(said, 1.0)).max()) - 1)
 
     @property
     def sentence(self) -> str:
-        """Both errors, and which is smaller."""
+        """Both errors, which is smaller, and that the smaller one sizes the pool."""
         model, naive = self.errors, self.naive_errors
         verdict = "better than" if self.beats_naive else "not better than"
+        sizing = "the model" if self.beats_naive else "last week's same hour"
         return (
             f"Held-out week from {self.held_out_start:%Y-%m-%d %H:%M}: the model was off by {model.mae:,.1f} requests "
             f"an hour ({model.mape:.1f} %), {verdict} the same hour of the week before ({naive.mae:,.1f}; "
-            f"{naive.mape:.1f} %)."
+            f"{naive.mape:.1f} %). The pool is sized by {sizing}."
         )
 
 
@@ -115,16 +119,9 @@ def fit(log: ArrivalLog) -> Forecast:
     hours_of_week = (begin + np.arange(WEEK)) % WEEK
     before, held_out = counts[:-1], counts[-1]
     predicted, naive = _next_week(before, hours_of_week), before[-1]
-    return Forecast(
-        log,
-        log.end,
-        _next_week(counts, hours_of_week),
-        held_out,
-        predicted,
-        naive,
-        Errors.of(predicted, held_out),
-        Errors.of(naive, held_out),
-    )
+    errors, naive_errors = Errors.of(predicted, held_out), Errors.of(naive, held_out)
+    expected = _next_week(counts, hours_of_week) if errors.mae < naive_errors.mae else held_out
+    return Forecast(log, log.end, expected, held_out, predicted, naive, errors, naive_errors)
 
 
 def _next_week(counts: Hours, hours_of_week: NDArray[np.int64]) -> Hours:

@@ -25,7 +25,7 @@ from labconsole_keypool.planning.plan import Plan, make_plan
 from labconsole_keypool.planning.plan_measurements import METRICS
 from labconsole_keypool.planning.plan_text import cell_text, figure_text, window_texts
 from labconsole_keypool.planning.planner_parameters import OWN_TIMES, PlannerParameters
-from labconsole_keypool.planning.planner_table import PlanRow
+from labconsole_keypool.planning.planner_table import PlanRow, disagreement
 from labconsole_keypool.planning.recorded_arrivals import arrivals_of_runs
 
 COLUMNS = (
@@ -48,6 +48,8 @@ def plan(arguments: argparse.Namespace) -> int:
     made = make_plan(parameters, runs, log)
     console = output()
     _print_rows(console, made.rows)
+    if said := disagreement(made.rows):
+        console.print(f"\n{said}", soft_wrap=True)
     if arguments.steps:
         _print_steps(console, made.rows)
     if made.forecast is not None and made.generation is not None:

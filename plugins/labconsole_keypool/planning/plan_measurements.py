@@ -40,6 +40,7 @@ class PlanMeasurements:
             and run.parameters.get("threads") == service.threads
             and not run.parameters.get("tail_requests")
         ]
+        self._limit = service.queue_limit
         threads = "1 thread" if service.threads == 1 else f"{service.threads} threads"
         device = f"{service.timing} ({service.sign})" if service.timing else "a real token's times"
         self._service_said = f"with {device}, {threads}"
@@ -55,26 +56,27 @@ class PlanMeasurements:
 
     def at_peak(self, keys: KeySource, metric: str) -> Cell:
         """A metric of the nearest run, in the metric's unit."""
-        run = self._nearest(run for run in self._of(keys, metric) if not run.parameters.get("queue_limit"))
+        run = self._nearest(run for run in self._of(keys, metric) if self._same_limit(run))
         if run is None:
-            return self._no_run(keys, "")
+            return self._no_run(keys)
         return self._cell(run, metric, run.metrics[metric].value)
 
     def first_drop(self) -> Cell:
         """When the nearest run with this queue limit dropped its first request, s."""
-        limit = self._service.queue_limit
-        if not limit:
+        if not self._limit:
             return Cell(None, "the queue has no limit")
-        limited = (run for run in self._of(KeySource.POOL, "dropped") if run.parameters.get("queue_limit") == limit)
-        run = self._nearest(limited)
+        run = self._nearest(run for run in self._of(KeySource.POOL, "dropped") if self._same_limit(run))
         if run is None:
-            return self._no_run(KeySource.POOL, f", queue limit {limit:,}")
+            return self._no_run(KeySource.POOL)
         if "first_dropped" not in run.metrics:
             return Cell(None, f"none was dropped in {_said(run)}", run.metrics["dropped"].origin)
         return self._cell(run, "first_dropped", (run.metrics["first_dropped"].value - 1) / _rate(run))
 
     def _of(self, keys: KeySource, metric: str) -> Iterator[RunRow]:
         return (run for run in self._runs if run.parameters.get("keys") == keys and metric in run.metrics)
+
+    def _same_limit(self, run: RunRow) -> bool:
+        return int(run.parameters.get("queue_limit") or 0) == self._limit
 
     def _nearest(self, runs: Iterator[RunRow]) -> RunRow | None:
         """The run whose rate and length fit best; of equals the newest."""
@@ -87,10 +89,11 @@ class PlanMeasurements:
         requests = int(run.parameters["requests"])
         return max(abs(math.log(_rate(run) / service.rate)), abs(math.log(requests / service.requests)))
 
-    def _no_run(self, keys: KeySource, more: str) -> Cell:
+    def _no_run(self, keys: KeySource) -> Cell:
         service = self._service
+        limit = f"queue limit {self._limit:,}" if self._limit else "no queue limit"
         peak = f"{service.requests:,} requests at {format_number(service.rate)}/s"
-        return Cell(None, f"no run {_keys(keys)} near {peak} {self._service_said}{more}")
+        return Cell(None, f"no run {_keys(keys)} near {peak} {self._service_said}, {limit}")
 
     @staticmethod
     def _cell(run: RunRow, metric: str, value: float) -> Cell:

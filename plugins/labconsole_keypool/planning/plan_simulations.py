@@ -1,14 +1,15 @@
-"""The planner's peak, simulated with keys in the token and without, and the figures that are read off it."""
+"""The planner's peak, simulated with a key pool and without, and the figures that are read off it."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from labconsole.analysis.figures import format_number
+from labconsole.analysis.figures import format_duration, format_number
 from labconsole_keypool.arrivals import arrivals_ns
 from labconsole_keypool.choices import ArrivalPattern, KeySource, Refill
 from labconsole_keypool.planning.plan_cell import Cell
@@ -38,56 +39,63 @@ class _Peak:
 
 
 class PlanSimulations:
-    """Each figure as a cell; a peak of more than `MOST_SIMULATED` requests is not simulated, and the cell says so."""
+    """Each figure as a cell, of the peak as the device meets it: so many keys in the token as fit, further ones
+    unwrapped from the pool outside meanwhile, and the queue with its limit.
+
+    A peak of more than `MOST_SIMULATED` requests is not simulated, and the cell says so.
+    """
 
     def __init__(self, service: PlannedService) -> None:
         self._service = service
-        self._enough = service.requests + _OVERLOADED
         self._peak = cache(self._simulated_peak)
         self._many = service.requests > MOST_SIMULATED
         self._said = f"{service.requests:,} requests at {format_number(service.rate)}/s"
 
     def rate(self, keys: KeySource, expected: float) -> Cell:
-        """Signed in a second of an overload, twice the `expected` rate."""
+        """Signed in a second of an overload, twice the `expected` rate, with every key in the token."""
         arrivals = _constant(_OVERLOAD * expected, _OVERLOADED)
-        peak = _simulated(arrivals, self._model(keys))
+        peak = _simulated(arrivals, self._model(keys, in_token=_OVERLOADED))
         note = f"{_OVERLOADED:,} requests at {format_number(_OVERLOAD * expected)}/s"
         return Cell(len(arrivals) * 1e9 / int(peak.finished.max()), note)
 
     def queue(self, keys: KeySource) -> Cell:
         """Requests that wait just after the last arrival."""
-        if self._many:
-            return self._too_many()
-        peak = self._peak(keys, 0)
-        return Cell(float(np.count_nonzero(peak.started > peak.received[-1])), self._said)
+        return self._of_peak(keys, lambda peak: np.count_nonzero(peak.started > peak.received[-1]))
 
     def latency(self, keys: KeySource) -> Cell:
         """The largest latency of the peak, ms."""
-        if self._many:
-            return self._too_many()
-        peak = self._peak(keys, 0)
-        return Cell(int((peak.finished - peak.received).max()) / 1e6, self._said)
+        return self._of_peak(keys, lambda peak: (peak.finished - peak.received)[~peak.dropped].max() / 1e6)
+
+    def dropped(self, keys: KeySource) -> Cell:
+        """Requests that find the queue full."""
+        return self._of_peak(keys, lambda peak: np.count_nonzero(peak.dropped))
 
     def first_drop(self) -> Cell:
         """When the first request is dropped, s from the beginning of the peak."""
         if not self._service.queue_limit:
             return Cell(None, "the queue has no limit")
-        if self._many:
-            return self._too_many()
-        peak = self._peak(KeySource.POOL, self._service.queue_limit)
-        return self._first(peak, peak.dropped, "dropped")
+        return self._first(lambda peak: peak.dropped, "dropped")
 
     def keys_last(self) -> Cell:
         """When the first request waits for a key to be unwrapped, s; keys are loaded from the beginning on."""
+        return self._first(_without_key, "without a key")
+
+    def _of_peak(self, keys: KeySource, figure: Callable[[_Peak], float]) -> Cell:
         if self._many:
             return self._too_many()
-        keys = self._service.keys_in_token
-        model = self._model(KeySource.POOL, in_token=keys, outside=self._enough)
-        peak = _simulated(_constant(self._service.rate, self._service.requests), model)
-        return self._first(peak, peak.got_key > peak.started, "without a key")
+        peak = self._peak(keys)
+        waiting = np.flatnonzero(_without_key(peak)) if keys is KeySource.POOL else ()
+        if not len(waiting):
+            return Cell(float(figure(peak)), self._said)
+        lasted = format_duration(int(peak.received[int(waiting[0])]) / 1e9)
+        note = f"{self._said}; the token's keys last for {lasted}, then requests wait for keys to be unwrapped"
+        return Cell(float(figure(peak)), note)
 
-    def _first(self, peak: _Peak, chosen: NDArray[np.bool_], what: str) -> Cell:
-        numbers = np.flatnonzero(chosen)
+    def _first(self, chosen: Callable[[_Peak], NDArray[np.bool_]], what: str) -> Cell:
+        if self._many:
+            return self._too_many()
+        peak = self._peak(KeySource.POOL)
+        numbers = np.flatnonzero(chosen(peak))
         if not len(numbers):
             return Cell(None, f"none is {what} of {self._said}")
         first = int(numbers[0])
@@ -96,26 +104,31 @@ class PlanSimulations:
     def _too_many(self) -> Cell:
         return Cell(None, f"more than {MOST_SIMULATED:,} requests are not simulated: take a shorter peak")
 
-    def _simulated_peak(self, keys: KeySource, queue_limit: int) -> _Peak:
+    def _simulated_peak(self, keys: KeySource) -> _Peak:
         arrivals = _constant(self._service.rate, self._service.requests)
-        return _simulated(arrivals, self._model(keys), queue_limit)
+        model = self._model(keys, in_token=self._service.keys_in_token)
+        return _simulated(arrivals, model, self._service.queue_limit)
 
-    def _model(self, keys: KeySource, in_token: int | None = None, outside: int = 0) -> ServiceModel:
+    def _model(self, keys: KeySource, in_token: int) -> ServiceModel:
+        """The pool outside never runs dry: how many keys it needs for that is a figure of its own."""
         service = self._service
-        keys_at_start = self._enough if in_token is None else in_token
         return ServiceModel(
             sign_ms=service.sign_ms,
             key_generation_ms=service.generation_ms,
             unwrap_ms=service.unwrap_ms,
             keys=keys,
-            keys_at_start=keys_at_start,
-            pool_keys=outside,
+            keys_at_start=in_token,
+            pool_keys=service.requests + _OVERLOADED,
             batch=1,
-            low_water=keys_at_start,
+            low_water=in_token,
             refill=Refill.PARALLEL,
             threads=service.threads,
             generators=service.at_a_time,
         )
+
+
+def _without_key(peak: _Peak) -> NDArray[np.bool_]:
+    return np.asarray(peak.got_key > peak.started)
 
 
 def _simulated(arrivals: NDArray[np.int64], model: ServiceModel, queue_limit: int = 0) -> _Peak:

@@ -60,28 +60,46 @@ def rate_without_keys(sign_ms: float, generation_ms: float, threads: int = 1, at
     return Derivation(value, "requests/s", (*steps, f"BR without keys = {shown(value)} requests/s"))
 
 
-def queue_length(rate: float, base: float, duration_s: float) -> Derivation:
-    """Q: requests that wait after `duration_s` at a constant `rate` (section 4.5.2)."""
+def queue_length(rate: float, base: float, duration_s: float, queue_limit: int = 0) -> Derivation:
+    """Q: requests that wait after `duration_s` at a constant `rate` (section 4.5.2), at most `queue_limit`; 0: no
+    limit."""
     steps = ["Q = (HR - BR) * T"]
     if rate <= base:
-        return Derivation(
-            0.0, "requests", (*steps, f"HR {shown(rate)} is not above BR {shown(base)}: nobody waits, Q = 0")
-        )
+        line = f"HR {shown(rate)} is not above BR {shown(base)}: no request waits, Q = 0"
+        return Derivation(0.0, "requests", (*steps, line))
     value = (rate - base) * duration_s
     steps.append(f"Q = ({shown(rate)} - {shown(base)}) * {shown(duration_s)} s = {shown(value)} requests")
+    if queue_limit and value > queue_limit:
+        value = float(queue_limit)
+        steps.append(f"the queue holds no more than its limit: Q = {queue_limit:,} requests, the others are dropped")
     return Derivation(value, "requests", tuple(steps))
+
+
+def dropped(rate: float, base: float, duration_s: float, queue_limit: int) -> Derivation:
+    """Requests of a constant `rate` over `duration_s` that find the queue full (section 4.5.2)."""
+    formula = "dropped = (HR - BR) * T - queue limit"
+    if not queue_limit:
+        return Derivation(0.0, "requests", (formula, "the queue has no limit: none is dropped"))
+    if rate <= base:
+        line = f"HR {shown(rate)} is not above BR {shown(base)}: none is dropped"
+        return Derivation(0.0, "requests", (formula, line))
+    value = max(0.0, (rate - base) * duration_s - queue_limit)
+    line = f"({shown(rate)} - {shown(base)}) * {shown(duration_s)} s - {queue_limit:,} = {shown(value)} requests"
+    return Derivation(
+        value, "requests", (formula, line if value else "all of them fit into the queue: none is dropped")
+    )
 
 
 def latency(preparation_ms: float, sign_ms: float, queue: float, threads: int = 1) -> Derivation:
     """L: latency of a request that finds `queue` requests waiting (section 4.5.4); `preparation_ms` (KP) is nothing
-    where its key is there. Threads share the queue. It is one service time where nobody waits."""
+    where its key is there. Threads share the queue. It is one service time where no request waits."""
     service_ms = preparation_ms + sign_ms
     value = max(service_ms * queue / threads, service_ms)
     formula = "L = (KP + Si) * Q" if threads == 1 else "L = (KP + Si) * Q / threads"
     shared = "" if threads == 1 else f" / {threads}"
     line = f"L = ({shown(preparation_ms)} ms + {shown(sign_ms)} ms) * {shown(queue)}{shared} = {shown(value)} ms"
     if queue * service_ms / threads < service_ms:
-        line = f"nobody waits: L = KP + Si = {shown(value)} ms"
+        line = f"no request waits: L = KP + Si = {shown(value)} ms"
     return Derivation(value, "ms", (formula, line))
 
 

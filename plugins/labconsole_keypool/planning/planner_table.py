@@ -14,6 +14,9 @@ from labconsole_keypool.planning.plan_simulations import PlanSimulations
 from labconsole_keypool.planning.planned_service import PlannedService
 from labconsole_keypool.planning.planner import Derivation
 
+_FEW, _SLACK = 10, 0.02
+"""Requests, and the part of the formula's, by which a simulation may differ from it: rates are not whole numbers."""
+
 _NOT_SIMULATED, _NOT_MEASURED = Cell(None, "counted, not simulated"), Cell(None, "counted, not measured")
 
 
@@ -43,25 +46,42 @@ def plan_table(service: PlannedService, runs: Sequence[RunRow]) -> tuple[PlanRow
     )
 
 
+def disagreement(rows: Sequence[PlanRow]) -> str:
+    """One sentence where the simulation of the key pool drops more requests than the formula; "" where it does not.
+
+    The formula counts every key as ready in the token; the simulation waits for those that are unwrapped at peak.
+    """
+    row = next(row for row in rows if row.name == "dropped")
+    simulated = row.simulation.value
+    if simulated is None or simulated <= row.formula.value + max(_FEW, _SLACK * row.formula.value):
+        return ""
+    return (
+        f"The formula drops {round(row.formula.value):,} requests, the simulation {round(simulated):,}: the formula "
+        f"counts every key as ready in the token. Simulated: {row.simulation.note}."
+    )
+
+
 def _with_keys(service: PlannedService, simulated: PlanSimulations, measured: PlanMeasurements) -> Iterator[PlanRow]:
     keys = KeySource.POOL
     base = planner.base_rate(service.sign_ms, service.threads)
-    queue = planner.queue_length(service.rate, base.value, service.duration_s)
+    queue = planner.queue_length(service.rate, base.value, service.duration_s, service.queue_limit)
     latency = planner.latency(0, service.sign_ms, queue.value, service.threads)
     drop = planner.time_to_first_drop(service.rate, base.value, service.queue_limit)
+    dropped = planner.dropped(service.rate, base.value, service.duration_s, service.queue_limit)
     rates = simulated.rate(keys, base.value), measured.rate(keys, base.value)
     yield PlanRow("base_rate", "Base rate (BR), with keys", base, *rates)
     yield PlanRow("queue", "Queue (Q) with keys", queue, simulated.queue(keys), measured.at_peak(keys, "queue_length"))
     yield PlanRow(
         "latency", "Latency (L) with keys", latency, simulated.latency(keys), measured.at_peak(keys, "latency_peak")
     )
+    yield PlanRow("dropped", "Dropped with keys", dropped, simulated.dropped(keys), measured.at_peak(keys, "dropped"))
     yield PlanRow("first_drop", "Time to the first drop", drop, simulated.first_drop(), measured.first_drop())
 
 
 def _without_keys(service: PlannedService, simulated: PlanSimulations, measured: PlanMeasurements) -> Iterator[PlanRow]:
     keys = KeySource.GENERATED
     base = planner.rate_without_keys(service.sign_ms, service.generation_ms, service.threads, service.at_a_time)
-    queue = planner.queue_length(service.rate, base.value, service.duration_s)
+    queue = planner.queue_length(service.rate, base.value, service.duration_s, service.queue_limit)
     # Threads that wait for one another's keys take 1 / BR each, of which Si is only a part.
     latency = planner.latency(1000 / base.value - service.sign_ms, service.sign_ms, queue.value)
     rates = simulated.rate(keys, base.value), measured.rate(keys, base.value)
@@ -79,6 +99,13 @@ def _without_keys(service: PlannedService, simulated: PlanSimulations, measured:
         latency,
         simulated.latency(keys),
         measured.at_peak(keys, "latency_peak"),
+    )
+    yield PlanRow(
+        "dropped_without_keys",
+        "Dropped without keys",
+        planner.dropped(service.rate, base.value, service.duration_s, service.queue_limit),
+        simulated.dropped(keys),
+        measured.at_peak(keys, "dropped"),
     )
 
 

@@ -114,9 +114,10 @@ def test_what_is_typed_is_planned_in_three_ways_and_a_row_shows_its_derivation(
     enter(qtbot, view, "rate", "60")
     enter(qtbot, view, "duration_s", "50")
     enter(qtbot, view, "queue_limit", "50")
-    qtbot.waitUntil(lambda: cells(view, "queue")[1] == "500 requests", timeout=20_000)
+    qtbot.waitUntil(lambda: cells(view, "dropped")[1] == "450 requests", timeout=20_000)
     settle(qtbot, view)
-    assert cells(view, "queue")[2] == "500 requests"
+    assert cells(view, "queue")[1:3] == ["50 requests", "50 requests"]
+    assert cells(view, "dropped")[2] == "450 requests"
     assert cells(view, "queue")[3].startswith("– no run with a pool near 3,000 requests at 60/s with luna-sa-1700")
     assert cells(view, "first_drop")[1] == "5 s"
     table = view.figures.table
@@ -124,9 +125,13 @@ def test_what_is_typed_is_planned_in_three_ways_and_a_row_shows_its_derivation(
     qtbot.mouseClick(table.viewport(), Qt.MouseButton.LeftButton, pos=place)
     derivation = view.figures.derivation.text().splitlines()
     assert derivation[:2] == ["Q = (HR - BR) * T", "Q = (60 - 50) * 50 s = 500 requests"]
-    assert derivation[2] == "Simulation: 500 requests, 3,000 requests at 60/s"
+    assert derivation[3] == "Simulation: 50 requests, 3,000 requests at 60/s"
     enter(qtbot, view, "rate", "70")
     qtbot.waitUntil(lambda: "Q = (70 - 50)" in view.figures.derivation.text(), timeout=20_000)
+    assert view.figures.disagreement.isHidden()
+    enter(qtbot, view, "duration_s", "1200")
+    qtbot.waitUntil(lambda: "the simulation" in view.figures.disagreement.text(), timeout=20_000)
+    assert not view.figures.disagreement.isHidden() and "keys last for" in view.figures.disagreement.text()
     assert max(ms for _, ms in slots) < 50, slots
 
 
@@ -140,7 +145,7 @@ def test_the_scenario_s_rate_service_and_device_are_where_it_begins(qtbot: QtBot
     values = view.form.values()
     assert (values["rate"], values["duration_s"], values["queue_limit"]) == (40, 75, 150)
     assert values["sign"] == "stockholm-base-rate"
-    qtbot.waitUntil(lambda: cells(view, "queue")[1] == "1,026 requests", timeout=20_000)
+    qtbot.waitUntil(lambda: cells(view, "dropped")[1] == "876.3 requests", timeout=20_000)
 
 
 def test_a_log_is_imported_forecast_from_and_forgotten(

@@ -65,6 +65,23 @@ def test_where_whole_weeks_differ_by_chance_it_beats_it_mostly_and_says_when_it_
         assert (", not better than the same hour" in one.sentence) == (not one.beats_naive)
 
 
+def test_where_last_weeks_same_hour_is_nearer_it_sizes_the_pool() -> None:
+    """A new level from the third week on: the model still believes in the two before it, the benchmark does not."""
+    random = np.random.default_rng(3)
+    usual = synthetic_weeks(weeks=1, seed=1).requests
+    levels = [1.0, 1.0, 1.0, 1.0, 3.0, 3.0]
+    weeks = np.concatenate([level * usual * random.uniform(0.99, 1.01, WEEK) for level in levels])
+    forecast = fit(ArrivalLog(START, weeks, "log"))
+    assert not forecast.beats_naive
+    assert forecast.sentence.endswith("The pool is sized by last week's same hour.")
+    assert forecast.expected.tolist() == weeks[-WEEK:].tolist()
+    assert forecast.margin < 0.01, "of the forecast that is used, not of the model's"
+    plan = plan_generation(forecast, 50.0, 20.0)
+    assert plan.requests == pytest.approx(weeks[-WEEK:].sum(), rel=0.01)
+    better = fit(synthetic_weeks(weeks=8, seed=1))
+    assert better.beats_naive and better.sentence.endswith("The pool is sized by the model.")
+
+
 def test_nothing_of_the_held_out_week_is_known_to_the_model() -> None:
     log = synthetic_weeks(weeks=5, seed=1)
     changed = log.requests.copy()

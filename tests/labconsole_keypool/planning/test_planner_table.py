@@ -16,7 +16,7 @@ from labconsole_keypool.planning.plan_measurements import LIVE_KIND, METRICS
 from labconsole_keypool.planning.plan_simulations import MOST_SIMULATED
 from labconsole_keypool.planning.planned_service import PlannedService
 from labconsole_keypool.planning.planner_parameters import PlannerParameters
-from labconsole_keypool.planning.planner_table import PlanRow, plan_table
+from labconsole_keypool.planning.planner_table import PlanRow, disagreement, plan_table
 from tests.helpers.run_row import finished_run
 
 
@@ -38,7 +38,7 @@ def run(number: int, *, kind: str = LIVE_KIND, status: RunStatus = RunStatus.FIN
         "rate": 40.0,
         "requests": 3000,
         "time_scale": 1.0,
-        "queue_limit": 0,
+        "queue_limit": 50,
         "threads": 1,
         "timing": "luna-sa-1700",
         "sign": "stockholm-base-rate",
@@ -60,11 +60,41 @@ def test_formula_and_simulation_of_a_peak_agree(rate: float, threads: int, limit
     compared = 0
     for row in rows.values():
         if row.simulation.value is not None:
+            assert not row.name.startswith("queue") or row.simulation.value <= limit
             slack = 0.02 * row.formula.value + (threads * 700 if row.formula.unit == "ms" else 3)
             assert row.simulation.value == pytest.approx(row.formula.value, abs=slack), row.name
             compared += 1
-    assert compared >= 6
+    assert compared >= 8
+    assert disagreement(tuple(rows.values())) == ""
     assert (rows["first_drop"].formula.value == math.inf) == (rows["first_drop"].simulation.value is None)
+
+
+def test_a_peak_that_outlasts_the_keys_in_the_token_is_simulated_with_its_drops() -> None:
+    """20 ms to sign are 50/s, but keys are unwrapped at 1000 / 70 = 14.3/s: beyond 1,000 keys the queue fills."""
+    rows = table(replace(service(50.0, 100.0), sign_ms=20.0, keys_in_token=1000))
+    assert (rows["queue"].formula.value, rows["dropped"].formula.value) == (0, 0)
+    lost = 50 * 100 - 1000 - 100 * 1000 / 70 - 50
+    assert rows["dropped"].simulation.value == pytest.approx(lost, rel=0.01)
+    assert rows["queue"].simulation.value == 50
+    assert rows["latency"].simulation.value == pytest.approx(51 * 70 + 20, rel=0.02)
+    said = disagreement(tuple(rows.values()))
+    assert said.startswith("The formula drops 0 requests, the simulation 2,5")
+    assert "the token's keys last for 28" in said and said.endswith("then requests wait for keys to be unwrapped.")
+
+
+@pytest.mark.parametrize(("limit", "queue", "dropped"), [(50, 50, 970), (0, 1020, 0), (2000, 1020, 0)])
+def test_formulas_say_how_many_requests_are_dropped_and_keep_the_queue_within_its_limit(
+    limit: int, queue: int, dropped: int
+) -> None:
+    """Section 4.5.2 at 40/s and 26.3/s for 75 s: Q = 13.6 * 75 s, 1,026 with the rounded base rate."""
+    rows = table(service(queue_limit=limit))
+    assert rows["queue"].formula.value == pytest.approx(queue, abs=8)
+    assert rows["dropped"].formula.value == pytest.approx(dropped, abs=8)
+    assert rows["dropped"].simulation.value == pytest.approx(dropped, abs=20)
+    assert rows["latency"].formula.value == pytest.approx(38 * rows["queue"].formula.value)
+    assert rows["dropped_without_keys"].formula.value == pytest.approx(
+        rows["dropped_without_keys"].simulation.value or 0, abs=20
+    )
 
 
 def test_a_device_that_generates_two_at_a_time_is_simulated_so() -> None:
@@ -139,14 +169,15 @@ def test_the_measurement_is_the_nearest_run_s_with_its_origin() -> None:
         {"keys": "generated"},
         {"arrivals": "poisson"},
         {"tail_requests": 10},
-        {"queue_limit": 50},
+        {"queue_limit": 0},
     ],
 )
 def test_another_service_or_another_peak_is_no_measurement_of_this_one(changes: Mapping[str, object]) -> None:
     cell = table(service(), run(1, **changes))["queue"].measurement  # type: ignore[arg-type]
     assert cell.value is None
     assert cell.note == (
-        "no run with a pool near 3,000 requests at 40/s with luna-sa-1700 (stockholm-base-rate), 1 thread"
+        "no run with a pool near 3,000 requests at 40/s with luna-sa-1700 (stockholm-base-rate), 1 thread, queue "
+        "limit 50"
     )
 
 
@@ -155,7 +186,10 @@ def test_a_plan_of_entered_times_is_measured_by_runs_of_real_tokens() -> None:
     cell = table(planned, run(1, timing="", sign="malmo", key_kind="p-256"))["queue"].measurement
     assert (cell.value, cell.note) == (1010, "run 1: 3,000 requests at 40/s, P-256 keys"), "what the times depend on"
     none = table(planned, run(1))["queue"].measurement
-    assert none.note == "no run with a pool near 3,000 requests at 40/s with a real token's times, 1 thread"
+    assert (
+        none.note
+        == "no run with a pool near 3,000 requests at 40/s with a real token's times, 1 thread, queue limit 50"
+    )
 
 
 def test_the_first_drop_is_that_of_a_run_with_the_same_queue_limit() -> None:
