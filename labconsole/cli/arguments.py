@@ -179,6 +179,8 @@ def _add_hsm(add_command: AddCommand) -> None:
     add.add_argument("--label", required=True, metavar="TEXT", help="label of the token")
     add.add_argument("--serial", default="", metavar="TEXT", help="its serial number, if another has the same label")
     add.add_argument("--parameters", default="", metavar="TEXT", help="for NSS: its configdir='sql:...' string")
+    add.add_argument("--environment", action="append", default=[], metavar="KEY=VALUE",
+                     help="a variable that the module reads, such as KRYOPTIC_CONF; may be repeated")  # fmt: skip
     pin = add.add_mutually_exclusive_group()
     pin.add_argument("--keyring-entry", metavar="NAME", help="entry of the OS keyring with its PIN")
     pin.add_argument("--passphrase-file", type=Path, metavar="FILE", help="file with its PIN (0600)")
@@ -188,4 +190,6 @@ def _add_hsm(add_command: AddCommand) -> None:
     remove.set_defaults(command="labconsole.cli.hsm:remove")
 
     init = add_command("init", parents=[named], help="make a token anew: every key in it is destroyed")
+    init.add_argument("--new", action="store_true",
+                      help="a token that was never initialised: the first empty one of the module")  # fmt: skip
     init.set_defaults(command="labconsole.cli.hsm:init")

@@ -18,7 +18,7 @@ from labconsole.security.secrets import Secret
 from labconsole.security.token.configuration import LAB, TokenConfiguration, is_lab
 from labconsole.security.token.errors import TokenError
 from labconsole.security.token.inspection import inspect_token
-from labconsole.security.token.lab_token import initialise_token, lab_so_pin
+from labconsole.security.token.lab_token import create_token, initialise_token, lab_so_pin
 from labconsole.security.token.named_tokens import (
     find_configuration,
     forget_configuration,
@@ -63,6 +63,7 @@ def add(arguments: argparse.Namespace) -> int:
         "label": arguments.label,
         "serial": arguments.serial,
         "parameters": arguments.parameters,
+        "environment": _variables(arguments.name, arguments.environment),
         "pin": {"keyring_entry": arguments.keyring_entry, "passphrase_file": file and file.absolute()},
     }
     try:
@@ -76,6 +77,14 @@ def add(arguments: argparse.Namespace) -> int:
     return FINISHED
 
 
+def _variables(name: str, given: list[str]) -> dict[str, str]:
+    """The variables of `--environment`. Raises TokenError: one of them is not KEY=VALUE."""
+    wrong = next((text for text in given if "=" not in text.lstrip("=")), None)
+    if wrong is not None:
+        raise TokenError(f"The token {name} was not added: write --environment as KEY=VALUE, not {wrong!r}.")
+    return dict(text.split("=", 1) for text in given)
+
+
 def remove(arguments: argparse.Namespace) -> int:
     """Remove a token configuration; the token itself stays as it is. Raises TrialError: there is none of that name."""
     forget_configuration(arguments.name)
@@ -84,7 +93,9 @@ def remove(arguments: argparse.Namespace) -> int:
 
 
 def init(arguments: argparse.Namespace) -> int:
-    """Make a token anew, after its label was typed: every key in it is gone. PINs are asked for, never arguments.
+    """Initialise a token again, after its label was typed: every key in it is gone; with --new, an empty one.
+
+    PINs are asked for, never arguments.
 
     Raises TrialError: no terminal, another label, a wrong PIN of the security officer, or the token refuses.
     """
@@ -92,7 +103,13 @@ def init(arguments: argparse.Namespace) -> int:
     if not has_terminal():
         raise TokenError(f"To initialise the token {name}, its label and PINs are asked for: do it on a terminal.")
     configuration = find_configuration(name)
+    if arguments.new and is_lab(name):
+        raise TokenError(f"The token {name} is the console's own and is created on first use: leave out --new.")
     so_pin, pin = _lab_pins(name, configuration) if is_lab(name) else _new_pins(name)
+    if arguments.new:
+        create_token(name, configuration, so_pin, pin)
+        output().print(f"The token {name} is initialised. Its PIN is expected {configuration.pin.describe()}.")
+        return FINISHED
     print(f"Every key in the token {name} will be destroyed. To go on, type its label.", file=sys.stderr)
     initialise_token(name, configuration, enter_openly("Label: "), so_pin, pin)
     where = "" if is_lab(name) else f" Its new PIN is expected {configuration.pin.describe()}."

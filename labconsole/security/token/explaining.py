@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -12,6 +13,7 @@ from labconsole.security.token.module import ReturnValueError
 
 _GONE = (TokenError, "is gone: put it back and start again")
 _FULL = (TokenFullError, "is full: destroy keys that are not needed, or keep fewer in it")
+_NOT_ALLOWED = (TokenError, "does not allow that with this key: it was made for another use, or to stay in the token")
 _SENTENCES: dict[type[pkcs11.PKCS11Error], tuple[type[TokenError], str]] = {
     pkcs11.PinIncorrect: (WrongPinError, "refuses the PIN: it is wrong, and was tried once"),
     pkcs11.PinLocked: (WrongPinError, "has locked its PIN: let its security officer set a new one"),
@@ -28,12 +30,13 @@ _SENTENCES: dict[type[pkcs11.PKCS11Error], tuple[type[TokenError], str]] = {
     pkcs11.SessionHandleInvalid: _GONE,
     pkcs11.SessionClosed: _GONE,
     pkcs11.MechanismInvalid: (MechanismMissingError, "does not offer the mechanism that this needs: use another token"),
-    pkcs11.KeyUnextractable: (TokenError, "does not hand out this key: it was made to stay in the token"),
+    pkcs11.KeyUnextractable: _NOT_ALLOWED,
     pkcs11.TokenWriteProtected: (TokenError, "is write-protected: allow writing to it"),
     pkcs11.SessionExists: (TokenError, "is in use: end the programs that have it open, then try again"),
     pkcs11.SessionCount: (TokenError, "has no session left: end other programs that use it, or take fewer threads"),
 }
 _ERRORS: dict[int, type[pkcs11.PKCS11Error]] = {
+    0x68: pkcs11.KeyUnextractable,  # CKR_KEY_FUNCTION_NOT_PERMITTED: kryoptic says so of a key that is not extractable
     0x31: pkcs11.DeviceMemory,
     0x32: pkcs11.DeviceRemoved,
     0xA0: pkcs11.PinIncorrect,
@@ -44,7 +47,9 @@ _ERRORS: dict[int, type[pkcs11.PKCS11Error]] = {
     0xE0: pkcs11.TokenNotPresent,
     0xE2: pkcs11.TokenWriteProtected,
 }
-"""CK_RV that python-pkcs11 keeps to itself: for the functions that it does not call (PKCS#11 v2.40, section 3.6)."""
+"""CK_RV that python-pkcs11 does not know, or of functions that it does not call (PKCS#11 v2.40, section 3.6)."""
+
+_UNMAPPED = re.compile(r"Unmapped error code 0x([0-9a-f]+)", re.IGNORECASE)
 
 
 @contextmanager
@@ -67,4 +72,5 @@ def explained(doing: str, token: str) -> Iterator[None]:
 def _kind(error: pkcs11.PKCS11Error | ReturnValueError) -> type[pkcs11.PKCS11Error]:
     if isinstance(error, ReturnValueError):
         return _ERRORS.get(error.code, pkcs11.PKCS11Error)
-    return type(error)
+    unmapped = _UNMAPPED.search(str(error))
+    return type(error) if unmapped is None else _ERRORS.get(int(unmapped[1], 16), type(error))

@@ -40,7 +40,7 @@ def initialise(name: str, configuration: TokenConfiguration, new: bool, so_pin: 
 
 def _empty_slot(module: Module, name: str) -> pkcs11.Slot:
     with explained("be made", name):
-        for token in module.get_tokens():
+        for token in module.tokens():
             if TokenFlag.TOKEN_INITIALIZED not in token.flags:
                 return token.slot
     raise TokenError(f"{module.so} has no empty slot for another token: initialise one that is there.")

@@ -87,6 +87,15 @@ def initialise_token(
     _initialise(name, configuration, False, so_pin, pin)
 
 
+def create_token(name: str, configuration: TokenConfiguration, so_pin: Secret, pin: Secret) -> None:
+    """Initialise the module's first token that never was, with its label and both PINs: no key is lost.
+
+    Raises:
+        TokenError: no token of the module is empty, a PIN of a wrong length, or it refuses.
+    """
+    _initialise(name, configuration, True, so_pin, pin)
+
+
 def _initialise(name: str, configuration: TokenConfiguration, new: bool, so_pin: Secret, pin: Secret) -> None:
     question = {
         "name": name,

@@ -7,9 +7,10 @@ import os
 import platform
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
+import pkcs11
 from pkcs11 import PKCS11Error, _pkcs11
 
 from labconsole.security.token.configuration import TokenConfiguration
@@ -90,12 +91,11 @@ class ReturnValueError(Exception):
 class Module(_pkcs11.lib):
     """A loaded module. One process loads a module once; `finalize` ends that, and another may follow."""
 
-    def __new__(cls, so: str, parameters: str = "", environment: Mapping[str, str] | None = None) -> Module:
+    def __new__(cls, so: str, parameters: str = "") -> Module:
         return super().__new__(cls, so)  # type: ignore[call-arg]
 
-    def __init__(self, so: str, parameters: str = "", environment: Mapping[str, str] | None = None) -> None:
+    def __init__(self, so: str, parameters: str = "") -> None:
         self._parameters = parameters
-        self._environment = environment or {}
         self._running = False
         super().__init__(so)
 
@@ -117,8 +117,7 @@ class Module(_pkcs11.lib):
             if self._parameters
             else _Arguments(flags=_CKF_OS_LOCKING_OK)
         )
-        with _surroundings(self._environment):
-            _check("C_Initialize", self._functions.initialize(ctypes.addressof(arguments)))
+        _check("C_Initialize", self._functions.initialize(ctypes.addressof(arguments)))
         self._running = True
 
     def finalize(self) -> None:
@@ -126,6 +125,14 @@ class Module(_pkcs11.lib):
         if self._running:
             self._running = False
             _check("C_Finalize", self._functions.finalize(None))
+
+    def tokens(self) -> list[pkcs11.Token]:
+        """The token in each slot that has one, initialised or not; `get_tokens` fails where one is not (kryoptic)."""
+        found = []
+        for slot in self.get_slots():
+            with suppress(pkcs11.TokenNotPresent, pkcs11.TokenNotRecognised):
+                found.append(slot.get_token())
+        return found
 
     def init_token(self, slot_id: int, so_pin: str, label: str) -> None:
         """Make the token in `slot_id` anew: everything in it is gone. Raises ReturnValueError."""
@@ -163,7 +170,9 @@ def load_module(configuration: TokenConfiguration) -> Module:
     if not path.is_file():
         raise TokenError(f"There is no PKCS#11 module {path}: install the token's software, or correct the path.")
     try:
-        return Module(str(path), configuration.parameters, configuration.environment)
+        # Some libraries read their variables while they are loaded, before anything in them is called.
+        with _surroundings(configuration.environment):
+            return Module(str(path), configuration.parameters)
     except ReturnValueError as error:
         raise TokenError(_start_fault(configuration, error.code)) from error
     except PKCS11Error as error:
@@ -198,7 +207,7 @@ def _check(function: str, code: int) -> None:
 
 @contextmanager
 def _surroundings(variables: Mapping[str, str]) -> Iterator[None]:
-    """Environment variables that the module reads while it starts, put back afterwards."""
+    """Environment variables that the module reads while it is loaded and starts, put back afterwards."""
     before = {name: os.environ.get(name) for name in variables}
     os.environ.update(variables)
     try:

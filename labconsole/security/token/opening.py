@@ -131,7 +131,7 @@ def find_token(module: Module, name: str, configuration: TokenConfiguration) -> 
         TokenError: missing (naming the labels there are), or several of that label.
     """
     with explained("be looked for", name):
-        present = [token for token in module.get_tokens() if token.label]
+        present = [token for token in module.tokens() if token.label]
     label = configuration.label
     labelled = [token for token in present if token.label == label]
     found = [token for token in labelled if configuration.serial in ("", serial_of(token))]

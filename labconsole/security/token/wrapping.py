@@ -10,10 +10,15 @@ from typing import cast
 from pkcs11 import Attribute, KeyType, Mechanism, MechanismFlag, ObjectClass, SecretKey, Session
 from pkcs11.constants import DEFAULT
 from pkcs11.exceptions import (
+    DataInvalid,
+    DataLenRange,
+    DeviceError,
+    DeviceRemoved,
     EncryptedDataInvalid,
     EncryptedDataLenRange,
     FunctionFailed,
     GeneralError,
+    PKCS11Error,
     TemplateIncomplete,
     WrappedKeyInvalid,
     WrappedKeyLenRange,
@@ -26,6 +31,9 @@ from labconsole.security.token.key_pairs import KeyPair, SigningKey, key_type, s
 from labconsole.security.token.terms import KeyKind, WrapMechanism
 
 NOT_THIS_KEY = (
+    DataInvalid,
+    DataLenRange,
+    DeviceError,
     EncryptedDataInvalid,
     EncryptedDataLenRange,
     FunctionFailed,
@@ -113,11 +121,21 @@ class Wrapper:
     def _token(self) -> str:
         return self.key.session.token.label
 
+    def _token_is_there(self) -> bool:
+        """A device that is gone answers with general errors, too, and its keys must not be called changed."""
+        token = self.key.session.token
+        try:
+            return bool(token.slot.get_token().serial == token.serial)
+        except PKCS11Error:
+            return False
+
     @contextmanager
     def _recognised(self, kind: KeyKind) -> Iterator[None]:
         try:
             yield
         except NOT_THIS_KEY as error:
+            if not self._token_is_there():
+                raise DeviceRemoved from error
             raise TamperedKeyError(
                 f"The token {self._token} cannot unwrap a private key with {self.serial}: "
                 f"it was changed, was wrapped by another key, or is no {kind} key. Do not use it."

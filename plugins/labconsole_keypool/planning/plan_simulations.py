@@ -60,15 +60,15 @@ class PlanSimulations:
 
     def queue(self, keys: KeySource) -> Cell:
         """Requests that wait just after the last arrival."""
-        return self._of_peak(keys, lambda peak: np.count_nonzero(peak.started > peak.received[-1]))
+        return self._of_peak(keys, lambda peak: int(np.count_nonzero(peak.started > peak.received[-1])))
 
     def latency(self, keys: KeySource) -> Cell:
         """The largest latency of the peak, ms."""
-        return self._of_peak(keys, lambda peak: (peak.finished - peak.received)[~peak.dropped].max() / 1e6)
+        return self._of_peak(keys, lambda peak: int((peak.finished - peak.received)[~peak.dropped].max()) / 1e6)
 
     def dropped(self, keys: KeySource) -> Cell:
         """Requests that find the queue full."""
-        return self._of_peak(keys, lambda peak: np.count_nonzero(peak.dropped))
+        return self._of_peak(keys, lambda peak: int(np.count_nonzero(peak.dropped)))
 
     def first_drop(self) -> Cell:
         """When the first request is dropped, s from the beginning of the peak."""
@@ -84,8 +84,8 @@ class PlanSimulations:
         if self._many:
             return self._too_many()
         peak = self._peak(keys)
-        waiting = np.flatnonzero(_without_key(peak)) if keys is KeySource.POOL else ()
-        if not len(waiting):
+        waiting = np.flatnonzero(_without_key(peak))
+        if keys is not KeySource.POOL or not len(waiting):
             return Cell(float(figure(peak)), self._said)
         lasted = format_duration(int(peak.received[int(waiting[0])]) / 1e9)
         note = f"{self._said}; the token's keys last for {lasted}, then requests wait for keys to be unwrapped"

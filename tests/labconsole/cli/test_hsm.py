@@ -17,7 +17,7 @@ from labconsole.security.token.key_pairs import generate
 from labconsole.security.token.lab_token import lab_token, make_softhsm_token
 from labconsole.security.token.named_tokens import load_configurations, save_configuration
 from labconsole.security.token.opening import open_token
-from labconsole.security.token.softhsm import library
+from labconsole.security.token.softhsm import environment, library, write_configuration
 from labconsole.security.token.terms import KeyKind
 from tests.helpers.terminal import Terminal
 from tests.labconsole.cli.conftest import CommandLine
@@ -163,6 +163,36 @@ def test_a_token_is_added_listed_replaced_and_removed(hsm: Hsm, tmp_path: Path) 
     assert (now.pin.keyring_entry, now.pin.passphrase_file, now.serial) == (None, tmp_path / "pin", "00f0")
     assert hsm("remove", "office").code == 0
     assert _names(hsm) == ["lab"]
+
+
+def test_variables_of_a_module_are_added_with_its_token(hsm: Hsm) -> None:
+    added = ("add", "office", "--module", "lib.so", "--label", "office", "--environment")
+    assert hsm(*added, "KRYOPTIC_CONF=/etc/kryoptic.conf", "--environment", "MODE=a=b").code == 0
+    assert load_configurations()["office"].environment == {"KRYOPTIC_CONF": "/etc/kryoptic.conf", "MODE": "a=b"}
+    for wrong in ("KRYOPTIC_CONF", "=x"):
+        done = hsm(*added, wrong)
+        assert (done.code, done.err) == (
+            1,
+            f"labconsole: The token office was not added: write --environment as KEY=VALUE, not '{wrong}'.\n",
+        )
+    secret = hsm(*added, "TOKEN_PIN=1234")
+    assert secret.code == 1 and "TOKEN_PIN looks like a secret" in secret.err and "1234" not in secret.err
+
+
+@terminal_only
+def test_an_empty_token_is_initialised_without_typing_its_label(labconsole: CommandLine, tmp_path: Path) -> None:
+    module = library()
+    assert module is not None
+    (tmp_path / "empty").mkdir()
+    empty = environment(write_configuration(tmp_path / "empty"))
+    save_configuration("office", TokenConfiguration(module=module, label="partition-1", environment=empty))
+    terminal = Terminal(labconsole.command("hsm", "init", "office", "--new"), labconsole.environment)
+    terminal.answer("PIN of the security officer of office: ", SO_PIN)
+    terminal.answer("New PIN of office: ", PIN)
+    terminal.answer("The new PIN once more: ", PIN)
+    code, out = terminal.finish()
+    assert code == 0 and b"The token office is initialised." in out
+    open_token("office", load_configurations()["office"], Secret(PIN)).close()
 
 
 def _names(hsm: Hsm) -> list[str]:

@@ -16,6 +16,7 @@ from labconsole.security.token.configuration import TokenConfiguration
 from labconsole.security.token.lab_token import make_softhsm_token
 from labconsole.security.token.module import load_module
 from labconsole.security.token.opening import Token, find_token, open_token
+from tests.helpers.kryoptic_token import make_kryoptic_token
 
 PIN = Secret("1234-user")
 SO_PIN = Secret("5678-officer")
@@ -27,6 +28,15 @@ NSS_PLACES = ("usr/lib/*/libsoftokn3.so", "usr/lib/*/nss/libsoftokn3.so", "opt/h
 @pytest.fixture(scope="module")
 def configuration(tmp_path_factory: pytest.TempPathFactory) -> TokenConfiguration:
     """The configuration of a SoftHSM2 token labelled `test`; it names no source of the PIN."""
+    return make_softhsm_token(tmp_path_factory.mktemp("softhsm"), LABEL, PIN, SO_PIN)
+
+
+@pytest.fixture(scope="module", params=["softhsm", "kryoptic"])
+def each_configuration(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> TokenConfiguration:
+    """A token labelled `test` of each module in turn; a file takes it as its `configuration`. Skips kryoptic's where it
+    is not built."""
+    if request.param == "kryoptic":
+        return make_kryoptic_token(tmp_path_factory.mktemp("kryoptic"), LABEL, PIN, SO_PIN)
     return make_softhsm_token(tmp_path_factory.mktemp("softhsm"), LABEL, PIN, SO_PIN)
 
 

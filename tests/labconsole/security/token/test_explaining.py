@@ -41,7 +41,7 @@ def test_a_mechanism_that_the_module_does_not_have(session: pkcs11.Session) -> N
 
 def test_a_key_that_stays_in_the_token(session: pkcs11.Session) -> None:
     key = aes_key(session)
-    with pytest.raises(TokenError, match="does not hand out this key"), explained("wrap a key", "t"):
+    with pytest.raises(TokenError, match="does not allow that with this key"), explained("wrap a key", "t"):
         key.wrap_key(aes_key(session, EXTRACTABLE=False), mechanism=Mechanism.AES_KEY_WRAP)
 
 

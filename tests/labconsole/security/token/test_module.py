@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import shutil
+import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -111,6 +112,24 @@ def test_a_module_that_does_not_start_names_its_configuration(
     missing = tmp_path / "softhsm2.conf"
     sentence = refusal(configuration, environment=softhsm.environment(missing))
     assert sentence.endswith(f"does not start (CK_RV 0x5): check SOFTHSM2_CONF={missing} and what is named there.")
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
+@pytest.mark.skipif(sys.platform == "win32", reason="compiles a library as Unix does")
+def test_variables_are_set_before_the_module_is_loaded(configuration: TokenConfiguration, tmp_path: Path) -> None:
+    """A library may read them while it is loaded, and never again: this one keeps what it saw then in a file."""
+    library, source, seen = tmp_path / "libearly.so", tmp_path / "early.c", tmp_path / "seen"
+    source.write_text(
+        "#include <stdio.h>\n#include <stdlib.h>\n"
+        "__attribute__((constructor)) static void early(void) {\n"
+        '    const char *path = getenv("EARLY_FILE");\n'
+        '    FILE *file = path ? fopen(path, "w") : NULL;\n'
+        "    if (file) fclose(file);\n}\n"
+    )
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source], check=True)
+    assert "no PKCS#11 module" in refusal(configuration, module=library, environment={"EARLY_FILE": str(seen)})
+    assert seen.exists()
+    assert "EARLY_FILE" not in os.environ
 
 
 def test_another_token_directory_may_follow(configuration: TokenConfiguration, tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from labconsole.security.token.module import load_module
 from labconsole.security.token.opening import Token, find_token, open_token
 from labconsole.security.token.probes import probe_wrapping, threads_safe
 from labconsole.security.token.terms import KeyKind, WrapBehaviour, WrapMechanism, WrapProbe
+from tests.helpers.kryoptic_token import make_kryoptic_token
 
 KEY_WRAP, KEY_WRAP_PAD, KEY_WRAP_KWP = WrapMechanism
 BOTH = {KeyKind.RSA_2048: True, KeyKind.P_256: True}
@@ -35,6 +36,15 @@ def test_softhsm_pads_with_zeros_before_rfc_3394_and_5649(session: pkcs11.Sessio
     assert probes[KEY_WRAP] == WrapProbe(KEY_WRAP, WrapBehaviour.RFC3394_ZERO_PADDED, BOTH, True, True)
     assert probes[KEY_WRAP_PAD] == WrapProbe(KEY_WRAP_PAD, WrapBehaviour.RFC5649_ZERO_PADDED, BOTH, True, True)
     assert probes[KEY_WRAP_KWP] == WrapProbe(KEY_WRAP_KWP, WrapBehaviour.ABSENT, {}, False, False)
+
+
+def test_kryoptic_wraps_with_0x210b_as_rfc_5649_says(tmp_path: Path, pin: Secret, so_pin: Secret) -> None:
+    with open_token("test", make_kryoptic_token(tmp_path, "test", pin, so_pin), pin) as token:
+        probes = _probes(token.session())
+        assert probes[KEY_WRAP_KWP] == WrapProbe(KEY_WRAP_KWP, WrapBehaviour.RFC5649, BOTH, True, True)
+        assert probes[KEY_WRAP].behaviour is WrapBehaviour.RFC3394 and not any(probes[KEY_WRAP].keys.values())
+        assert choose_mechanism(probes.values(), KeyKind.RSA_2048) is KEY_WRAP_KWP
+        assert threads_safe(token) is True
 
 
 def test_nothing_of_a_probe_stays_in_the_token(session: pkcs11.Session) -> None:

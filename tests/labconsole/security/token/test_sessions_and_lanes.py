@@ -11,11 +11,14 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from pkcs11 import Session
 
+from labconsole.security.token.choice import choose_mechanism
+from labconsole.security.token.configuration import TokenConfiguration
 from labconsole.security.token.errors import TokenError
 from labconsole.security.token.key_pairs import generate
 from labconsole.security.token.opening import Token
 from labconsole.security.token.private_keys import PrivateKey, private_key
-from labconsole.security.token.terms import KeyKind, WrapMechanism
+from labconsole.security.token.probes import probe_wrapping
+from labconsole.security.token.terms import KeyKind
 from labconsole.security.token.wrapping import Wrapper, make_wrapper
 
 LANES = 4
@@ -24,10 +27,15 @@ WAIT_S = 30.0
 ECDSA = ec.ECDSA(hashes.SHA256())
 
 
+@pytest.fixture(scope="module")
+def configuration(each_configuration: TokenConfiguration) -> TokenConfiguration:
+    return each_configuration
+
+
 @pytest.fixture
 def wrapper(session: Session) -> Iterator[Wrapper]:
     """A wrapper key that every session of the token finds; gone after the test."""
-    made = make_wrapper(session, "wrapper-0001", WrapMechanism.KEY_WRAP_PAD)
+    made = make_wrapper(session, "wrapper-0001", choose_mechanism(probe_wrapping(session), KeyKind.P_256))
     yield made
     made.key.destroy()
 
