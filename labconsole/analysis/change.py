@@ -50,11 +50,17 @@ class Change:
 
 @dataclass(frozen=True)
 class Side:
-    """What one column has of a metric: a value per run, or the one published."""
+    """What one column has of a metric: a value per run, or the one published.
+
+    `not_judged` is why its values may not be judged, or empty; `offered` are the rates at which they were measured,
+    where that matters.
+    """
 
     values: tuple[float, ...]
     origins: frozenset[Origin]
     link_bound: bool
+    not_judged: str = ""
+    offered: frozenset[float] = frozenset()
 
     @property
     def published(self) -> bool:
@@ -105,6 +111,9 @@ def _not_judged(reference: Side, other: Side, direction: Direction) -> Iterator[
     if not measured:
         yield "published points: no interval"
         return
+    yield from dict.fromkeys(side.not_judged for side in sides if side.not_judged)
+    if any(side.offered for side in measured) and len(frozenset().union(*(side.offered for side in measured))) > 1:
+        yield "different offered rates"
     fewest = min(len(side.values) for side in measured)
     if fewest < 2:
         yield ONE_RUN

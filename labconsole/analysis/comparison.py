@@ -6,11 +6,11 @@ is link-bound, and its interval excludes no change, also after Holm's correction
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from labconsole.analysis.caveats import link_bound, too_few
+from labconsole.analysis.caveats import link_bound
 from labconsole.analysis.change import ENOUGH_REPEATS, FEW_REPEATS, Change, Judgement, Side, change, corrected
 from labconsole.analysis.columns import (
     Column,
@@ -24,10 +24,11 @@ from labconsole.analysis.comparison_notes import named, notes
 from labconsole.analysis.contrasts import apart
 from labconsole.analysis.figures import NO_FIGURE
 from labconsole.analysis.intervals import Interval, centre, interval_of
+from labconsole.analysis.judged import Figures, figures_of
 from labconsole.analysis.parameters import describe_parameters
 from labconsole.analysis.published import PublishedColumn, same_scenario
 from labconsole.store.records import RunStatus
-from labconsole.trial import Direction, Metric, MetricKind, Origin, Trial, TrialError
+from labconsole.trial import Direction, MetricKind, Trial, TrialError
 
 __all__ = [
     "ENOUGH_REPEATS",
@@ -53,6 +54,8 @@ class Cell:
 
     `value` is the centre of `runs` runs (0: a published point) in the line's unit; `interval` is that of the value
     itself, None for a point or one run. `change` is None at the baseline and where there is nothing to compare.
+    `not_judged` is why the column's figure is shown and never judged (grey, no arrow), or empty; where only some of its
+    runs may not be judged they are left out of `value`, and the line's remarks say so.
     `holds` says, for a published point, whether the interval measured for the same scenario holds it; None where no
     column was measured for that scenario or has no interval.
     """
@@ -62,6 +65,7 @@ class Cell:
     interval: Interval | None
     change: Change | None
     holds: bool | None = None
+    not_judged: str = ""
 
 
 @dataclass(frozen=True)
@@ -117,8 +121,8 @@ def compare(columns: Sequence[Column], trial: Trial[Any] | None, *, baseline: in
     if not 0 <= baseline < len(columns):
         raise ValueError(f"column {baseline} cannot be the baseline of {len(columns)} columns")
     _refuse_live(columns)
-    figures = {name: [_figures(column, name) for column in columns] for name in _names(columns, trial)}
-    kinds = {name: _kind(name, row, trial) for name, row in figures.items()}
+    kinds = {name: _kind(name, columns, trial) for name in _names(columns, trial)}
+    figures = {name: [figures_of(one, name, kind, columns) for one in columns] for name, kind in kinds.items()}
     excluded = apart(columns, baseline, trial)
     changes = corrected(
         [
@@ -158,14 +162,6 @@ def _refuse_live(columns: Sequence[Column]) -> None:
                 )
 
 
-def _figures(column: Column, name: str) -> tuple[Metric, ...]:
-    """What a column has of a metric: one figure per run, or the one published."""
-    if isinstance(column, RunGroup):
-        return tuple(run.metrics[name] for run in column.used if name in run.metrics)
-    figure = column.figures.get(name)
-    return () if figure is None else (Metric(name, figure.value, figure.unit, origin=Origin.PUBLISHED),)
-
-
 def _names(columns: Sequence[Column], trial: Trial[Any] | None) -> list[str]:
     """Metrics in the trial's order, those with labels after each other, unknown ones last."""
     present: list[set[str]] = [
@@ -193,78 +189,91 @@ def _parts(name: str) -> tuple[str, str]:
     return base, ", ".join(label.replace("=", " ", 1) for label in labels.split(","))
 
 
-def _kind(name: str, row: Sequence[tuple[Metric, ...]], trial: Trial[Any] | None) -> MetricKind:
-    example = next(metric for metrics in row for metric in metrics)
+def _kind(name: str, columns: Sequence[Column], trial: Trial[Any] | None) -> MetricKind:
+    unit, direction = next(_unit_and_direction(name, columns))
     base, labels = _parts(name)
     known = next((kind for kind in trial.metrics if kind.name == base), None) if trial is not None else None
     title = known.title if known is not None else base.replace("_", " ")
     return MetricKind(
         name=base,
         title=f"{title} ({labels})" if labels else title,
-        unit=example.unit,
-        direction=known.direction if known is not None else Direction(example.direction),
+        unit=unit,
+        direction=known.direction if known is not None else direction,
         description=known.description if known is not None else "",
         quantile=known.quantile if known is not None else None,
+        at_rate=known is not None and known.at_rate,
     )
 
 
-def _side(column: Column, metrics: Sequence[Metric]) -> Side:
+def _unit_and_direction(name: str, columns: Sequence[Column]) -> Iterator[tuple[str, Direction]]:
+    """Those of each figure of this name."""
+    for column in columns:
+        if isinstance(column, RunGroup):
+            found = (run.metrics[name] for run in column.used if name in run.metrics)
+            yield from ((metric.unit, Direction(metric.direction)) for metric in found)
+        elif name in column.figures:
+            yield column.figures[name].unit, Direction.NEUTRAL
+
+
+def _side(column: Column, figures: Figures) -> Side:
     return Side(
-        tuple(metric.value for metric in metrics),
-        frozenset(metric.origin for metric in metrics),
+        tuple(metric.value for metric in figures.metrics),
+        frozenset(metric.origin for metric in figures.metrics),
         isinstance(column, RunGroup) and any(map(link_bound, column.used)),
+        figures.not_judged,
+        figures.offered,
     )
 
 
-def _units(row: Sequence[tuple[Metric, ...]]) -> list[str]:
-    return sorted({metric.unit for metrics in row for metric in metrics})
+def _units(row: Sequence[Figures]) -> list[str]:
+    return sorted({metric.unit for figures in row for metric in figures.metrics})
 
 
 def _changes(
     columns: Sequence[Column],
-    row: Sequence[tuple[Metric, ...]],
+    row: Sequence[Figures],
     baseline: int,
     excluded: Collection[int],
     direction: Direction,
 ) -> list[Change | None]:
     """Each column against the baseline; None for that itself, for those `excluded`, and where there is nothing to
     compare."""
-    if not row[baseline] or len(_units(row)) > 1:
+    if not row[baseline].metrics or len(_units(row)) > 1:
         return [None] * len(columns)
     reference = _side(columns[baseline], row[baseline])
     return [
         None
-        if index == baseline or index in excluded or not metrics
-        else change(reference, _side(column, metrics), direction)
-        for index, (column, metrics) in enumerate(zip(columns, row, strict=True))
+        if index == baseline or index in excluded or not figures.metrics
+        else change(reference, _side(column, figures), direction)
+        for index, (column, figures) in enumerate(zip(columns, row, strict=True))
     ]
 
 
-def _cell(
-    columns: Sequence[Column], row: Sequence[tuple[Metric, ...]], index: int, against_baseline: Change | None
-) -> Cell:
-    column, values = columns[index], [metric.value for metric in row[index]]
+def _cell(columns: Sequence[Column], row: Sequence[Figures], index: int, against_baseline: Change | None) -> Cell:
+    column, values = columns[index], [metric.value for metric in row[index].metrics]
     if not values:
         return Cell(None, 0, None, None)
     if isinstance(column, RunGroup):
-        return Cell(centre(values), len(values), interval_of(values), against_baseline)
+        return Cell(
+            centre(values), len(values), interval_of(values), against_baseline, not_judged=row[index].not_judged
+        )
     measured = counterpart(columns, column)
-    beside = row[columns.index(measured)] if measured is not None and len(_units(row)) == 1 else ()
+    beside = row[columns.index(measured)].metrics if measured is not None and len(_units(row)) == 1 else ()
     interval = interval_of([metric.value for metric in beside])
     return Cell(values[0], 0, None, against_baseline, None if interval is None else interval.holds(values[0]))
 
 
-def _remarks(columns: Sequence[Column], row: Sequence[tuple[Metric, ...]], kind: MetricKind) -> tuple[str, ...]:
+def _remarks(columns: Sequence[Column], row: Sequence[Figures], kind: MetricKind) -> tuple[str, ...]:
     """What a reader of a line must know, in a few words each."""
     told = []
     measured = [
-        (column, metrics)
-        for column, metrics in zip(columns, row, strict=True)
-        if isinstance(column, RunGroup) and metrics
+        (column, figures)
+        for column, figures in zip(columns, row, strict=True)
+        if isinstance(column, RunGroup) and figures.metrics
     ]
-    if any(len(metrics) < ENOUGH_REPEATS for _, metrics in measured):
+    if any(len(figures.metrics) < ENOUGH_REPEATS for _, figures in measured):
         told.append(FEW_REPEATS)
-    origins = sorted({metric.origin.value for metrics in row for metric in metrics})
+    origins = sorted({metric.origin.value for figures in row for metric in figures.metrics})
     if len(origins) > 1:
         told.append(f"different origins: {', '.join(origins)}")
     units = _units(row)
@@ -277,11 +286,14 @@ def _remarks(columns: Sequence[Column], row: Sequence[tuple[Metric, ...]], kind:
     bound = [column for column in groups if any(map(link_bound, column.used))]
     if bound:
         told.append(f"link-bound: {named(bound, groups)}")
-    quantile = kind.quantile
-    if quantile is not None:
-        few = [column for column, metrics in measured if any(too_few(one.samples, quantile) for one in metrics)]
-        if few:
-            told.append(f"too few samples beyond the percentile: {named(few, groups)}")
+    told += [
+        f"{figures.left_out} of {figures.left_out + len(figures.metrics)} runs not judged: {column.title}"
+        for column, figures in measured
+        if figures.left_out
+    ]
+    unjudged = [column for column, figures in measured if figures.not_judged]
+    if unjudged:
+        told.append(f"not judged: {named(unjudged, groups)}")
     return tuple(told)
 
 

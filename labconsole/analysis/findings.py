@@ -70,6 +70,10 @@ def _changes(comparison: Comparison, trial: Trial[Any] | None) -> Iterator[Findi
             words = f"{comparison.columns[pair.other].title}: {words}"
         for name in names:
             line = tables[pair.reference][name]
+            doubts = dict.fromkeys(line.cells[index].not_judged for index in (pair.reference, pair.other))
+            if reason := "; ".join(filter(None, doubts)):
+                yield Finding(f"{words}: {_in_sentence(line.kind)} is not judged: {reason}", False)
+                continue
             change = line.cells[pair.other].change
             if change is not None and change.ratio is not None:
                 yield _sentence(words, line, pair, change, change.ratio)

@@ -21,6 +21,7 @@ from labconsole.analysis.comparison import (
     group_repeats,
     single_runs,
 )
+from labconsole.analysis.findings import findings
 from labconsole.store.records import RunRow, RunStatus
 from labconsole.trial import LINK_USE, Origin, Parameters, TrialError
 from tests.helpers.post import PostParameters, PostTrial, metric, published, repeats, run
@@ -288,7 +289,34 @@ def test_a_percentile_with_too_few_samples_behind_it_is_said_in_the_same_line() 
     runs = [run(number, "open", {}, metrics={"wait_p99": rich}) for number in range(1, 6)]
     assert compared(runs).metrics[0].remark == ""
     runs += [run(number, "sealed", {}, metrics={"wait_p99": poor if number == 8 else rich}) for number in range(6, 11)]
-    assert compared(runs).metrics[0].remark == "too few samples beyond the percentile: sealed"
+    [line] = compared(runs).metrics
+    assert line.remark == "fewer than 5 repeats; 1 of 5 runs not judged: sealed"
+    assert [(cell.runs, cell.not_judged) for cell in line.cells] == [(5, ""), (4, "")]
+
+
+def test_a_column_without_any_figure_that_may_be_judged_says_why_and_is_in_no_finding() -> None:
+    busy = [metric("rate", value, not_judged=reason) for value, reason in ((7.0, "busy"), (8.0, "busy"), (9.0, "late"))]
+    runs = repeats(1, "open", "rate", QUICK)
+    runs += [run(6 + place, "sealed", {}, metrics={"rate": one}) for place, one in enumerate(busy)]
+    comparison = compared(runs)
+    cells = line(comparison, "rate").cells
+    assert (cells[1].not_judged, cells[1].runs) == ("busy (and 1 more run)", 3)
+    assert change(cells[1]).judgement is Judgement.NOT_JUDGED
+    assert change(cells[1]).notes[0] == "busy (and 1 more run)"
+    assert cells[0].not_judged == ""
+    assert line(comparison, "rate").remark == "fewer than 5 repeats; not judged: sealed"
+    assert [one.sentence for one in findings(comparison, None)] == [
+        "sealed against open: rate is not judged: busy (and 1 more run)"
+    ]
+
+
+def test_runs_that_may_not_be_judged_are_left_out_where_others_may() -> None:
+    spoilt = [run(20, "sealed", {}, metrics={"rate": metric("rate", 1e9, not_judged="busy")})]
+    comparison = compared([*repeats(1, "open", "rate", QUICK), *repeats(6, "sealed", "rate", SLOW), *spoilt])
+    [_, cell] = line(comparison, "rate").cells
+    assert (cell.runs, cell.not_judged) == (5, "")
+    assert change(cell).judgement is Judgement.WORSE
+    assert line(comparison, "rate").remark == "1 of 6 runs not judged: sealed"
 
 
 def test_figures_in_different_units_are_not_compared() -> None:

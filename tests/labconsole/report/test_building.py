@@ -72,7 +72,7 @@ def test_a_comparison_says_what_changed_with_intervals_marks_and_words(store: St
     assert baseline.text == "1,020" and len(baseline.details) == 1
     assert other.details[1] == ("▼ −50.0 % worse", Tone.BAD)
     assert row(table, "CPU per letter (role sender)")[2].details[1][1] is Tone.BAD
-    assert row(table, "Wait p99")[0].details[1] == ("too few samples beyond the percentile: all columns", Tone.MUTED)
+    assert row(table, "Wait p99")[0].details[1] == ("not judged: all columns", Tone.MUTED)
     assert not row(table, "Lost")[2].details, "what is zero everywhere has neither interval nor difference"
 
 
@@ -119,7 +119,9 @@ def test_a_run_has_its_figures_with_samples_and_origin(store: Store, reader: Rea
     document = built(reader, store_post(store)[:1], ReportKind.RUN)
     [table] = tables(document, "Results")
     assert [cell.text for cell in row(table, "Rate")] == ["Rate", "1,000", "letters/s", "2,000", "measured"]
-    assert row(table, "Wait p99")[0].details == (("not judged: p99 needs 5,000 samples, and there are 500", Tone.MUTED),)
+    assert row(table, "Wait p99")[0].details == (
+        ("not judged: p99 needs 5,000 samples, and there are 500", Tone.MUTED),
+    )
     [told] = blocks(document, "Summary")
     assert isinstance(told, Callout) and told.sentences[0] == WARNING
     assert "no interval" in told.sentences[-1]
