@@ -7,30 +7,19 @@ from datetime import UTC, datetime
 
 import pytest
 from cryptography import x509
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, pkcs12
+from cryptography.hazmat.primitives.serialization import Encoding
 
-from labconsole.security.secrets import Secret
 from labconsole.security.x509 import gate, reading
 from labconsole.security.x509.bad_input import BadInput
-from labconsole.security.x509.crls import Revoked, make_crl
 from labconsole.security.x509.describing.things import describe
-from labconsole.security.x509.issuing import Issuer, issue, make_root
-from labconsole.security.x509.key_types import KeyType
-from labconsole.security.x509.names import general_name_from_text, name_from_text, short_name
+from labconsole.security.x509.issuing import Issuer
+from labconsole.security.x509.names import short_name
 from labconsole.security.x509.pkcs12_opening import open_here
-from labconsole.security.x509.profiles import CertificateProfile
-from labconsole.security.x509.requests import make_csr
 from labconsole.security.x509.validation.validating import validate
-from labconsole.security.x509.validity import Validity
 from tests.helpers.der_mutations import der_mutations
 from tests.helpers.mutations import mutations
-from tests.helpers.x509_keys import key_of
+from tests.helpers.pki_samples import PASSWORD, Samples
 
-PASSWORD = Secret("x")
-NAMES = [
-    general_name_from_text(text)
-    for text in ("bücher.caas.gov.sg", "192.0.2.1", "URI:http://a.example/", "用户@例え.jp", "DIR:CN=根,C=CN")
-]
 EACH = 400
 """Damaged copies of each file by each way of damaging: 400 x 2 x 7, beside 400 of PEM."""
 AT = datetime.now(UTC)
@@ -43,46 +32,23 @@ def _no_child(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="module")
-def authority() -> Issuer:
-    key = key_of(KeyType.P_256)
-    subject = name_from_text("CN=根,O=สำนักงานการบินพลเรือนแห่งประเทศไทย,C=TH")
-    return Issuer(make_root(key, subject, Validity.for_days(60), name_constraints=NAMES[:1]), key)
+def samples() -> Samples:
+    return Samples.made()
 
 
 @pytest.fixture(scope="module")
-def certificate(authority: Issuer) -> x509.Certificate:
-    return issue(
-        authority,
-        key_of(KeyType.P_384).public_key(),
-        name_from_text("CN=broker,C=TH"),
-        NAMES[:1],
-        CertificateProfile.TLS_SERVER,
-        Validity.for_days(30),
-        crl_url="http://crl.example/a.crl",
-        ocsp_url="http://ocsp.example/",
-    )
+def authority(samples: Samples) -> Issuer:
+    return samples.authority
 
 
 @pytest.fixture(scope="module")
-def files(authority: Issuer, certificate: x509.Certificate) -> dict[str, bytes]:
-    """One good file of each kind, in DER."""
-    key = key_of(KeyType.P_384)
-    csr = make_csr(key, name_from_text("CN=broker,C=TH"), NAMES, CertificateProfile.TLS_SERVER)
-    revoked = [Revoked(certificate.serial_number, AT, x509.ReasonFlags.key_compromise)]
-    crl = make_crl(authority, revoked, 1, Validity.for_days(3))
-    quick = PrivateFormat.PKCS12.encryption_builder().kdf_rounds(1)
-    protection = quick.key_cert_algorithm(pkcs12.PBES.PBESv2SHA256AndAES256CBC).build(b"x")
-    return {
-        "root": authority.certificate.public_bytes(Encoding.DER),
-        "certificate": certificate.public_bytes(Encoding.DER),
-        "csr": csr.public_bytes(Encoding.DER),
-        "crl": crl.public_bytes(Encoding.DER),
-        "pkcs12": pkcs12.serialize_key_and_certificates(
-            b"broker", key, certificate, [authority.certificate], protection
-        ),
-        "open-pkcs12": pkcs12.serialize_key_and_certificates(b"broker", key, certificate, None, NoEncryption()),
-        "key": key.private_bytes(Encoding.DER, PrivateFormat.PKCS8, NoEncryption()),
-    }
+def certificate(samples: Samples) -> x509.Certificate:
+    return samples.certificate
+
+
+@pytest.fixture(scope="module")
+def files(samples: Samples) -> dict[str, bytes]:
+    return dict(samples.files)
 
 
 def taken(mutated: Iterator[bytes]) -> tuple[int, int]:
