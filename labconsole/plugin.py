@@ -57,6 +57,8 @@ class Plugin:
     """Command of the terminal (`hsm verify-store`) -> `labconsole.cli.command.Command`."""
     command_groups: dict[str, str] = field(default_factory=dict)
     """Group of commands that only plugins bring (`pki`) -> its line in the help."""
+    upkeep: tuple[str, ...] = ()
+    """Functions that a window calls in the background at its start and each hour; they ask nothing."""
     doctor_checks: tuple[str, ...] = ()
     """Functions returning `doctor.Check` lists."""
     profiles: tuple[str, ...] = ()

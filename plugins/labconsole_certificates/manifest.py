@@ -81,6 +81,8 @@ plugin = Plugin(
         "pki demo": "labconsole_certificates.demo.demo_arguments:DEMO",
     },
     command_groups={"pki": "certificates: own CAs, CSRs, trust between States, rotation and revocation"},
+    upkeep=("labconsole_certificates.upkeep:upkeep",),
+    doctor_checks=("labconsole_certificates.upkeep:checks",),
     pages={
         "certificates": PluginPage(
             title="Certificates",

@@ -44,6 +44,7 @@ from labconsole_ui.services import Services
 from labconsole_ui.start_page import StartPage
 from labconsole_ui.status_bar import ConsoleStatusBar
 from labconsole_ui.theme import ThemeMode
+from labconsole_ui.upkeep import Upkeep
 
 DEMO_PROFILE = "demo"
 THEME_KEY = "window/theme"
@@ -77,6 +78,7 @@ class MainWindow(QMainWindow):
         )
         self.watch = CampaignWatch(bridge)
         self.backups = BackupKeeper(services.database, bridge, self.messages.show_message, self)
+        self.upkeep = Upkeep(plugins, self)
         self.navigation = Navigation(plugins, theme)
         self.queue_view = QueueView(bridge, theme)
         self.live_view = LiveView(bridge, plugins, theme)
@@ -317,6 +319,8 @@ class MainWindow(QMainWindow):
         services = self.services
         has_demo = any(info.name == DEMO_PROFILE for info in list_profiles())
         page = StartPage(services.plugins, services.bridge, services.theme, services.reader, has_demo)
+        page.show_notices(self.upkeep.notices)
+        self.upkeep.noticed.connect(page.show_notices)
         page.demo_wanted.connect(self.run_demo)
         page.page_wanted.connect(self.show_page)
         page.run_wanted.connect(self.runs.open_run)

@@ -61,6 +61,12 @@ class StartPage(ScrollPage):
         column = self.column
         column.setSpacing(24)
         column.addWidget(self._hero(has_demo))
+        self.notices = plain_label("")
+        self.notices.setWordWrap(True)
+        self.notices.setContentsMargins(10, 6, 10, 6)
+        self._notices_box = self._section(self.tr("To do"), [self.notices])
+        self._notices_box.hide()
+        column.addWidget(self._notices_box)
         if plugins.found:
             column.addLayout(self._trials(plugins))
         self._recent = [RecentRun(theme, self.run_wanted) for _ in range(RECENT_RUNS)]
@@ -78,6 +84,11 @@ class StartPage(ScrollPage):
     def refresh(self) -> None:
         """Read the latest runs again, in the background."""
         self._background.submit(self._read_recent, self._show_recent, lambda _sentence: None)
+
+    def show_notices(self, sentences: Sequence[str]) -> None:
+        """Show what the operator should do soon, as in "the CRL of ... expires"; nothing where there is none."""
+        self.notices.setText("\n".join(sentences))
+        self._notices_box.setVisible(bool(sentences))
 
     def _hero(self, has_demo: bool) -> QWidget:
         box = QWidget()

@@ -178,6 +178,11 @@ class CrlRecord:
         """What grows from each CRL of a CA and scope to the next; not every CA numbers them."""
         return self.number, self.this_update
 
+    @property
+    def renewal(self) -> datetime:
+        """When the next one is due: in the last third of the time until nextUpdate, after which peers refuse."""
+        return self.next_update - (self.next_update - self.this_update) / 3
+
     @cached_property
     def scope(self) -> bytes:
         """Of what it tells, to be compared: all, a part (RFC 5280, 5.2.5), or what changed since another (5.2.4)."""

@@ -33,6 +33,8 @@ def make_crl(
 ) -> x509.CertificateRevocationList:
     """A CRL of all certificates that `issuer` revoked; `validity` is its thisUpdate and nextUpdate.
 
+    No entry is revoked later than thisUpdate, which is the newest entry's date where that is later.
+
     `number` must be higher than that of the issuer's CRL before (5.2.3); at most 20 octets.
 
     Raises:
@@ -49,7 +51,7 @@ def make_crl(
     builder = (
         x509.CertificateRevocationListBuilder()
         .issuer_name(issuer.certificate.subject)
-        .last_update(validity.not_before)
+        .last_update(max((validity.not_before, *(_seconds(entry.at) for entry in revoked))))
         .next_update(validity.not_after)
         .add_extension(authority_key_id(issuer.certificate), critical=False)
         .add_extension(x509.CRLNumber(number), critical=False)
@@ -59,11 +61,16 @@ def make_crl(
     return builder.sign(issuer.key, signing_hash(issuer.key))
 
 
+def _seconds(at: datetime) -> datetime:
+    """Whole seconds, as DER has times."""
+    return at.replace(microsecond=0)
+
+
 def _entry(revoked: Revoked) -> x509.RevokedCertificate:
     """One entry. The reason "unspecified" is said by saying none; "removeFromCRL" is for delta CRLs only (5.3.1)."""
     if revoked.reason is x509.ReasonFlags.remove_from_crl:
         raise BadInput("The reason removeFromCRL is for delta CRLs only: choose why the certificate was revoked.")
-    builder = x509.RevokedCertificateBuilder().serial_number(revoked.serial).revocation_date(revoked.at)
+    builder = x509.RevokedCertificateBuilder().serial_number(revoked.serial).revocation_date(_seconds(revoked.at))
     if revoked.reason is not x509.ReasonFlags.unspecified:
         builder = builder.add_extension(x509.CRLReason(revoked.reason), critical=False)
     return builder.build()

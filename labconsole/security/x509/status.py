@@ -109,6 +109,11 @@ class _Eyes:
         end = record.certificate.not_valid_after_utc
         left = end - self._at
         notice = next((days for days in NOTICES if left <= timedelta(days=days)), None)
+        crl = self._snapshot.newest_crl_of.get(record.id)
+        if crl is not None and crl.renewal <= self._at:
+            days = (crl.next_update - self._at).days
+            cause = f"Its CRL expires on {crl.next_update:%Y-%m-%d}, in {days} days: publish or import the next one."
+            return Status(StatusKind.EXPIRING, cause, next((each for each in NOTICES if days <= each), NOTICES[-1]))
         if notice is None:
             return Status(StatusKind.VALID, f"Valid until {end:%Y-%m-%d}. {why}")
         return Status(StatusKind.EXPIRING, f"Expires on {end:%Y-%m-%d}, in {left.days} days. {why}", notice)

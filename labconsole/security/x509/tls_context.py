@@ -15,7 +15,13 @@ from OpenSSL import SSL, crypto
 from labconsole.security.x509.bad_input import BadInput
 from labconsole.security.x509.key_types import PrivateKey
 from labconsole.security.x509.names import short_name
-from labconsole.security.x509.validation.openssl_path import NO_CRL, PATH_FLAGS, TLS_CRL_FLAGS, fill
+from labconsole.security.x509.validation.openssl_path import (
+    NO_CRL,
+    PATH_FLAGS,
+    TLS_CRL_FLAGS,
+    fill,
+    with_clock_skew,
+)
 
 _NO_AUTO_CHAIN = 0x8
 """SSL_MODE_NO_AUTO_CHAIN of ssl.h: sends the given intermediates and no others, so that a missing one is noticed."""
@@ -72,7 +78,8 @@ def tls_context(
     flags = TLS_CRL_FLAGS if lists else PATH_FLAGS
     store = context.get_cert_store()
     if store is not None:  # as every context has one
-        fill(store, map(crypto.X509.from_cryptography, roots), lists, flags, datetime.now(UTC))
+        moment = with_clock_skew(lists, datetime.now(UTC))
+        fill(store, map(crypto.X509.from_cryptography, roots), lists, flags, moment)
     context.set_info_callback(_note_state)
     context.set_verify(SSL.VERIFY_PEER | SSL.VERIFY_FAIL_IF_NO_PEER_CERT, _pass if judged_later else _pass_without_crl)
     return context

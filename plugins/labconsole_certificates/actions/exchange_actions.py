@@ -17,7 +17,8 @@ from labconsole_certificates.exchange.parties import client_certificate, server_
 from labconsole_certificates.exchange.proving import prove, told
 from labconsole_certificates.operations.exporting import must_be_new_file, write_export
 from labconsole_certificates.operations.references import local_state_named
-from labconsole_certificates.trust.making import make_bundle, signing_root
+from labconsole_certificates.trust.looking import look_into
+from labconsole_certificates.trust.making import expiring_crls, make_bundle, signing_root
 
 
 class MakeBundle(PkiAction[MakeBundleParameters]):
@@ -39,7 +40,8 @@ class MakeBundle(PkiAction[MakeBundleParameters]):
     def work(self, parameters: MakeBundleParameters, store: PkiStore, prompt: Prompt, context: ActionContext) -> str:
         data = make_bundle(store, parameters.state, days=parameters.valid_days, prompt=prompt)
         write_export(parameters.file, data)
-        return f"{parameters.file} is the trust bundle of {parameters.state}: hand it to all States that trust it."
+        said = f"{parameters.file} is the trust bundle of {parameters.state}: hand it to all States that trust it."
+        return f"{said} {expiring_crls(look_into(data).content)}".rstrip()
 
 
 class Prove(PkiAction[ProveParameters]):

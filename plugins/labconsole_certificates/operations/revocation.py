@@ -12,6 +12,7 @@ from labconsole.security.x509 import gate
 from labconsole.security.x509.bad_input import BadInput
 from labconsole.security.x509.crls import Revoked, make_crl
 from labconsole.security.x509.extensions import crl_number, crl_scope
+from labconsole.security.x509.issuing import Issuer
 from labconsole.security.x509.names import name_as_text, short_name
 from labconsole.security.x509.profiles import AUTHORITIES
 from labconsole.security.x509.signatures import crl_signed_by, issued_by
@@ -19,7 +20,10 @@ from labconsole.security.x509.validity import Validity
 from labconsole.trial import TrialError
 from labconsole_certificates.operations.issuers import opened_issuer
 
-CRL_DAYS = 7
+CRL_DAYS = 30
+
+_MOST_ATTEMPTS = 100
+"""To publish with the next number, while other processes take it; each attempt takes the time of one signature."""
 
 
 def revoke(
@@ -48,18 +52,27 @@ def publish_crl(
 ) -> CrlRecord:
     """Sign a CRL of all that `authority` issued and revoked; its number is one more than the last.
 
-    Raises TrialError: no key here, the CA is expired or revoked, or another one was published meanwhile.
+    Raises TrialError: no key here, or the CA is expired or revoked.
     """
-    validity = Validity.for_days(days)
-    snapshot = store.snapshot()
-    number = _last_published(snapshot, authority) + 1
-    with opened_issuer(store.directory, snapshot, authority, prompt) as issuer:
-        crl = make_crl(issuer, _revoked_by(snapshot, authority), number, validity)
-    with store.change() as change:
-        if _last_published(change.snapshot(), authority) >= number:
-            name = short_name(authority.certificate)
-            raise TrialError(f"Meanwhile somebody else has published CRL {number} of {name}: publish another one.")
-        return change.add_crl(crl, authority.id)
+    Validity.for_days(days)  # refused before a passphrase is asked for
+    with opened_issuer(store.directory, store.snapshot(), authority, prompt) as issuer:
+        return signed_crl(store, authority, issuer, days)
+
+
+def signed_crl(store: PkiStore, authority: CertificateRecord, issuer: Issuer, days: int) -> CrlRecord:
+    """The next CRL of `authority`, whose opened key `issuer` has: with the next number, if another process takes one.
+
+    Raises TrialError: another process took the number each time, or the token refuses.
+    """
+    for _ in range(_MOST_ATTEMPTS):
+        snapshot = store.snapshot()
+        number = _last_published(snapshot, authority) + 1
+        crl = make_crl(issuer, _revoked_by(snapshot, authority), number, Validity.for_days(days))
+        with store.change() as change:
+            if _last_published(change.snapshot(), authority) < number:
+                return change.add_crl(crl, authority.id)
+    name = short_name(authority.certificate)
+    raise TrialError(f"Other processes publish CRLs of {name} all the time: close them, then publish another one.")
 
 
 def take_in_crl(store: PkiStore, data: bytes, sender: State | None = None, receiver: State | None = None) -> CrlRecord:

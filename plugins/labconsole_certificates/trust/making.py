@@ -13,9 +13,12 @@ from labconsole.security.pki.store import PkiStore
 from labconsole.security.secrets import Prompt
 from labconsole.security.x509 import cms
 from labconsole.security.x509.fingerprints import fingerprint
+from labconsole.security.x509.issuing import Issuer
+from labconsole.security.x509.names import short_name
 from labconsole.security.x509.profiles import CertificateProfile
 from labconsole.trial import TrialError
 from labconsole_certificates.operations.references import local_state_named
+from labconsole_certificates.revocation.crl_renewal import renew_crls
 from labconsole_certificates.trust.bundle_format import BundleContent, encode
 from labconsole_certificates.trust.checking import joined_links
 
@@ -26,16 +29,17 @@ DAYS = 30
 def make_bundle(store: PkiStore, state: str, *, days: int = DAYS, prompt: Prompt | None = None) -> bytes:
     """The next bundle of `state` (a local one), signed with the key of its oldest root that holds: DER, CMS.
 
-    The oldest one is what most of the others trust; link certificates lead from it to newer ones. The bundle is noted
+    CRLs that are due are renewed first, where that needs no other passphrase; of the others `expiring_crls` tells.
+    The oldest root is what most of the others trust; link certificates lead from it to newer ones. The bundle is noted
     in the database as the State's own. Raises TrialError: the State is not local, no root of it holds whose key lies
     here, or the key cannot be opened.
     """
-    snapshot = store.snapshot()
-    maker = local_state_named(snapshot, state)
-    made = datetime.now(UTC).replace(microsecond=0)
-    content = _content(snapshot, maker, made, made + timedelta(days=days))
-    signer, record = signing_root(snapshot, maker, made)
+    maker = local_state_named(store.snapshot(), state)
+    signer, record = signing_root(store.snapshot(), maker, datetime.now(UTC))
     with opened_key(store.directory, record, prompt) as key:
+        renew_crls(store, maker, Issuer(signer.certificate, key))
+        made = datetime.now(UTC).replace(microsecond=0)
+        content = _content(store.snapshot(), maker, made, made + timedelta(days=days))
         encoded = encode(content)
         data = cms.sign(encoded, signer.certificate, key, at=made)
     with store.change() as change:
@@ -50,6 +54,19 @@ def make_bundle(store: PkiStore, state: str, *, days: int = DAYS, prompt: Prompt
             trusted=content.trusted,
         )
     return data
+
+
+def expiring_crls(content: BundleContent) -> str:
+    """A sentence on CRLs in a bundle that have expired or will soon; empty where there are none."""
+    sentences = []
+    for crl in content.crls:
+        until = crl.next_update_utc
+        if until is None or until - (until - crl.last_update_utc) / 3 > content.made:
+            continue
+        name, day = short_name(crl.issuer), f"{until:%Y-%m-%d}"
+        what = "expired on" if until < content.made else "is valid only until"
+        sentences.append(f"The CRL of {name} in it {what} {day}: publish the next one, and make another bundle then.")
+    return " ".join(sentences)
 
 
 def signing_root(snapshot: Snapshot, state: State, at: datetime) -> tuple[CertificateRecord, KeyRecord]:

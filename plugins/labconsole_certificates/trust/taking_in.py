@@ -10,7 +10,7 @@ from labconsole.security.pki.records import BundleRecord, Item, Origin, State, T
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.x509.bad_input import BadInput
-from labconsole.security.x509.extensions import crl_scope
+from labconsole.security.x509.extensions import crl_number, crl_scope
 from labconsole.security.x509.fingerprints import fingerprint
 from labconsole.security.x509.profiles import CertificateProfile
 from labconsole_certificates.operations.references import local_state_named
@@ -182,7 +182,7 @@ def _add_crls(change: Change, snapshot: Snapshot, content: BundleContent, ids: d
     for crl in content.crls:
         issuer = ids[fingerprint(crl_issuer(crl, authorities))]
         known = [each for each in snapshot.crls if (each.issuer, each.scope) == (issuer, crl_scope(crl))]
-        if all(crl.last_update_utc > each.this_update for each in known):
+        if all((crl_number(crl), crl.last_update_utc) > each.age for each in known):
             change.add_crl(crl, issuer)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from cryptography import x509
 from OpenSSL import crypto
@@ -29,11 +29,14 @@ without a connection, which raises. Whoever shakes hands judges the path by all 
 NO_CRL = 3
 """X509_V_ERR_UNABLE_TO_GET_CRL."""
 
+CLOCK_AHEAD = timedelta(minutes=5)
+"""The clock of a CA may be ahead by so much: its CRL is accepted as much before its thisUpdate."""
+
 _REVOKED = 23  # X509_V_ERR_CERT_REVOKED
 
 _HINTS = {
     NO_CRL: ", so import one of its issuer",
-    12: ", so import its issuer's newer one",
+    12: ", so publish or import its issuer's newer one",
     18: ", and is not trusted here itself",
     19: ", which is not trusted here",
     20: ", because it is not trusted here, or an intermediate is missing",
@@ -70,8 +73,9 @@ class OpenSslStore:
         self._intermediates = [crypto.X509.from_cryptography(certificate) for certificate in intermediates]
         self._crls_required = crls_required
         self._paths = _store(trusted, (), PATH_FLAGS | _POLICIES, at)
-        self._one_crl = _store(trusted, lists, _ONE_CRL | _POLICIES, at) if lists else None
-        self._all_crls = _store(trusted, lists, CRL_FLAGS | _POLICIES, at) if lists or crls_required else None
+        moment = with_clock_skew(lists, at)
+        self._one_crl = _store(trusted, lists, _ONE_CRL | _POLICIES, moment) if lists else None
+        self._all_crls = _store(trusted, lists, CRL_FLAGS | _POLICIES, moment) if lists or crls_required else None
 
     def judge(self, leaf: x509.Certificate, presented: Iterable[x509.Certificate] = ()) -> OpenSslPath:
         """Judge `leaf`, with the intermediates `presented` beside it.
@@ -111,6 +115,15 @@ def _path(
 ) -> tuple[x509.Certificate, ...]:
     steps = crypto.X509StoreContext(store, certificate, others).get_verified_chain()
     return tuple(step.to_cryptography() for step in steps)
+
+
+def with_clock_skew(crls: Iterable[x509.CertificateRevocationList], at: datetime) -> datetime:
+    """The moment at which paths are judged with `crls`: `at`, or up to five minutes later, when all of them hold.
+
+    OpenSSL knows no tolerance. Certificates are judged at `at` as well, without CRLs.
+    """
+    ahead = (crl.last_update_utc for crl in crls if at < crl.last_update_utc <= at + CLOCK_AHEAD)
+    return max(ahead, default=at)
 
 
 def fill(

@@ -29,7 +29,7 @@ def _authority(parser: argparse.ArgumentParser) -> None:
 
 def _publish(parser: argparse.ArgumentParser) -> None:
     _authority(parser)
-    shared.days(parser, 7)
+    shared.days(parser, 30)
     shared.out(parser, "the CRL")
     shared.form(parser, "der")
     shared.unlocking(parser)

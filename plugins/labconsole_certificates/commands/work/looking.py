@@ -35,6 +35,7 @@ from labconsole_certificates.operations.exporting import (
     write_export,
 )
 from labconsole_certificates.operations.references import certificate_named, state_named
+from labconsole_certificates.revocation.crl_renewal import due_crls
 from labconsole_certificates.trust.bundle_format import decode
 
 _PKCS12 = "p12"
@@ -60,6 +61,8 @@ def show_all(arguments: argparse.Namespace) -> int:
         if wanted and (arguments.all or record.removed is None):
             rows.add_row(*cells)
     shared.show(rows)
+    for crl in due_crls(snapshot, datetime.now(UTC)):
+        shared.tell(crl.sentence())
     return FINISHED
 
 

@@ -14,6 +14,7 @@ from labconsole.security.x509.names import short_name
 from labconsole.trial import TrialError
 from labconsole_certificates.commands.work.shared import new_key, prompt, show, table, tell
 from labconsole_certificates.operations.references import certificate_named, rotation_numbered, state_named
+from labconsole_certificates.revocation.crl_renewal import due_crls
 from labconsole_certificates.rotation import steps
 from labconsole_certificates.rotation.due import due
 from labconsole_certificates.rotation.plan import plan_of
@@ -38,6 +39,8 @@ def show_all(arguments: argparse.Namespace) -> int:
         number = "" if one.rotation is None else str(one.rotation.id)
         soon.add_row(f"{one.days_left} days", short_name(one.record.certificate), number)
     show(soon)
+    for crl in due_crls(snapshot, at):
+        tell(crl.sentence())
     rows = table("Rotation", "Certificate", "Status", "Next")
     for rotation in snapshot.rotations:
         name = short_name(snapshot.certificate_by_id[rotation.certificate].certificate)

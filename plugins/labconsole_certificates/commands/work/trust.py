@@ -32,7 +32,7 @@ from labconsole_certificates.operations.importing import take_in_certificates
 from labconsole_certificates.operations.references import certificate_named, local_state_named, state_named
 from labconsole_certificates.operations.revocation import take_in_crl
 from labconsole_certificates.trust.looking import domain_question, look_into, must_be_confirmed
-from labconsole_certificates.trust.making import make_bundle
+from labconsole_certificates.trust.making import expiring_crls, make_bundle
 from labconsole_certificates.trust.matrix import CellStatus, matrix
 from labconsole_certificates.trust.taking_in import take_in as take_in_bundle
 
@@ -87,6 +87,8 @@ def bundle(arguments: argparse.Namespace) -> int:
     write_export(arguments.file, data)
     look = look_into(data)
     tell(f"{arguments.file} is trust bundle {look.content.sequence} of {arguments.state}.")
+    if warning := expiring_crls(look.content):
+        tell(warning)
     return FINISHED
 
 

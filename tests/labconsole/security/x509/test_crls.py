@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -11,9 +11,11 @@ from cryptography.hazmat.primitives.serialization import Encoding
 
 from labconsole.security.x509.bad_input import BadInput
 from labconsole.security.x509.crls import Revoked, make_crl
+from labconsole.security.x509.handshake import TlsEnd, shake_hands
 from labconsole.security.x509.issuing import Issuer, issue
 from labconsole.security.x509.key_types import KeyType
 from labconsole.security.x509.profiles import CertificateProfile
+from labconsole.security.x509.validation.validating import validate
 from labconsole.security.x509.validity import Validity
 from tests.helpers.authorities import named, new_authority
 from tests.helpers.openssl_says import OpensslRefusalError, openssl_says
@@ -78,3 +80,31 @@ def test_what_is_no_crl_is_refused(root: Issuer) -> None:
     ):
         with pytest.raises(BadInput, match=said):
             make_crl(issuer, revoked, number, WEEK)
+
+
+def test_no_entry_is_revoked_after_this_update(root: Issuer) -> None:
+    """RFC 5280, 5.1.2.4 and 5.3.2 as zlint reads them; revocation dates have whole seconds."""
+    at = datetime.now(UTC).replace(microsecond=700_000)
+    crl = make_crl(root, [Revoked(5, at, REASON), Revoked(6, at - timedelta(days=3), REASON)], 1, WEEK)
+    assert crl.last_update_utc == at.replace(microsecond=0) == max(one.revocation_date_utc for one in crl)
+    assert crl_errors(crl) == []
+
+
+@pytest.mark.parametrize(("minutes", "accepted"), [(4, True), (6, False)])
+def test_the_clock_of_a_ca_may_be_five_minutes_ahead(root: Issuer, minutes: int, accepted: bool) -> None:
+    now = datetime.now(UTC).replace(microsecond=0)
+    begins = now + timedelta(minutes=minutes)
+    crl = make_crl(root, [], 1, Validity(begins, begins + timedelta(days=1)))
+    leaf = issue(root, key_of(KeyType.P_256).public_key(), named("CN=a"), HOST, CertificateProfile.TLS_SERVER, WEEK)
+    judged = validate(leaf, [], [root.certificate], [crl], at=now, crls_required=True)
+    assert judged.accepted is accepted, judged.why
+    client = make_end(root, CertificateProfile.TLS_CLIENT, crl)
+    server = make_end(root, CertificateProfile.TLS_SERVER, crl)
+    assert shake_hands(client, server).ok is accepted
+
+
+def make_end(root: Issuer, profile: CertificateProfile, crl: x509.CertificateRevocationList) -> TlsEnd:
+    """An end of a handshake that knows this CRL."""
+    key = key_of(KeyType.P_256)
+    certificate = issue(root, key.public_key(), named("CN=end"), HOST, profile, WEEK)
+    return TlsEnd(certificate, (), key, (root.certificate,), (crl,))
