@@ -136,7 +136,7 @@ def test_a_crl_that_is_out_of_date_refuses_and_says_what_to_do() -> None:
 
     assert not said.accepted
     assert not said.revoked
-    assert "CRL has expired, so import its issuer's newer one" in said.why
+    assert "CRL has expired, so publish or import its issuer's newer one" in said.why
 
 
 def test_a_crl_of_somebody_else_with_the_same_name_says_nothing() -> None:
