@@ -1,4 +1,4 @@
-"""Set the console up and start it, or test it: `python3 installer/bootstrap.py run|test [-- ARGUMENTS]`.
+"""Set the console up and start it, test it, or build kryoptic: `python3 installer/bootstrap.py run|test|kryoptic`.
 
 Needs Python 3.11 or newer and nothing else. What is missing on the system is installed (Debian, Ubuntu) or named
 (macOS, Windows), `.venv` is made with the locked dependencies, and the console starts. All that happens once. This file
@@ -16,7 +16,8 @@ OLDEST_PYTHON = (3, 11)
 ROOT = Path(__file__).resolve().parent.parent
 USAGE = """%(prog)s run  [-- ARGUMENTS]   open the window, or hand ARGUMENTS to labconsole;
                                                 without a display: run the demo campaign in the terminal
-       %(prog)s test [-- ARGUMENTS]   run the whole test suite, ARGUMENTS go to pytest"""
+       %(prog)s test [-- ARGUMENTS]   run the whole test suite, ARGUMENTS go to pytest
+       %(prog)s kryoptic              build kryoptic, a PKCS#11 token in software"""
 
 
 def main(arguments: "list[str]") -> int:
@@ -26,10 +27,12 @@ def main(arguments: "list[str]") -> int:
         return 1
     own, handed_on = split_arguments(arguments)
     parser = argparse.ArgumentParser(prog="bootstrap.py", usage=USAGE)
-    parser.add_argument("command", choices=["run", "test"])
+    parser.add_argument("command", choices=["run", "test", "kryoptic"])
     command = parser.parse_args(own).command
     if not set_up(command):
         return 1
+    if command == "kryoptic":
+        return 0
     if command == "test":
         os.environ["QT_QPA_PLATFORM"] = "offscreen"
         os.chdir(str(ROOT))
@@ -50,6 +53,10 @@ def set_up(command: str) -> bool:
         system_packages.ensure(system_packages.needs(command, building))
         if building:
             environment.ensure()
+        if command == "kryoptic":
+            import kryoptic_build
+
+            say(kryoptic_build.next_steps(kryoptic_build.build(ROOT, environment.python)))
     except SetupError as error:
         say(str(error))
         return False

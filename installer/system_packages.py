@@ -54,7 +54,7 @@ class Need:
 
 
 def needs(command: str, building: bool) -> list[Need]:
-    """Return what `run` or `test` needs on this machine; `building` when the environment is still to be made."""
+    """Return what `command` needs on this machine; `building` when the environment is still to be made."""
     wanted = build_needs() if building else []
     if sys.platform == "linux":
         wanted += [
@@ -67,7 +67,8 @@ def needs(command: str, building: bool) -> list[Need]:
                 for script, (patterns, package) in script_fonts.SCRIPTS.items()
             ]
     wanted.append(Need("SoftHSM2", lambda: any_file(SOFTHSM_LIBRARIES), "softhsm2", "softhsm", "SoftHSM2 for Windows"))
-    return wanted + (test_needs() if command == "test" else [])
+    more = {"test": test_needs, "kryoptic": kryoptic_needs}.get(command)
+    return wanted + (more() if more else [])
 
 
 def build_needs() -> list[Need]:
@@ -98,6 +99,15 @@ def test_needs() -> list[Need]:
         tool("openssl", "openssl", "openssl@3", "ShiningLight.OpenSSL.Light (winget)"),
         tool("pdftotext", "poppler-utils", "poppler", "oschwartz10612.Poppler (winget)"),
         *([tool("Xvfb", "xvfb")] if sys.platform == "linux" else []),
+    ]
+
+
+def kryoptic_needs() -> list[Need]:
+    """Return what compiles OpenSSL, besides Rust: its version is checked, since Debian's is too old."""
+    return [
+        Need("C compiler", has_compiler, "build-essential", "gcc", essential=True),
+        tool("make", "make", "make"),
+        tool("perl", "perl", "perl"),
     ]
 
 
