@@ -52,7 +52,8 @@ class StoredRuns:
     def queued(
         self, *scenarios: tuple[str, Mapping[str, Any]], repeats: int = 1, campaign: str = "Demo campaign"
     ) -> list[int]:
-        """A campaign of (name, parameters), still queued; the repeats are interleaved."""
+        """A campaign of (name, parameters), still queued, in an open loop so that it has latencies; the repeats are
+        interleaved. What is started is of definitions 1, which judge throughput there, too."""
         trial = Plugins.discover().trial(KIND)
         new = NewCampaign(
             "demo",
@@ -60,7 +61,9 @@ class StoredRuns:
             "",
             7,
             tuple(
-                NewScenario(name, KIND, trial.parameters.model_validate(dict(values)).model_dump(mode="json"))
+                NewScenario(
+                    name, KIND, trial.parameters.model_validate({"loop": "open", **values}).model_dump(mode="json")
+                )
                 for name, values in scenarios
             ),
             tuple((index, repeat) for repeat in range(1, repeats + 1) for index in range(len(scenarios))),
@@ -84,7 +87,7 @@ class StoredRuns:
         sizes = np.full(messages, 282, np.int32)
         common = {"stamp_ms": stamp_ms, "size": sizes}
         sent = {"seq": np.arange(messages), "intended_ns": sent_ns, "sent_ns": sent_ns, **common}
-        sent |= {"sign_ns": zeros, "encrypt_ns": zeros}
+        sent |= {"sign_ns": zeros, "encrypt_ns": zeros, "phase": np.zeros(messages, np.uint8)}
         received = {"number": np.full(messages, -1), "received_ns": received_ns, **common}
         received |= {"verify_ns": zeros, "decrypt_ns": zeros, "outcome": np.zeros(messages, np.uint8)}
         chunks = [
