@@ -9,7 +9,9 @@ from datetime import UTC, datetime, timedelta
 from cryptography import x509
 from OpenSSL import crypto
 
+from labconsole.security.x509.extensions import extension_of
 from labconsole.security.x509.names import short_name
+from labconsole.security.x509.signatures import crl_signed_by
 from labconsole.security.x509.validation.judgement import Answer, Opinion
 
 # x509_vfy.h; pyOpenSSL names neither: CRLs signed by another key than the certificates, and delta CRLs
@@ -33,6 +35,7 @@ CLOCK_AHEAD = timedelta(minutes=5)
 """The clock of a CA may be ahead by so much: its CRL is accepted as much before its thisUpdate."""
 
 _REVOKED = 23  # X509_V_ERR_CERT_REVOKED
+_CRL_PATH = 54  # X509_V_ERR_CRL_PATH_VALIDATION_ERROR
 
 _HINTS = {
     NO_CRL: ", so import one of its issuer",
@@ -72,6 +75,7 @@ class OpenSslStore:
         lists = tuple(crls)
         self._intermediates = [crypto.X509.from_cryptography(certificate) for certificate in intermediates]
         self._crls_required = crls_required
+        self._lists = lists
         self._paths = _store(trusted, (), PATH_FLAGS | _POLICIES, at)
         moment = with_clock_skew(lists, at)
         self._one_crl = _store(trusted, lists, _ONE_CRL | _POLICIES, moment) if lists else None
@@ -80,7 +84,9 @@ class OpenSslStore:
     def judge(self, leaf: x509.Certificate, presented: Iterable[x509.Certificate] = ()) -> OpenSslPath:
         """Judge `leaf`, with the intermediates `presented` beside it.
 
-        First by a path with every CRL; where CRLs are missing, by a path without, and each step by its CRL if known.
+        First by a path with every CRL; where CRLs are missing, by a path without, and each step by its CRL. It may be
+        missing only of issuers of which there is none at all: where there is one that does not serve (of another key or
+        scope, damaged), a newer one may have been kept back.
         """
         certificate = crypto.X509.from_cryptography(leaf)
         others = [*self._intermediates, *map(crypto.X509.from_cryptography, presented)]
@@ -90,21 +96,40 @@ class OpenSslStore:
             except crypto.X509StoreContextError as refusal:
                 if self._crls_required:
                     return OpenSslPath(_refusal(refusal), revoked=refusal.errors[0] == _REVOKED)
+                if refusal.errors[0] == _CRL_PATH and self._has_revoked_signer(others):
+                    return OpenSslPath(_refusal(refusal))
         try:
             path = _path(self._paths, certificate, others)
         except crypto.X509StoreContextError as refusal:
             return OpenSslPath(_refusal(refusal))
         return self._with_known_crls(path, others)
 
+    def _knows_crl(self, certificate: x509.Certificate, issuer: x509.Certificate) -> bool:
+        """Whether any CRL is of the key of `issuer`, or of who issues the CRLs of `certificate` in its place."""
+        named = _crl_issuers(certificate)
+        return any(crl.issuer in named or crl_signed_by(crl, issuer) for crl in self._lists)
+
+    def _has_revoked_signer(self, others: Sequence[crypto.X509]) -> bool:
+        """Whether a CRL was signed with a key of its own whose certificate, one of `others`, is revoked."""
+        signers = [other for other in others if self._is_revoked(other, others)]
+        return any(crl_signed_by(crl, signer.to_cryptography()) for crl in self._lists for signer in signers)
+
+    def _is_revoked(self, certificate: crypto.X509, others: Sequence[crypto.X509]) -> bool:
+        try:
+            _path(self._one_crl or self._paths, certificate, others)
+        except crypto.X509StoreContextError as refusal:
+            return bool(refusal.errors[0] == _REVOKED)
+        return False
+
     def _with_known_crls(self, path: tuple[x509.Certificate, ...], others: Sequence[crypto.X509]) -> OpenSslPath:
         if self._one_crl is None:
             return OpenSslPath(Opinion(Answer.ACCEPTED), path, _without_twice(step.issuer for step in path[:-1]))
         unknown = []
-        for certificate in path:
+        for certificate, issuer in zip(path, (*path[1:], path[-1]), strict=True):
             try:
                 _path(self._one_crl, crypto.X509.from_cryptography(certificate), others)
             except crypto.X509StoreContextError as refusal:
-                if refusal.errors[0] != NO_CRL:
+                if refusal.errors[0] != NO_CRL or self._knows_crl(certificate, issuer):
                     return OpenSslPath(_refusal(refusal), path, revoked=refusal.errors[0] == _REVOKED)
                 unknown.append(certificate.issuer)
         return OpenSslPath(Opinion(Answer.ACCEPTED), path, _without_twice(unknown))
@@ -148,6 +173,12 @@ def _store(
     store = crypto.X509Store()
     fill(store, trusted, crls, flags, at)
     return store
+
+
+def _crl_issuers(certificate: x509.Certificate) -> set[x509.Name]:
+    """Whose CRLs speak of `certificate` besides its issuer's, as its distribution points name them (4.2.1.13)."""
+    points = extension_of(certificate.extensions, x509.CRLDistributionPoints) or ()
+    return {name.value for point in points for name in point.crl_issuer or () if isinstance(name, x509.DirectoryName)}
 
 
 def _without_twice(names: Iterable[x509.Name]) -> tuple[x509.Name, ...]:

@@ -19,8 +19,8 @@ class Validator:
     """Validates any number of end certificates against the same roots, intermediates and CRLs at one time.
 
     `at` is aware. A root is whatever is trusted, self-signed or not. `crls_required`: a path is refused unless there is
-    a CRL of every issuer in it; otherwise CRLs are used where they are known, and the judgement names the issuers
-    without. A CRL that is out of date refuses.
+    a CRL of every issuer in it. Otherwise that is so for issuers of which any CRL is known, out of date or not; the
+    judgement names those without any, whose revoked certificates are accepted.
     """
 
     def __init__(
@@ -102,7 +102,10 @@ def _acceptance(cryptography: Opinion, revocation_unknown: tuple[x509.Name, ...]
     if not revocation_unknown:
         return said
     issuers = " and ".join(map(name_as_text, revocation_unknown))
-    return f"{said} Whether it is revoked is not known: there is no CRL of {issuers}."
+    return (
+        f"{said} Whether it is revoked is not known: there is no CRL of {issuers}, and until one is imported, revoked "
+        "certificates are accepted."
+    )
 
 
 def _refusal(cryptography: Opinion, openssl: Opinion, unfit: str) -> tuple[Decision, str]:

@@ -72,9 +72,29 @@ def certificates() -> dict[str, x509.Certificate]:
 @pytest.fixture(scope="module")
 def judgements(certificates: dict[str, x509.Certificate]) -> dict[str, Judgement]:
     """The judgement on each case, by the name of its end certificate."""
-    crls = [x509.load_der_x509_crl(file.read_bytes()) for file in (DATA / "crls").iterdir()]
-    validator = Validator([certificates[ROOT]], _authorities(certificates), crls, at=AT, crls_required=True)
+    validator = Validator([certificates[ROOT]], _authorities(certificates), _crls(), at=AT, crls_required=True)
     return {name: validator.validate(one) for name, one in certificates.items() if _is_case(name)}
+
+
+def test_by_default_only_issuers_without_any_crl_are_believed(certificates: dict[str, x509.Certificate]) -> None:
+    """Ten cases were accepted that the strict mode refuses; the rest says that nothing is known of their revocation."""
+    validator = Validator([certificates[ROOT]], _authorities(certificates), _crls(), at=AT)
+    judged = {name: validator.validate(one) for name, one in certificates.items() if _is_case(name)}
+    wrong = {name: one for name, one in judged.items() if one.accepted and name.startswith("Invalid")}
+    assert set(wrong) == {
+        "InvalidMissingCRLTest1EE",
+        "InvalidBadCRLIssuerNameTest5EE",  # the CRL has another CA's name
+        "InvalidWrongCRLTest6EE",  # the CRL is of another CA
+        "InvalidIDPwithindirectCRLTest26EE",  # the CRL's signer is none that is known
+    }
+    for one in wrong.values():
+        assert one.why.endswith("and until one is imported, revoked certificates are accepted.")
+    refused = {name for name, one in judged.items() if not one.accepted and name.startswith("Valid")}
+    assert refused == WRONGLY_REFUSED
+
+
+def _crls() -> list[x509.CertificateRevocationList]:
+    return [x509.load_der_x509_crl(file.read_bytes()) for file in (DATA / "crls").iterdir()]
 
 
 def _is_case(name: str) -> bool:
