@@ -7,8 +7,9 @@ title = "What the list shows"
 description = "One sentence"
 extends = "swim-within-malaysia"     # optional: everything not said here comes from there
 kind = "amqp.messaging"
-repeats = 5                          # interleaved: A B C, A B C, ...
+repeats = 5                          # interleaved: A B C, B C A, ...
 seed = 1
+order = "rotated"                    # of each round; "shuffled" (by the seed) if not said
 
 [parameters]                         # common to all scenarios
 count = 1000
@@ -48,6 +49,7 @@ from labconsole.locations import data_dir, profiles_dir
 from labconsole.plugin import Plugins
 from labconsole.profile_file import (
     FORMAT,
+    Order,
     ProfileError,
     ProfileFile,
     ScenarioTable,
@@ -62,20 +64,22 @@ from labconsole.store.records import NewCampaign, NewScenario
 from labconsole.trial import Parameters, Trial
 
 __all__ = [
+    "Order",
     "Profile",
     "ProfileError",
     "ProfileInfo",
     "Site",
     "Threshold",
     "campaign_of",
-    "interleaved",
     "list_profiles",
     "load_profile",
     "new_scenario",
     "override",
     "profile_text",
+    "rotated",
     "save_profile",
     "scenarios_text",
+    "shuffled",
     "user_profiles_dir",
 ]
 
@@ -110,6 +114,7 @@ class Profile:
     repeats: int
     seed: int
     sites: tuple[Site, ...]
+    order: Order = Order.SHUFFLED
 
 
 def user_profiles_dir() -> Path:
@@ -203,6 +208,7 @@ def _validated(
         repeats=file.repeats,
         seed=file.seed,
         sites=tuple(file.sites),
+        order=file.order,
     )
 
 
@@ -264,14 +270,16 @@ def override(text: str, key: str, model: type[Parameters]) -> Any:
 
 
 def campaign_of(profile: Profile) -> NewCampaign:
-    """The campaign of a profile: repeats interleaved, the scenarios of each round in an order drawn from the seed."""
+    """The campaign of a profile: repeats interleaved, the scenarios of each round in the profile's order."""
+    scenarios, rounds = len(profile.scenarios), profile.repeats
+    order = rotated(scenarios, rounds) if profile.order is Order.ROTATED else shuffled(scenarios, rounds, profile.seed)
     return NewCampaign(
         name=profile.name,
         title=profile.title,
         profile_text=profile.text,
         order_seed=profile.seed,
         scenarios=profile.scenarios,
-        order=interleaved(len(profile.scenarios), profile.repeats, profile.seed),
+        order=order,
         sites=tuple(
             {key: str(value) for key, value in site.model_dump(exclude_none=True).items() if value != ""}
             for site in profile.sites
@@ -279,14 +287,21 @@ def campaign_of(profile: Profile) -> NewCampaign:
     )
 
 
-def interleaved(scenarios: int, repeats: int, seed: int) -> tuple[tuple[int, int], ...]:
+def rotated(scenarios: int, repeats: int) -> tuple[tuple[int, int], ...]:
+    """(scenario, repeat) pairs: the first round in the profile's order, each later one from the next scenario on."""
+    return tuple(
+        ((place + repeat - 1) % scenarios, repeat) for repeat in range(1, repeats + 1) for place in range(scenarios)
+    )
+
+
+def shuffled(scenarios: int, repeats: int, seed: int) -> tuple[tuple[int, int], ...]:
     """(scenario, repeat) pairs: the first round in the profile's order, later rounds shuffled by `seed`."""
-    shuffled = random.Random(seed)
+    drawn = random.Random(seed)
     order: list[tuple[int, int]] = []
     for repeat in range(1, repeats + 1):
         round_ = list(range(scenarios))
         if repeat > 1:
-            shuffled.shuffle(round_)
+            drawn.shuffle(round_)
         order += [(index, repeat) for index in round_]
     return tuple(order)
 

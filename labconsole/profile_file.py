@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, get_args
 
@@ -59,6 +60,15 @@ class ScenarioTable(_Strict):
     thresholds: dict[str, Threshold] = {}
 
 
+class Order(StrEnum):
+    """The order of the scenarios in each round of a campaign; every round has each of them once."""
+
+    SHUFFLED = "shuffled"
+    """As in the profile, then drawn by the seed."""
+    ROTATED = "rotated"
+    """Each round begins with the next scenario: with as many rounds as scenarios, each is at each place once."""
+
+
 class ProfileFile(_Strict):
     """The form of a profile file, after `extends` was followed."""
 
@@ -69,6 +79,7 @@ class ProfileFile(_Strict):
     description: str = ""
     repeats: Annotated[int, Field(ge=1, le=1000)] = 1
     seed: int = 1
+    order: Order = Order.SHUFFLED
     parameters: dict[str, Any] = {}
     matrix: dict[str, Annotated[list[Any], Field(min_length=1)]] = {}
     scenarios: list[ScenarioTable] = []

@@ -42,7 +42,8 @@ def run(arguments: argparse.Namespace) -> int:
     if overrides is None:
         return BAD_USAGE
     plugins = Plugins.discover()
-    campaign = campaign_of(load_profile(arguments.profile, plugins, overrides, arguments.repeat))
+    profile = load_profile(arguments.profile, plugins, overrides, arguments.repeat)
+    campaign = campaign_of(profile)
     try:
         secrets = ask_secrets(campaign, plugins)
     except KeyboardInterrupt:
@@ -55,11 +56,13 @@ def run(arguments: argparse.Namespace) -> int:
         queue.recover()
         with _Progress(queue, quiet=arguments.json) as progress, interrupts(wakeup) as cancelled:
             run_ids = queue.submit(campaign, secrets)
+            progress.begin(len(run_ids), profile.description)
             reported = 0
             while queue.busy:
                 if cancelled:
                     queue.cancel_all()
                 queue.pump()
+                run_ids += [item.run_id for item in queue.items if item.run_id not in run_ids]  # what it repeats
                 progress.waiting_for(queue.waiting_for)
                 while reported < len(run_ids) and _done(item := _item(queue, run_ids[reported])):
                     progress.report(reader.run(run_ids[reported]), item, as_json=arguments.json)
@@ -149,6 +152,12 @@ class _Progress:
             style="yellow",
             soft_wrap=True,
         )
+
+    def begin(self, runs: int, description: str) -> None:
+        """Print what is about to run, and how long it takes where the profile says so."""
+        if not self._quiet:
+            number = "1 run" if runs == 1 else f"{runs} runs"
+            self._progress.print(f"{number}. {' '.join(description.split())}".strip())
 
     def report(self, detail: RunDetail, item: QueueItem | None, *, as_json: bool) -> None:
         """Report the end of one run; `item` knows it where the database could not record it."""

@@ -17,12 +17,13 @@ from labconsole.profile import (
     Profile,
     ProfileError,
     campaign_of,
-    interleaved,
     list_profiles,
     load_profile,
     profile_text,
+    rotated,
     save_profile,
     scenarios_text,
+    shuffled,
     user_profiles_dir,
 )
 from tests.helpers.practice import PLUGIN
@@ -85,9 +86,18 @@ def test_scenarios_that_are_queued_together_are_a_profile_of_their_own(load: Loa
     assert (after.scenarios, after.repeats, after.seed) == (before.scenarios, 3, 9)
 
 
+def test_a_rotated_campaign_begins_each_round_with_the_next_scenario(load: Load) -> None:
+    profile = load(HEAD + 'order = "rotated"\nrepeats = 4\n[matrix]\ncount = [1, 2, 3]\n')
+    assert campaign_of(profile).order == rotated(3, 4)
+    rounds = [[index for index, repeat in rotated(3, 4) if repeat == round_] for round_ in (1, 2, 3, 4)]
+    assert rounds == [[0, 1, 2], [1, 2, 0], [2, 0, 1], [0, 1, 2]]
+    with pytest.raises(ProfileError, match="order: input should be 'shuffled' or 'rotated'"):
+        load(HEAD + 'order = "sorted"\n')
+
+
 def test_repeats_are_interleaved_and_shuffled_by_the_seed() -> None:
-    order = interleaved(4, 30, seed=7)
-    assert order == interleaved(4, 30, seed=7) != interleaved(4, 30, seed=8)
+    order = shuffled(4, 30, seed=7)
+    assert order == shuffled(4, 30, seed=7) != shuffled(4, 30, seed=8)
     rounds = [order[start : start + 4] for start in range(0, 120, 4)]
     assert [index for index, _ in rounds[0]] == [0, 1, 2, 3], "the first round is in the profile's order"
     for repeat, round_ in enumerate(rounds, 1):
@@ -106,7 +116,7 @@ def test_a_campaign_carries_order_thresholds_and_sites(load: Load) -> None:
     )
     campaign = campaign_of(profile)
     assert (campaign.name, campaign.title, campaign.order_seed) == ("p", "T", 3)
-    assert campaign.order == interleaved(2, 2, 3)
+    assert campaign.order == shuffled(2, 2, 3)
     assert [scenario.thresholds for scenario in campaign.scenarios] == [
         {"counted": {"min": 1.0}},
         {"counted": {"min": 1.0}, "checksum": {"max": 9.5}},

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from labconsole.plugin import Plugins
-from labconsole.profile import Profile, load_profile
+from labconsole.profile import Order, Profile, load_profile
 from labconsole_amqp.envelope import encoded_size
 from labconsole_amqp.parameters import AmqpParameters
 from labconsole_amqp.payload import load_payload
@@ -67,3 +67,25 @@ def test_the_source_s_resource_table_stands_in_the_profile() -> None:
     assert singapore.host_name == "swim-cloud-ez-message-broker-2.iop.caas.gov.sg"
     assert singapore.remarks == "Only incoming whitelisted IP are allowed"
     assert profile("swim-within-malaysia").sites == (malaysia,)
+
+
+def test_the_demo_has_five_rotated_rounds_of_both_phases_at_one_rate() -> None:
+    demo = profile("demo")
+    assert (demo.repeats, demo.order) == (5, Order.ROTATED)
+    assert "about a minute and a half" in demo.description
+    assert [scenario.parameters["test"] for scenario in demo.scenarios] == [1, 2, 3, 4]
+    phases = {
+        tuple(scenario.parameters[name] for name in ("loop", "rate", "full_speed", "open_loop"))
+        for scenario in demo.scenarios
+    }
+    assert phases == {("both", 250.0, 0.5, 1.0)}
+
+
+@pytest.mark.parametrize("name", ("swim-within-malaysia", "swim-my-sg"))
+def test_the_source_s_campaigns_have_both_phases_at_one_rate_for_each_payload(name: str) -> None:
+    found = {
+        (s.parameters["payload"], s.parameters["rate"], s.parameters["full_speed"], s.parameters["open_loop"])
+        for s in profile(name).scenarios
+    }
+    assert found == {("small", 250.0, 5.0, 20.0), ("fpl-tac", 250.0, 5.0, 20.0), ("fpl-fixm", 100.0, 5.0, 20.0)}
+    assert {s.parameters["loop"] for s in profile(name).scenarios} == {"both"}

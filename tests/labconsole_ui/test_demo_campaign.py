@@ -9,6 +9,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication, QTableView
 from pytestqt.qtbot import QtBot
 
+from labconsole.profile import save_profile
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunStatus
 from labconsole_ui.main_window import MainWindow
@@ -18,19 +19,21 @@ from labconsole_ui.start_page import StartPage
 from tests.labconsole_ui.shell.slot_watch import slots_watched
 
 METRICS = {
-    "connect_time", "send_duration", "send_rate", "sent_size", "receiver_link_time", "receive_duration",
-    "received_size", "throughput", "latency_mean", "latency_p50", "latency_p99", "lost", "failed_verifications",
+    "connect_time", "send_rate", "sent_size", "receiver_link_time", "received_size", "throughput", "offered_rate",
+    "latency_mean", "latency_p50", "latency_p99", "queue_time_mean", "lost", "failed_verifications",
 }  # fmt: skip
+ONE_SHORT_ROUND = 'format = 1\nextends = "demo"\nrepeats = 1\n[parameters]\nfull_speed = 0.1\nopen_loop = 0.2\n'
 
 
 @pytest.mark.timeout(150)
 def test_demo_by_clicks(qtbot: QtBot, qapp: QApplication, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """All four tests run, and no slot of the window computes for more than 50 ms.
+    """All four tests run (one short round of them), and no slot of the window computes for more than 50 ms.
 
     The slots are timed by the processor time of the window's thread, not by the clock: a test machine is busy with
     other things, and these must not fail the test.
     """
     monkeypatch.setenv("LABCONSOLE_HOME", str(tmp_path))
+    save_profile("demo", ONE_SHORT_ROUND)
     services = make_services(qapp, tmp_path / "runs.db", "light")
     window = MainWindow(services)
     qtbot.addWidget(window)
@@ -39,23 +42,26 @@ def test_demo_by_clicks(qtbot: QtBot, qapp: QApplication, tmp_path: Path, monkey
     page = window.findChild(StartPage)
     ended: list[tuple[int, RunStatus]] = []
     services.bridge.finished.connect(lambda run_id, status: ended.append((run_id, status)))
+    queue = services.bridge.queue
 
     with slots_watched() as watch:
         qtbot.mouseClick(page.demo_button, Qt.MouseButton.LeftButton)
-        qtbot.waitUntil(lambda: len(ended) == 4, timeout=120_000)
+        # On a busy computer runs are repeated.
+        qtbot.waitUntil(lambda: len(ended) >= 4 and not queue.busy, timeout=120_000)
         qtbot.waitUntil(lambda: window.findChild(SideBySideView) is not None, timeout=5000)
         qtbot.wait(200)
     watch.assert_short()
 
-    assert [status for _, status in ended] == [RunStatus.FINISHED] * 4
+    assert {status for _, status in ended} == {RunStatus.FINISHED}
     with Reader(tmp_path / "runs.db") as reader:
         details = [reader.run(run_id) for run_id, _ in ended]
-    assert [detail.row.parameters["test"] for detail in details] == [1, 2, 3, 4]
+    assert sorted({detail.row.parameters["test"] for detail in details}) == [1, 2, 3, 4]
     for detail in details:
         assert detail.row.metrics.keys() >= METRICS
         assert detail.row.metrics["lost"].value == 0
         assert detail.row.metrics["failed_verifications"].value == 0
-    assert [detail.row.metrics["sent_size"].value for detail in details] == [282, 282, 652, 1053]
+    sizes = {detail.row.parameters["test"]: detail.row.metrics["sent_size"].value for detail in details}
+    assert sizes == {1: 282, 2: 282, 3: 652, 4: 1053}
     assert window.findChild(SideBySideView).isVisible()
     assert window.findChildren(QTableView)
     window.close()

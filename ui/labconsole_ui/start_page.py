@@ -210,7 +210,9 @@ class StartPage(ScrollPage):
         self.demo_button.setEnabled(not self._bridge.queue.busy)
         running = next((item for item in items if item.state is QueueState.RUNNING), None)
         if running is None:
-            text = self.tr("All four AMQP tests on this computer, in about 30 seconds. Nothing to set up.")
+            text = self.tr(
+                "All four AMQP tests on this computer, in five rounds: about a minute and a half. Nothing to set up."
+            )
         else:
             together = [item.run_id for item in items if item.campaign_id == running.campaign_id]
             text = self.tr("{campaign}: run {place} of {all} is going on, {scenario}.").format(

@@ -57,11 +57,13 @@ class CommandLine:
 
 
 class Demo:
-    """The demo campaign, small, as `labconsole run demo --json` ran it on the real broker: shared, never changed."""
+    """The demo campaign, one round and small, as `labconsole run demo --json` ran it on the real broker, in a closed
+    loop, as the source did: shared, never changed."""
 
     def __init__(self, folder: Path) -> None:
         self.database = folder / "own.db"
-        self.done = CommandLine(folder)("run", "demo", "--set", "count=300", "--json", "--db", self.database)
+        small = ("--set", "loop=closed", "--set", "count=300", "--repeat", "1")
+        self.done = CommandLine(folder)("run", "demo", *small, "--json", "--db", self.database)
 
 
 @pytest.fixture(scope="session")

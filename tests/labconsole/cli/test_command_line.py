@@ -26,7 +26,8 @@ from tests.labconsole.cli.conftest import CommandLine, Demo
 
 NAMED_METRICS = (
     *("connect_time", "send_duration", "send_rate", "sent_size", "receiver_link_time", "receive_duration"),
-    *("received_size", "throughput", "latency_mean", "latency_p50", "latency_p99", "lost", "failed_verifications"),
+    *("received_size", "throughput", "queue_time_mean", "queue_time_p50", "queue_time_p99", "lost"),
+    "failed_verifications",
 )
 
 

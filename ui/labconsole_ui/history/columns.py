@@ -161,7 +161,7 @@ def column_widths(fields: Sequence[Field[RunRow]], known: Catalogue, metrics: QF
         translate("History", "Duration"): "2 min 05 s",
         translate("History", "Tags"): "night, reference",
         translate("History", "Note"): "for the report of the year",
-        translate("History", "Campaign"): "Demo: Tests 1-4, small counts",
+        translate("History", "Campaign"): "Demo: Tests 1-4, five rounds",
         translate("History", "Profile"): "swim-within-malaysia",
         translate("History", "Trial"): "AMQP messaging, Tests 1-4",
     }
