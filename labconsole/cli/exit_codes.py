@@ -5,5 +5,6 @@ from __future__ import annotations
 FINISHED = 0
 FAILED = 1
 BAD_USAGE = 2
-THRESHOLD_MISSED = 3
+CHECK_FAILED = 3
+"""A run finished, but an integrity verdict failed (its data are not whole) or its profile's threshold was missed."""
 CANCELLED = 130

@@ -15,7 +15,7 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedCo
 from labconsole.analysis.comparison import compare, group_repeats
 from labconsole.cli.asking import ask_secrets
 from labconsole.cli.comparison import print_comparison
-from labconsole.cli.exit_codes import BAD_USAGE, CANCELLED, FAILED, FINISHED, THRESHOLD_MISSED
+from labconsole.cli.exit_codes import BAD_USAGE, CANCELLED, CHECK_FAILED, FAILED, FINISHED
 from labconsole.cli.interrupts import interrupts
 from labconsole.cli.settings import parse_settings
 from labconsole.cli.terminal import output
@@ -107,7 +107,7 @@ def _exit_code(details: list[RunDetail]) -> int:
         for detail in details
         for verdict in detail.verdicts
     )
-    return THRESHOLD_MISSED if missed else FINISHED
+    return CHECK_FAILED if missed or any(detail.row.failed_checks for detail in details) else FINISHED
 
 
 class _Progress:
@@ -167,6 +167,11 @@ class _Progress:
         ended = row if row.status.final or item is None else item
         if ended.status is not RunStatus.FINISHED:
             self._progress.print(f"Run {row.id} ({row.scenario}) {ended.status}: {ended.reason}", style="red")
+        elif row.failed_checks:
+            reasons = " ".join(row.failed_checks)
+            self._progress.print(
+                f"Run {row.id} ({row.scenario}) finished, but its data fail a check: {reasons}", style="red"
+            )
         elif not self._console.is_terminal and not self._quiet:
             self._console.print(f"Run {row.id} ({row.scenario}, repeat {row.repeat}) finished.")
 

@@ -15,7 +15,7 @@ from labconsole.cli.terminal import output
 from labconsole.clock import wall_time
 from labconsole.report.csv_export import flat_provenance
 from labconsole.report.run_json import run_as_json
-from labconsole.store.records import Evidence, RunDetail, StoredArtefact
+from labconsole.store.records import Evidence, RunDetail, RunRow, StoredArtefact
 
 _KEY_METRICS = ("throughput", "latency_mean", "lost")
 
@@ -32,10 +32,14 @@ def runs(arguments: argparse.Namespace) -> int:
                 for name in _KEY_METRICS
             ]
             table.add_row(
-                str(row.id), row.status, row.profile, row.scenario, str(row.repeat), started, seconds, *figures
+                str(row.id), _status(row), row.profile, row.scenario, str(row.repeat), started, seconds, *figures
             )
     output().print(table)
     return FINISHED
+
+
+def _status(row: RunRow) -> str:
+    return f"{row.status}, check failed" if row.failed_checks else row.status
 
 
 def show(arguments: argparse.Namespace) -> int:
@@ -51,7 +55,7 @@ def show(arguments: argparse.Namespace) -> int:
 def _print(detail: RunDetail, evidence: Evidence | None, artefacts: Sequence[StoredArtefact]) -> None:
     console, row = output(), detail.row
     console.print(f"Run {row.id}: {row.scenario}, repeat {row.repeat}, of {row.campaign}", style="bold")
-    console.print(f"{row.kind}, {row.status}{f': {row.reason}' if row.reason else ''}")
+    console.print(f"{row.kind}, {_status(row)}{f': {row.reason}' if row.reason else ''}")
     for warning in detail.warnings:
         console.print(f"Note: {warning}")
     table = Table("Metric", "Value", "Unit", "Samples", "Origin", box=None)

@@ -207,7 +207,7 @@ def _verdicts(material: Material, group: RunGroup) -> dict[str, list[Verdict]]:
 def _verdict_cells(verdict: Verdict) -> tuple[TextCell, ...]:
     return (
         TextCell(verdict.name, Tone.STRONG),
-        _result(verdict.result == "pass", verdict.result),
+        _result({verdict.result}, verdict.result),
         TextCell(verdict.reason),
     )
 
@@ -216,14 +216,19 @@ def _counted(verdicts: Sequence[Verdict]) -> TextCell:
     """How many of a column's verdicts passed, and why the first of the others did not."""
     if not verdicts:
         return TextCell(NO_FIGURE, Tone.MUTED)
-    others = [verdict for verdict in verdicts if verdict.result != "pass"]
+    others = sorted((verdict for verdict in verdicts if verdict.result != "pass"), key=lambda one: one.result)
     counts = Counter(verdict.result for verdict in verdicts)
     text = ", ".join(f"{count} of {len(verdicts)} {result}" for result, count in counts.items())
-    return _result(not others, text, tuple((verdict.reason, Tone.MUTED) for verdict in others[:1]))
+    return _result(set(counts), text, tuple((verdict.reason, Tone.MUTED) for verdict in others[:1]))
 
 
-def _result(passed: bool, text: str, details: tuple[tuple[str, Tone], ...] = ()) -> TextCell:
-    return TextCell(f"✓ {text}" if passed else f"✗ {text}", Tone.GOOD if passed else Tone.BAD, details)
+def _result(results: set[str], text: str, details: tuple[tuple[str, Tone], ...] = ()) -> TextCell:
+    """A cell of `text` that is marked as bad if one result is, and as good if all are."""
+    if "fail" in results:
+        return TextCell(f"✗ {text}", Tone.BAD, details)
+    if results == {"pass"}:
+        return TextCell(f"✓ {text}", Tone.GOOD, details)
+    return TextCell(text, Tone.MUTED, details)
 
 
 def _environment(provenance: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

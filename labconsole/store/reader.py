@@ -288,16 +288,17 @@ def _run_rows() -> Select[Any]:
 def _records(
     connection: Connection, wanted: Select[Any], *, narrow: bool, names: Collection[str] | None = None
 ) -> list[RunRow]:
-    """Runs with their tags and unlabelled metrics (of these `names`), in three statements; `narrow` when they are few
-    of all."""
-    tagged, figures = _tags(), _unlabelled()
+    """Runs with their tags, unlabelled metrics (of these `names`) and failed checks, in four statements; `narrow` when
+    they are few of all."""
+    tagged, figures, failed = _tags(), _unlabelled(), _failed_checks()
     if names is not None:
         figures = figures.where(schema.metric.c.name.in_({*names, *map(_first_name, names)}))
     if narrow:
         ids = wanted.with_only_columns(schema.run.c.id, maintain_column_froms=True)
         tagged = tagged.where(schema.tag.c.run_id.in_(ids))
         figures = figures.where(schema.metric.c.run_id.in_(ids))
-    return _assembled(*(connection.execute(statement).all() for statement in (wanted, tagged, figures)))
+        failed = failed.where(schema.verdict.c.run_id.in_(ids))
+    return _assembled(*(connection.execute(statement).all() for statement in (wanted, tagged, figures, failed)))
 
 
 def _one_record(connection: Connection, run_id: int) -> list[RunRow]:
@@ -307,7 +308,12 @@ def _one_record(connection: Connection, run_id: int) -> list[RunRow]:
 
 @cache
 def _one_record_statements() -> tuple[Select[Any], ...]:
-    made = ((_run_rows(), schema.run.c.id), (_tags(), schema.tag.c.run_id), (_unlabelled(), schema.metric.c.run_id))
+    made = (
+        (_run_rows(), schema.run.c.id),
+        (_tags(), schema.tag.c.run_id),
+        (_unlabelled(), schema.metric.c.run_id),
+        (_failed_checks(), schema.verdict.c.run_id),
+    )
     return tuple(statement.where(of == bindparam("of_run")) for statement, of in made)
 
 
@@ -336,10 +342,22 @@ def _unlabelled() -> Select[Any]:
     )
 
 
+def _failed_checks() -> Select[Any]:
+    verdict = schema.verdict.c
+    return (
+        select(verdict.run_id, verdict.reason)
+        .where(verdict.kind == VerdictKind.INTEGRITY, verdict.result == "fail")
+        .order_by(verdict.run_id, verdict.position)
+    )
+
+
 def _assembled(
-    rows: Sequence[Row[Any]], tagged: Sequence[Sequence[Any]], figures: Sequence[Sequence[Any]]
+    rows: Sequence[Row[Any]],
+    tagged: Sequence[Sequence[Any]],
+    figures: Sequence[Sequence[Any]],
+    failed: Sequence[Sequence[Any]],
 ) -> list[RunRow]:
-    tags, metrics = _by_run(tagged), _by_run(figures)
+    tags, metrics, checks = _by_run(tagged), _by_run(figures), _by_run(failed)
     parameters = {text: json.loads(text) for text in {row.parameters for row in rows}}
     warnings = {text: tuple(json.loads(text)) for text in {row.warnings for row in rows}}
     return [
@@ -349,6 +367,7 @@ def _assembled(
             tuple(name for _, name in tags.get(row.id, ())),
             UnlabelledMetrics(metrics.get(row.id, ()), _in_closed_loop(row.definitions, parameters[row.parameters])),
             warnings[row.warnings],
+            tuple(reason for _, reason in checks.get(row.id, ())),
         )
         for row in rows
     ]
@@ -365,6 +384,7 @@ def _record(
     tags: tuple[str, ...],
     metrics: Mapping[str, Metric],
     warnings: tuple[str, ...],
+    failed_checks: tuple[str, ...],
 ) -> RunRow:
     return RunRow(
         id=row.id,
@@ -389,6 +409,7 @@ def _record(
         trashed=bool(row.trashed),
         metrics=metrics,
         warnings=warnings,
+        failed_checks=failed_checks,
         pinned=bool(row.pinned),
         definitions=row.definitions,
     )

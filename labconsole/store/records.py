@@ -109,6 +109,8 @@ class RunRow:
     """Whether it is the baseline of its kind of trial."""
     definitions: int = 1
     """Version of the metric definitions by which it is evaluated (`labconsole.trial.Trial.definitions`)."""
+    failed_checks: tuple[str, ...] = ()
+    """What its failed integrity verdicts say, one sentence each: its figures prove nothing."""
 
     @property
     def duration_s(self) -> float | None:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labconsole.analysis.busy import busy
-from labconsole.trial import LINK_USE, Evaluation, Event, Metric, Samples, Verdict
+from labconsole.trial import LINK_USE, Evaluation, Event, Metric, Samples, Verdict, VerdictKind
 from labconsole_amqp.choices import Loop, Mode
 from labconsole_amqp.envelope import SENDER_SHIFT, SEQUENCE_MASK
 from labconsole_amqp.joining import Joined, load
@@ -260,14 +260,16 @@ def _verdicts(parameters: AmqpParameters, joined: Joined, metrics: Sequence[Metr
         "came": _came(parameters, joined),
         "received": figures.get("received", 0),
     }
-    yield Verdict("all messages arrived", *_arrival(figures.get("lost"), evidence["expected"]), evidence)
+    whole = VerdictKind.INTEGRITY
+    yield Verdict("all messages arrived", *_arrival(figures.get("lost"), evidence["expected"]), evidence, whole)
     foreign = {"duplicated": figures.get("duplicated", 0), "unknown": figures.get("unknown", 0)}
     if parameters.mode is Mode.BOTH:
         unrecorded = figures.get("unrecorded", 0)
-        yield Verdict("no message arrived twice or from elsewhere", *_once(**foreign, unrecorded=unrecorded), foreign)
+        once = _once(**foreign, unrecorded=unrecorded)
+        yield Verdict("no message arrived twice or from elsewhere", *once, foreign, whole)
     failed = figures["failed_verifications"]
     reason = f"{failed} messages were refused." if failed else "Every message that arrived was good."
-    yield Verdict("all messages were accepted", "fail" if failed else "pass", reason, {"failed": failed})
+    yield Verdict("all messages were accepted", "fail" if failed else "pass", reason, {"failed": failed}, whole)
     use = next((one.value for one in metrics if one.name == LINK_USE), None)
     if use is not None:
         yield Verdict("the link rate can be as stated", *_link_as_stated(use), {LINK_USE: use})

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from labconsole.trial import LINK_RATE, LINK_USE, Direction, Event, Origin
+from labconsole.trial import LINK_RATE, LINK_USE, Direction, Event, Origin, VerdictKind
 from labconsole_amqp.curves import curves
 from labconsole_amqp.envelope import message_number
 from labconsole_amqp.evaluation import evaluate
@@ -67,6 +67,21 @@ def test_link_use_is_received_bits_over_the_stated_rate() -> None:
     received["size"][:100] = 60
     warmed = figures(evaluate(AmqpParameters(count=900, warm_up=100, link_rate=2.0), tables, ended()))
     assert warmed[LINK_USE] == pytest.approx(92.3, abs=0.2)
+
+
+def test_what_says_that_the_data_are_whole_is_an_integrity_verdict() -> None:
+    sent = sent_table(np.arange(10) * MS)
+    tables = Tables(
+        {("sent", "sender-0"): sent, ("received", "receiver-0"): received_table(np.arange(10) * MS, sent["stamp_ms"])}
+    )
+    judged = evaluate(AmqpParameters(count=10, link_rate=2.0), tables, ended())
+    kinds = {verdict.name: verdict.kind for verdict in judged.verdicts}
+    assert kinds == {
+        "all messages arrived": VerdictKind.INTEGRITY,
+        "no message arrived twice or from elsewhere": VerdictKind.INTEGRITY,
+        "all messages were accepted": VerdictKind.INTEGRITY,
+        "the link rate can be as stated": VerdictKind.FINDING,
+    }
 
 
 def test_the_distribution_is_that_behind_the_percentiles() -> None:

@@ -116,6 +116,7 @@ def test_broker_survives_mutants_and_serves_the_others() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(0)
 def test_broker_survives_many_mutants() -> None:
     with broker_process() as (process, endpoint):
         throw_all(endpoint, psutil.Process(process.pid), MANY)
@@ -213,5 +214,6 @@ def test_client_of_a_hostile_broker_ends_with_a_sentence() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(0)
 def test_client_survives_many_hostile_brokers() -> None:
     face_all(MANY)

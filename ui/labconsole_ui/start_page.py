@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import zip_longest
 
 from PySide6.QtCore import QSize, Qt, Signal, SignalInstance
@@ -30,7 +31,7 @@ from labconsole_ui.navigation import GUIDE, HELP, targets_of
 from labconsole_ui.plain_text import plain_label, plain_tooltip
 from labconsole_ui.scroll_page import ScrollPage
 from labconsole_ui.theme import FontRole, Theme
-from labconsole_ui.words import STATUS_ICONS, duration, item_name, status_word
+from labconsole_ui.words import duration, item_name, run_icon, run_word
 
 COLUMN_WIDTH = 900
 RECENT_RUNS = 5
@@ -259,11 +260,12 @@ class RecentRun(QToolButton):
     def show_run(self, run: RunRow, status: RunStatus) -> None:
         """Show this run, which stands as `status` says."""
         self._run_id = run.id
-        self.setIcon(self._theme.icon(*STATUS_ICONS[status]))
-        parts = [f"{run.id}", run.scenario, status_word(status), duration(run.duration_s)]
+        shown = replace(run, status=status)
+        self.setIcon(self._theme.icon(*run_icon(shown)))
+        parts = [f"{run.id}", run.scenario, run_word(shown), duration(run.duration_s)]
         self.setText("   ·   ".join(part for part in parts if part))
         self.setAccessibleName(self.tr("Run {0}").format(", ".join(part for part in parts if part)))
-        self.setToolTip(plain_tooltip(run.reason))
+        self.setToolTip(plain_tooltip(" ".join(filter(None, (run.reason, *run.failed_checks)))))
 
     def _open(self) -> None:
         self._wanted.emit(self._run_id)

@@ -9,7 +9,7 @@ from PySide6.QtCore import QCoreApplication
 
 from labconsole.analysis.figures import format_number
 from labconsole.engine.queue import QueueItem, QueueState
-from labconsole.store.records import RunStatus
+from labconsole.store.records import RunRow, RunStatus
 
 
 def status_word(status: RunStatus) -> str:
@@ -34,6 +34,16 @@ STATUS_ICONS: dict[RunStatus, tuple[str, str]] = {
     RunStatus.INTERRUPTED: ("warning", "warning"),
 }
 """Icon and the colour's meaning of each status."""
+
+
+def run_word(run: RunRow) -> str:
+    """A run's status as the history shows it: a run that finished with data that are not whole says so."""
+    return QCoreApplication.translate("Status", "Check failed") if run.failed_checks else status_word(run.status)
+
+
+def run_icon(run: RunRow) -> tuple[str, str]:
+    """Icon and the colour's meaning of a run."""
+    return ("warning", "bad") if run.failed_checks else STATUS_ICONS[run.status]
 
 
 def item_name(item: QueueItem) -> str:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from labconsole.trial import Event, Verdict
+from labconsole.trial import Event, Verdict, VerdictKind
 from labconsole_keypool.live.evidence import STORE_VERIFIED
 from labconsole_keypool.live.service_role import END_EVENT
 from labconsole_keypool.recorded import Recorded
@@ -16,9 +17,12 @@ from labconsole_keypool.recorded import Recorded
 def live_verdicts(recorded: Recorded, events: Sequence[Event]) -> Iterator[Verdict]:
     """All three; unknown where the run did not come to its end."""
     data = {event.name: event.data for event in events}
-    yield _no_key_twice(recorded)
-    yield _none_lost(recorded, data.get(END_EVENT))
-    yield _store_linked(data.get(STORE_VERIFIED))
+    for verdict in (
+        _no_key_twice(recorded),
+        _none_lost(recorded, data.get(END_EVENT)),
+        _store_linked(data.get(STORE_VERIFIED)),
+    ):
+        yield replace(verdict, kind=VerdictKind.INTEGRITY)
 
 
 def _no_key_twice(recorded: Recorded) -> Verdict:

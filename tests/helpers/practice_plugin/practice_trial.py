@@ -33,6 +33,7 @@ from labconsole.trial import (
     Trial,
     TrialError,
     Verdict,
+    VerdictKind,
 )
 
 plugin = Plugin(
@@ -57,6 +58,7 @@ FAULTS = (
         "talkative",
         "die at the end",
         "same artefact",
+        "miscount",
     ),
 )
 
@@ -191,9 +193,8 @@ class CountingTrial(Trial[CountingParameters]):
         numbers = [samples.table("counted", role)["number"] for role in samples.roles("counted")]
         total = sum(len(part) for part in numbers)
         checksum = int(sum(int(part.sum()) for part in numbers)) % 1_000_003
-        verdict = Verdict(
-            "all counted", "pass" if total == parameters.count * parameters.roles else "fail", f"{total} numbers."
-        )
+        whole = total == parameters.count * parameters.roles and parameters.fault != "miscount"
+        verdict = Verdict("all counted", "pass" if whole else "fail", f"{total} numbers.", kind=VerdictKind.INTEGRITY)
         return Evaluation((Metric("counted", total, "", samples=total), Metric("checksum", checksum, "")), (verdict,))
 
     def warnings(self, parameters: CountingParameters) -> tuple[str, ...]:

@@ -122,11 +122,23 @@ def test_a_missed_threshold_is_exit_code_3(labconsole: CommandLine) -> None:
     [verdict] = [verdict for verdict in run["verdicts"] if verdict["name"] == "threshold: counted"]
     assert verdict == {
         "name": "threshold: counted",
+        "kind": "finding",
         "result": "fail",
         "reason": "counted is 100; asked: at least 101 and at most 200.",
         "evidence": {"value": 100, "bounds": {"min": 101.0, "max": 200.0}},
     }
     assert labconsole("run", profile, "--set", "count=150").returncode == 0
+
+
+def test_a_failed_check_of_the_data_is_exit_code_3_and_marks_the_run(labconsole: CommandLine) -> None:
+    """No profile declares it as a threshold: a run whose data are not whole never passes for a good one."""
+    profile = labconsole.profile(profile_text({"fault": "miscount"}, {}, count=100))
+    done = labconsole("run", profile, "--db", "runs.db")
+    assert done.returncode == 3, done.stderr
+    assert "Run 1 (scenario 1) finished, but its data fail a check: 100 numbers." in done.stderr
+    listed = labconsole("runs", "--db", "runs.db").stdout
+    assert listed.count("finished, check failed") == 1
+    assert "finished, check failed" in labconsole("show", "1", "--db", "runs.db").stdout
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="sends signals")

@@ -199,6 +199,17 @@ def test_verdicts_are_counted_over_repeats(store: Store, reader: Reader) -> None
     assert second.details == (("One is missing.", Tone.MUTED),)
 
 
+def test_a_verdict_that_is_unknown_is_not_marked_as_failed(store: Store, reader: Reader) -> None:
+    run_ids = store_post(store)
+    with store.writer.transaction() as connection:
+        open_one = schema.verdict.c.run_id == run_ids[1]
+        connection.execute(update(schema.verdict).where(open_one).values(result="unknown", reason="It was cut short."))
+    [compared] = tables(built(reader, run_ids, ReportKind.COMPARISON), "Verdicts")
+    assert (compared.rows[0][2].text, compared.rows[0][2].tone) == ("1 of 5 unknown, 4 of 5 pass", Tone.MUTED)
+    [single] = tables(built(reader, run_ids[1:2], ReportKind.RUN), "Verdicts")
+    assert (single.rows[0][1].text, single.rows[0][1].tone) == ("unknown", Tone.MUTED)
+
+
 def test_notes_and_tags_are_the_operators_words(store: Store, reader: Reader) -> None:
     run_ids = store_post(store)
     set_note(store, run_ids[3], "Rain all morning.")

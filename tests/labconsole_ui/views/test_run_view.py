@@ -17,6 +17,7 @@ from labconsole.plugin import Plugins
 from labconsole.store import edits, schema
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunStatus
+from labconsole.trial import Evaluation, Verdict, VerdictKind
 from labconsole_ui.bridge import QueueBridge
 from labconsole_ui.export_menu import ExportFormat
 from labconsole_ui.runview.artefacts import TextViewer
@@ -329,6 +330,21 @@ def test_a_run_of_a_trial_that_is_not_installed_shows_what_is_stored(
     view = make(run_id, Plugins(()))
     assert "latency mean" in [row[0] for row in rows(view, "metrics")]
     assert list(view.plots) == ["CPU, 100 % = one core", "Resident memory"]
+
+
+def test_a_run_whose_data_fail_a_check_says_so_and_an_unknown_verdict_is_not_a_cross(
+    make: Callable[..., RunView], stored: StoredRuns
+) -> None:
+    [run_id] = stored.finished(("Plain", {"test": 1}))
+    verdicts = (
+        Verdict("all messages were accepted", "fail", "20 messages were refused.", kind=VerdictKind.INTEGRITY),
+        Verdict("all messages arrived", "unknown", "Nothing was sent.", kind=VerdictKind.INTEGRITY),
+    )
+    stored.store.replace_evaluation(run_id, Evaluation((), verdicts))
+    view = make(run_id)
+    assert "The figures of this run prove nothing: 20 messages were refused." in view.header.messages()
+    assert view.header.facts.text().startswith("Check")
+    assert [row[0] for row in rows(view, "verdicts")] == ["Fail", "Unknown"]
 
 
 def test_an_unknown_run_is_said_to_be_unknown(make: Callable[..., RunView]) -> None:

@@ -15,7 +15,7 @@ from labconsole.trial import Metric, MetricKind
 from labconsole_ui.history.changes import RunChanges
 from labconsole_ui.history.model import CampaignHead
 from labconsole_ui.tables import Field
-from labconsole_ui.words import STATUS_ICONS, local_time, status_word, utc_time
+from labconsole_ui.words import local_time, run_icon, run_word, status_word, utc_time
 
 KEY_METRICS = ("throughput", "latency_mean", "latency_p99", "lost")
 FEW = 3
@@ -61,10 +61,10 @@ def run_fields(known: Catalogue, changes: RunChanges) -> list[Field[RunRow]]:
     return [
         Field(
             translate("History", "Status"),
-            lambda run: status_word(run.status),
-            icon=lambda run: STATUS_ICONS[run.status],
-            tooltip=lambda run: run.reason or status_word(run.status),
-            tone=lambda run: STATUS_ICONS[run.status][1],
+            run_word,
+            icon=run_icon,
+            tooltip=lambda run: " ".join(filter(None, (run.reason, *run.failed_checks))) or status_word(run.status),
+            tone=lambda run: run_icon(run)[1],
         ),
         Field(
             translate("History", "Run"),

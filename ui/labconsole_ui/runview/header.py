@@ -12,7 +12,7 @@ from labconsole_ui.plain_text import plain_label
 from labconsole_ui.runview.buttons import RunButtons
 from labconsole_ui.runview.loading import LoadedRun
 from labconsole_ui.theme import FontRole, Theme
-from labconsole_ui.words import STATUS_ICONS, local_time, status_word, utc_time
+from labconsole_ui.words import local_time, run_icon, run_word, utc_time
 
 NO_BREAK = "\u00a0"
 
@@ -86,6 +86,8 @@ class RunHeader(QFrame):
                 widget.deleteLater()
         if row.reason:
             self._say(row.reason, "bad" if row.status is RunStatus.FAILED else "warning")
+        for failed in row.failed_checks:
+            self._say(self.tr("The figures of this run prove nothing: {0}").format(failed), "bad")
         if not row.status.final:
             self._say(self.tr("This run is not over. Figures appear here when it has finished."), "info")
         if told := caveats(row):
@@ -100,7 +102,7 @@ class RunHeader(QFrame):
 
     def _facts(self, loaded: LoadedRun) -> list[str]:
         row = loaded.detail.row
-        facts = [status_word(row.status), loaded.trial.title if loaded.trial is not None else row.kind, row.campaign]
+        facts = [run_word(row), loaded.trial.title if loaded.trial is not None else row.kind, row.campaign]
         facts.append(self.tr("repeat {0}").format(row.repeat))
         if row.started is not None:
             facts.append(self.tr("started {0}").format(local_time(row.started)))
@@ -141,7 +143,7 @@ class RunHeader(QFrame):
     def _apply_theme(self) -> None:
         self.title.setFont(self._theme.font(FontRole.HEADING))
         if self._row is not None:
-            name, meaning = STATUS_ICONS[self._row.status]
+            name, meaning = run_icon(self._row)
             self._icon.setPixmap(self._theme.pixmap(name, 20, meaning))
-            self._icon.setAccessibleName(status_word(self._row.status))
-            self._icon.setToolTip(status_word(self._row.status))
+            self._icon.setAccessibleName(run_word(self._row))
+            self._icon.setToolTip(run_word(self._row))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from PySide6.QtCore import QPoint, Qt
 from pytestqt.qtbot import QtBot
@@ -11,6 +13,7 @@ from labconsole.analysis.figures import format_figure
 from labconsole.clock import wall_now
 from labconsole.store import schema
 from labconsole.store.encoding import time_to_text
+from labconsole.trial import Evaluation, Verdict, VerdictKind
 from labconsole_ui.history import query
 from labconsole_ui.history.columns import column_of
 from labconsole_ui.history.view import HistoryView
@@ -29,6 +32,18 @@ def test_all_runs_are_shown_newest_first_with_their_key_figures(view: HistoryVie
     assert cell(view, 1, "Trial") == "AMQP messaging, Tests 1-4"
     started = view.model.index(2, column_of(view.model.fields, "Started"))
     assert started.data(Qt.ItemDataRole.ToolTipRole) == "2025-05-20 06:00:40 UTC"
+
+
+def test_a_run_whose_data_fail_a_check_is_marked(make: Callable[[StoredRuns], HistoryView], filled: StoredRuns) -> None:
+    bad = Verdict("all messages were accepted", "fail", "20 messages were refused.", kind=VerdictKind.INTEGRITY)
+    missed = Verdict("service level kept", "fail", "Too slow.")
+    for run_id, verdict in ((1, bad), (2, missed)):
+        metrics = tuple(stored_run(filled, run_id).metrics.values())
+        filled.store.replace_evaluation(run_id, Evaluation(metrics, (verdict,)))
+    view = make(filled)
+    assert [cell(view, run_id, "Status") for run_id in (1, 2, 3)] == ["Check failed", "Finished", "Failed"]
+    marked = view.model.index(2, column_of(view.model.fields, "Status"))
+    assert marked.data(Qt.ItemDataRole.ToolTipRole) == "20 messages were refused."
 
 
 def test_a_rate_of_six_digits_is_not_cut_off(view: HistoryView, filled: StoredRuns) -> None:
