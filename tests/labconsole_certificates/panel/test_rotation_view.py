@@ -7,6 +7,7 @@ from labconsole.security.x509.profiles import CertificateProfile
 from labconsole_certificates.operations import requests
 from labconsole_certificates.operations.new_keys import NewKey
 from labconsole_certificates.panel.rotating.view import RotationView
+from labconsole_certificates.rotation import steps
 from labconsole_ui.action_dialog import ActionDialog
 from tests.labconsole_certificates.panel.conftest import Pair
 from tests.labconsole_certificates.panel.lab import Lab, trust
@@ -54,3 +55,19 @@ def test_a_root_is_rotated_step_by_step_and_a_peer_confirms(pair: Pair, lab: Lab
     successor = lab.snapshot().certificate_by_id[rotation.successor or 0]
     assert successor.profile is CertificateProfile.ROOT
     assert successor.certificate.subject == pair.root_a.certificate.subject
+
+
+def test_after_the_switch_finishing_is_offered_and_retires_the_old_certificate(pair: Pair, lab: Lab) -> None:
+    begun = steps.begin(pair.store, pair.root_a, overlap_days=30)
+    steps.switch(pair.store, steps.prepare(pair.store, begun, NewKey()))
+    view = lab.tab("rotation", RotationView)
+    view.choose(pair.root_a.id)
+    lab.until(lambda: view.card.step_button.text() == "&Finish")
+    assert "Wait until the overlap is over" in view.card.sentence.text()
+    lab.click(view.card.step_button)
+    form = lab.dialog(ActionDialog).form
+    form.set_values({**form.values(), "wait_for_overlap": False})
+    lab.do_action()
+    (rotation,) = lab.snapshot().rotations
+    assert rotation.status is RotationStatus.FINISHED
+    lab.until(lambda: not view.card.step_button.isVisible())

@@ -80,8 +80,8 @@ def test_a_refill_begins_below_the_low_water_mark_and_loads_a_batch(token: Token
     fill(token, store, 30)
     with signing_engine(token, store, told, batch=6, low_water=4) as engine:
         engine.fill(5)
-        engine.start_refill()
         engine.process(0, digest(1))
+        engine.start_refill()
         time.sleep(0.05)
         assert told.counts["keys_loaded"] == 5, "four are left, which are not fewer than four"
         engine.process(0, digest(2))

@@ -12,6 +12,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from labconsole.security.x509.crls import Revoked, make_crl
 from labconsole.security.x509.exporting import as_pem
@@ -237,6 +238,24 @@ def test_the_purpose_must_be_allowed() -> None:
     assert not said.accepted
     assert said.decided_by is Decision.CONSOLE
     assert "the extended key usage of broker does not allow tls-server" in said.why
+
+
+@pytest.mark.parametrize("allowed", [ExtendedKeyUsageOID.CLIENT_AUTH, ExtendedKeyUsageOID.SERVER_AUTH])
+def test_the_purpose_must_be_allowed_by_each_ca_above(allowed: x509.ObjectIdentifier) -> None:
+    root, key = new_authority("State A Root"), key_of(KeyType.P_384)
+    own = _below(root, "State A Intermediate").certificate
+    made = x509.CertificateBuilder(own.issuer, own.subject, own.public_key(), 1).not_valid_before(MONTH.not_before)
+    made = made.not_valid_after(MONTH.not_after).add_extension(x509.ExtendedKeyUsage([allowed]), False)
+    for extension in own.extensions:
+        made = made.add_extension(extension.value, extension.critical)
+    below = Issuer(made.sign(root.key, hashes.SHA256()), key, (root.certificate,))
+
+    said = validate(_end(below), [below.certificate], [root.certificate], at=NOW, purpose=Purpose.TLS_SERVER)
+
+    assert said.accepted is (allowed == ExtendedKeyUsageOID.SERVER_AUTH)
+    if not said.accepted:
+        assert said.decided_by is Decision.CONSOLE
+        assert "the extended key usage of State A Intermediate does not allow tls-server" in said.why
 
 
 def test_a_cas_own_certificate_can_be_judged() -> None:
