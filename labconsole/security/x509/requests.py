@@ -15,10 +15,14 @@ from labconsole.security.x509.issuing_rules import MALFORMED
 from labconsole.security.x509.key_types import PrivateKey, problem_of, signing_hash
 from labconsole.security.x509.names import general_name_as_text
 from labconsole.security.x509.profiles import CertificateProfile, naming, profile_asked_for, profile_extensions
+from labconsole.security.x509.shown_text import hidden_characters
 
 _BROKEN_HASHES = (hashes.MD5, hashes.SHA1)
 _UNREADABLE = (ValueError, TypeError, UnsupportedAlgorithm, x509.DuplicateExtension, x509.UnsupportedGeneralNameType)
 """What the library raises where a part of a request is read that is not as it should be."""
+
+
+_MOST_LISTED = 5
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,8 @@ class CsrJudgement:
     """All extensions that it asks for; the CA's profile decides, not they."""
     problems: tuple[str, ...]
     """Sentences: why one should not approve it. Empty if nothing speaks against it."""
+    warnings: tuple[str, ...] = ()
+    """Sentences: what to look at before it is approved, as names that look like others."""
 
 
 def make_csr(
@@ -82,6 +88,24 @@ def judge_csr(csr: x509.CertificateSigningRequest) -> CsrJudgement:
         names=names,
         extensions=tuple(extensions),
         problems=tuple(filter(None, problems)),
+        warnings=tuple(filter(None, (_hidden_in_names(csr, names),))),
+    )
+
+
+def _hidden_in_names(csr: x509.CertificateSigningRequest, names: Sequence[x509.GeneralName]) -> str:
+    """A warning of characters in its names that are not seen, or turn the direction of writing."""
+    try:
+        subject = [attribute.value for attribute in csr.subject]
+    except _UNREADABLE:  # said among its problems
+        subject = []
+    texts = [text for text in (*subject, *(getattr(name, "value", "") for name in names)) if isinstance(text, str)]
+    found = dict.fromkeys(character for text in texts for character in hidden_characters(text))
+    if not found:
+        return ""
+    listed = ", ".join([*list(found)[:_MOST_LISTED], *(["..."] if len(found) > _MOST_LISTED else [])])
+    return (
+        f"Its names have control or direction characters ({listed}), by which a name can look like another one: "
+        "approve it only if its sender meant them."
     )
 
 

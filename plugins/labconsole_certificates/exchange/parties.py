@@ -8,6 +8,25 @@ from labconsole.security.x509.profiles import CertificateProfile
 
 CLIENT_PROFILES = frozenset({CertificateProfile.TLS_CLIENT, CertificateProfile.STATE})
 """Profiles with which a State connects to another one's broker."""
+SERVER_PROFILES = frozenset({CertificateProfile.TLS_SERVER})
+
+
+def revoked_certificate(
+    snapshot: Snapshot, owner: State, issuer: State, profiles: frozenset[CertificateProfile]
+) -> CertificateRecord | None:
+    """The newest certificate of `owner` by a CA of `issuer` that was revoked, here or by a CRL of its CA."""
+    return next(
+        (
+            each
+            for each in reversed(snapshot.certificates)
+            if each.state == owner.id
+            and each.profile in profiles
+            and each.removed is None
+            and revocation(snapshot, each)
+            and any(above.state == issuer.id for above in snapshot.chain_of(each))
+        ),
+        None,
+    )
 
 
 def newest_request(snapshot: Snapshot, client: State, server: State) -> RequestRecord | None:
@@ -42,7 +61,7 @@ def server_certificate(snapshot: Snapshot, server: State, client: State) -> Cert
     return next(
         (
             each
-            for each in _of(snapshot, server, frozenset({CertificateProfile.TLS_SERVER}))
+            for each in _of(snapshot, server, SERVER_PROFILES)
             if each in pinned or roots.intersection(snapshot.chain_of(each)[-1:])
         ),
         None,
@@ -63,11 +82,17 @@ def _of(snapshot: Snapshot, state: State, profiles: frozenset[CertificateProfile
 
 def _holds(snapshot: Snapshot, record: CertificateRecord) -> bool:
     """Whether it is neither removed nor revoked, here or by a CRL of its CA."""
-    if record.removed is not None or record.revoked is not None:
-        return False
+    return record.removed is None and not revocation(snapshot, record)
+
+
+def revocation(snapshot: Snapshot, record: CertificateRecord) -> str:
+    """When a certificate was revoked, as in "2026-11-22 10:00 UTC", here or by a CRL of its CA; empty if it was not."""
+    if record.revoked is not None:
+        return f"{record.revoked.at:%Y-%m-%d %H:%M} UTC"
     issuers = {issuer.id for issuer in snapshot.issuers_of(record)}
     serial = record.certificate.serial_number
-    return not any(
-        crl.issuer in issuers and crl.crl.get_revoked_certificate_by_serial_number(serial) is not None
-        for crl in snapshot.newest_crls
-    )
+    for crl in snapshot.newest_crls:
+        entry = crl.crl.get_revoked_certificate_by_serial_number(serial) if crl.issuer in issuers else None
+        if entry is not None:
+            return f"{entry.revocation_date_utc:%Y-%m-%d %H:%M} UTC"
+    return ""

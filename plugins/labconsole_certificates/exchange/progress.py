@@ -7,7 +7,17 @@ from datetime import datetime
 
 from labconsole.security.pki.records import CertificateRecord, Item, RequestRecord, RequestStatus, State
 from labconsole.security.pki.snapshot import Snapshot
-from labconsole_certificates.exchange.parties import client_certificate, newest_request, server_certificate
+from labconsole.security.x509.names import short_name
+from labconsole.security.x509.profiles import CertificateProfile
+from labconsole_certificates.exchange.parties import (
+    CLIENT_PROFILES,
+    SERVER_PROFILES,
+    client_certificate,
+    newest_request,
+    revocation,
+    revoked_certificate,
+    server_certificate,
+)
 from labconsole_certificates.exchange.steps import Direction, Exchange, Step, StepKind
 from labconsole_certificates.operations.references import state_named
 from labconsole_certificates.trust.matrix import trusted_by
@@ -95,7 +105,8 @@ class _Steps:
             (self._server, self._server, None),
             done=certificate is not None,
             at=certificate.made if certificate is not None else None,
-            missing=f"{name} makes a request to its own CA with the profile TLS server, and approves it.",
+            missing=f"{self._why_gone(self._server, SERVER_PROFILES)}"
+            f"{name} makes a request to its own CA with the profile TLS server, and approves it.",
             subject=certificate.id if certificate is not None else None,
         )
 
@@ -118,6 +129,7 @@ class _Steps:
         client, server = self._client, self._server
         refused = request is not None and request.status is RequestStatus.REFUSED
         why = f"{server.name} refused the last one ({request.reason}): " if request is not None and refused else ""
+        why = why or self._why_gone(client, CLIENT_PROFILES)
         asked = None if refused else request
         number = None if asked is None else asked.id
         yield _step(
@@ -151,6 +163,13 @@ class _Steps:
             subject=number,
         )
         yield self._certificate_back(asked)
+
+    def _why_gone(self, owner: State, profiles: frozenset[CertificateProfile]) -> str:
+        """The beginning of a sentence on the certificate that was revoked; empty where none was."""
+        record = revoked_certificate(self._snapshot, owner, self._server, profiles)
+        if record is None:
+            return ""
+        return f"{short_name(record.certificate)} was revoked on {revocation(self._snapshot, record)}: "
 
     def _certificate_back(self, request: RequestRecord | None) -> Step:
         client, server = self._client, self._server

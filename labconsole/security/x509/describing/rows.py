@@ -20,6 +20,7 @@ from labconsole.security.x509.shown_text import hidden_characters, shown
 _BYTES_PER_LINE = 16
 _MOST_ROWS = 50
 _MOST_LINES = 150
+_MOST_CHARACTERS = 1_000
 
 
 def moment(at: datetime) -> str:
@@ -105,4 +106,7 @@ def _attribute_row(attribute: x509.NameAttribute[str | bytes]) -> Row:
     label = ATTRIBUTES.get(attribute.oid, f"OID {attribute.oid.dotted_string}")
     if isinstance(attribute.value, bytes):
         return Row(label, hex_lines(attribute.value), fixed_width=True)
-    return Row(label, shown(attribute.value), warning=bool(hidden_characters(attribute.value)))
+    text = shown(attribute.value[:_MOST_CHARACTERS])
+    if len(attribute.value) > _MOST_CHARACTERS:
+        text += f" ... ({len(attribute.value):,} characters)"
+    return Row(label, text, warning=bool(hidden_characters(attribute.value)))

@@ -17,7 +17,7 @@ from labconsole.security.x509.cms import SignedMessage
 from labconsole.security.x509.describing.comparing import compare
 from labconsole.security.x509.describing.description import Row
 from labconsole.security.x509.describing.things import Describable, describe
-from labconsole.security.x509.names import name_as_text, short_name
+from labconsole.security.x509.names import brief_name, short_name
 from labconsole.security.x509.status import all_statuses
 from labconsole.security.x509.validation.judgement import Opinion
 from labconsole.security.x509.validation.validating import validate
@@ -46,12 +46,13 @@ def show_all(arguments: argparse.Namespace) -> int:
     with PkiReader.open() as reader:
         snapshot = reader.snapshot()
     statuses = all_statuses(snapshot, datetime.now(UTC))
-    rows = shared.table("SHA-256", "State", "Subject", "Profile", "Until", "Key", "Status")
+    rows = shared.table("SHA-256", "State", "Subject", "Issuer", "Profile", "Until", "Key", "Status")
     for record in snapshot.certificates:
         cells = (
             shared.digits(record.sha256),
             "" if record.state is None else snapshot.state_by_id[record.state].name,
-            name_as_text(record.certificate.subject),
+            brief_name(record.certificate.subject),
+            short_name(record.certificate.issuer),
             "link" if record.origin is Origin.LINK else record.profile or "",
             f"{record.certificate.not_valid_after_utc:%Y-%m-%d}",
             "" if record.key is None else "here",

@@ -12,7 +12,7 @@ from labconsole.security.pki.records import RequestRecord
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.x509 import gate
-from labconsole.security.x509.names import name_as_text
+from labconsole.security.x509.names import brief_name, name_as_text
 from labconsole_certificates.commands.work.shared import (
     fingerprint_told,
     new_key,
@@ -64,7 +64,7 @@ def show_all(arguments: argparse.Namespace) -> int:
     for request in snapshot.requests:
         rows.add_row(
             str(request.id),
-            name_as_text(request.csr.subject),
+            brief_name(request.csr.subject),
             request.profile,
             snapshot.state_by_id[request.requester].name,
             snapshot.state_by_id[request.issuer].name,
@@ -86,7 +86,7 @@ def take_in(arguments: argparse.Namespace) -> int:
             gate.read_file(arguments.file, "CSR"),
             arguments.profile,
         )
-        tell(f"Request {request.id} is {request.status}: {name_as_text(request.csr.subject)}, {request.profile}")
+        tell(f"Request {request.id} is {request.status}: {brief_name(request.csr.subject)}, {request.profile}")
         _warn_of_names(store.snapshot(), request)
     return FINISHED
 
@@ -99,6 +99,7 @@ def approved(arguments: argparse.Namespace) -> int:
         snapshot = store.snapshot()
         request = request_numbered(snapshot, arguments.request)
         issuer = must_be_local(snapshot.state_by_id[request.issuer])
+        _warn_of_names(snapshot, request)
         record = requests.approve(
             store,
             request,
@@ -112,7 +113,6 @@ def approved(arguments: argparse.Namespace) -> int:
             prompt=prompt(arguments),
         )
         fingerprint_told(record, "Issued:")
-        _warn_of_names(snapshot, request)
         if arguments.out is not None:
             write_out(arguments.out, exported(store.snapshot(), record, Form.CHAIN), "the certificate and its chain")
             handed_over(store, record, issuer, snapshot.state_by_id[request.requester])
@@ -123,7 +123,7 @@ def _warn_of_names(snapshot: Snapshot, request: RequestRecord) -> None:
     """Say what speaks against a request, and which names are accepted unlimited."""
     requester = snapshot.state_by_id[request.requester]
     judgement = requests.judged(request.csr, requester)
-    for problem in (*judgement.problems, notice(snapshot, requester, judgement.names)):
+    for problem in (*judgement.problems, *judgement.warnings, notice(snapshot, requester, judgement.names)):
         if problem:
             warn(problem)
 

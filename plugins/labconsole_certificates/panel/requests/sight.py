@@ -153,10 +153,10 @@ class RequestSight(QFrame):
             text = self.tr("Refused: {reason}").format(reason=look.row.record.reason)
         elif look.judgement.problems:
             icon, tone, text = "error", "bad", "\n".join(look.judgement.problems)
-        elif look.notice:
+        elif look.notice or look.judgement.warnings:
             icon, tone = "warning", "warning"
             text = self.tr("Its signature proves that the sender has the private key. {notice}").format(
-                notice=look.notice
+                notice=" ".join(filter(None, (*look.judgement.warnings, look.notice)))
             )
         else:
             icon, tone = "good", "good"

@@ -1,0 +1,35 @@
+"""After a revocation the exchange, and the attempt to connect, say that, and when."""
+
+from __future__ import annotations
+
+import pytest
+from cryptography import x509
+
+from labconsole.cli.main import main
+from labconsole.security.x509.profiles import CertificateProfile
+from labconsole.trial import TrialError
+from labconsole_certificates.exchange.progress import direction_of
+from labconsole_certificates.exchange.remote_proving import own_certificate
+from labconsole_certificates.operations.requests import approve
+from labconsole_certificates.operations.revocation import revoke
+from tests.labconsole_certificates.world import World
+
+
+def test_a_client_whose_certificate_was_revoked_is_told_when(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+    record = revoke(world.store, world.certified(world.a, world.b), x509.ReasonFlags.superseded)
+    assert record.revoked is not None
+    when = f"State A TLS client was revoked on {record.revoked.at:%Y-%m-%d %H:%M} UTC: State A makes a request"
+    steps = direction_of(world.store.snapshot(), world.a, world.b).steps
+    assert any(step.missing.startswith(when) for step in steps)
+    assert main(["pki", "connect", world.a.name, world.b.name, "127.0.0.1", "1"]) == 1
+    assert "was revoked on" in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_server_whose_certificate_was_revoked_is_told_when(world: World) -> None:
+    profile = CertificateProfile.TLS_SERVER
+    request = world.asks(world.b, world.b, "swim.b.example", profile=profile)
+    revoke(world.store, approve(world.store, request))
+    with pytest.raises(
+        TrialError, match=r"State B TLS server was revoked on .*: State B makes a request to its own CA"
+    ):
+        own_certificate(world.store.snapshot(), world.b.name, world.a.name, connects=False)
