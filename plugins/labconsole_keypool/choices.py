@@ -42,13 +42,6 @@ class SignTime(StrEnum):
     WHILE_UNWRAPPING = "while-unwrapping"
 
 
-class RangeEnd(StrEnum):
-    """Which end of the range that a timing profile gives."""
-
-    SHORTEST = "shortest"
-    LONGEST = "longest"
-
-
 class GenerateWhen(StrEnum):
     """When the live service's generators make keys (section 3.2: in idle time, while no request waits)."""
 

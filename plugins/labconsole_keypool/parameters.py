@@ -6,12 +6,12 @@ from typing import Annotated, Any
 
 from pydantic import Field, ValidationInfo, field_validator
 
+from labconsole.timing_profile import RangeEnd, TimingProfile, load_timing, timing_names
 from labconsole.trial import Origin, Parameters
 from labconsole_keypool.arrival_file import MOST_REQUESTS
-from labconsole_keypool.choices import ArrivalPattern, KeySource, RangeEnd, Refill, SignTime
+from labconsole_keypool.choices import ArrivalPattern, KeySource, Refill, SignTime
 from labconsole_keypool.form_fields import extra
 from labconsole_keypool.labels import LABELS
-from labconsole_keypool.timing import TimingProfile, load_timing, timing_names
 
 MOST_KEYS = 100_000_000
 

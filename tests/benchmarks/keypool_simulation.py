@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labconsole.clock import now_ns
+from labconsole.timing_profile import RangeEnd, load_timing
 from labconsole_keypool.arrivals import arrivals_ns
-from labconsole_keypool.choices import ArrivalPattern, KeySource, RangeEnd, Refill, SignTime
+from labconsole_keypool.choices import ArrivalPattern, KeySource, Refill, SignTime
 from labconsole_keypool.simulation.service_model import ServiceModel
 from labconsole_keypool.simulation.simulation import simulate
-from labconsole_keypool.timing import load_timing
 
 
 def arriving(pattern: ArrivalPattern, requests: int) -> NDArray[np.int64]:

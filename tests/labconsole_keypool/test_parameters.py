@@ -8,12 +8,12 @@ import pytest
 from pydantic import ValidationError
 
 from labconsole.profile_file import fault_sentence
+from labconsole.timing_profile import load_timing, timing_names
 from labconsole_keypool.labels import LABELS
 from labconsole_keypool.live.service_parameters import ServiceParameters
 from labconsole_keypool.parameters import KeypoolParameters
 from labconsole_keypool.shares.share_actions import ExportParameters
 from labconsole_keypool.simulation.simulation_parameters import SimulationParameters
-from labconsole_keypool.timing import load_timing, timing_names
 
 LUNA = load_timing("luna-sa-1700")
 NAMES = ", ".join(timing_names())

@@ -16,8 +16,8 @@ from enum import StrEnum
 
 from labconsole.clock import now_ns
 from labconsole.security.token.errors import TokenFullError
-from labconsole_keypool.choices import RangeEnd, SignTime
-from labconsole_keypool.timing import TimingProfile
+from labconsole.timing_profile import RangeEnd, TimingProfile
+from labconsole_keypool.choices import SignTime
 
 
 class Operation(StrEnum):

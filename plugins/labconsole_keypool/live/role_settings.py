@@ -9,10 +9,10 @@ from pydantic import BaseModel, ConfigDict
 from labconsole.role import RoleContext
 from labconsole.security.secrets import Secret
 from labconsole.security.token.configuration import TokenConfiguration
+from labconsole.timing_profile import load_timing
 from labconsole.trial import RoleSpec
 from labconsole_keypool.engine.emulation import Device, Timing
 from labconsole_keypool.live.service_parameters import ServiceParameters
-from labconsole_keypool.timing import load_timing
 
 
 class RoleSettings(BaseModel):

@@ -9,6 +9,7 @@ from pydantic import Field, ValidationInfo, field_validator
 
 from labconsole.security.token.configuration import LAB
 from labconsole.security.token.terms import KeyKind
+from labconsole.timing_profile import timing_names
 from labconsole.trial import Origin
 from labconsole_keypool.choices import ArrivalPattern, CaKey, GenerateWhen, RequestContent, TokenUse
 from labconsole_keypool.form_fields import extra, token_name
@@ -28,7 +29,6 @@ from labconsole_keypool.parameters import (
     key_count,
     left_at_refill,
 )
-from labconsole_keypool.timing import timing_names
 
 _TOKENS = "Tokens"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")

@@ -9,13 +9,13 @@ from pydantic import Field
 
 from labconsole.security.token.configuration import LAB
 from labconsole.security.token.terms import KeyKind
+from labconsole.timing_profile import RangeEnd, load_timing, timing_names
 from labconsole.trial import Parameters
-from labconsole_keypool.choices import RangeEnd, SignTime
+from labconsole_keypool.choices import SignTime
 from labconsole_keypool.engine.emulation import Operation, Timing
 from labconsole_keypool.form_fields import extra, token_name
 from labconsole_keypool.labels import LABELS
 from labconsole_keypool.measuring.storage_media import Storage
-from labconsole_keypool.timing import load_timing, timing_names
 
 
 class Step(StrEnum):

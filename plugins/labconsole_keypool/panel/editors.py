@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from PySide6.QtCore import QCoreApplication, Qt
 
+from labconsole.timing_profile import load_timing
 from labconsole_keypool.choices import KeySource
-from labconsole_keypool.timing import load_timing
 from labconsole_ui.form.editors import ChoiceEditor, Editor
 from labconsole_ui.form.row import EditorFactory
 from labconsole_ui.form.spec import FieldSpec

@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from labconsole.timing_profile import RangeEnd, load_timing, timing_names
 from labconsole.trial import Parameters
 from labconsole_keypool.arrival_file import MOST_REQUESTS
-from labconsole_keypool.choices import RangeEnd, SignTime
+from labconsole_keypool.choices import SignTime
 from labconsole_keypool.form_fields import extra
 from labconsole_keypool.labels import LABELS
 from labconsole_keypool.planning.planned_service import PlannedService
 from labconsole_keypool.planning.planner import business_day
-from labconsole_keypool.timing import load_timing, timing_names
 
 OWN_TIMES = ""
 """Stands for no timing profile: the times are entered."""

@@ -6,6 +6,7 @@ from typing import Annotated
 
 from pydantic import Field, field_validator
 
+from labconsole.timing_profile import load_timing, timing_names
 from labconsole.trial import Origin
 from labconsole_keypool.form_fields import extra
 from labconsole_keypool.parameters import (
@@ -17,7 +18,6 @@ from labconsole_keypool.parameters import (
     key_count,
 )
 from labconsole_keypool.simulation.service_model import ServiceModel
-from labconsole_keypool.timing import load_timing, timing_names
 
 
 class SimulationParameters(KeypoolParameters):

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import ClassVar
 
 from labconsole.clock import now_ns
+from labconsole.timing_profile import load_timing
 from labconsole.trial import (
     Curve,
     Distribution,
@@ -34,7 +35,6 @@ from labconsole_keypool.samples import (
     SIMULATED_CHANNEL,
 )
 from labconsole_keypool.simulation.simulation_parameters import SimulationParameters
-from labconsole_keypool.timing import load_timing
 
 _STALL_S = 120.0
 """Nothing is counted while it computes: two million requests take some seconds."""

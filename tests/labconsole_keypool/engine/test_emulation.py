@@ -9,9 +9,9 @@ import pytest
 
 from labconsole.clock import now_ns
 from labconsole.security.token.errors import TokenFullError
+from labconsole.timing_profile import Duration, load_timing
 from labconsole_keypool.choices import SignTime
 from labconsole_keypool.engine.emulation import Device, Operation, Timing
-from labconsole_keypool.timing import Duration, load_timing
 
 LUNA = load_timing("luna-sa-1700")
 TOLERANCE_NS = 60_000_000

@@ -13,11 +13,11 @@ from labconsole.clock import now_ns
 from labconsole.security.token.configuration import TokenConfiguration
 from labconsole.security.token.opening import Token, open_token
 from labconsole.store.errors import StoreError
+from labconsole.timing_profile import load_timing
 from labconsole_keypool.choices import Refill
 from labconsole_keypool.engine.emulation import Device, Timing
 from labconsole_keypool.simulation.service_model import KeyOrigin
 from labconsole_keypool.store.key_store import KeyStore
-from labconsole_keypool.timing import load_timing
 from tests.labconsole_keypool.signing_lab import PIN, Told, digest, fill, new_token, signing_engine
 
 UNWRAP_MS = 30.0

@@ -18,6 +18,7 @@ from labconsole.security.token.configuration import TokenConfiguration
 from labconsole.security.token.errors import TokenError, TokenFullError
 from labconsole.security.token.opening import Token, open_token
 from labconsole.security.token.terms import KeyKind
+from labconsole.timing_profile import load_timing
 from labconsole_keypool.choices import KeySource, SignTime
 from labconsole_keypool.engine.authority import Authority
 from labconsole_keypool.engine.emulation import Device, Timing
@@ -28,7 +29,6 @@ from labconsole_keypool.messages.signature_algorithms import ECDSA_SHA256, RSA_S
 from labconsole_keypool.simulation.service_model import KeyOrigin
 from labconsole_keypool.store.key_records import Counts, SignatureStatus
 from labconsole_keypool.store.key_store import KeyStore
-from labconsole_keypool.timing import load_timing
 from tests.labconsole_keypool.sign_request_lab import read
 from tests.labconsole_keypool.signing_lab import PIN, Told, change, digest, fill, new_token, rows, signing_engine
 

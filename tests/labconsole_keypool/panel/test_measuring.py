@@ -6,7 +6,7 @@ import pytest
 from PySide6.QtWidgets import QComboBox, QLabel
 from pytestqt.qtbot import QtBot
 
-from labconsole_keypool.timing import load_timing
+from labconsole.timing_profile import load_timing
 from labconsole_ui.main_window import MainWindow
 from labconsole_ui.panel import TrialPanel
 from tests.labconsole_ui.shell.conftest import bridge, home, open_window, services, theme, window

@@ -9,7 +9,7 @@ from pytestqt.qtbot import QtBot
 
 from labconsole.engine.queue import QueueState
 from labconsole.store.records import RunStatus
-from labconsole_keypool.timing import load_timing
+from labconsole.timing_profile import load_timing
 from labconsole_ui.main_window import MainWindow
 from labconsole_ui.navigation import Navigation
 from labconsole_ui.panel import TrialPanel

@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from labconsole_keypool.choices import ArrivalPattern, KeySource, RangeEnd, Refill, SignTime
+from labconsole.timing_profile import RangeEnd, load_timing
+from labconsole_keypool.choices import ArrivalPattern, KeySource, Refill, SignTime
 from labconsole_keypool.simulation import key_supply, service_model, simulation
 from labconsole_keypool.simulation.service_model import KeyOrigin, ServiceModel
 from labconsole_keypool.simulation.simulation import (
@@ -23,7 +24,6 @@ from labconsole_keypool.simulation.simulation import (
     Simulation,
     simulate,
 )
-from labconsole_keypool.timing import load_timing
 from tests.helpers.arriving import arriving
 
 MS = 1_000_000

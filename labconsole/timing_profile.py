@@ -7,6 +7,7 @@ over what it does not give itself, table by table.
 from __future__ import annotations
 
 import tomllib
+from enum import StrEnum
 from itertools import pairwise
 from typing import Annotated
 
@@ -16,10 +17,16 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from labconsole.locations import profiles_dir
 from labconsole.profile_file import fault_sentence, nearest
 from labconsole.trial import TrialError
-from labconsole_keypool.choices import RangeEnd, SignTime
 
 Milliseconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=1)]
+
+
+class RangeEnd(StrEnum):
+    """Which end of the range that a timing profile gives."""
+
+    SHORTEST = "shortest"
+    LONGEST = "longest"
 
 
 class _Strict(BaseModel):
@@ -88,7 +95,7 @@ class TimingProfile(_Strict):
         key_generation: Generate a key pair (KG, section 2.10.1).
         wrap: Wrap a private key and save it (section 2.10.2); None: as fast as the token is.
         unwrap: Load one wrapped key into the device and unwrap it (KP, section 2.10.3).
-        sign: Sign with one thread (Si), each of `SignTime`.
+        sign: Sign with one thread (Si), by name.
         sign_by_threads: Sign with several threads (section 2.10.4).
         ram: What the device's RAM holds.
         store: What the device's store holds.
@@ -101,7 +108,7 @@ class TimingProfile(_Strict):
     key_generation: KeyGeneration
     wrap: DurationRange | None = None
     unwrap: Duration
-    sign: dict[SignTime, Duration]
+    sign: dict[str, Duration]
     sign_by_threads: ThreadDurations
     ram: Capacity
     store: Capacity
@@ -109,15 +116,7 @@ class TimingProfile(_Strict):
     connection_set_up: Duration | None = None
     warm_up: Duration | None = None
 
-    @field_validator("sign")
-    @classmethod
-    def _every_sign_time(cls, sign: dict[SignTime, Duration]) -> dict[SignTime, Duration]:
-        missing = [time.value for time in SignTime if time not in sign]
-        if missing:
-            raise ValueError(f"give {' and '.join(missing)} too")
-        return sign
-
-    def sign_ms(self, time: SignTime, threads: int) -> float:
+    def sign_ms(self, time: str, threads: int) -> float:
         """What each of `threads` takes for a signature, where one alone takes the `time` of this profile.
 
         Scaled by `sign_by_threads`, between its rows by straight lines, beyond the last as in the last; and the way to
