@@ -1,24 +1,31 @@
 """Timing profiles: how long each operation of a device takes, for simulation and emulation.
 
-A profile is a TOML file of `profiles/timing/`. Every value says where it comes from. One that `extends` another takes
-over what it does not give itself, table by table.
+A profile is a TOML file, of `profiles/timing/` of the console or of the operator's data directory. Every value says
+where it comes from. One that `extends` another has its tables, too, where it does not give them itself.
 """
 
 from __future__ import annotations
 
+import re
 import tomllib
+from contextlib import suppress
 from enum import StrEnum
 from itertools import pairwise
+from pathlib import Path
 from typing import Annotated
 
 import numpy as np
+import tomli_w
+from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from labconsole.locations import profiles_dir
+from labconsole.locations import data_dir, profiles_dir
 from labconsole.profile_file import fault_sentence, nearest
+from labconsole.security.private_files import write_private
 from labconsole.trial import TrialError
 
 Milliseconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 Count = Annotated[int, Field(ge=1)]
 
 
@@ -33,19 +40,52 @@ class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Duration(_Strict):
+class Quantile(_Strict):
+    """So large a part of the operations, 0 to 1, takes this time or less."""
+
+    part: Annotated[float, Field(ge=0, le=1)]
+    ms: Milliseconds
+
+
+class _Distributed(_Strict):
+    """A time that may differ from operation to operation.
+
+    `distribution` gives its shape, from part 0 to part 1, with straight lines between the quantiles; its mean is the
+    time itself, whatever the quantiles' own is. Without one, each operation takes the same time.
+    """
+
+    reference: str
+    distribution: tuple[Quantile, ...] = ()
+
+    @field_validator("distribution")
+    @classmethod
+    def _ascends(cls, distribution: tuple[Quantile, ...]) -> tuple[Quantile, ...]:
+        parts = [quantile.part for quantile in distribution]
+        times = [quantile.ms for quantile in distribution]
+        if parts and ((parts[0], parts[-1]) != (0, 1) or sorted(set(parts)) != parts or sorted(times) != times):
+            raise ValueError("begin with part 0, end with part 1, and give larger parts and times in each further row")
+        return distribution
+
+    def factors(self, uniform: NDArray[np.float64]) -> NDArray[np.float64]:
+        """By what single operations differ from the mean, for uniform random numbers of 0 to 1, of the same shape."""
+        if not self.distribution:
+            return np.ones_like(uniform)
+        parts, times = np.array([(quantile.part, quantile.ms) for quantile in self.distribution]).T
+        mean = float(((times[1:] + times[:-1]) / 2 * np.diff(parts)).sum())
+        return np.asarray(np.interp(uniform, parts, times) / mean)
+
+
+class Duration(_Distributed):
     """A time, and the place of the source that gives it."""
 
     ms: Milliseconds
-    reference: str
 
 
-class DurationRange(_Strict):
+class DurationRange(_Distributed):
     """A time of which the source gives several values: the ends of the range that is used."""
 
     shortest_ms: Milliseconds
     longest_ms: Milliseconds
-    reference: str
 
     def at(self, end: RangeEnd) -> float:
         """One end of the range, ms."""
@@ -104,14 +144,23 @@ class TimingProfile(_Strict):
         warm_up: How much longer the first signature takes.
     """
 
-    title: str
-    key_generation: KeyGeneration
+    title: Annotated[str, Field(description="the device, and what sets this profile apart")]
+    key_generation: Annotated[
+        KeyGeneration,
+        Field(description="shortest_ms and longest_ms to generate a key pair, and the reference that gives them"),
+    ]
     wrap: DurationRange | None = None
-    unwrap: Duration
-    sign: dict[str, Duration]
-    sign_by_threads: ThreadDurations
-    ram: Capacity
-    store: Capacity
+    unwrap: Annotated[Duration, Field(description="ms to load one wrapped key and unwrap it, and the reference")]
+    sign: Annotated[
+        dict[str, Duration],
+        Field(description="a table for each signing time, as [sign.normal], with ms and reference", min_length=1),
+    ]
+    sign_by_threads: Annotated[
+        ThreadDurations,
+        Field(description="rows of threads and ms, a signature's share of the time, and the reference"),
+    ]
+    ram: Annotated[Capacity, Field(description="key_pairs that the device's RAM holds, and the reference")]
+    store: Annotated[Capacity, Field(description="key_pairs that the device's store holds, and the reference")]
     one_way: Duration | None = None
     connection_set_up: Duration | None = None
     warm_up: Duration | None = None
@@ -128,33 +177,88 @@ class TimingProfile(_Strict):
         return self.sign[time].ms * threads * ms / rows[0].ms + round_trip_ms
 
 
+def timing_dir() -> Path:
+    """The directory of the operator's own timing profiles, which need not exist yet."""
+    return data_dir() / "profiles" / "timing"
+
+
 def timing_names() -> tuple[str, ...]:
-    """Names of the timing profiles that come with the console, sorted."""
-    return tuple(sorted(path.stem for path in (profiles_dir() / "timing").glob("*.toml")))
+    """Names of all timing profiles, sorted: those that come with the console, and the operator's own."""
+    return tuple(sorted(_files()))
+
+
+def sign_names() -> tuple[str, ...]:
+    """The names of all signing times of all timing profiles that can be read, in their order."""
+    names: dict[str, None] = {}
+    for name in timing_names():
+        with suppress(TrialError):  # the form says so when that profile is chosen
+            names |= dict.fromkeys(load_timing(name).sign)
+    return tuple(names)
 
 
 def load_timing(name: str) -> TimingProfile:
     """Read the timing profile called `name`.
 
     Raises:
-        TrialError: there is none of that name, or it is not valid.
+        TrialError: there is none of that name, or it is not valid: a sentence for each field that is missing.
     """
     tables = _tables(name)
     try:
         return TimingProfile.model_validate(tables)
     except ValidationError as error:
-        raise TrialError(f"Timing profile {name}: {fault_sentence(error, TimingProfile)}") from error
+        raise TrialError(f"Timing profile {name}: {_fault(error)}") from error
 
 
-def _tables(name: str) -> dict[str, object]:
+def save_timing(name: str, profile: TimingProfile, *, replace: bool = False) -> Path:
+    """Write an operator's own profile, whole or not at all, and return its path.
+
+    Raises:
+        TrialError: the name is a published one's, or taken, or no name.
+        OSError: the file cannot be written.
+    """
+    if _NAME.fullmatch(name) is None:
+        raise TrialError(f"{name!r} is not a name of a timing profile: use letters, digits, - and _.")
+    path = timing_dir() / f"{name}.toml"
+    if (profiles_dir() / "timing" / path.name).exists():
+        raise TrialError(f"The timing profile {name} comes with the console: choose another name.")
+    if path.exists() and not replace:
+        raise TrialError(f"There is a timing profile {name} already: choose another name, or replace it.")
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    write_private(
+        path, tomli_w.dumps(profile.model_dump(mode="json", exclude_none=True, exclude_defaults=True)).encode()
+    )
+    return path
+
+
+def _files() -> dict[str, Path]:
+    """The files by name. A published name is the console's own, whatever the operator calls a file."""
+    own, shipped = (sorted(folder.glob("*.toml")) for folder in (timing_dir(), profiles_dir() / "timing"))
+    return {path.stem: path for path in (*own, *shipped)}
+
+
+def _tables(name: str, extended_by: tuple[str, ...] = ()) -> dict[str, object]:
     """The tables of a profile's file over those of the profile that it extends."""
-    names = timing_names()
-    if name not in names:
-        raise TrialError(f"No timing profile is called {name}{nearest(name, names)}")
-    path = profiles_dir() / "timing" / f"{name}.toml"
+    files = _files()
+    if name not in files:
+        raise TrialError(f"No timing profile is called {name}{nearest(name, files)}")
+    if name in extended_by:
+        raise TrialError(f"The timing profile {name} extends itself: correct `extends` in {files[name]}.")
     try:
-        tables = tomllib.loads(path.read_text(encoding="utf-8"))
+        tables = tomllib.loads(files[name].read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise TrialError(f"The timing profile {path} cannot be read: {error}.") from error
+        raise TrialError(f"The timing profile {files[name]} cannot be read: {error}.") from error
     base = tables.pop("extends", None)
-    return tables if base is None else {**_tables(str(base)), **tables}
+    return tables if base is None else {**_tables(str(base), (*extended_by, name)), **tables}
+
+
+def _fault(error: ValidationError) -> str:
+    """A sentence for each field that is missing; otherwise one for the first fault."""
+    missing = [".".join(map(str, fault["loc"])) for fault in error.errors() if fault["type"] == "missing"]
+    if not missing:
+        return fault_sentence(error, TimingProfile)
+    fields = TimingProfile.model_fields
+    sentences = []
+    for name in missing:
+        wanted = fields[name].description if name in fields else None
+        sentences.append(f"the key {name} is missing{f': {wanted}' if wanted else ''}.")
+    return " ".join([sentences[0], *(sentence[0].upper() + sentence[1:] for sentence in sentences[1:])])

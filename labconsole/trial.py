@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,6 +56,10 @@ class VerdictKind(StrEnum):
     """A service level or another result: whether it matters is for the profile's thresholds to say."""
 
 
+STORED = "stored"
+"""In the context of a validator: the parameters are those of a run of the database."""
+
+
 class Parameters(BaseModel):
     """Base of every trial's parameter model: unknown keys are refused, values cannot change.
 
@@ -64,6 +68,12 @@ class Parameters(BaseModel):
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
+
+    @classmethod
+    def of_stored(cls, values: Mapping[str, Any]) -> Self:
+        """The parameters of a run as they were stored: what they name, such as a file, may be gone by now, and a
+        validator sees `STORED` in its `info.context`. Raises ValidationError."""
+        return cls.model_validate(dict(values), context={STORED: True})
 
 
 @dataclass(frozen=True)

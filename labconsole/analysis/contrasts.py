@@ -85,6 +85,6 @@ def _model(column: Column, trial: Trial[Any] | None) -> Parameters | None:
     if trial is None or not isinstance(column, RunGroup) or column.kind != trial.kind:
         return None
     try:
-        return trial.parameters.model_validate(dict(column.parameters))
+        return trial.parameters.of_stored(column.parameters)
     except ValidationError:
         return None

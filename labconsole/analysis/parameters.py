@@ -44,9 +44,15 @@ def in_effect(name: str, parameters: Mapping[str, Any], model: type[BaseModel]) 
     extra = field.json_schema_extra if field is not None else None
     conditions: Any = extra.get("shown_if", {}) if isinstance(extra, dict) else {}
     return all(
-        parameters.get(other) in (wanted if isinstance(wanted, list) else [wanted])
-        for other, wanted in conditions.items()
+        parameters.get(other) in (wanted if isinstance(wanted, list | tuple) else [wanted])
+        for other, wanted in ((other, listed(wanted)) for other, wanted in conditions.items())
     )
+
+
+def listed(values: Any) -> Any:
+    """What a field's `choices` or a value of its `shown_if` says now: a function gives what changes while a form is
+    used, such as the names of files."""
+    return values() if callable(values) else values
 
 
 def describe_parameters(

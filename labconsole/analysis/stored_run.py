@@ -36,7 +36,7 @@ class StoredRun:
         """The run's parameters as the model of its trial. Raises TrialError where they do not fit."""
         row = self.detail.row
         try:
-            return trial.parameters.model_validate(dict(row.parameters))
+            return trial.parameters.of_stored(row.parameters)
         except ValidationError as error:
             raise TrialError(
                 f"Run {row.id} cannot be drawn: its parameters do not fit the installed version of the trial "

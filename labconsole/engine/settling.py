@@ -49,7 +49,7 @@ def load_trial(row: RunRow) -> tuple[Trial[Any], Parameters]:
         traceback.print_exc()
         raise TrialError(f"The trial {row.kind} cannot be loaded: {type(error).__name__}: {error}") from error
     try:
-        return trial, trial.parameters.model_validate(dict(row.parameters))
+        return trial, trial.parameters.of_stored(row.parameters)
     except ValueError as error:
         raise TrialError(f"Run {row.id} has parameters that the trial {row.kind} does not take: {error}") from error
 

@@ -69,7 +69,7 @@ def sample_tables(detail: RunDetail, samples: StoredSamples, plugins: Plugins | 
     left_out = f"What {row.kind} derives from the samples is left out"
     try:
         trial = plugins.trial(row.kind)
-        parameters = trial.parameters.model_validate(dict(row.parameters))
+        parameters = trial.parameters.of_stored(row.parameters)
         return tables + [_of_trial(table) for table in trial.derived(parameters, samples, detail.events)], ""
     except TrialError:
         raise

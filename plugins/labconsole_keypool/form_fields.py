@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import Field
+from pydantic import Field, ValidationInfo
+
+from labconsole.timing_profile import load_timing, sign_names, timing_names
+from labconsole.trial import STORED, TrialError
+from labconsole_keypool.choices import SignTime
+from labconsole_keypool.labels import LABELS
 
 
 def extra(group: str, **more: Any) -> dict[str, Any]:
@@ -20,3 +25,44 @@ def token_name(**more: Any) -> Any:
         min_length=1,
         json_schema_extra=more,
     )
+
+
+def sign_time(group: str) -> Any:
+    """The field of the name of a profile's time to sign; `timing` is before it."""
+    return Field(
+        title="Signing time (Si)",
+        description="Which of the profile's times to sign a request, with one thread; the source measured several",
+        json_schema_extra=extra(
+            group, kind="choice", choices=sign_names, labels=LABELS["sign"], shown_if={"timing": timing_names}
+        ),
+    )
+
+
+def is_stored(info: ValidationInfo) -> bool:
+    """Whether these are the parameters of a stored run: its timing profile may have been changed or removed since."""
+    return bool(info.context and info.context.get(STORED))
+
+
+def known_timing(timing: str, info: ValidationInfo) -> str:
+    """The name of a timing profile that can be read. Raises ValueError: there is none, or it is faulty."""
+    if not timing or is_stored(info):
+        return timing
+    names = timing_names()
+    if timing not in names:
+        raise ValueError(f"no timing profile is called {timing}; there are: {', '.join(names)}")
+    try:
+        load_timing(timing)
+    except TrialError as error:
+        raise ValueError(str(error).rstrip(".")) from error
+    return timing
+
+
+def known_sign_time(sign: str, info: ValidationInfo) -> str:
+    """A name of `[sign]` in the timing profile; its first one where it has not the usual one. Raises ValueError."""
+    timing = None if is_stored(info) else info.data.get("timing")
+    names = tuple(load_timing(timing).sign) if timing else (sign,)
+    if sign in names:
+        return str(sign)
+    if sign == SignTime.MALMO:
+        return names[0]
+    raise ValueError(f"timing profile {timing} has no signing time {sign}; there are: {', '.join(names)}")

@@ -10,7 +10,7 @@ from labconsole.timing_profile import RangeEnd, TimingProfile, load_timing, timi
 from labconsole.trial import Origin, Parameters
 from labconsole_keypool.arrival_file import MOST_REQUESTS
 from labconsole_keypool.choices import ArrivalPattern, KeySource, Refill, SignTime
-from labconsole_keypool.form_fields import extra
+from labconsole_keypool.form_fields import extra, is_stored, known_sign_time, known_timing, sign_time
 from labconsole_keypool.labels import LABELS
 
 MOST_KEYS = 100_000_000
@@ -127,25 +127,16 @@ class KeypoolParameters(Parameters):
         Field(
             title="Timing profile",
             description="How long each operation of the device takes, with RSA-2048",
-            json_schema_extra=extra(SERVICE, choices=list(timing_names())),
+            json_schema_extra=extra(SERVICE, choices=timing_names),
         ),
     ] = ""
-    sign: Annotated[
-        SignTime,
-        Field(
-            title="Signing time (Si)",
-            description="Which of the profile's times to sign a request, with one thread; the source measured several",
-            json_schema_extra=extra(SERVICE, labels=LABELS["sign"], shown_if={"timing": list(timing_names())}),
-        ),
-    ] = SignTime.MALMO
+    sign: Annotated[str, sign_time(SERVICE)] = SignTime.MALMO.value
     key_generation: Annotated[
         RangeEnd,
         Field(
             title="Key generation (KG)",
             description="Which of the profile's times to generate a key pair; it matters where no key is left",
-            json_schema_extra=extra(
-                SERVICE, labels=LABELS["key_generation"], shown_if={"timing": list(timing_names())}
-            ),
+            json_schema_extra=extra(SERVICE, labels=LABELS["key_generation"], shown_if={"timing": timing_names}),
         ),
     ] = RangeEnd.SHORTEST
     threads: Annotated[
@@ -213,13 +204,8 @@ class KeypoolParameters(Parameters):
             raise ValueError("arrivals from a CSV file need its path: set `csv`, or choose other `arrivals`")
         return csv
 
-    @field_validator("timing")
-    @classmethod
-    def _is_there(cls, timing: str) -> str:
-        names = timing_names()
-        if timing and timing not in names:
-            raise ValueError(f"no timing profile is called {timing}; there are: {', '.join(names)}")
-        return timing
+    _timing_is_there = field_validator("timing")(known_timing)
+    _sign_is_there = field_validator("sign")(known_sign_time)
 
     @field_validator("keys_at_start", "store_keys")
     @classmethod
@@ -245,7 +231,7 @@ class KeypoolParameters(Parameters):
 
 def _profile_of_pool(info: ValidationInfo) -> TimingProfile | None:
     """The timing profile of a scenario with a pool; None without a pool or profile, or where it is wrong by itself."""
-    timing = info.data.get("timing")
+    timing = None if is_stored(info) else info.data.get("timing")
     return load_timing(timing) if timing and info.data.get("keys") is KeySource.POOL else None
 
 

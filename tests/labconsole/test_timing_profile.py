@@ -4,12 +4,21 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from labconsole import timing_profile as timing
 from labconsole.locations import profiles_dir
 from labconsole.profile import list_profiles
-from labconsole.timing_profile import RangeEnd, ThreadDuration, ThreadDurations, load_timing, timing_names
+from labconsole.timing_profile import (
+    RangeEnd,
+    ThreadDuration,
+    ThreadDurations,
+    load_timing,
+    save_timing,
+    sign_names,
+    timing_names,
+)
 from labconsole.trial import TrialError
 from labconsole_keypool.choices import SignTime
 
@@ -83,12 +92,11 @@ def test_an_unknown_name_is_answered_with_the_nearest(name: str, said: str) -> N
 @pytest.mark.parametrize(
     ("wrong", "right", "said"),
     [
-        ("[unwrap]", "[unwarp]", r"the key unwrap is missing\.$"),
+        ("[unwrap]", "[unwarp]", r"the key unwrap is missing: ms to load one wrapped key and unwrap it, and the"),
         ("[unwrap]\nms = 70", "[unwrap]\nms = -1", r"unwrap\.ms: .*greater than 0 \(it is -1\)\.$"),
         ("[unwrap]\nms = 70", "[unwrap]\nms = 0", r"unwrap\.ms: .*greater than 0 \(it is 0\)\.$"),
         ("[unwrap]\nms = 70", "[unwrap]\nms = inf", r"unwrap\.ms: .*finite number \(it is inf\)\.$"),
         ("[unwrap]\n", "[unwrap]\nseconds = 1\n", r"there is no key unwrap\.seconds"),
-        ("[sign.malmo]", "[sign.lund]", r"sign\.lund"),
         (
             "{ threads = 4, ms = 6.9 }",
             "{ threads = 2, ms = 6.9 }",
@@ -107,3 +115,93 @@ def test_a_fault_in_a_profile_is_one_sentence(
     with pytest.raises(TrialError, match=said) as caught:
         load_timing("luna")
     assert "luna" in str(caught.value)
+
+
+def own_profile(home: Path, name: str, text: str) -> None:
+    (home / "profiles" / "timing").mkdir(parents=True, exist_ok=True)
+    (home / "profiles" / "timing" / f"{name}.toml").write_text(text, encoding="utf-8")
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("LABCONSOLE_HOME", str(tmp_path))
+    return tmp_path
+
+
+OWN = """
+extends = "luna-sa-1700"
+title = "The office's device"
+
+[sign.normal]
+ms = 10
+reference = "measured"
+distribution = [
+    { part = 0, ms = 5 },
+    { part = 0.5, ms = 8 },
+    { part = 1, ms = 31 },
+]
+"""
+
+
+def test_an_operator_s_own_profile_is_found_with_its_own_names_of_signing_times(home: Path) -> None:
+    own_profile(home, "office", OWN)
+    assert "office" in timing_names() and "normal" in sign_names()
+    office = load_timing("office")
+    assert list(office.sign) == ["normal"] and office.sign_ms("normal", 1) == 10
+    assert office.unwrap.ms == 70, "of the profile that it extends"
+
+
+def test_a_published_name_stays_the_published_profile(home: Path) -> None:
+    own_profile(home, "luna-sa-1700", OWN.replace("extends", "title2 = 1 #"))
+    assert load_timing("luna-sa-1700").sign_ms("malmo", 1) == 20
+    with pytest.raises(TrialError, match="The timing profile luna-sa-1700 comes with the console: choose another name"):
+        save_timing("luna-sa-1700", load_timing("luna-sa-1700"))
+
+
+def test_a_saved_profile_is_read_as_it_was_and_not_replaced_unasked(home: Path) -> None:
+    own_profile(home, "office", OWN)
+    path = save_timing("copy", load_timing("office"))
+    assert path == home / "profiles" / "timing" / "copy.toml"
+    assert load_timing("copy") == load_timing("office")
+    with pytest.raises(TrialError, match="There is a timing profile copy already"):
+        save_timing("copy", load_timing("luna-sa-1700"))
+    save_timing("copy", load_timing("luna-sa-1700"), replace=True)
+    assert load_timing("copy") == load_timing("luna-sa-1700")
+    with pytest.raises(TrialError, match=r"'\.\./x' is not a name"):
+        save_timing("../x", load_timing("office"))
+
+
+def test_every_missing_field_has_a_sentence(home: Path) -> None:
+    own_profile(home, "office", 'title = "x"\n[unwrap]\nms = 3\n')
+    with pytest.raises(TrialError) as caught:
+        load_timing("office")
+    told = str(caught.value)
+    assert told.startswith("Timing profile office: the key key_generation is missing: shortest_ms and longest_ms")
+    for name in ("unwrap.reference", "sign", "sign_by_threads", "ram", "store"):
+        assert f"The key {name} is missing" in told
+    assert told.count(" is missing") == 6
+
+
+def test_a_profile_that_extends_itself_is_a_sentence(home: Path) -> None:
+    own_profile(home, "a", 'extends = "b"')
+    own_profile(home, "b", 'extends = "a"')
+    with pytest.raises(TrialError, match="The timing profile a extends itself"):
+        load_timing("a")
+
+
+def test_a_distribution_gives_the_shape_and_the_time_stays_the_mean(home: Path) -> None:
+    own_profile(home, "office", OWN)
+    factors = load_timing("office").sign["normal"].factors(np.linspace(0, 1, 100_001))
+    assert factors.mean() == pytest.approx(1, rel=1e-3)
+    assert (factors.min(), factors.max()) == pytest.approx((5 / 13, 31 / 13)), "13 is the mean of the quantiles"
+    assert load_timing("luna-sa-1700").unwrap.factors(np.array([0.1, 0.9])).tolist() == [1, 1]
+
+
+@pytest.mark.parametrize(
+    "rows", ["{ part = 0.1, ms = 1 }, { part = 1, ms = 2 }", "{ part = 0, ms = 3 }, { part = 1, ms = 2 }"]
+)
+def test_a_distribution_that_is_none_is_a_sentence(home: Path, rows: str) -> None:
+    start, end = OWN.index("distribution"), OWN.rindex("]")
+    own_profile(home, "office", OWN[:start] + f"distribution = [{rows}" + OWN[end:])
+    with pytest.raises(TrialError, match="begin with part 0, end with part 1"):
+        load_timing("office")

@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from labconsole.profile_file import fault_sentence
 from labconsole.timing_profile import load_timing, timing_names
+from labconsole_keypool.choices import SignTime
 from labconsole_keypool.labels import LABELS
 from labconsole_keypool.live.service_parameters import ServiceParameters
 from labconsole_keypool.parameters import KeypoolParameters
@@ -36,7 +37,8 @@ NAMES = ", ".join(timing_names())
         ({"time_scale": -1}, "time_scale: input should be greater than 0 (it is -1)."),
         (
             {"sign": "oslo"},
-            "sign: input should be 'malmo', 'stockholm', 'stockholm-base-rate' or 'while-unwrapping' (it is 'oslo').",
+            "sign: timing profile luna-sa-1700 has no signing time oslo; there are: malmo, stockholm-base-rate, "
+            "stockholm, while-unwrapping.",
         ),
         (
             {"arrivals": "csv"},
@@ -130,7 +132,7 @@ def test_every_choice_has_a_label() -> None:
     models = (SimulationParameters, ServiceParameters, ExportParameters)
     fields = {name: field for model in models for name, field in model.model_fields.items()}
     for name, labels in LABELS.items():
-        annotation = fields[name].annotation
+        annotation = SignTime if name == "sign" else fields[name].annotation
         assert annotation is not None and set(labels) == {entry.value for entry in annotation}
 
 
@@ -147,3 +149,11 @@ def test_more_threads_and_another_profile_make_another_service() -> None:
     longest = SimulationParameters(key_generation="longest").service_model()
     assert (alone.key_generation_ms, longest.key_generation_ms) == (588, 673)
     assert SimulationParameters(timing="luna-sa-1700-fig4-1").service_model().key_generation_ms == 769
+
+
+def test_a_stored_run_can_be_evaluated_when_its_timing_profile_is_gone() -> None:
+    stored = {"timing": "of last year", "sign": "normal", "keys_at_start": 5}
+    with pytest.raises(ValidationError, match="no timing profile is called of last year"):
+        SimulationParameters.model_validate(stored)
+    assert SimulationParameters.of_stored(stored).sign == "normal"
+    assert ServiceParameters.of_stored(stored).timing == "of last year"

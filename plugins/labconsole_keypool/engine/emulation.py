@@ -7,6 +7,7 @@ beside them and beside one another, each as slow as Table 2-10 says for the numb
 
 from __future__ import annotations
 
+import random
 import threading
 import time
 from collections.abc import Iterator
@@ -14,9 +15,11 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 
+import numpy as np
+
 from labconsole.clock import now_ns
 from labconsole.security.token.errors import TokenFullError
-from labconsole.timing_profile import RangeEnd, TimingProfile
+from labconsole.timing_profile import Duration, DurationRange, RangeEnd, TimingProfile
 from labconsole_keypool.choices import SignTime
 
 
@@ -34,7 +37,7 @@ class Timing:
     """Which times of a timing profile a device takes; `speed` divides all of them."""
 
     profile: TimingProfile
-    sign: SignTime = SignTime.MALMO
+    sign: str = SignTime.MALMO
     key_generation: RangeEnd = RangeEnd.SHORTEST
     speed: float = 1.0
 
@@ -51,6 +54,23 @@ class Timing:
             case Operation.SIGN:
                 ms = profile.sign_ms(self.sign, threads)
         return self._scaled_ns(ms)
+
+    def drawn_ns(self, operation: Operation, threads: int = 1) -> int:
+        """How long one operation takes: by chance, where the profile gives a distribution."""
+        profile = self.profile
+        match operation:
+            case Operation.GENERATE:
+                given: Duration | DurationRange | None = profile.key_generation
+            case Operation.WRAP:
+                given = profile.wrap
+            case Operation.UNWRAP:
+                given = profile.unwrap
+            case Operation.SIGN:
+                given = profile.sign[self.sign]
+        duration_ns = self.duration_ns(operation, threads)
+        if given is None or not given.distribution:
+            return duration_ns
+        return round(duration_ns * float(given.factors(np.array([random.random()]))[0]))
 
     @property
     def connection_set_up_ns(self) -> int:
@@ -116,7 +136,7 @@ class Device:
         with ExitStack() as turn:
             waited = self._take_turn(operation, turn)
             began_ns = now_ns() if waited else asked_ns if since_ns is None else since_ns
-            ends_ns = began_ns + self.timing.duration_ns(operation, self.threads)
+            ends_ns = began_ns + self.timing.drawn_ns(operation, self.threads)
             if operation is Operation.SIGN:
                 ends_ns += self._warming_up_ns()
             yield ends_ns

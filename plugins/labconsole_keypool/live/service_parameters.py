@@ -55,7 +55,7 @@ class ServiceParameters(KeypoolParameters):
         Field(
             title="Emulate a device",
             description="Let every operation take as long as this timing profile says; empty: as fast as the token is",
-            json_schema_extra=extra(SERVICE, choices=["", *timing_names()]),
+            json_schema_extra=extra(SERVICE, choices=lambda: ["", *timing_names()]),
         ),
     ] = ""
     emulation_speed: Annotated[
@@ -65,7 +65,7 @@ class ServiceParameters(KeypoolParameters):
             description="How many times faster than the device all goes, arrivals too; figures are in its time",
             ge=1,
             le=100,
-            json_schema_extra=extra(SERVICE, shown_if={"timing": list(timing_names())}),
+            json_schema_extra=extra(SERVICE, shown_if={"timing": timing_names}),
         ),
     ] = 1.0
     keys_at_start: KeysAtStart = 10

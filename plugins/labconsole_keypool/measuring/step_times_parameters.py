@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from labconsole.security.token.configuration import LAB
 from labconsole.security.token.terms import KeyKind
@@ -13,7 +13,7 @@ from labconsole.timing_profile import RangeEnd, load_timing, timing_names
 from labconsole.trial import Parameters
 from labconsole_keypool.choices import SignTime
 from labconsole_keypool.engine.emulation import Operation, Timing
-from labconsole_keypool.form_fields import extra, token_name
+from labconsole_keypool.form_fields import extra, known_sign_time, known_timing, sign_time, token_name
 from labconsole_keypool.labels import LABELS
 from labconsole_keypool.measuring.storage_media import Storage
 
@@ -54,7 +54,7 @@ _STEP, _TOKEN = "Step", "Token"
 _STORING = {"step": ["wrap-and-save", "save", "load", "load-and-unwrap"]}
 _SIGNING = {"step": ["sign", "sign-while-unwrapping"]}
 _PREPARED = {"step": ["save", "load", "load-and-unwrap", "sign", "sign-while-unwrapping"]}
-_EMULATED = {"timing": list(timing_names())}
+_EMULATED = {"timing": timing_names}
 
 
 class StepTimesParameters(Parameters):
@@ -133,17 +133,10 @@ class StepTimesParameters(Parameters):
         Field(
             title="Emulate a device",
             description="Let every operation take as long as this timing profile says; empty: as fast as the token is",
-            json_schema_extra=extra(_TOKEN, choices=["", *timing_names()]),
+            json_schema_extra=extra(_TOKEN, choices=lambda: ["", *timing_names()]),
         ),
     ] = ""
-    sign: Annotated[
-        SignTime,
-        Field(
-            title="Signing time (Si)",
-            description="Which of the timing profile's times to sign",
-            json_schema_extra=extra(_TOKEN, shown_if=_EMULATED, labels=LABELS["sign"]),
-        ),
-    ] = SignTime.MALMO
+    sign: Annotated[str, sign_time(_TOKEN)] = SignTime.MALMO.value
     key_generation: Annotated[
         RangeEnd,
         Field(
@@ -152,6 +145,9 @@ class StepTimesParameters(Parameters):
             json_schema_extra=extra(_TOKEN, shown_if=_EMULATED, labels=LABELS["key_generation"]),
         ),
     ] = RangeEnd.SHORTEST
+
+    _timing_is_there = field_validator("timing")(known_timing)
+    _sign_is_there = field_validator("sign")(known_sign_time)
 
     @property
     def device_times(self) -> Timing | None:

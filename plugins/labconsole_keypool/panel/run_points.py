@@ -46,7 +46,7 @@ def load_points(database: Path, run_id: int, *, ended: bool) -> RunPoints:
         run = reader.run(run_id)
         if not any(event.name == BEGIN_EVENT for event in run.events):
             return RunPoints(run_id, {}, (np.empty(0), np.empty(0)))
-        parameters = ServiceParameters.model_validate(dict(run.row.parameters))
+        parameters = ServiceParameters.of_stored(run.row.parameters)
         samples = reader.samples(run_id)
         points = points_of(run_id, load(parameters, samples, run.events))
         return replace(points, curves=curves(parameters, samples, run.events)) if ended else points

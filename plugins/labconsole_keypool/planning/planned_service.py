@@ -7,8 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from labconsole_keypool.choices import SignTime
-
 
 @dataclass(frozen=True)
 class PlannedService:
@@ -43,7 +41,7 @@ class PlannedService:
     keys_in_token: int
     day: NDArray[np.float64]
     timing: str
-    sign: SignTime | None
+    sign: str | None
 
     @property
     def requests(self) -> int:

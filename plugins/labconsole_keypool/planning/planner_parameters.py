@@ -6,13 +6,13 @@ from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from labconsole.timing_profile import RangeEnd, load_timing, timing_names
 from labconsole.trial import Parameters
 from labconsole_keypool.arrival_file import MOST_REQUESTS
 from labconsole_keypool.choices import SignTime
-from labconsole_keypool.form_fields import extra
+from labconsole_keypool.form_fields import extra, known_sign_time, known_timing, sign_time
 from labconsole_keypool.labels import LABELS
 from labconsole_keypool.planning.planned_service import PlannedService
 from labconsole_keypool.planning.planner import business_day
@@ -22,7 +22,7 @@ OWN_TIMES = ""
 
 _PEAK, _DEVICE = "Peak", "Device"
 _OWN = {"timing": OWN_TIMES}
-_PROFILED = {"timing": list(timing_names())}
+_PROFILED = {"timing": timing_names}
 
 
 def _ms(title: str, description: str) -> Any:
@@ -79,17 +79,10 @@ class PlannerParameters(Parameters):
         Field(
             title="Timing profile",
             description="The device's times; empty: enter them, as keypool.step-times measured them",
-            json_schema_extra=extra(_DEVICE, choices=[OWN_TIMES, *timing_names()]),
+            json_schema_extra=extra(_DEVICE, choices=lambda: [OWN_TIMES, *timing_names()]),
         ),
     ] = "luna-sa-1700"
-    sign: Annotated[
-        SignTime,
-        Field(
-            title="Signing time (Si)",
-            description="Which of the profile's times to sign",
-            json_schema_extra=extra(_DEVICE, labels=LABELS["sign"], shown_if=_PROFILED),
-        ),
-    ] = SignTime.MALMO
+    sign: Annotated[str, sign_time(_DEVICE)] = SignTime.MALMO.value
     key_generation: Annotated[
         RangeEnd,
         Field(
@@ -112,6 +105,9 @@ class PlannerParameters(Parameters):
             json_schema_extra=extra(_DEVICE, unit="keys", shown_if=_OWN),
         ),
     ] = 12_033
+
+    _timing_is_there = field_validator("timing")(known_timing)
+    _sign_is_there = field_validator("sign")(known_sign_time)
 
     def service(self, day: NDArray[np.float64] | None = None) -> PlannedService:
         """What is planned; `day` holds the requests of each of its 24 hours, otherwise it is the source's business day.

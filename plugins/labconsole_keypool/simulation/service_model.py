@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntEnum
 
+import numpy as np
+from numpy.typing import NDArray
+
 from labconsole_keypool.choices import KeySource, Refill
+
+Factors = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
 
 class KeyOrigin(IntEnum):
@@ -46,6 +52,9 @@ class ServiceModel:
         refill: When a refill begins, and when its keys can be used.
         threads: Signing threads, at least 1.
         generators: Key pairs that the device generates at a time, at least 1.
+        sign_factors: By what single signatures differ from `sign_ms`, for uniform random numbers; None: by nothing.
+        generation_factors: The same of `key_generation_ms`.
+        seed: Of those random numbers.
 
     Raises:
         ValueError: `batch`, `threads` or `generators` is below 1.
@@ -63,6 +72,9 @@ class ServiceModel:
     refill: Refill = Refill.WHEN_EMPTY
     threads: int = 1
     generators: int = 1
+    sign_factors: Factors | None = None
+    generation_factors: Factors | None = None
+    seed: int = 0
 
     def __post_init__(self) -> None:
         for name in ("batch", "threads", "generators"):

@@ -48,11 +48,14 @@ class Simulation:
 
     The queue holds requests that no thread has begun. One that finds `queue_limit` of them waiting is dropped (section
     2.9.9); 0 means no limit. A thread that comes free at the moment of an arrival takes from the queue first. A thread
-    that waits for a key keeps its request, and begins no other. Equal input gives equal output: nothing is random.
+    that waits for a key keeps its request, and begins no other. Equal input gives equal output: where times have a
+    distribution, they follow from the model's seed.
     """
 
     def __init__(self, model: ServiceModel, *, queue_limit: int) -> None:
         self._sign_ns, self._generate_ns = round(model.sign_ms * 1e6), round(model.key_generation_ms * 1e6)
+        self._sign_factors, self._generation_factors = model.sign_factors, model.generation_factors
+        self._sign_random, self._generation_random = np.random.default_rng(model.seed).spawn(2)
         self._queue_limit = queue_limit
         self._supply = KeySupply(model)
         self._threads_free_ns = [0] * model.threads
@@ -73,6 +76,9 @@ class Simulation:
         dropped: list[int] = []
         started: list[int] = []
         got_key: list[int] = []
+        # One for each arrival, dropped or not: the same however the arrivals are divided into parts.
+        sign_ns = self._sign_times(len(arrivals_ns))
+        takes_ns = sign_ns.tolist()
         for number, arrival_ns in enumerate(arrivals_ns.tolist()):
             if queue_limit:
                 while waiting and waiting[0] <= arrival_ns:
@@ -84,7 +90,7 @@ class Simulation:
             key_ns = supply.take(start_ns)
             if key_ns is None:
                 key_ns = self._generate(start_ns)
-            heapreplace(threads_free_ns, key_ns + self._sign_ns)
+            heapreplace(threads_free_ns, key_ns + takes_ns[number])
             if queue_limit:
                 waiting.append(start_ns)
             started.append(start_ns)
@@ -97,15 +103,24 @@ class Simulation:
             received=arrivals_ns,
             started=_at(processed, np.array(started, np.int64), len(arrivals_ns)),
             got_key=_at(processed, got_key_ns, len(arrivals_ns)),
-            finished=_at(processed, got_key_ns + self._sign_ns, len(arrivals_ns)),
+            finished=_at(processed, got_key_ns + sign_ns[processed], len(arrivals_ns)),
             key_source=self._key_sources(processed, len(arrivals_ns)),
             dropped=is_dropped,
             refills=self._new_refills(),
         )
 
+    def _sign_times(self, count: int) -> NDArray[np.int64]:
+        """How long each of the next requests is signed, ns."""
+        if self._sign_factors is None:
+            return np.full(count, self._sign_ns, np.int64)
+        return np.rint(self._sign_ns * self._sign_factors(self._sign_random.random(count))).astype(np.int64)
+
     def _generate(self, asked_ns: int) -> int:
         """When a key pair asked for at `asked_ns` is there: the device generates for one thread after the other."""
-        done_ns = max(asked_ns, self._generators_free_ns[0]) + self._generate_ns
+        takes_ns = self._generate_ns
+        if self._generation_factors is not None:
+            takes_ns = round(takes_ns * float(self._generation_factors(self._generation_random.random(1))[0]))
+        done_ns = max(asked_ns, self._generators_free_ns[0]) + takes_ns
         heapreplace(self._generators_free_ns, done_ns)
         return done_ns
 

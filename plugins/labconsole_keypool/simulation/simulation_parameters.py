@@ -28,7 +28,7 @@ class SimulationParameters(KeypoolParameters):
         Field(
             title="Timing profile",
             description="How long each operation of the device takes, with RSA-2048",
-            json_schema_extra=extra(SERVICE, choices=list(timing_names())),
+            json_schema_extra=extra(SERVICE, choices=timing_names),
         ),
     ] = "luna-sa-1700"
 
@@ -51,9 +51,13 @@ class SimulationParameters(KeypoolParameters):
     def origin(self) -> Origin:
         return Origin.SIMULATED
 
-    def service_model(self) -> ServiceModel:
-        """The signing service that the simulator follows. Raises TrialError: its timing profile is broken."""
+    def service_model(self, seed: int = 0) -> ServiceModel:
+        """The signing service that the simulator follows; `seed` is of times with a distribution.
+
+        Raises TrialError: its timing profile is broken.
+        """
         profile = load_timing(self.timing)
+        sign, generation = profile.sign[self.sign], profile.key_generation
         return ServiceModel(
             sign_ms=profile.sign_ms(self.sign, self.threads),
             key_generation_ms=profile.key_generation.at(self.key_generation),
@@ -67,4 +71,7 @@ class SimulationParameters(KeypoolParameters):
             refill=self.refill,
             threads=self.threads,
             generators=profile.key_generation.at_a_time,
+            sign_factors=sign.factors if sign.distribution else None,
+            generation_factors=generation.factors if generation.distribution else None,
+            seed=seed,
         )

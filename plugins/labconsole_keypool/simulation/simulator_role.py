@@ -33,7 +33,7 @@ class SimulatorRole(Role):
     def __init__(self, context: RoleContext) -> None:
         super().__init__(context)
         self._parameters = SimulationParameters.model_validate(context.settings["parameters"])
-        self._model: ServiceModel = self._parameters.service_model()
+        self._model: ServiceModel = self._parameters.service_model(context.settings.get("seed", 0))
         self._arrivals_ns = np.empty(0, np.int64)
         self._requests, self._drops = context.series(REQUESTS), context.series(DROPS)
         self._queue, self._refills = context.series(QUEUE), context.series(REFILLS)

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from labconsole.timing_profile import RangeEnd, load_timing
+from labconsole.timing_profile import Duration, RangeEnd, load_timing
 from labconsole_keypool.choices import ArrivalPattern, KeySource, Refill, SignTime
 from labconsole_keypool.simulation import key_supply, service_model, simulation
 from labconsole_keypool.simulation.service_model import KeyOrigin, ServiceModel
@@ -383,3 +383,28 @@ def test_3000_requests_take_a_tenth_of_a_second_at_most() -> None:
     for _ in range(10):
         simulate(arrivals, model, queue_limit=50)
     assert (time.process_time() - began) / 10 < 0.1
+
+
+def test_times_with_a_distribution_follow_from_the_seed_and_not_from_the_parts() -> None:
+    """Two thirds take half a mean, one third takes two: the mean stays, and the queue grows where none was."""
+    duration = Duration(
+        ms=20,
+        reference="none",
+        distribution=[
+            {"part": 0, "ms": 10},
+            {"part": 0.66, "ms": 10},
+            {"part": 0.67, "ms": 40},
+            {"part": 1, "ms": 40},
+        ],
+    )
+    model = ServiceModel(20, 588, 70, KeySource.POOL, keys_at_start=10_000, sign_factors=duration.factors, seed=7)
+    arrivals = np.arange(3000, dtype=np.int64) * 21_000_000
+    whole = simulate(arrivals, model, queue_limit=0)
+    times = whole.finished - whole.got_key
+    assert times.mean() == pytest.approx(20e6, rel=0.05) and times.std() > 5e6
+    parts = Simulation(model, queue_limit=0)
+    divided = np.concatenate([parts.follow(part).finished for part in np.split(arrivals, [1, 700, 2999])])
+    assert divided.tolist() == whole.finished.tolist()
+    assert simulate(arrivals, replace(model, seed=8), queue_limit=0).finished.tolist() != whole.finished.tolist()
+    same = simulate(arrivals, replace(model, sign_factors=None), queue_limit=0)
+    assert (same.started == same.received).all() and (whole.started > whole.received).any()

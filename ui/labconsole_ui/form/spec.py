@@ -16,6 +16,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined, to_jsonable_python
 
 from labconsole.analysis.figures import format_number
+from labconsole.analysis.parameters import listed
 
 
 class FieldKind(enum.StrEnum):
@@ -127,7 +128,8 @@ def _kind(
         kind, choices, _ = _kind(item, {})
         return FieldKind.LIST, (), (FieldSpec("value", "", "", kind, "", choices=choices),)
     if annotation is str and "choices" in extra:
-        return FieldKind.OPEN_CHOICE, tuple((value, str(value)) for value in extra["choices"]), ()
+        kind = FieldKind(extra.get("kind", FieldKind.OPEN_CHOICE))
+        return kind, tuple((value, labels.get(value, str(value))) for value in listed(extra["choices"])), ()
     if not isinstance(annotation, type):
         raise TypeError(f"no form for a parameter of type {annotation}")
     if issubclass(annotation, BaseModel):
@@ -175,6 +177,7 @@ def _default(info: FieldInfo) -> Any:
 
 
 def _values(wanted: Any) -> tuple[Any, ...]:
+    wanted = listed(wanted)
     return tuple(wanted) if isinstance(wanted, list | tuple) else (wanted,)
 
 
