@@ -38,7 +38,7 @@ import random
 import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -81,6 +81,7 @@ __all__ = [
     "scenarios_text",
     "shuffled",
     "user_profiles_dir",
+    "with_edits",
 ]
 
 MOST_RUNS = 10_000
@@ -115,6 +116,13 @@ class Profile:
     seed: int
     sites: tuple[Site, ...]
     order: Order = Order.SHUFFLED
+    own: tuple[frozenset[str], ...] = ()
+    """For each scenario the parameters that it sets itself, in its own table or by the matrix."""
+
+    @property
+    def runs(self) -> int:
+        """Runs of the whole campaign."""
+        return len(self.scenarios) * self.repeats
 
 
 def user_profiles_dir() -> Path:
@@ -197,7 +205,7 @@ def _validated(
     file = with_overrides(
         file, {key: override(text, key, trial.parameters) for key, text in overrides.items()}, repeats
     )
-    scenarios = tuple(_scenarios(file, where, trial))
+    scenarios, own = zip(*_scenarios(file, where, trial), strict=True)
     return Profile(
         name=file.name,
         title=file.title or file.name,
@@ -209,11 +217,12 @@ def _validated(
         seed=file.seed,
         sites=tuple(file.sites),
         order=file.order,
+        own=own,
     )
 
 
-def _scenarios(file: ProfileFile, where: str, trial: Trial[Any]) -> Iterable[NewScenario]:
-    """Every scenario at every point of the matrix. Raises ProfileError."""
+def _scenarios(file: ProfileFile, where: str, trial: Trial[Any]) -> Iterable[tuple[NewScenario, frozenset[str]]]:
+    """Every scenario at every point of the matrix, with the parameters that it sets itself. Raises ProfileError."""
     for key in file.matrix:
         if key in file.parameters or any(key in scenario.parameters for scenario in file.scenarios):
             raise ProfileError(f"{where}: {key} stands in the matrix and in parameters; take it out of one of them.")
@@ -230,7 +239,9 @@ def _scenarios(file: ProfileFile, where: str, trial: Trial[Any]) -> Iterable[New
                 raise ProfileError(f"{where}: two scenarios are called {name!r}; give each a name of its own.")
             names.add(name)
             parameters = {**file.parameters, **scenario.parameters, **point}
-            yield new_scenario(trial, name, parameters, {**file.thresholds, **scenario.thresholds}, where)
+            thresholds = {**file.thresholds, **scenario.thresholds}
+            own = frozenset(scenario.parameters) | frozenset(point)
+            yield new_scenario(trial, name, parameters, thresholds, where), own
 
 
 def new_scenario(
@@ -267,6 +278,29 @@ def override(text: str, key: str, model: type[Parameters]) -> Any:
     except ValidationError:
         return text
     return value
+
+
+def with_edits(
+    profile: Profile, title: str, edits: Mapping[str, Any], sites: tuple[Site, ...], trial: Trial[Any]
+) -> Profile:
+    """The profile as `title` with `edits` in every scenario, except in those that set the parameter themselves.
+
+    Raises ProfileError: a scenario cannot run with them.
+    """
+    if not edits:
+        return profile
+    scenarios = []
+    for scenario, own in zip(profile.scenarios, profile.own, strict=True):
+        changes = {name: value for name, value in edits.items() if name not in own}
+        try:
+            complete = trial.parameters.model_validate({**scenario.parameters, **changes})
+        except ValidationError as error:
+            raise ProfileError(f"Scenario {scenario.name}: {fault_sentence(error, trial.parameters)}") from error
+        scenarios.append(replace(scenario, parameters=complete.model_dump(mode="json")))
+    text = scenarios_text(
+        profile.name, title, scenarios, profile.repeats, seed=profile.seed, sites=sites, order=profile.order
+    )
+    return replace(profile, title=title, text=text, scenarios=tuple(scenarios), sites=sites)
 
 
 def campaign_of(profile: Profile) -> NewCampaign:
@@ -336,6 +370,7 @@ def scenarios_text(
     *,
     seed: int = 1,
     sites: Sequence[Site] = (),
+    order: Order = Order.SHUFFLED,
 ) -> str:
     """The TOML text of a profile with several scenarios of one kind; parameters that are None are left out."""
     given = [{key: value for key, value in scenario.parameters.items() if value is not None} for scenario in scenarios]
@@ -350,6 +385,8 @@ def scenarios_text(
         }
         for scenario, values in zip(scenarios, given, strict=True)
     ]
+    if order is not Order.SHUFFLED:
+        table["order"] = order.value
     if sites:
         table["sites"] = [site.model_dump(exclude_none=True, exclude_defaults=True) for site in sites]
     return tomli_w.dumps(table)

@@ -61,6 +61,11 @@ class QueueItem:
     took_s: float | None = None
 
     @property
+    def own(self) -> bool:
+        """Whether it is this queue's to move, cancel and remove."""
+        return self.console is None and self.activity is not Activity.RECOVERING
+
+    @property
     def shown(self) -> ShownStatus:
         """The status that every view shows."""
         return self.activity or self.status

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from threading import Lock
 from typing import TYPE_CHECKING
 
@@ -10,7 +10,7 @@ from PySide6.QtCore import QObject, Qt, QTimer, Signal, Slot
 
 from labconsole.engine.protocol import LiveFrame
 from labconsole.store.errors import StoreError
-from labconsole.store.records import RunStatus
+from labconsole.store.records import RunRow, RunStatus
 from labconsole.trial import Event
 
 if TYPE_CHECKING:
@@ -67,6 +67,11 @@ class QueueBridge(QObject):
     def recover(self) -> None:
         """Take over what dead consoles left; `failed` tells if the store does not let it."""
         self._try(self.queue.recover)
+
+    def look(self, rows: Iterable[RunRow]) -> None:
+        """Let the queue know of live runs that a view has read, so that all views show the same of them."""
+        if any(not row.status.final for row in rows):
+            self._try(self.queue.look)
 
     def close(self) -> None:
         """Stop pumping and close the queue; blocks until a worker that still runs is gone.

@@ -42,9 +42,15 @@ class FailedRuns(QObject):
     def _finished(self, run_id: int, status: RunStatus) -> None:
         if status not in (RunStatus.FAILED, RunStatus.INTERRUPTED):
             return
+        try:
+            with self._reader() as reader:
+                run = reader.run(run_id)
+        except StoreError:
+            run = None  # the queue's own reason says more than this
         item = next((item for item in self._bridge.queue.items if item.run_id == run_id), None)
-        reason = item.reason if item is not None and item.reason else self.tr("The reason is in its events.")
-        name = item.scenario if item is not None else ""
+        known = item.reason if item is not None else ""
+        reason = known or (run.row.reason if run is not None else "") or self.tr("The reason is in its events.")
+        name = item.scenario if item is not None else run.row.scenario if run is not None else ""
         if status is RunStatus.FAILED:
             text = self.tr("Run {run} ({name}) failed: {reason}")
         else:
@@ -54,15 +60,10 @@ class FailedRuns(QObject):
         if KEPT not in reason:
             message = self.tr("{message} What it measured until then is kept.").format(message=message)
         link = (self.tr("Open run"), lambda: self._open_run(run_id))
-        self._show(Message(Tone.BAD, message, link=link, remedy=self._remedy(run_id)))
+        self._show(Message(Tone.BAD, message, link=link, remedy=None if run is None else self._remedy(run)))
 
-    def _remedy(self, run_id: int) -> Link | None:
+    def _remedy(self, run: RunDetail) -> Link | None:
         """What the run has said would help it, if anything."""
-        try:
-            with self._reader() as reader:
-                run = reader.run(run_id)
-        except StoreError:
-            return None  # the reason that is shown says more than this
         told = next((event.data for event in run.events if event.name == REMEDY), None)
         return None if told is None else (str(told["title"]), lambda: self._again(run, told["parameters"]))
 

@@ -26,13 +26,13 @@ Secrets = Mapping[str, Secret]
 
 
 class Launcher(QObject):
-    """`launched` carries the ids of the runs that were queued, and whether they shall run at once.
+    """`launched` carries the ids of the runs that were queued, whether they run at once, and are compared when done.
 
     Runs that need a secret are queued only when it was looked for and, if need be, entered: later than the call, which
     then returns no ids.
     """
 
-    launched = Signal(list, bool)
+    launched = Signal(list, bool, bool)
 
     def __init__(self, bridge: QueueBridge, plugins: Plugins, show: Callable[[Message], None], window: QWidget) -> None:
         super().__init__(window)
@@ -42,11 +42,19 @@ class Launcher(QObject):
         self._plugins = plugins
         self._show = show
 
-    def run_profile(self, name: str, *, at_once: bool) -> list[int]:
+    def run_profile(self, name: str, *, at_once: bool, compare: bool = False) -> list[int]:
         """Queue all runs of a profile. Returns their ids, none if the profile cannot be used."""
         try:
-            campaign = campaign_of(load_profile(name, self._plugins))
-            return self._submit(campaign, at_once)
+            profile = load_profile(name, self._plugins)
+        except TrialError as error:
+            self._refuse(str(error))
+            return []
+        return self.run_campaign(profile, at_once=at_once, compare=compare)
+
+    def run_campaign(self, profile: Profile, *, at_once: bool, compare: bool = False) -> list[int]:
+        """Queue all runs of a profile that was loaded, to be compared when done. Returns ids as `run_scenario`."""
+        try:
+            return self._submit(campaign_of(profile), at_once, compare)
         except TrialError as error:
             self._refuse(str(error))
             return []
@@ -66,12 +74,9 @@ class Launcher(QObject):
         text = profile_text(
             name, title, kind, scenario.parameters, repeats, seed=seed, thresholds=scenario.thresholds, sites=sites
         )
-        campaign = campaign_of(Profile(name, title, "", kind, text, (scenario,), repeats, seed, sites))
-        try:
-            return self._submit(campaign, at_once)
-        except TrialError as error:
-            self._refuse(str(error))
-            return []
+        return self.run_campaign(
+            Profile(name, title, "", kind, text, (scenario,), repeats, seed, sites), at_once=at_once
+        )
 
     def run_together(
         self,
@@ -83,15 +88,14 @@ class Launcher(QObject):
         seed: int = 1,
         sites: tuple[Site, ...] = (),
     ) -> list[int]:
-        """Queue several scenarios of one kind as one campaign, before what waits. Returns ids as `run_scenario`."""
+        """Queue several scenarios of one kind as one campaign, before what waits, to be compared when done.
+
+        Returns ids as `run_scenario`.
+        """
         text = scenarios_text(name, title, scenarios, repeats, seed=seed, sites=sites)
         kind, all_of_them = scenarios[0].kind, tuple(scenarios)
-        campaign = campaign_of(Profile(name, title, "", kind, text, all_of_them, repeats, seed, sites))
-        try:
-            return self._submit(campaign, at_once=True)
-        except TrialError as error:
-            self._refuse(str(error))
-            return []
+        campaign = Profile(name, title, "", kind, text, all_of_them, repeats, seed, sites)
+        return self.run_campaign(campaign, at_once=True, compare=True)
 
     def run_again(self, run: RunDetail, changes: Mapping[str, Any]) -> list[int]:
         """Queue the scenario of a run again with some parameters changed. Returns the new run's id, if there is one."""
@@ -110,8 +114,8 @@ class Launcher(QObject):
         except TrialError as error:
             self._refuse(str(error))
 
-    def _submit(self, campaign: NewCampaign, at_once: bool) -> list[int]:
-        return self._with_secrets(campaign.scenarios, partial(self._queue, campaign, at_once))
+    def _submit(self, campaign: NewCampaign, at_once: bool, compare: bool) -> list[int]:
+        return self._with_secrets(campaign.scenarios, partial(self._queue, campaign, at_once, compare))
 
     def _with_secrets(self, scenarios: Sequence[NewScenario], then: Callable[[Secrets], list[int]]) -> list[int]:
         """Call `then` with the secrets that had to be entered: at once if none is needed. Raises TrialError."""
@@ -147,7 +151,7 @@ class Launcher(QObject):
     def _refuse(self, sentence: str) -> None:
         self._show(Message(Tone.BAD, sentence))
 
-    def _queue(self, campaign: NewCampaign, at_once: bool, secrets: Secrets) -> list[int]:
+    def _queue(self, campaign: NewCampaign, at_once: bool, compare: bool, secrets: Secrets) -> list[int]:
         queue = self._bridge.queue
         waiting = sum(item.state is QueueState.WAITING for item in queue.items)
         run_ids = queue.submit(campaign, secrets)
@@ -160,5 +164,5 @@ class Launcher(QObject):
         elif waiting and not at_once:
             text = self.tr("Added to the queue: {count} run(s), {waiting} waiting before.")
             self._show(Message(Tone.INFO, text.format(count=len(run_ids), waiting=waiting)))
-        self.launched.emit(run_ids, at_once)
+        self.launched.emit(run_ids, at_once, compare)
         return run_ids

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Sequence
 from pathlib import Path
 
-from PySide6.QtCore import Qt, QTimer
+from PySide6.QtCore import QEvent, Qt, QTimer
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QResizeEvent
 from PySide6.QtWidgets import QFileDialog, QMainWindow, QVBoxLayout, QWidget
 
@@ -17,7 +18,7 @@ from labconsole_ui import layout
 from labconsole_ui.action_dialog import ActionDialog
 from labconsole_ui.backup_keeper import BackupKeeper
 from labconsole_ui.broken_page import BrokenPage
-from labconsole_ui.campaign_watch import CampaignWatch
+from labconsole_ui.campaign_watch import CampaignWatch, RunGroup
 from labconsole_ui.closing import CloseChoice, CloseQuestion
 from labconsole_ui.desktop import open_with_desktop
 from labconsole_ui.failures import FailedRuns
@@ -32,6 +33,7 @@ from labconsole_ui.main_menus import build_menus
 from labconsole_ui.menus import bring_forward
 from labconsole_ui.message_bar import Message, MessageBar, Tone
 from labconsole_ui.navigation import GUIDE, HELP, START, Navigation
+from labconsole_ui.notices import DesktopNotices
 from labconsole_ui.pages import Pages
 from labconsole_ui.panel import PanelContext, TrialPanel
 from labconsole_ui.plugin_pages import PluginPages, icon_of, show_broken
@@ -45,6 +47,7 @@ from labconsole_ui.start_page import StartPage
 from labconsole_ui.status_bar import ConsoleStatusBar
 from labconsole_ui.theme import ThemeMode
 from labconsole_ui.upkeep import Upkeep
+from labconsole_ui.words import duration, status_word
 
 DEMO_PROFILE = "demo"
 THEME_KEY = "window/theme"
@@ -65,7 +68,6 @@ class MainWindow(QMainWindow):
         self._live_follows_width = False
         self._laid_out_width = 0
         self._question: CloseQuestion | None = None
-        self._demo_runs: list[int] = []
         self.messages = MessageBar(theme)
         self.pages = Pages(theme)
         self.launcher = Launcher(bridge, plugins, self.messages.show_message, self)
@@ -77,6 +79,7 @@ class MainWindow(QMainWindow):
             bridge, services.reader, self.messages.show_message, self.runs.open_run, self.launcher.run_again, self
         )
         self.watch = CampaignWatch(bridge)
+        self.notices = DesktopNotices(self)
         self.backups = BackupKeeper(services.database, bridge, self.messages.show_message, self)
         self.upkeep = Upkeep(plugins, self)
         self.navigation = Navigation(plugins, theme)
@@ -140,7 +143,7 @@ class MainWindow(QMainWindow):
 
     def run_demo(self) -> None:
         """Run the demo campaign, with the live plots in front; its runs are compared when they are done."""
-        self._demo_runs = self.launcher.run_profile(DEMO_PROFILE, at_once=True)
+        self.launcher.run_profile(DEMO_PROFILE, at_once=True, compare=True)
 
     def report_runs(self, run_ids: list[int], published: Sequence[str] = (), baseline: int | str | None = None) -> None:
         """Open the report window for these runs; `published` and `baseline` are those of a comparison."""
@@ -282,7 +285,9 @@ class MainWindow(QMainWindow):
         if other is not None:
             self.status.show_notice(
                 self.tr("Another console has this database open"),
-                self.tr("Process {pid}. Both may look; only one may run at a time.").format(pid=other),
+                self.tr("Process {pid} on {host}. Their runs take turns, and the queue shows those of both.").format(
+                    pid=other, host=platform.node()
+                ),
             )
         self.resize(layout.first_size(self))
         layout.arrange(self, self.navigation_dock, self.live_dock, self._bottom_docks)
@@ -334,22 +339,38 @@ class MainWindow(QMainWindow):
                 make = lambda broken=broken: BrokenPage(broken.name, broken.error, self.services.theme)  # noqa: E731
                 self.pages.show_page(f"broken:{name}", name, "broken", make)
 
-    def _launched(self, run_ids: list[int], at_once: bool) -> None:
-        self.watch.watch(run_ids)
+    def _launched(self, run_ids: list[int], at_once: bool, compare: bool) -> None:
+        self.watch.watch(run_ids, compare)
         bring_forward(self.queue_dock, focus=False)
         if at_once and self.services.bridge.live_plots:
             bring_forward(self.live_dock, focus=False)
 
-    def _campaign_done(self, run_ids: list[int], finished: int) -> None:
-        compared = run_ids == self._demo_runs and finished > 0
+    def _campaign_done(self, group: RunGroup) -> None:
+        compared = group.compare and group.finished > 0
         if compared:
-            self.runs.compare_runs(run_ids)
-        if len(run_ids) == 1 or (compared and finished == len(run_ids)):
+            self.runs.compare_runs(group.run_ids)
+        sentence = self._result(group)
+        if group.long:
+            self.notices.show(sentence)
+        done = group.finished == len(group.run_ids)
+        if (compared and done) or (len(group.run_ids) == 1 and not (done and group.long)):
             return
+        offered = group.run_ids if group.finished and not compared else []
+        self.runs.offer(Tone.GOOD if done else Tone.WARNING, sentence, offered, lasting=group.long)
+
+    def _result(self, group: RunGroup) -> str:
+        """How a group of runs ended, in one sentence."""
+        if len(group.run_ids) == 1:
+            [(run_id, status)] = group.ended.items()
+            text = self.tr("Run {run}: {status}, after {duration}.")
+            return text.format(run=run_id, status=status_word(status), duration=duration(group.took_s))
         text = self.tr("The campaign is done: {finished} of {all} runs finished.")
-        message = text.format(finished=finished, all=len(run_ids))
-        tone = Tone.GOOD if finished == len(run_ids) else Tone.WARNING
-        self.runs.offer_comparison(tone, message, run_ids if finished and not compared else [])
+        return text.format(finished=group.finished, all=len(group.run_ids))
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.ActivationChange and self.isActiveWindow():
+            self.notices.read()
 
     def _say_failed(self, sentence: str) -> None:
         self.messages.show_message(Message(Tone.BAD, sentence))

@@ -45,13 +45,17 @@ Link = tuple[str, Callable[[], None]]
 
 @dataclass(frozen=True)
 class Message:
-    """A sentence for the operator. `link` leads on, `remedy` puts it right; `details` is for the maker."""
+    """A sentence for the operator. `link` leads on, `remedy` puts it right; `details` is for the maker.
+
+    Good news that is `lasting` stays until it was looked at.
+    """
 
     tone: Tone
     sentence: str
     details: str = ""
     link: Link | None = None
     remedy: Link | None = None
+    lasting: bool = False
 
 
 class MessageBar(QWidget):
@@ -78,7 +82,7 @@ class MessageBar(QWidget):
         self._column.insertWidget(0, entry)
         self._column.setContentsMargins(16, 8, 16, 4)
         self.show()
-        if message.tone in (Tone.INFO, Tone.GOOD):
+        if message.tone in (Tone.INFO, Tone.GOOD) and not message.lasting:
             fade = QTimer(entry)
             fade.setSingleShot(True)
             fade.timeout.connect(lambda: self._drop(entry))

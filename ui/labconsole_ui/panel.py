@@ -6,11 +6,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QCoreApplication, Qt
 from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
+from labconsole.analysis.parameters import describe_parameters
 from labconsole.plugin import Plugin, Plugins
+from labconsole.profile import Profile, ProfileError
 from labconsole.store.records import NewScenario
 from labconsole.trial import Parameters, Trial
 from labconsole_ui.bridge import QueueBridge
@@ -100,9 +102,17 @@ class TrialPanel(QWidget):
         self._launch(at_once=False)
 
     def run_campaign(self) -> None:
-        """Queue all runs of the chosen profile."""
-        if self.presets.profile is not None:
-            self.context.launcher.run_profile(self.presets.profile.name, at_once=True)
+        """Queue all runs of the chosen profile, with what was edited in the form."""
+        self.form.judge()
+        if self.form.parameters is None:
+            self.form.show_first_problem()
+            return
+        try:
+            campaign = self.presets.campaign()
+        except ProfileError:
+            return  # the line above the buttons says why
+        if campaign is not None:
+            self.context.launcher.run_campaign(campaign, at_once=True)
 
     def _launch(self, at_once: bool) -> None:
         self.form.judge()
@@ -161,6 +171,7 @@ class TrialPanel(QWidget):
             shortcut.activated.connect(action)
 
     def _preset_chosen(self, scenario: NewScenario | None) -> None:
+        self.form.set_base(scenario.parameters if scenario is not None else None)
         if scenario is not None:
             self.form.set_values(scenario.parameters)
         self._judged()
@@ -176,13 +187,26 @@ class TrialPanel(QWidget):
         self.run_bar.show_problem(problems[0] if problems else "")
         plain = None if parameters is None else parameters.model_dump(mode="json")
         self.presets.compare_with(plain, self.run_bar.repeats_box.value(), self.form.host_names)
-        profile = self.presets.profile
-        self.run_bar.show_campaign(len(profile.scenarios) * profile.repeats if profile else 0)
+        self._offer_campaign()
         self.sites.show_sites([_site(site.model_dump(exclude_none=True)) for site in self.presets.sites])
         if parameters is not None:
             self.facts_card.show_facts(self.facts(parameters))
             self._show_warnings(self.context.trial.warnings(parameters))
         self._remember()
+
+    def _offer_campaign(self) -> None:
+        """Say in the line above the buttons what the campaign would run: how much, and with which edits."""
+        profile = self.presets.profile
+        if profile is None:
+            self.run_bar.show_campaign(0, "")
+            return
+        try:
+            self.presets.campaign()
+        except ProfileError as error:
+            fault = self.tr("The campaign cannot run with these changes. {reason}").format(reason=error)
+            self.run_bar.show_campaign(profile.runs, "", fault)
+        else:
+            self.run_bar.show_campaign(profile.runs, campaign_plan(profile, self.presets.edits, self.context.trial))
 
     def _show_warnings(self, sentences: tuple[str, ...]) -> None:
         while self._warnings.count():
@@ -227,8 +251,30 @@ class TrialPanel(QWidget):
         if isinstance(kept.get("values"), dict):
             self.form.set_values(kept["values"])
         self.presets.remember(str(kept.get("profile", "")), str(kept.get("scenario", "")))
+        self.form.set_base(self.presets.scenario.parameters if self.presets.scenario else None)
         if isinstance(kept.get("repeats"), int):
             self.run_bar.repeats_box.setValue(kept["repeats"])
+
+
+def campaign_plan(profile: Profile, edits: Mapping[str, Any], trial: Trial[Any]) -> str:
+    """What a campaign runs, in one line: scenarios, repeats, the edits that apply, and those that a scenario keeps."""
+    tr = QCoreApplication.translate
+    text = tr("Campaign", "Campaign: {scenarios} scenarios × {repeats} = {runs} runs.")
+    parts = [text.format(scenarios=len(profile.scenarios), repeats=profile.repeats, runs=profile.runs)]
+    named = {value.name.partition(".")[0]: value for value in describe_parameters(edits, trial.parameters)}
+    everywhere = [name for name in edits if not any(name in own for own in profile.own)]
+    nowhere = [name for name in edits if all(name in own for own in profile.own)]
+    partly = [name for name in edits if name not in everywhere and name not in nowhere]
+    for names, wording in (
+        (everywhere, tr("Campaign", "Your changes apply to all of them: {changes}.")),
+        (partly, tr("Campaign", "Applied where a scenario does not set it itself: {changes}.")),
+    ):
+        changes = "; ".join(f"{named[name].title}: {named[name].text}" for name in names)
+        parts += [wording.format(changes=changes)] if names else []
+    if nowhere:
+        titles = ", ".join(named[name].title for name in nowhere)
+        parts.append(tr("Campaign", "Each scenario keeps its own: {titles}.").format(titles=titles))
+    return " ".join(parts)
 
 
 class _FactsCard(QFrame):

@@ -21,6 +21,7 @@ from labconsole.profile import (
     load_profile,
     profile_text,
     save_profile,
+    with_edits,
 )
 from labconsole.store.records import NewScenario
 from labconsole.trial import Trial
@@ -120,6 +121,22 @@ class PresetRow(QWidget):
             if scenario in names:
                 self.scenario_combo.setCurrentIndex(names.index(scenario))
                 self.scenario = self.profile.scenarios[names.index(scenario)]
+
+    @property
+    def edits(self) -> dict[str, Any]:
+        """The parameters in which the form differs from the preset."""
+        preset = self.scenario.parameters if self.scenario else self._current
+        return {name: value for name, value in self._current.items() if value != preset.get(name)}
+
+    def campaign(self) -> Profile | None:
+        """The chosen profile with the form's edits, if it has more than one run.
+
+        Raises ProfileError: a scenario cannot run with them.
+        """
+        if self.profile is None or self.profile.runs < 2:
+            return None
+        title = self.tr("{scenario} (modified)").format(scenario=self.profile.title)
+        return with_edits(self.profile, title, self.edits, self.sites, self._trial)
 
     @property
     def thresholds(self) -> Mapping[str, Mapping[str, float]]:

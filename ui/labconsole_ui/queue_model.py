@@ -20,7 +20,7 @@ from labconsole.engine.queue import QueueItem, QueueState
 from labconsole_ui.bridge import QueueBridge
 from labconsole_ui.plain_text import plain_tooltip
 from labconsole_ui.theme import Theme
-from labconsole_ui.words import STATUS_ICONS, duration, fraction, item_name, rate_text, status_word
+from labconsole_ui.words import STATUS_ICONS, console_name, duration, fraction, item_name, rate_text, status_word
 
 AnyIndex = QModelIndex | QPersistentModelIndex
 ITEM_ROLE = int(Qt.ItemDataRole.UserRole)
@@ -41,13 +41,13 @@ class QueueColumn(IntEnum):
 
 
 class QueueModel(QAbstractTableModel):
-    """Shows `bridge.queue.items`; a dragged waiting row is moved in the queue itself."""
+    """Shows the runs of other consoles, then those of `bridge.queue`, where a dragged waiting row is moved."""
 
     def __init__(self, bridge: QueueBridge, theme: Theme) -> None:
         super().__init__(bridge)
         self._bridge = bridge
         self._theme = theme
-        self._items: tuple[QueueItem, ...] = bridge.queue.items
+        self._items = self._current()
         bridge.items_changed.connect(self._refresh)
         bridge.live.connect(self._refresh)
         theme.changed.connect(self._repaint)
@@ -93,7 +93,7 @@ class QueueModel(QAbstractTableModel):
         if role == Qt.ItemDataRole.DecorationRole and column is QueueColumn.STATUS:
             return self._icon(item)
         if role == Qt.ItemDataRole.ForegroundRole and column is QueueColumn.STATUS:
-            return QColor(self._theme.colour(STATUS_ICONS[item.status][1]))
+            return QColor(self._theme.colour(STATUS_ICONS[item.shown][1]))
         if role == Qt.ItemDataRole.TextAlignmentRole:
             return _alignment(column)
         if role == Qt.ItemDataRole.ToolTipRole:
@@ -108,7 +108,8 @@ class QueueModel(QAbstractTableModel):
         flags = Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable
         if not index.isValid():
             return Qt.ItemFlag.ItemIsDropEnabled
-        if self._items[index.row()].state is QueueState.WAITING:
+        item = self._items[index.row()]
+        if item.own and item.state is QueueState.WAITING:
             flags |= Qt.ItemFlag.ItemIsDragEnabled
         return flags
 
@@ -141,7 +142,7 @@ class QueueModel(QAbstractTableModel):
         return False
 
     def _waiting(self, items: Sequence[QueueItem]) -> list[QueueItem]:
-        return [item for item in items if item.state is QueueState.WAITING]
+        return [item for item in items if item.own and item.state is QueueState.WAITING]
 
     def _text(self, item: QueueItem, column: QueueColumn) -> str:
         match column:
@@ -150,9 +151,9 @@ class QueueModel(QAbstractTableModel):
             case QueueColumn.NAME:
                 return item_name(item)
             case QueueColumn.CAMPAIGN:
-                return item.campaign
+                return f"{item.campaign} · {console_name(item.console)}" if item.console else item.campaign
             case QueueColumn.STATUS:
-                return status_word(item.status)
+                return status_word(item.shown)
             case QueueColumn.PROGRESS:
                 share = fraction(item)
                 return "" if share is None or item.state is QueueState.WAITING else f"{share:.0%}"
@@ -162,11 +163,11 @@ class QueueModel(QAbstractTableModel):
                 return duration(item.eta_s) if item.state is QueueState.RUNNING else ""
 
     def _icon(self, item: QueueItem) -> QIcon:
-        return self._theme.icon(*STATUS_ICONS[item.status])
+        return self._theme.icon(*STATUS_ICONS[item.shown])
 
     def _refresh(self) -> None:
-        """Follow the queue; a reset only where rows came, went or moved, so that the selection survives progress."""
-        items = self._bridge.queue.items
+        """Follow the queue: a reset only where rows came, went or moved, so that the selection survives progress."""
+        items = self._current()
         if [item.run_id for item in items] == [item.run_id for item in self._items]:
             self._items = items
             self._repaint()
@@ -174,6 +175,9 @@ class QueueModel(QAbstractTableModel):
         self.beginResetModel()
         self._items = items
         self.endResetModel()
+
+    def _current(self) -> tuple[QueueItem, ...]:
+        return (*self._bridge.queue.others, *self._bridge.queue.items)
 
     def _repaint(self) -> None:
         if self._items:

@@ -21,10 +21,11 @@ from PySide6.QtWidgets import (
 
 from labconsole.engine.queue import QueueItem, QueueState
 from labconsole_ui.bridge import QueueBridge
+from labconsole_ui.plain_text import plain_label
 from labconsole_ui.progress_delegate import ProgressDelegate
 from labconsole_ui.queue_model import QueueColumn, QueueModel
 from labconsole_ui.theme import FontRole, Theme
-from labconsole_ui.words import duration
+from labconsole_ui.words import console_name, duration
 
 _COLUMN_WIDTHS = {
     QueueColumn.RUN: 56,
@@ -48,7 +49,8 @@ class QueueView(QWidget):
         self._theme = theme
         self.model = QueueModel(bridge, theme)
         self.table = self._make_table()
-        self._summary = QLabel()
+        self._followed: int | None = None
+        self._summary = plain_label("")
         self._summary.setProperty("muted", True)
         self._stack = QStackedWidget()
         self._stack.addWidget(self._empty_page())
@@ -77,7 +79,7 @@ class QueueView(QWidget):
 
     def move_selected(self, offset: int) -> None:
         """Move the selected waiting runs up (negative) or down, keeping them selected."""
-        items = [item for item in self.selected() if item.state is QueueState.WAITING]
+        items = [item for item in self.selected() if item.own and item.state is QueueState.WAITING]
         for item in items if offset < 0 else reversed(items):
             self._bridge.queue.move(item.run_id, offset)
         for item in items:
@@ -180,14 +182,24 @@ class QueueView(QWidget):
 
     def _follow(self) -> None:
         self._stack.setCurrentIndex(1 if self.model.rowCount() else 0)
+        self._scroll_to_running()
         self._update()
+
+    def _scroll_to_running(self) -> None:
+        """Bring the run that has just started into view; the operator may scroll away from it afterwards."""
+        running = next((item.run_id for item in self._bridge.queue.items if item.state is QueueState.RUNNING), None)
+        if running == self._followed:
+            return
+        self._followed = running
+        row = None if running is None else self.model.row_of(running)
+        if row is not None:
+            self.table.scrollTo(self.model.index(row, 0))
 
     def _update(self) -> None:
         items = self.selected()
-        waiting = [item for item in items if item.state is QueueState.WAITING]
-        running = [item for item in items if item.state is QueueState.RUNNING]
+        waiting = [item for item in items if item.own and item.state is QueueState.WAITING]
         everything = self._bridge.queue.items
-        self.cancel_action.setEnabled(bool(running) or any(item.state is QueueState.RUNNING for item in everything))
+        self.cancel_action.setEnabled(bool(self._cancellable()))
         self.remove_action.setEnabled(bool(waiting))
         self.up_action.setEnabled(bool(waiting))
         self.down_action.setEnabled(bool(waiting))
@@ -203,10 +215,14 @@ class QueueView(QWidget):
             return ""
         done = sum(item.state is QueueState.DONE for item in items)
         text = self.tr("{done} of {all} done").format(done=done, all=len(items))
-        running = next((item for item in items if item.state is QueueState.RUNNING), None)
-        if running is not None and running.eta_s is not None:
-            text = self.tr("{done} of {all} done, this run: {left} left").format(
-                done=done, all=len(items), left=duration(running.eta_s)
+        left_s, ahead = self._bridge.queue.time_left_s, self._bridge.queue.waiting_for
+        if done < len(items) and left_s is not None:
+            text = self.tr("{done} of {all} done, about {left} left").format(
+                done=done, all=len(items), left=duration(left_s)
+            )
+        if ahead is not None and ahead.console is not None:
+            text = self.tr("{state} — waiting for run {run} of another console ({console})").format(
+                state=text, run=ahead.run_id, console=console_name(ahead.console)
             )
         if self._bridge.queue.paused:
             return self.tr("{state} — paused").format(state=text)
@@ -219,16 +235,16 @@ class QueueView(QWidget):
             self._bridge.queue.pause()
 
     def _cancel(self) -> None:
-        """Cancel the selected running run, or the one that runs when none of those selected does."""
-        running = [item for item in self.selected() if item.state is QueueState.RUNNING] or [
-            item for item in self._bridge.queue.items if item.state is QueueState.RUNNING
-        ]
-        for item in running:
+        """Cancel the running run, whichever is selected."""
+        for item in self._cancellable():
             self._bridge.queue.cancel(item.run_id)
+
+    def _cancellable(self) -> list[QueueItem]:
+        return [item for item in self._bridge.queue.items if item.state is QueueState.RUNNING and not item.activity]
 
     def _remove(self) -> None:
         for item in self.selected():
-            if item.state is QueueState.WAITING:
+            if item.own and item.state is QueueState.WAITING:
                 self._bridge.queue.remove(item.run_id)
 
     def _repeat(self) -> None:

@@ -17,6 +17,7 @@ from PySide6.QtWidgets import (
 )
 
 from labconsole_ui.bridge import QueueBridge
+from labconsole_ui.plain_text import plain_label
 from labconsole_ui.theme import FontRole, Theme
 
 MAX_REPEATS = 1000
@@ -62,6 +63,13 @@ class RunBar(QFrame):
         line.setSpacing(10)
         column.addLayout(line)
         self._beside = True
+        self._theme = theme
+        self.plan_label = plain_label("")
+        self.plan_label.setProperty("muted", True)
+        self.plan_label.setFont(theme.font(FontRole.CAPTION))
+        self.plan_label.setWordWrap(True)
+        self.plan_label.setAccessibleName(self.tr("What the campaign runs"))
+        column.insertWidget(column.indexOf(line), self.plan_label)
         self.run_button = QPushButton(self.tr("&Run"))
         self.run_button.setProperty("primary", True)
         self.run_button.setIcon(theme.icon("run", "on_accent"))
@@ -87,6 +95,7 @@ class RunBar(QFrame):
         self.live_box.setChecked(not bridge.live_plots)
         self.live_box.toggled.connect(lambda off: bridge.set_live_plots(not off))
         bridge.live_plots_switched.connect(self._show_live)
+        self._ways = [self.run_button, self.add_button, self.campaign_button]
         for widget in (self.run_button, self.repeats_box, self.add_button, self.campaign_button):
             line.addWidget(widget)
         line.addWidget(self.help_label, 1)
@@ -111,14 +120,29 @@ class RunBar(QFrame):
         self.problem_button.setText(sentence)
         self.problem_button.setAccessibleName(sentence or self.tr("No problem"))
         self.problem_button.setVisible(bool(sentence))
-        for button in (self.run_button, self.add_button):
+        for button in self._ways:
             button.setEnabled(not sentence)
+
+    def add_way(self, button: QPushButton, icon: str) -> None:
+        """Put another button that starts runs behind the first, and switch it off and on with it."""
+        self._theme.bind_icon(button, icon)
+        self._line.insertWidget(self._line.indexOf(self.add_button), button)
+        self._ways.append(button)
 
     def _show_live(self, on: bool) -> None:
         self.live_box.setChecked(not on)
 
-    def show_campaign(self, runs: int) -> None:
-        """Offer the whole campaign of the chosen profile, if it has more than one run."""
+    def show_campaign(self, runs: int, plan: str, fault: str = "") -> None:
+        """Offer a campaign of so many runs, with the `plan` that says what will run, or the `fault` why it cannot.
+
+        None is offered for fewer than two runs.
+        """
         self.campaign_button.setText(self.tr("Run &campaign ({runs})").format(runs=runs))
-        self.campaign_button.setToolTip(self.tr("Run all {runs} runs of the chosen profile").format(runs=runs))
+        self.campaign_button.setToolTip(fault or plan)
         self.campaign_button.setVisible(runs > 1)
+        self.campaign_button.setEnabled(self.run_button.isEnabled() and not fault)
+        self.plan_label.setText(fault or plan)
+        self.plan_label.setProperty("tone", "bad" if fault else None)
+        self.plan_label.style().unpolish(self.plan_label)
+        self.plan_label.style().polish(self.plan_label)
+        self.plan_label.setVisible(runs > 1)

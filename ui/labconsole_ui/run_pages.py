@@ -41,8 +41,9 @@ class RunPages(QObject):
         self._told: dict[tuple[int, ...], Message] = {}
 
     def open_run(self, run_id: int) -> None:
-        """Open the view of one run."""
+        """Open the view of one run; the message that offered it is withdrawn."""
         services, key = self._services, f"run:{run_id}"
+        self._withdraw([run_id])
 
         def make() -> RunView:
             view = RunView(services.reader, run_id, services.plugins, services.theme, services.bridge)
@@ -61,11 +62,9 @@ class RunPages(QObject):
             self.open_run(run_id)
 
     def compare_runs(self, run_ids: list[int]) -> None:
-        """Open the side-by-side view of several runs; the message that offered it goes."""
+        """Open the side-by-side view of several runs; the message that offered it is withdrawn."""
         services = self._services
-        told = self._told.pop(tuple(run_ids), None)
-        if told is not None:
-            self._messages.withdraw(told)
+        self._withdraw(run_ids)
 
         def make() -> SideBySideView:
             view = SideBySideView(services.reader, run_ids, services.plugins, services.theme, services.state)
@@ -75,11 +74,21 @@ class RunPages(QObject):
         key, title = f"compare:{','.join(map(str, run_ids))}", self.tr("Compare {runs}")
         self._pages.show_page(key, title.format(runs=number_ranges(run_ids)), "compare", make)
 
-    def offer_comparison(self, tone: Tone, sentence: str, run_ids: list[int]) -> None:
-        """Show a message that leads to the comparison of these runs; without any it leads nowhere."""
+    def offer(self, tone: Tone, sentence: str, run_ids: list[int], *, lasting: bool = False) -> None:
+        """Show a message that leads to these runs: to the one, or the comparison of several; without any nowhere.
+
+        One that is `lasting` stays until it is closed, or the runs are looked at.
+        """
         link = (self.tr("Compare"), lambda: self.compare_runs(run_ids)) if run_ids else None
-        self._told[tuple(run_ids)] = told = Message(tone, sentence, link=link)
+        if len(run_ids) == 1:
+            link = (self.tr("Open run"), lambda: self.open_run(run_ids[0]))
+        self._told[tuple(run_ids)] = told = Message(tone, sentence, link=link, lasting=lasting)
         self._messages.show_message(told)
+
+    def _withdraw(self, run_ids: list[int]) -> None:
+        told = self._told.pop(tuple(run_ids), None)
+        if told is not None:
+            self._messages.withdraw(told)
 
     def use_parameters(self, run_id: int) -> None:
         """Fill the form of a run's trial with that run's parameters."""

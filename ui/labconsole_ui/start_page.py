@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from itertools import zip_longest
 
 from PySide6.QtCore import QSize, Qt, Signal, SignalInstance
@@ -19,10 +18,10 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from labconsole.engine.queue import QueueState
+from labconsole.engine.queue import QueueState, ShownStatus
 from labconsole.plugin import Plugin, Plugins
 from labconsole.store.reader import Reader
-from labconsole.store.records import RunRow, RunStatus
+from labconsole.store.records import RunRow
 from labconsole_ui.background import Background
 from labconsole_ui.bridge import QueueBridge
 from labconsole_ui.guide_page import guide_path
@@ -71,7 +70,8 @@ class StartPage(ScrollPage):
         if plugins.found:
             column.addLayout(self._trials(plugins))
         self._recent = [RecentRun(theme, self.run_wanted) for _ in range(RECENT_RUNS)]
-        self._states: dict[int, QueueState] = {}
+        self._runs: list[RunRow] = []
+        self._states: dict[int, ShownStatus] = {}
         self._recent_box = self._section(self.tr("Latest runs"), self._recent)
         self._recent_box.hide()
         column.addWidget(self._recent_box)
@@ -84,7 +84,7 @@ class StartPage(ScrollPage):
 
     def refresh(self) -> None:
         """Read the latest runs again, in the background."""
-        self._background.submit(self._read_recent, self._show_recent, lambda _sentence: None)
+        self._background.submit(self._read_recent, self._take_recent, lambda _sentence: None)
 
     def show_notices(self, sentences: Sequence[str]) -> None:
         """Show what the operator should do soon, as in "the CRL of ... expires"; nothing where there is none."""
@@ -223,22 +223,26 @@ class StartPage(ScrollPage):
                 scenario=item_name(running),
             )
         self.demo_caption.setText(text)
-        states = {item.run_id: item.state for item in items}
+        states = {item.run_id: item.shown for item in (*self._bridge.queue.others, *items)}
         if states != self._states:
             self._states = states
+            self._show_recent(self._runs)
             self.refresh()
 
     def _read_recent(self) -> list[RunRow]:
         with self._reader_factory() as reader:
             return reader.runs(limit=RECENT_RUNS, metrics=())
 
+    def _take_recent(self, runs: list[RunRow]) -> None:
+        self._bridge.look(runs)
+        self._show_recent(runs)
+
     def _show_recent(self, runs: list[RunRow]) -> None:
+        self._runs = runs
         for line, run in zip_longest(self._recent, runs):
             line.setVisible(run is not None)
             if run is not None:
-                # The queue knows of a start before the worker has written it.
-                begun = self._states.get(run.id) is QueueState.RUNNING
-                line.show_run(run, RunStatus.RUNNING if begun else run.status)
+                line.show_run(run, self._bridge.queue.shown(run))
         self._recent_box.setVisible(bool(runs))
 
 
@@ -257,12 +261,11 @@ class RecentRun(QToolButton):
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.clicked.connect(self._open)
 
-    def show_run(self, run: RunRow, status: RunStatus) -> None:
-        """Show this run, which stands as `status` says."""
+    def show_run(self, run: RunRow, status: ShownStatus) -> None:
+        """Show this run with that status."""
         self._run_id = run.id
-        shown = replace(run, status=status)
-        self.setIcon(self._theme.icon(*run_icon(shown)))
-        parts = [f"{run.id}", run.scenario, run_word(shown), duration(run.duration_s)]
+        self.setIcon(self._theme.icon(*run_icon(run, status)))
+        parts = [f"{run.id}", run.scenario, run_word(run, status), duration(run.duration_s)]
         self.setText("   ·   ".join(part for part in parts if part))
         self.setAccessibleName(self.tr("Run {0}").format(", ".join(part for part in parts if part)))
         self.setToolTip(plain_tooltip(" ".join(filter(None, (run.reason, *run.failed_checks)))))

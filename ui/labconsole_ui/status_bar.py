@@ -7,12 +7,12 @@ from pathlib import Path
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtWidgets import QLabel, QProgressBar, QStatusBar, QToolButton
 
-from labconsole.engine.queue import QueueState
+from labconsole.engine.queue import Activity, QueueItem, QueueState
 from labconsole_ui.bridge import QueueBridge
 from labconsole_ui.icon_label import IconLabel
 from labconsole_ui.plain_text import plain_label
 from labconsole_ui.theme import FontRole, Theme
-from labconsole_ui.words import duration, fraction, item_name, rate_text
+from labconsole_ui.words import console_name, duration, fraction, item_name, rate_text
 
 PROGRESS_WIDTH = 160
 
@@ -75,6 +75,11 @@ class ConsoleStatusBar(QStatusBar):
         self.progress.setVisible(running is not None)
         self.figures_label.setVisible(running is not None)
         if running is None:
+            elsewhere = next((item for item in self._bridge.queue.others if item.state is QueueState.RUNNING), None)
+            if elsewhere is not None:
+                self._icon.show_icon("running", "link")
+                self.state_label.setText(self._elsewhere(elsewhere, waiting))
+                return
             paused = self._bridge.queue.paused
             self._icon.show_icon("pause" if paused else "good", "warning" if paused else "good")
             if paused and waiting:
@@ -87,11 +92,21 @@ class ConsoleStatusBar(QStatusBar):
         self.progress.setRange(0, 1000 if share is not None else 0)
         if share is not None:
             self.progress.setValue(round(share * 1000))
-        text = self.tr("Run {run}: {name}").format(run=running.run_id, name=item_name(running))
-        self.state_label.setText(text)
+        cancelling = running.activity is Activity.CANCELLING
+        text = self.tr("Cancelling run {run}: {name}") if cancelling else self.tr("Run {run}: {name}")
+        self.state_label.setText(text.format(run=running.run_id, name=item_name(running)))
         parts = [
             rate_text(running.rate),
             self.tr("{left} left").format(left=duration(running.eta_s)) if running.eta_s is not None else "",
             self.tr("{waiting} waiting").format(waiting=waiting) if waiting else "",
         ]
         self.figures_label.setText("   ".join(part for part in parts if part))
+
+    def _elsewhere(self, item: QueueItem, waiting: int) -> str:
+        """What happens to a run that is not of this window's queue."""
+        if item.console is None:
+            return self.tr("Recovering run {run}: {name}").format(run=item.run_id, name=item_name(item))
+        text = self.tr("Run {run} of another console ({console}): {name}")
+        if waiting:
+            text = self.tr("Waiting for run {run} of another console ({console}): {name}")
+        return text.format(run=item.run_id, console=console_name(item.console), name=item_name(item))

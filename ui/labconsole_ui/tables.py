@@ -63,7 +63,7 @@ class RecordModel(QAbstractTableModel, Generic[R]):
         self._shown: list[R] = []
         self._accepts: Callable[[R], bool] | None = None
         self._order: tuple[int, bool] | None = None
-        theme.changed.connect(self._repaint)
+        theme.changed.connect(self.repaint)
 
     @property
     def fields(self) -> list[Field[R]]:
@@ -163,7 +163,8 @@ class RecordModel(QAbstractTableModel, Generic[R]):
     def _lay_out(self) -> None:
         """Called within a reset, when `_shown` is new: a model with other lines between the records makes them."""
 
-    def _repaint(self) -> None:
+    def repaint(self) -> None:
+        """Let the views ask again for what is shown: a field changed that is not in the records."""
         if self.rowCount() and self._fields:
             self.dataChanged.emit(self.index(0, 0), self.index(self.rowCount() - 1, len(self._fields) - 1))
 

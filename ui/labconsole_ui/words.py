@@ -8,42 +8,49 @@ from datetime import UTC, datetime
 from PySide6.QtCore import QCoreApplication
 
 from labconsole.analysis.figures import format_number
-from labconsole.engine.queue import QueueItem, QueueState
+from labconsole.engine.containment import Console
+from labconsole.engine.queue import Activity, QueueItem, QueueState, ShownStatus
 from labconsole.store.records import RunRow, RunStatus
 
 
-def status_word(status: RunStatus) -> str:
+def status_word(status: ShownStatus) -> str:
     """The status as one word."""
     tr = QCoreApplication.translate
-    return {
+    words: dict[ShownStatus, str] = {
         RunStatus.QUEUED: tr("Status", "Waiting"),
         RunStatus.RUNNING: tr("Status", "Running"),
         RunStatus.FINISHED: tr("Status", "Finished"),
         RunStatus.FAILED: tr("Status", "Failed"),
         RunStatus.CANCELLED: tr("Status", "Cancelled"),
         RunStatus.INTERRUPTED: tr("Status", "Interrupted"),
-    }[status]
+        Activity.CANCELLING: tr("Status", "Cancelling"),
+        Activity.RECOVERING: tr("Status", "Recovering"),
+    }
+    return words[status]
 
 
-STATUS_ICONS: dict[RunStatus, tuple[str, str]] = {
+STATUS_ICONS: dict[ShownStatus, tuple[str, str]] = {
     RunStatus.QUEUED: ("waiting", "muted"),
     RunStatus.RUNNING: ("running", "link"),
     RunStatus.FINISHED: ("good", "good"),
     RunStatus.FAILED: ("error", "bad"),
     RunStatus.CANCELLED: ("cancelled", "muted"),
     RunStatus.INTERRUPTED: ("warning", "warning"),
+    Activity.CANCELLING: ("cancelled", "muted"),
+    Activity.RECOVERING: ("running", "warning"),
 }
 """Icon and the colour's meaning of each status."""
 
 
-def run_word(run: RunRow) -> str:
-    """A run's status as the history shows it: a run that finished with data that are not whole says so."""
-    return QCoreApplication.translate("Status", "Check failed") if run.failed_checks else status_word(run.status)
+def run_word(run: RunRow, status: ShownStatus) -> str:
+    """The `status` of a run as views show it: a run that finished with data that are not whole says so."""
+    checked = status is RunStatus.FINISHED and run.failed_checks
+    return QCoreApplication.translate("Status", "Check failed") if checked else status_word(status)
 
 
-def run_icon(run: RunRow) -> tuple[str, str]:
-    """Icon and the colour's meaning of a run."""
-    return ("warning", "bad") if run.failed_checks else STATUS_ICONS[run.status]
+def run_icon(run: RunRow, status: ShownStatus) -> tuple[str, str]:
+    """Icon and the colour's meaning of a run with that `status`."""
+    return ("warning", "bad") if status is RunStatus.FINISHED and run.failed_checks else STATUS_ICONS[status]
 
 
 def item_name(item: QueueItem) -> str:
@@ -52,6 +59,12 @@ def item_name(item: QueueItem) -> str:
         return item.scenario
     text = QCoreApplication.translate("Queue", "{scenario}, repeat {repeat} of {repeats}")
     return text.format(scenario=item.scenario, repeat=item.repeat, repeats=item.repeats)
+
+
+def console_name(console: Console) -> str:
+    """Another console as the operator finds it: `process 4711 on lab-pc`."""
+    text = QCoreApplication.translate("Queue", "process {pid} on {host}")
+    return text.format(pid=console.pid, host=console.host)
 
 
 def fraction(item: QueueItem) -> float | None:

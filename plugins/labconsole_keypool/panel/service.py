@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 from typing import Any
 
 from PySide6.QtGui import QHideEvent, QShowEvent
@@ -38,6 +37,9 @@ class ServicePanel(TrialPanel):
 
     def __init__(self, context: PanelContext) -> None:
         super().__init__(context, editors(context.theme))
+        self.both_button = QPushButton(self.tr("Run &both and compare"))
+        self.both_button.setToolTip(self.tr("Run with the pool and without it, then open the comparison"))
+        self.run_bar.add_way(self.both_button, "compare")
         self.pool_actions = PoolActions(context, self.form.values, self)
         self.watch = PoolWatch(context, self)
         self._connect_service()
@@ -64,16 +66,8 @@ class ServicePanel(TrialPanel):
         super().use_parameters(values)
         self.tabs.setCurrentIndex(SCENARIO)
 
-    def run_with(self, source: KeySource) -> None:
-        """Run what the form holds, with the pool or without."""
-        scenario = self._scenario(source)
-        if scenario is not None:
-            self.context.launcher.run_scenario(
-                scenario, self.context.trial.title, self.run_bar.repeats_box.value(), at_once=True
-            )
-
     def run_both(self) -> None:
-        """Run what the form holds with the pool and without, as one campaign; the queue offers to compare the two."""
+        """Run what the form holds with the pool and without, as one campaign; both are compared when they are done."""
         scenarios = [scenario for source in KeySource if (scenario := self._scenario(source)) is not None]
         if len(scenarios) == len(KeySource):
             self.context.launcher.run_together(
@@ -120,6 +114,7 @@ class ServicePanel(TrialPanel):
         actions.ended.connect(self._action_ended)
         self.form.judged.connect(self._follow_form)
         self.run_bar.problem_clicked.connect(self._show_problem)
+        self.both_button.clicked.connect(lambda: self.run_both())
 
     def _action_ended(self, name: str) -> None:
         self.watch.count_again()
@@ -130,10 +125,19 @@ class ServicePanel(TrialPanel):
         parameters = self.form.parameters
         if isinstance(parameters, ServiceParameters):
             pool = parameters.keys is KeySource.POOL
+            run = self.tr("&Run with pool") if pool else self.tr("&Run without pool")
+            self.run_bar.run_button.setText(run)
             self.pool_card.picture.set_pool(parameters.key_store, parameters.low_water if pool else None)
             self.watch.watch_store(parameters.key_store)
             if self.isVisible():
                 self.token_card.show_token(parameters.token)
+
+    def _offer_campaign(self) -> None:
+        """A campaign of the same scenario with the pool and without is what *Run both* does: it is offered once."""
+        super()._offer_campaign()
+        profile = self.presets.profile
+        if profile is not None and [one.parameters["keys"] for one in profile.scenarios] == list(KeySource):
+            self.run_bar.show_campaign(0, "")
 
     def _use_planned(self, values: Mapping[str, Any]) -> None:
         """Put what was planned into the form, beside what stands there, and show it."""
@@ -162,7 +166,6 @@ class ServicePanel(TrialPanel):
         self.tabs.setAccessibleName(self.tr("Parts of the page"))
         for text in (self.tr("Service"), self.tr("Scenario"), self.tr("Planner")):
             self.tabs.addTab(text)
-        run_buttons = self._run_buttons(page)
         self.pool_card = PoolCard(theme, page)
         self.token_card = TokenCard(theme, page)
         self.plots = RunPlots(theme, page)
@@ -174,11 +177,7 @@ class ServicePanel(TrialPanel):
         self._parts = (service, scenario, self.planner)
         column.addLayout(heading)
         column.addWidget(self.presets)
-        below = QHBoxLayout()
-        below.addWidget(self.tabs)
-        below.addStretch(1)
-        below.addWidget(run_buttons)
-        column.addLayout(below)
+        column.addWidget(self.tabs)
         for part in self._parts:
             column.addWidget(part)
         column.addStretch(1)
@@ -188,22 +187,6 @@ class ServicePanel(TrialPanel):
     def _show_part(self, shown: int) -> None:
         for number, part in enumerate(self._parts):
             part.setVisible(number == shown)
-
-    def _run_buttons(self, page: QWidget) -> QWidget:
-        row = QWidget(page)
-        line = QHBoxLayout(row)
-        line.setContentsMargins(0, 0, 0, 0)
-        line.setSpacing(8)
-        self.with_button = QPushButton(self.tr("Run &with pool"), row)
-        self.without_button = QPushButton(self.tr("Run with&out pool"), row)
-        self.both_button = QPushButton(self.tr("Run &both and compare"), row)
-        self.with_button.clicked.connect(partial(self.run_with, KeySource.POOL))
-        self.without_button.clicked.connect(partial(self.run_with, KeySource.GENERATED))
-        self.both_button.clicked.connect(lambda: self.run_both())
-        for button, icon in ((self.with_button, "run"), (self.without_button, "run"), (self.both_button, "compare")):
-            self.context.theme.bind_icon(button, icon)
-            line.addWidget(button)
-        return row
 
 
 def _part(page: QWidget, *widgets: QWidget) -> tuple[QWidget, QVBoxLayout]:

@@ -94,8 +94,7 @@ def test_each_letter_is_for_one_button_and_tab_goes_as_one_reads(page: ServicePa
         order += [widget] if isinstance(widget, QPushButton) else []
         widget = widget.nextInFocusChain()
     pool = page.pool_card
-    runs = [page.with_button, page.without_button, page.both_button]
-    assert order == [*runs, pool.fill_button, pool.export_button, pool.load_button, pool.purge_button]
+    assert order == [pool.fill_button, pool.export_button, pool.load_button, pool.purge_button]
 
 
 def test_a_run_with_the_pool_moves_the_picture_and_marks_each_request(qtbot: QtBot, page: ServicePanel) -> None:
@@ -103,7 +102,8 @@ def test_a_run_with_the_pool_moves_the_picture_and_marks_each_request(qtbot: QtB
     page.watch.state.connect(states.append)
     queue = page.context.bridge.queue
     with slots_watched() as slots:
-        qtbot.mouseClick(page.with_button, LEFT)
+        assert page.run_bar.run_button.text() == "&Run with pool"
+        qtbot.mouseClick(page.run_bar.run_button, LEFT)
         qtbot.waitUntil(lambda: page.pool_card.picture.moving, timeout=PATIENCE_MS)
         qtbot.waitUntil(lambda: [item.state for item in queue.items] == [QueueState.DONE], timeout=PATIENCE_MS)
         qtbot.waitUntil(lambda: page.plots.sources.value("Dropped") != "", timeout=PATIENCE_MS)
@@ -141,10 +141,26 @@ def test_both_are_queued_as_one_campaign(qtbot: QtBot, page: ServicePanel) -> No
     }
 
 
-def test_what_is_wrong_in_the_form_is_shown_instead_of_run(qtbot: QtBot, page: ServicePanel) -> None:
+def test_one_row_of_buttons_starts_runs_and_says_what_it_runs(qtbot: QtBot, page: ServicePanel) -> None:
+    ways = [button for button in page.findChildren(QPushButton) if button.isVisible() and "un " in button.text()]
+    assert {button.parentWidget() for button in ways} == {page.run_bar.run_button.parentWidget()}
+    assert [button.text() for button in ways] == ["&Run with pool", "Run &both and compare"]
+    page.form.set_values({**page.form.values(), "keys": "generated"})
+    assert page.run_bar.run_button.text() == "&Run without pool"
     page.form.set_values({**page.form.values(), "requests": 0})
-    qtbot.mouseClick(page.without_button, LEFT)
+    qtbot.waitUntil(lambda: not page.run_bar.run_button.isEnabled())
+    assert not page.both_button.isEnabled()
+    qtbot.mouseClick(page.run_bar.problem_button, LEFT)
     assert not page.context.bridge.queue.items and page.tabs.currentIndex() == SCENARIO and page.form.isVisible()
+
+
+def test_run_both_opens_the_comparison(qtbot: QtBot, page: ServicePanel, window: MainWindow) -> None:
+    page.form.set_values({**page.form.values(), "requests": 4, "pool_at_start": 0, "keys_at_start": 0})
+    qtbot.mouseClick(page.both_button, LEFT)
+    runs = [item.run_id for item in page.context.bridge.queue.items]
+    assert len(runs) == 2
+    wanted = f"compare:{runs[0]},{runs[1]}"
+    qtbot.waitUntil(lambda: window.pages.current_key == wanted, timeout=2 * PATIENCE_MS)
 
 
 def test_the_pool_is_filled_and_purged_by_clicks(qtbot: QtBot, page: ServicePanel, window: MainWindow) -> None:

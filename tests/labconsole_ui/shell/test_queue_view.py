@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QApplication, QMenu, QToolButton
+from PySide6.QtWidgets import QApplication, QLabel, QMenu, QToolButton
 from pytestqt.qtbot import QtBot
 
 from labconsole.engine.queue import QueueState
@@ -135,6 +135,26 @@ def test_running_run_is_cancelled_by_button(qtbot: QtBot, view: QueueView, bridg
         click(qtbot, view, "Cancel run")
     assert finished.args[1] is RunStatus.CANCELLED
     assert view.model.index(0, QueueColumn.STATUS).data() == "Cancelled"
+
+
+def test_queue_shows_its_total_time_left_and_the_running_row(
+    qtbot: QtBot, view: QueueView, bridge: QueueBridge
+) -> None:
+    """From what runs of the same parameters took before; the row that has just started is scrolled into view."""
+    bridge.queue.submit(campaign("A"))
+    bridge.queue.resume()
+    qtbot.waitUntil(lambda: not bridge.queue.busy, timeout=30_000)
+    bridge.queue.pause()
+    bridge.queue.submit(campaign(*(f"Run {number}" for number in range(40))))
+    labels = [label.text() for label in view.findChildren(QLabel)]
+    assert any(text.startswith("1 of 41 done, about ") and text.endswith(" left — paused") for text in labels), labels
+    view.table.scrollToBottom()
+    bridge.queue.resume()
+    qtbot.waitUntil(lambda: bridge.queue.items[1].state is QueueState.RUNNING, timeout=30_000)
+    rect = view.table.visualRect(view.model.index(1, 0))
+    assert view.table.viewport().rect().contains(rect), "the running row is in view"
+    bridge.queue.cancel_all()
+    qtbot.waitUntil(lambda: not bridge.queue.busy, timeout=30_000)
 
 
 def test_rows_are_copied_with_header(view: QueueView, bridge: QueueBridge) -> None:

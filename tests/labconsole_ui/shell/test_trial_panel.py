@@ -110,6 +110,63 @@ def test_profile_of_a_campaign_offers_scenarios_sites_and_the_whole_campaign(qtb
     assert len(panel.context.bridge.queue.items) == runs
 
 
+def type_into(qtbot: QtBot, panel: TrialPanel, name: str, text: str) -> None:
+    edit = panel.form.row(name).editor.findChild(QLineEdit)
+    edit.selectAll()
+    qtbot.keyClicks(edit, text)
+
+
+def plan(panel: TrialPanel) -> str:
+    return panel.run_bar.plan_label.text()
+
+
+def test_campaign_runs_what_the_form_shows(qtbot: QtBot, panel: TrialPanel, window: MainWindow) -> None:
+    """Edits reach every scenario but those that set the parameter themselves, and a line names them before."""
+    choose_profile(qtbot, panel, "swim-within-malaysia")
+    assert plan(panel).startswith("Campaign: 12 scenarios × ") and "changes" not in plan(panel)
+    choose_test(qtbot, panel, 3)
+    type_into(qtbot, panel, "count", "77")
+    panel.form.set_values({**panel.form.values(), "broker": "external", "host": "broker.example", "credit": 7})
+    qtbot.waitUntil(lambda: "Host" in plan(panel))
+    assert "Your changes apply to all of them: Broker: external; Host: broker.example; " in plan(panel)
+    assert plan(panel).endswith("Each scenario keeps its own: Test, Messages.")
+    qtbot.mouseClick(panel.run_bar.campaign_button, Qt.MouseButton.LeftButton)
+    queued = panel.context.bridge.queue.items
+    assert len(queued) == load_profile("swim-within-malaysia", panel.context.plugins).runs
+    with window.services.reader() as reader:
+        ran = [reader.run(item.run_id) for item in queued]
+    parameters = [run.row.parameters for run in ran]
+    assert {(one["broker"], one["host"], one["credit"]) for one in parameters} == {("external", "broker.example", 7)}
+    assert {one["test"] for one in parameters} == {1, 2, 3, 4}
+    assert {one["count"] for one in parameters} == {10_000, 1_000}
+    assert ran[0].row.campaign == "SWIM: within Malaysia (modified)" and ran[0].sites == ()
+
+
+def test_campaign_is_off_while_the_form_or_one_of_its_scenarios_is_wrong(qtbot: QtBot, panel: TrialPanel) -> None:
+    choose_profile(qtbot, panel, "swim-within-malaysia")
+    assert panel.run_bar.campaign_button.isEnabled()
+    type_into(qtbot, panel, "credit", "0")
+    qtbot.waitUntil(lambda: not panel.run_bar.run_button.isEnabled())
+    assert not panel.run_bar.campaign_button.isEnabled()
+    qtbot.mouseClick(panel.run_bar.campaign_button, Qt.MouseButton.LeftButton)
+    assert panel.context.bridge.queue.items == ()
+    type_into(qtbot, panel, "credit", "5")
+    qtbot.waitUntil(lambda: panel.run_bar.campaign_button.isEnabled())
+
+
+def test_reset_of_a_field_gives_the_preset_s_value(qtbot: QtBot, panel: TrialPanel) -> None:
+    row = panel.form.row("count")
+    assert row.reset_button.isHidden(), "it is as the preset has it"
+    type_into(qtbot, panel, "count", "55")
+    assert not row.reset_button.isHidden()
+    assert row.reset_button.toolTip() == f"Back to the preset: {demo_count(panel)}"
+    qtbot.mouseClick(row.reset_button, Qt.MouseButton.LeftButton)
+    assert row.value() == demo_count(panel) and row.reset_button.isHidden()
+    qtbot.waitUntil(lambda: panel.presets.modified_label.isHidden())
+    choose_profile(qtbot, panel, "")
+    assert row.reset_button.toolTip().startswith("Back to the default: ")
+
+
 def test_run_goes_before_what_waits_and_add_behind(qtbot: QtBot, panel: TrialPanel, window: MainWindow) -> None:
     queue = panel.context.bridge.queue
     panel.run_bar.repeats_box.setValue(2)

@@ -15,6 +15,7 @@ from pytestqt.qtbot import QtBot
 from labconsole.engine.queue import QueueState
 from labconsole.store.records import NewCampaign, NewScenario, RunStatus
 from labconsole_amqp.broker import BrokerSettings
+from labconsole_ui.campaign_watch import RunGroup
 from labconsole_ui.export_menu import ExportFormat
 from labconsole_ui.main_window import MainWindow
 from labconsole_ui.menus import bring_forward
@@ -124,11 +125,31 @@ def test_killed_run_is_told_and_its_samples_so_far_are_there(qtbot: QtBot, windo
 
 def test_comparison_has_a_short_title_and_takes_its_message_away(window: MainWindow) -> None:
     window.messages.show_message(Message(Tone.BAD, "Stays."))
-    window._campaign_done([1, 2, 3, 7], 4)
+    window._campaign_done(RunGroup([1, 2, 3, 7], compare=False, ended=dict.fromkeys([1, 2, 3, 7], RunStatus.FINISHED)))
     assert window.messages.entries()[0].message.sentence.endswith("4 of 4 runs finished.")
     window.runs.compare_runs([1, 2, 3, 7])
     assert window.pages.tabText(window.pages.currentIndex()) == "Compare 1-3, 7"
     assert told(window) == ["Stays."]
+
+
+def test_result_of_a_long_run_stays_until_it_is_looked_at(
+    qtbot: QtBot, window: MainWindow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And the desktop is told, unless the window is in use; there is no tray offscreen, which is no fault."""
+    notices: list[str] = []
+    monkeypatch.setattr("labconsole_ui.campaign_watch.LONG_S", 0.0)
+    monkeypatch.setattr("labconsole_ui.message_bar.CALM_SECONDS", 0)
+    show = window.notices.show
+    monkeypatch.setattr(window.notices, "show", lambda sentence: (notices.append(sentence), show(sentence)))
+    [run_id] = window.launcher.run_scenario(campaign("A").scenarios[0], "Mine", at_once=True)
+    qtbot.waitUntil(lambda: bool(window.messages.entries()), timeout=60_000)
+    qtbot.wait(50)
+    [entry] = window.messages.entries()
+    assert entry.message.sentence.startswith(f"Run {run_id}: Finished, after ")
+    assert notices == [entry.message.sentence]
+    qtbot.mouseClick(entry.link_button, Qt.MouseButton.LeftButton)
+    assert window.pages.current_key == f"run:{run_id}"
+    assert window.messages.entries() == [], "it was looked at"
 
 
 def test_parameters_of_a_run_fill_the_form(qtbot: QtBot, window: MainWindow) -> None:

@@ -97,6 +97,14 @@ class ParameterForm(QWidget):
             row.set_value(value if known else row.spec.default)
         self.judge()
 
+    def set_base(self, values: Mapping[str, Any] | None) -> None:
+        """Let fields go back to `values`, those of a preset, or to their defaults; what is entered stays."""
+        for path, row in self._rows.items():
+            known, value = _lookup(values or {}, path)
+            row.set_base(value if known else row.spec.default, of_preset=values is not None)
+        for section in self.sections:
+            section.follow()
+
     def reset(self) -> None:
         """Show the defaults of all fields."""
         self.set_values({})

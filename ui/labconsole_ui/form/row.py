@@ -86,8 +86,6 @@ class FieldRow(QWidget):
             grid.addWidget(self.editor, 0, 1)
         self.reset_button = QToolButton(self)
         theme.bind_icon(self.reset_button, "reset", "muted")
-        self.reset_button.setAccessibleName(self.tr("Reset to default: {title}").format(title=spec.title))
-        self.reset_button.setToolTip(self.tr("Back to the default: {value}").format(value=_shown(spec)))
         self.reset_button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         policy = self.reset_button.sizePolicy()
         policy.setRetainSizeWhenHidden(True)
@@ -100,6 +98,8 @@ class FieldRow(QWidget):
         self.error_label.setFont(theme.font(FontRole.CAPTION))
         self.error_label.hide()
         grid.addWidget(self.error_label, 1, 1, 1, 2)
+        self._base: Any = None
+        self.set_base(spec.default, of_preset=False)
         self.reset()
         self.editor.edited.connect(self._on_edited)
         for widget in (self.editor.focusProxy(), *self.editor.findChildren(QWidget)):
@@ -122,13 +122,23 @@ class FieldRow(QWidget):
 
     @property
     def changed(self) -> bool:
-        """Whether something other than the default is entered."""
-        value, default = self.value(), self.spec.default
-        return bool(value != default) and not (value == "" and default is None)
+        """Whether something other than the value of the preset, or the default, is entered."""
+        value, base = self.value(), self._base
+        return bool(value != base) and not (value == "" and base is None)
+
+    def set_base(self, value: Any, *, of_preset: bool) -> None:
+        """Let `reset` show `value`: that of the preset, or the parameter's default."""
+        self._base = value
+        title, shown = self.spec.title, _shown(self.spec, value)
+        name = self.tr("Reset to the preset: {title}") if of_preset else self.tr("Reset to default: {title}")
+        tip = self.tr("Back to the preset: {value}") if of_preset else self.tr("Back to the default: {value}")
+        self.reset_button.setAccessibleName(name.format(title=title))
+        self.reset_button.setToolTip(tip.format(value=shown))
+        self._show_reset()
 
     def reset(self) -> None:
-        """Show the parameter's default."""
-        self.editor.set_value(self.spec.default)
+        """Show the value of the preset, or the parameter's default."""
+        self.editor.set_value(self._base)
 
     def show_error(self, sentence: str) -> None:
         """Show what is wrong beneath the field, or nothing."""
@@ -148,8 +158,11 @@ class FieldRow(QWidget):
         return super().eventFilter(watched, event)
 
     def _on_edited(self) -> None:
-        self.reset_button.setVisible(self.changed and self.editor.can_show(self.spec.default))
+        self._show_reset()
         self.edited.emit()
+
+    def _show_reset(self) -> None:
+        self.reset_button.setVisible(self.changed and self.editor.can_show(self._base))
 
 
 def tooltip(spec: FieldSpec) -> str:
@@ -158,8 +171,8 @@ def tooltip(spec: FieldSpec) -> str:
     return "\n".join(part for part in (spec.description, f"{spec.bounds}{unit}") if part)
 
 
-def _shown(spec: FieldSpec) -> str:
-    for value, label in spec.choices:
-        if value == spec.default:
+def _shown(spec: FieldSpec, value: Any) -> str:
+    for choice, label in spec.choices:
+        if choice == value:
             return label
-    return "—" if spec.default in (None, "", []) else f"{spec.default} {spec.unit}".strip()
+    return "—" if value in (None, "", []) else f"{value} {spec.unit}".strip()

@@ -1,4 +1,4 @@
-"""A group of parameters in a card that can be folded; folded, it says how many of them differ from the default."""
+"""A group of parameters in a card that can be folded; folded, it names those that differ from preset or default."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ class FormSection(QFrame):
 
     def _summarise(self) -> None:
         changed = [row.spec.title for row in self.rows if row.changed and not row.isHidden()]
-        text = self.tr("Changed: {titles}").format(titles=", ".join(changed)) if changed else self.tr("Defaults")
+        text = self.tr("Changed: {titles}").format(titles=", ".join(changed)) if changed else self.tr("Unchanged")
         self.summary.setText(text if self.folded else "")
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from PySide6.QtCore import QCoreApplication
 from PySide6.QtGui import QFontMetrics
 
 from labconsole.analysis.figures import NO_FIGURE, format_duration, format_figure
+from labconsole.engine.queue import ShownStatus
 from labconsole.plugin import Plugins
 from labconsole.store.records import RunRow
 from labconsole.trial import Metric, MetricKind
@@ -55,16 +56,16 @@ def key_metrics(metrics: Sequence[MetricKind]) -> tuple[MetricKind, ...]:
     return tuple(kind for kind in metrics if kind.name in KEY_METRICS) or tuple(metrics[:FEW])
 
 
-def run_fields(known: Catalogue, changes: RunChanges) -> list[Field[RunRow]]:
-    """The columns. Notes and tags can be edited, which is done by `changes`."""
+def run_fields(known: Catalogue, changes: RunChanges, shown: Callable[[RunRow], ShownStatus]) -> list[Field[RunRow]]:
+    """The columns. Notes and tags can be edited, which is done by `changes`; `shown` is the status of a run now."""
     translate = QCoreApplication.translate
     return [
         Field(
             translate("History", "Status"),
-            run_word,
-            icon=run_icon,
-            tooltip=lambda run: " ".join(filter(None, (run.reason, *run.failed_checks))) or status_word(run.status),
-            tone=lambda run: run_icon(run)[1],
+            lambda run: run_word(run, shown(run)),
+            icon=lambda run: run_icon(run, shown(run)),
+            tooltip=lambda run: " ".join(filter(None, (run.reason, *run.failed_checks))) or status_word(shown(run)),
+            tone=lambda run: run_icon(run, shown(run))[1],
         ),
         Field(
             translate("History", "Run"),

@@ -69,6 +69,7 @@ class HistoryView(QWidget):
         super().__init__(parent)
         self.setAccessibleName(self.tr("History of all runs"))
         self._theme = theme
+        self._bridge = bridge
         self._runs = RunSource(reader_factory, plugins)
         self._background = Background(self, at_end=self._runs.close)
         self._busy = self._stale = False
@@ -88,7 +89,7 @@ class HistoryView(QWidget):
         self._build_table()
         self._build_actions()
         self._arrange()
-        bridge.items_changed.connect(self.refresh)
+        bridge.items_changed.connect(self._follow_queue)
         bridge.finished.connect(self.refresh)
         self._poll = QTimer(self)
         self._poll.setInterval(POLL_MS)
@@ -118,6 +119,12 @@ class HistoryView(QWidget):
         self._busy = True
         self._background.submit(lambda: self._runs.read(force=True), self._take, self._say_unreadable)
 
+    def _follow_queue(self) -> None:
+        """Show at once what the queue knows of the runs shown, then read them again."""
+        if not self._editing:
+            self.model.repaint()
+        self.refresh()
+
     def _poll_due(self) -> None:
         if self._busy or self._editing or not self.isVisible():
             return
@@ -146,7 +153,7 @@ class HistoryView(QWidget):
             self._filter()
 
     def _show_columns(self, known: Catalogue) -> None:
-        fields = run_fields(known, self.changes)
+        fields = run_fields(known, self.changes, self._bridge.queue.shown)
         self.model.set_columns(fields, head_fields(fields))
         self.table.sortByColumn(-1, Qt.SortOrder.AscendingOrder)
         for column, width in enumerate(column_widths(self.model.fields, known, self.table.fontMetrics())):
@@ -157,6 +164,7 @@ class HistoryView(QWidget):
         self.filters.panel.set_kinds(known.titles)
 
     def _show_runs(self, read: History) -> None:
+        self._bridge.look(read.runs)
         self._all = {run.id: run for run in read.runs}
         self.filters.panel.set_profiles(run.profile for run in read.runs)
         self._keeping_selection(lambda: self.model.set_records(read.runs, self.filters.condition(self._haystacks)))
@@ -314,7 +322,7 @@ class HistoryView(QWidget):
 
     def _build_table(self) -> None:
         self.table = DataTable(self.tr("Runs"), self._theme, self)
-        fields = run_fields(Catalogue({}, ()), self.changes)
+        fields = run_fields(Catalogue({}, ()), self.changes, self._bridge.queue.shown)
         self.model = RunModel(fields, head_fields(fields), self._theme, self.table)
         self.table.setModel(self.model)
         self.table.setSortingEnabled(True)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QLineEdit, QVBoxLayout, QWidget
 
 from labconsole.analysis.caveats import caveats
 from labconsole.analysis.figures import format_duration
+from labconsole.engine.queue import ShownStatus
 from labconsole.store.records import RunRow, RunStatus
 from labconsole_ui.plain_text import plain_label
 from labconsole_ui.runview.buttons import RunButtons
@@ -23,9 +26,11 @@ class RunHeader(QFrame):
     note_edited = Signal(str)
     tags_edited = Signal(str)
 
-    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+    def __init__(self, theme: Theme, shown: Callable[[RunRow], ShownStatus], parent: QWidget | None = None) -> None:
+        """`shown` is the status of a run now."""
         super().__init__(parent)
         self._theme = theme
+        self._shown = shown
         self._row: RunRow | None = None
         self.setProperty("card", True)
         self._icon = QLabel(self)
@@ -102,7 +107,11 @@ class RunHeader(QFrame):
 
     def _facts(self, loaded: LoadedRun) -> list[str]:
         row = loaded.detail.row
-        facts = [run_word(row), loaded.trial.title if loaded.trial is not None else row.kind, row.campaign]
+        facts = [
+            run_word(row, self._shown(row)),
+            loaded.trial.title if loaded.trial is not None else row.kind,
+            row.campaign,
+        ]
         facts.append(self.tr("repeat {0}").format(row.repeat))
         if row.started is not None:
             facts.append(self.tr("started {0}").format(local_time(row.started)))
@@ -143,7 +152,8 @@ class RunHeader(QFrame):
     def _apply_theme(self) -> None:
         self.title.setFont(self._theme.font(FontRole.HEADING))
         if self._row is not None:
-            name, meaning = run_icon(self._row)
+            status = self._shown(self._row)
+            name, meaning = run_icon(self._row, status)
             self._icon.setPixmap(self._theme.pixmap(name, 20, meaning))
-            self._icon.setAccessibleName(run_word(self._row))
-            self._icon.setToolTip(run_word(self._row))
+            self._icon.setAccessibleName(run_word(self._row, status))
+            self._icon.setToolTip(run_word(self._row, status))

@@ -17,10 +17,11 @@ from PySide6.QtWidgets import (
 )
 
 from labconsole.analysis.parameters import describe_parameters
+from labconsole.engine.queue import ShownStatus
 from labconsole.plugin import Plugins
 from labconsole.store import edits
 from labconsole.store.reader import Reader
-from labconsole.store.records import RunStatus
+from labconsole.store.records import RunRow, RunStatus
 from labconsole.store.store import Store
 from labconsole.trial import Curve
 from labconsole_ui.background import Background
@@ -77,7 +78,7 @@ class RunView(QWidget):
         self._theme = theme
         self._background = Background(self)
         self.setAccessibleName(self.tr("Run {0}").format(run_id))
-        self.header = RunHeader(theme, self)
+        self.header = RunHeader(theme, bridge.queue.shown, self)
         self.header.note_edited.connect(self._set_note)
         self.header.tags_edited.connect(self._set_tags)
         buttons = self.header.buttons
@@ -103,9 +104,11 @@ class RunView(QWidget):
         self._arrange()
         self.splitter.splitterMoved.connect(self._share_kept)
         self._turns = Turns(self)
+        self._queue = bridge.queue
         bridge.items_changed.connect(self._reload_unfinished)
         bridge.finished.connect(self._finished)
-        self._status: RunStatus | None = None
+        self._row: RunRow | None = None
+        self._status: ShownStatus | None = None
         self.reload()
 
     @property
@@ -142,11 +145,12 @@ class RunView(QWidget):
             self.reload()
 
     def _reload_unfinished(self) -> None:
-        if self._status is RunStatus.QUEUED:
+        if self._row is not None and not self._row.status.final and self._queue.shown(self._row) != self._status:
             self.reload()
 
     def _show(self, loaded: LoadedRun) -> None:
-        self._status = loaded.detail.row.status
+        self._row = loaded.detail.row
+        self._status = self._queue.shown(self._row)
         self._baseline = loaded.baseline
         self.status_shown.emit(self._status)
         self.header.show_run(loaded)
