@@ -66,7 +66,7 @@ class AmqpParameters(Parameters):
             title="Payload",
             description="small (11 B), fpl-tac (237 B), fpl-fixm (41.7 KB), or the path of any file",
             min_length=1,
-            json_schema_extra=_extra("Test", kind="payload", choices=["small", "fpl-tac", "fpl-fixm"]),
+            json_schema_extra=_extra("Test", choices=["small", "fpl-tac", "fpl-fixm"]),
         ),
     ] = "fpl-tac"
     count: Annotated[
