@@ -34,7 +34,8 @@ class CreateRoot(PkiAction[CreateRootParameters]):
     title: ClassVar[str] = "Create a root CA"
     description: ClassVar[str] = (
         "Makes a key pair and a certificate that it signs itself: the root of what the State issues. Other States "
-        "trust it when they were told its fingerprint."
+        "trust it once they have confirmed its fingerprint. For the AMQP Tests 3 and 4 choose RSA: they sign and "
+        "encrypt by RSA, and the exchange makes servers' and clients' keys of the same kind as the CA's."
     )
     parameters: ClassVar[type[Parameters]] = CreateRootParameters
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import argparse
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
-from datetime import UTC, datetime
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
 
@@ -20,16 +19,7 @@ from labconsole.security.x509.handshake import Handshake
 from labconsole.security.x509.key_types import TITLES, KeyType
 from labconsole.trial import TrialError
 from labconsole_certificates.demo.matrix_table import LEGEND, matrix_table
-from labconsole_certificates.demo.member import Member
-from labconsole_certificates.demo.world import (
-    exchange_bundles,
-    exchange_requests,
-    faults,
-    founded,
-    seen_matrix,
-    shake_all_hands,
-)
-from labconsole_certificates.trust.matrix import Cell
+from labconsole_certificates.demo.play import Played, play
 
 _SHOWN = 5
 """Pairs with a fault that are told of, at most."""
@@ -41,30 +31,17 @@ def demo(arguments: argparse.Namespace) -> int:
     console.print(f"{count} States, {TITLES[type]}, each with a console and a CA of its own.\n")
     pairs = count * (count - 1)
     times = _Times(console)
-    with _directory(arguments.keep) as directory, ExitStack() as consoles:
-        with times.phase("States founded: root, CRL, keys, server's certificate", count):
-            members = consoles.enter_context(founded(directory, count, type))
-        with times.phase("Trust bundles taken in, fingerprint confirmed", pairs):
-            exchange_bundles(members)
-        with times.phase("CSRs handed over, approved, certificates handed back", pairs):
-            exchange_requests(members)
-        with times.phase("Next trust bundles taken in: whom each State trusts", pairs):
-            exchange_bundles(members)
-        with times.phase("Mutual TLS handshakes", pairs):
-            handshakes = shake_all_hands(members)
-        with times.phase("Matrices made, one by each console", count):
-            at = datetime.now(UTC)
-            matrices = [seen_matrix(member, at) for member in members]
-    _print_matrix(console, members, matrices[0], handshakes)
-    found = faults(matrices, handshakes)
-    for fault in found[:_SHOWN]:
+    with _directory(arguments.keep) as directory:
+        played = play(directory, count, type, times)
+    _print_matrix(console, played)
+    for fault in played.faults[:_SHOWN]:
         console.print(fault, style="red", soft_wrap=True)
     times.print()
-    proven = sum(each.ok for each in handshakes.values())
+    proven = sum(each.ok for each in played.handshakes.values())
     console.print(f"\n{proven} of {pairs} directed pairs proven by a handshake; {times.total_s:.1f} s in all.")
     if arguments.keep is not None:
         console.print(f"Consoles and handed-over files are kept in {arguments.keep}", soft_wrap=True)
-    return FAILED if found else FINISHED
+    return FAILED if played.faults else FINISHED
 
 
 class _Times:
@@ -88,6 +65,15 @@ class _Times:
         self.total_s += duration_s
         self._table.add_row(title, f"{count:,}", f"{duration_s:.2f} s", f"{duration_s * 1000 / count:.1f} ms")
 
+    def founded(self, name: str) -> None:
+        """The terminal shows phases only."""
+
+    def trusted(self, truster: str, trusted: str) -> None:
+        """The terminal shows phases only."""
+
+    def proven(self, client: str, server: str, handshake: Handshake) -> None:
+        """The terminal shows phases only."""
+
     def print(self) -> None:
         """Print all phases."""
         self._console.print(self._table)
@@ -109,15 +95,10 @@ def _directory(keep: Path | None) -> Iterator[Path]:
     yield keep
 
 
-def _print_matrix(
-    console: Console,
-    members: list[Member],
-    seen: Mapping[tuple[str, str], Cell],
-    handshakes: Mapping[tuple[str, str], Handshake],
-) -> None:
-    console.print(matrix_table([member.name for member in members], seen, handshakes))
+def _print_matrix(console: Console, played: Played) -> None:
+    console.print(matrix_table(played.names, played.seen, played.handshakes))
     console.print(LEGEND)
-    durations_ms = [each.duration_ns / 1e6 for each in handshakes.values() if each.ok]
+    durations_ms = [each.duration_ns / 1e6 for each in played.handshakes.values() if each.ok]
     if durations_ms:
         console.print(
             f"Handshake: median {median(durations_ms):.1f} ms, longest {max(durations_ms):.1f} ms, measured.\n"

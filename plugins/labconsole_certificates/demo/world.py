@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import datetime
 from itertools import permutations
@@ -16,9 +16,18 @@ from labconsole_certificates.exchange.proving import server_name, told
 from labconsole_certificates.trust.matrix import HOLDS, Cell, CellStatus, matrix
 
 
+def _ignored(*_what: object) -> None:
+    """Progress that is not followed."""
+
+
 @contextmanager
-def founded(directory: Path, count: int, type: KeyType) -> Iterator[list[Member]]:
-    """`count` States, each in a folder of its own in `directory`; their consoles are closed at the end."""
+def founded(
+    directory: Path, count: int, type: KeyType, done: Callable[[str], None] = _ignored
+) -> Iterator[list[Member]]:
+    """`count` States, each in a folder of its own in `directory`; their consoles are closed at the end.
+
+    `done` is called with the name of each.
+    """
     with ExitStack() as opened:
         members = []
         for number in range(count):
@@ -27,6 +36,7 @@ def founded(directory: Path, count: int, type: KeyType) -> Iterator[list[Member]
             folder.mkdir()
             store = opened.enter_context(PkiStore.open(folder / "pki"))
             members.append(found(folder, store, name, type))
+            done(name)
         yield members
 
 
@@ -35,13 +45,17 @@ def state_name(number: int, count: int) -> str:
     return f"State {chr(ord('A') + number)}" if count <= 26 else f"State {number + 1:02}"
 
 
-def exchange_bundles(members: list[Member]) -> None:
-    """Each State takes in the bundle of each other one; the first is confirmed by the fingerprint that it is told."""
+def exchange_bundles(members: list[Member], done: Callable[[str, str], None] = _ignored) -> None:
+    """Each State takes in the bundle of each other one; the first is confirmed by the fingerprint that it is told.
+
+    `done` is called with the names of importer and subject.
+    """
     files = [member.give_bundle() for member in members]
     for importer in members:
         for subject, file in zip(members, files, strict=True):
             if subject is not importer:
                 importer.take_bundle(file, subject.fingerprint)
+                done(importer.name, subject.name)
 
 
 def exchange_requests(members: list[Member]) -> None:
@@ -50,8 +64,13 @@ def exchange_requests(members: list[Member]) -> None:
         client.take_certificate(server.answer_request(client.name, client.give_request(server.name)))
 
 
-def shake_all_hands(members: list[Member]) -> dict[tuple[str, str], Handshake]:
-    """`[client] -> tls-connect -> [server]` for every directed pair, by the names of both; noted in both consoles."""
+def shake_all_hands(
+    members: list[Member], done: Callable[[str, str, Handshake], None] = _ignored
+) -> dict[tuple[str, str], Handshake]:
+    """`[client] -> tls-connect -> [server]` for every directed pair, by the names of both; noted in both consoles.
+
+    `done` is called with each.
+    """
     servers = {member.name: member.server_end() for member in members}
     shaken = {}
     for client in members:
@@ -59,7 +78,8 @@ def shake_all_hands(members: list[Member]) -> dict[tuple[str, str], Handshake]:
         for name, server in servers.items():
             if name != client.name:
                 end = client.client_end(snapshot, name)
-                shaken[client.name, name] = shake_hands(end, server, server_name(server.certificate))
+                handshake = shaken[client.name, name] = shake_hands(end, server, server_name(server.certificate))
+                done(client.name, name, handshake)
     for member in members:
         member.note_handshakes(shaken, servers)
     return shaken

@@ -16,19 +16,39 @@ from labconsole.trial import TrialError
 from labconsole_certificates.operations.references import must_be_local
 
 _TYPED = "fingerprint typed"
+_HERE = "fingerprint confirmed at the console that has both States"
 
 
-def trust_root(store: PkiStore, state: State, root: CertificateRecord, typed_fingerprint: str) -> TrustRecord:
+def trust_root(
+    store: PkiStore, state: State, root: CertificateRecord, typed_fingerprint: str, *, confirmed: str = _TYPED
+) -> TrustRecord:
     """Let `state` trust the root and what it issues. `typed_fingerprint` is what its owner read out, in groups.
+
+    `confirmed` is stored with it: how it was confirmed.
 
     Raises TrialError: the fingerprint differs, no CA certificate, expired, or trusted already.
     """
     if root.profile is not CertificateProfile.ROOT:
         raise TrialError(f"{short_name(root.certificate)} is no root CA: choose a root, or pin an end certificate.")
-    return _trust(store, state, root, TrustKind.ROOT, typed_fingerprint)
+    return _trust(store, state, root, TrustKind.ROOT, typed_fingerprint, confirmed)
 
 
-def pin(store: PkiStore, state: State, certificate: CertificateRecord, typed_fingerprint: str) -> TrustRecord:
+def confirm_here(store: PkiStore, state: State, certificate: CertificateRecord) -> TrustRecord:
+    """Let `state` trust the root or end certificate of another State of this console, which shows its fingerprint.
+
+    Nothing came from outside, so nothing has to be read out: the operator confirms what both States show.
+    Raises TrialError: its State is another console's, else as `trust_root`.
+    """
+    owner = None if certificate.state is None else store.snapshot().state_by_id[certificate.state]
+    if owner is None or not owner.local:
+        raise TrialError(f"{short_name(certificate.certificate)} is of another console: type its fingerprint.")
+    begin = trust_root if certificate.profile is CertificateProfile.ROOT else pin
+    return begin(store, state, certificate, certificate.sha256, confirmed=_HERE)
+
+
+def pin(
+    store: PkiStore, state: State, certificate: CertificateRecord, typed_fingerprint: str, *, confirmed: str = _TYPED
+) -> TrustRecord:
     """Let `state` trust this one end certificate. Raises TrialError as `trust_root`."""
     if certificate.profile in AUTHORITIES:
         raise TrialError(f"{short_name(certificate.certificate)} is a CA: trust it as a root; pins are for others.")
@@ -37,7 +57,7 @@ def pin(store: PkiStore, state: State, certificate: CertificateRecord, typed_fin
             f"TLS would take {short_name(certificate.certificate)} for a CA, which might certify anybody (no "
             "basicConstraints, and key usage keyCertSign or an old version): ask for an end certificate."
         )
-    return _trust(store, state, certificate, TrustKind.PIN, typed_fingerprint)
+    return _trust(store, state, certificate, TrustKind.PIN, typed_fingerprint, confirmed)
 
 
 def withdraw(store: PkiStore, trust: TrustRecord) -> None:
@@ -53,7 +73,12 @@ def _passes_for_a_ca(certificate: x509.Certificate) -> bool:
 
 
 def _trust(
-    store: PkiStore, state: State, certificate: CertificateRecord, kind: TrustKind, typed_fingerprint: str
+    store: PkiStore,
+    state: State,
+    certificate: CertificateRecord,
+    kind: TrustKind,
+    typed_fingerprint: str,
+    confirmed: str,
 ) -> TrustRecord:
     must_be_local(state)
     name = short_name(certificate.certificate)
@@ -68,4 +93,4 @@ def _trust(
     if certificate in store.snapshot().trusted_by(state.id, kind):
         raise TrialError(f"{state.name} trusts {name} already.")
     with store.change() as change:
-        return change.trust(state.id, certificate.id, kind, _TYPED)
+        return change.trust(state.id, certificate.id, kind, confirmed)

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+from PySide6.QtCore import QCoreApplication, QEvent, QObject
+from PySide6.QtWidgets import QWidget
+from pytestqt.qtbot import QtBot
+
 from labconsole.security.pki.identities import names
+from labconsole.security.secrets import Secret, SecretSource
 from labconsole.security.x509.fingerprints import groups
 from labconsole.security.x509.profiles import CertificateProfile
+from labconsole_certificates.operations.authorities import add_state, create_root
+from labconsole_certificates.operations.new_keys import NewKey
+from labconsole_certificates.panel.certificates.new_state_dialog import NewStateDialog
+from labconsole_certificates.panel.exchanging.demo_dialog import DemoDialog
 from labconsole_certificates.panel.exchanging.identity_dialog import IdentityDialog
 from labconsole_certificates.panel.exchanging.view import ExchangeView
+from labconsole_certificates.panel.page import CertificatesPage
 from labconsole_certificates.panel.requests.view import RequestsView
-from labconsole_certificates.panel.trusting.trust_dialog import TrustDialog
+from labconsole_ui.action_dialog import ActionDialog
+from labconsole_ui.main_window import MainWindow
 from tests.labconsole_certificates.panel.conftest import Pair
 from tests.labconsole_certificates.panel.lab import Lab, certified, trust
 
@@ -21,23 +32,21 @@ def test_what_one_way_lacks_is_done_by_its_button_until_both_are_green(pair: Pai
     certified(pair.store, pair.b, pair.a, CertificateProfile.TLS_CLIENT)
     view = lab.tab("exchange", ExchangeView)
 
-    lab.until(lambda: view.next_button.text() == "Trust the root of State B …")
+    lab.until(lambda: view.next_button.text() == "Confirm: State A trusts State B")
+    assert view.fingerprint.text().split() == groups(pair.root_b.sha256).split()
     lab.click(view.next_button)
-    dialog = lab.dialog(TrustDialog)
-    assert groups(pair.root_b.sha256).split() == dialog.question.read_out.text().split()
-    for group, edit in zip(groups(pair.root_b.sha256).split(), dialog.question.typing.edits, strict=True):
-        assert not dialog.trust_button.isEnabled()
-        lab.qtbot.keyClicks(edit, group.lower())
-    lab.click(dialog.trust_button)
+    lab.until(lambda: view.next_button.text() == "Make the CSR of State A")
+    assert not view.fingerprint.isVisible()
+    [row] = [each for each in lab.snapshot().trust if each.state == pair.a.id]
+    assert row.confirmed == "fingerprint confirmed at the console that has both States"
 
-    lab.until(lambda: view.next_button.text() == "Make key and CSR of State A …")
-    lab.click(view.next_button)
+    lab.click(view.details_button)  # with other values: the dialog
     lab.do_action()
     lab.until(lambda: view.next_button.text() == "Give the CSR to State B")
     lab.click(view.next_button)
-
-    lab.until(lambda: view.next_button.text() == "Look, and decide …")
-    lab.click(view.next_button)
+    lab.until(lambda: view.next_button.text() == "Approve it, and give it back")
+    assert "State A asks State B to certify" in view.sentence.text()
+    lab.click(view.details_button)  # all that is in it
     requests = lab.page.tabs.currentWidget().findChild(RequestsView)
     lab.until(lambda: requests.sight.look is not None and "to the CA of State B" in requests.sight.title.text())
     lab.click(requests.sight.approve_button)
@@ -46,10 +55,9 @@ def test_what_one_way_lacks_is_done_by_its_button_until_both_are_green(pair: Pai
     view = lab.tab("exchange", ExchangeView)
     lab.until(lambda: view.next_button.text() == "Give the certificate to State A")
     lab.click(view.next_button)
-    lab.until(lambda: view.next_button.text() == "Prove it by handshakes …")
+    lab.until(lambda: view.next_button.text() == "Prove it by handshakes")
     assert "Not proven yet" in view.there.state.text()
     lab.click(view.next_button)
-    lab.do_action()
 
     lab.until(lambda: view.sentence.text() == "Both ways are proven.")
     for card, way in (
@@ -69,3 +77,109 @@ def test_what_one_way_lacks_is_done_by_its_button_until_both_are_green(pair: Pai
     lab.click(naming.name_button)
     lab.until(lambda: "swim-a" in view.names.text())
     assert names() == ("swim-a",)
+
+
+class Clicks(QObject):
+    """Counts the clicks that the operator makes, wherever they go."""
+
+    def __init__(self, application: QCoreApplication) -> None:
+        super().__init__()
+        self.count = 0
+        application.installEventFilter(self)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802 - Qt names it
+        if event.type() is QEvent.Type.MouseButtonPress and isinstance(watched, QWidget):
+            self.count += 1
+        return False
+
+
+def test_two_states_from_nothing_to_two_green_handshakes_in_twenty_clicks(qtbot: QtBot, window: MainWindow) -> None:
+    """It took 57."""
+    application = QCoreApplication.instance()
+    assert application is not None
+    clicks = Clicks(application)
+    page = window.plugin_pages.open("page:certificates:certificates")
+    assert isinstance(page, CertificatesPage)
+    lab = Lab(qtbot, window, page)
+    view = lab.tab("exchange", ExchangeView)
+    for name in ("State A", "State B"):
+        lab.click(view.found_button)
+        dialog = lab.dialog(NewStateDialog)
+        qtbot.keyClicks(dialog.name_edit, name)
+        qtbot.keyClicks(dialog.domain_edit, f"{name[-1]}.example")
+        lab.click(dialog.add_button)
+        lab.do_action()
+    lab.until(lambda: (view.a_box.currentText(), view.b_box.currentText()) == ("State A", "State B"))
+    while view.sentence.text() != "Both ways are proven.":
+        before = view.next_button.text()
+        lab.click(view.next_button)
+        lab.until(lambda before=before: view.next_button.text() != before)
+    application.removeEventFilter(clicks)
+    assert len(lab.snapshot().proofs) == 2
+    assert "TLSv1.3" in view.there.state.text() and "TLSv1.3" in view.back.state.text()
+    assert 10 < clicks.count <= 19, clicks.count  # and one for opening the page
+
+
+def test_the_two_states_that_were_made_last_are_shown(pair: Pair, lab: Lab) -> None:
+    view = lab.tab("exchange", ExchangeView)
+    lab.until(lambda: (view.a_box.currentText(), view.b_box.currentText()) == ("State A", "State B"))
+    for name in ("State C", "State D"):
+        add_state(pair.store, name)
+    lab.page.services.read_again()
+    lab.until(lambda: (view.a_box.currentText(), view.b_box.currentText()) == ("State C", "State D"))
+    view.show_pair("State A", "State B")
+    add_state(pair.store, "State E", local=False)
+    lab.page.services.read_again()
+    lab.until(lambda: view.a_box.count() == 5)
+    assert (view.a_box.currentText(), view.b_box.currentText()) == ("State A", "State B")
+
+
+def test_step_of_a_key_with_a_typed_passphrase_is_done_by_its_dialog(pair: Pair, lab: Lab) -> None:
+    """A passphrase cannot be entered in a click."""
+    for state, root in ((pair.a, pair.root_b), (pair.b, pair.root_a)):
+        trust(pair.store, state, root)
+    phrase = Secret("a passphrase of the operator")
+    create_root(pair.store, pair.b, NewKey(passphrase=SecretSource()), prompt=lambda _purpose: phrase)
+    certified(pair.store, pair.a, pair.a, CertificateProfile.TLS_SERVER)
+    view = lab.tab("exchange", ExchangeView)
+    view.show_pair("State A", "State B")
+    lab.until(
+        lambda: view.next_button.text() == "Confirm: State A trusts State B" or "Certify" in view.next_button.text()
+    )
+    if "Confirm" in view.next_button.text():
+        lab.click(view.next_button)
+        lab.until(lambda: "Certify" in view.next_button.text())
+    lab.click(view.next_button)
+    dialog = lab.dialog(ActionDialog)
+    assert dialog.form is not None
+    dialog.reject()
+
+
+def test_exchange_is_played_as_a_demo_and_the_matrix_fills_with_green(pair: Pair, lab: Lab) -> None:
+    before = lab.snapshot()
+    view = lab.tab("exchange", ExchangeView)
+    lab.click(view.demo_button)
+    dialog = lab.dialog(DemoDialog)
+    dialog.count_box.setValue(2)
+    assert "2 connections" in dialog.sentence.text()
+    lab.click(dialog.start_button)
+    done = "2 of 2 connections proven by mutual TLS."
+    lab.qtbot.waitUntil(lambda: dialog.sentence.text() == done, timeout=90_000)
+    assert {cell.meaning for cell in dialog.cells.values()} == {"good"}
+    assert len(dialog.cells) == 2
+    lab.click(dialog.close_button)
+    assert lab.snapshot() == before
+
+
+def test_demo_ends_when_its_dialog_is_closed(lab: Lab) -> None:
+    view = lab.tab("exchange", ExchangeView)
+    lab.click(view.demo_button)
+    dialog = lab.dialog(DemoDialog)
+    dialog.count_box.setValue(40)
+    lab.click(dialog.start_button)
+    lab.until(lambda: dialog.progress.value() > 0)
+    lab.click(dialog.cancel_button)
+    lab.until(lambda: "cancelled" in dialog.sentence.text())
+    lab.click(dialog.start_button)
+    lab.until(lambda: dialog.progress.value() > 0)
+    dialog.reject()

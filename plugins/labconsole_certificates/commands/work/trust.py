@@ -12,6 +12,7 @@ from labconsole.security.pki.reader import PkiReader
 from labconsole.security.pki.records import CertificateRecord, State, TrustRecord
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.x509 import gate
+from labconsole.security.x509.fingerprints import groups
 from labconsole.security.x509.names import short_name
 from labconsole.trial import TrialError
 from labconsole_certificates.commands.work.shared import (
@@ -155,7 +156,14 @@ def _trust(
         state = state_named(snapshot, arguments.state)
         record = certificate_named(snapshot, arguments.certificate)
         name = short_name(record.certificate)
-        begin(store, state, record, arguments.confirmed or _typed(name))
+        owner = None if record.state is None else snapshot.state_by_id[record.state]
+        if owner is not None and owner.local and not arguments.confirmed and has_terminal():
+            question = f"{owner.name} is of this console. The fingerprint of {name} is {groups(record.sha256)}."
+            if not confirmed(question):
+                raise TrialError(f"{state.name} does not trust {name}: it was not confirmed.")
+            trusting.confirm_here(store, state, record)
+        else:
+            begin(store, state, record, arguments.confirmed or _typed(name))
     tell(f"{state.name} trusts {name}.")
     return FINISHED
 

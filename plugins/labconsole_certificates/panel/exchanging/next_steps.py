@@ -9,12 +9,20 @@ from functools import partial
 from PySide6.QtCore import QObject, Qt
 from PySide6.QtWidgets import QWidget
 
-from labconsole.security.pki.records import CertificateRecord, RequestRecord, RequestStatus, State
+from labconsole.security.pki.records import CertificateRecord, RequestRecord, State
 from labconsole.security.pki.snapshot import Snapshot
-from labconsole.security.x509.profiles import CertificateProfile
+from labconsole.security.pki.store import PkiStore
+from labconsole.security.x509.names import general_name_as_text, name_as_text
+from labconsole.security.x509.profiles import TEXTS
+from labconsole_certificates.exchange.doing import (
+    asks_for_secrets,
+    do_next,
+    next_direction,
+    proposed_server_request,
+)
 from labconsole_certificates.exchange.steps import Direction, Exchange, Step, StepKind
 from labconsole_certificates.operations import requests
-from labconsole_certificates.operations.exporting import Form, exported
+from labconsole_certificates.operations.subjects import server_host
 from labconsole_certificates.panel.desk import Desk
 from labconsole_certificates.panel.editors import fixed, one_name_of
 from labconsole_certificates.panel.requests.making import RequestForms
@@ -35,6 +43,11 @@ class Upcoming:
     complete: bool = False
     waits: bool = False
     """Another console has to move first."""
+    fingerprint: str = ""
+    """SHA-256 (hex) that is confirmed by the button, of a State of this console."""
+    details: Callable[[], object] | None = None
+    details_button: str = ""
+    """Leads to where the step can be inspected, or done with other values; None: it has no such."""
 
 
 class NextSteps(QObject):
@@ -45,6 +58,7 @@ class NextSteps(QObject):
         self._desk = desk
         self._page = page
         self._snapshot = Snapshot()
+        self._working = False
         self._forms = RequestForms(desk.services, self)
 
     def refresh(self, snapshot: Snapshot) -> None:
@@ -54,16 +68,14 @@ class NextSteps(QObject):
 
     def next_of(self, exchange: Exchange) -> Upcoming:
         """The next step of either direction: the first that this console can do, else the first that it waits for."""
-        ways = (exchange.there, exchange.back)
-        missing = [(way, way.next) for way in ways if way.next is not None]
-        # Handshakes prove both ways at once: they come last.
-        missing.sort(key=lambda entry: entry[1].kind is StepKind.PROVE)
-        pending = [self._upcoming(way, step) for way, step in missing]
-        if not pending:
+        first = next_direction(exchange)
+        if first is None:
             client, server = exchange.there.client, exchange.there.server
             again = self.tr("Prove it again …") if client.local and server.local else ""
             proven = self.tr("Both ways are proven.")
             return Upcoming(proven, again, lambda: self._prove(client, server), complete=True)
+        ways = (first, exchange.back if first is exchange.there else exchange.there)
+        pending = [self._upcoming(way, way.next) for way in ways if way.next is not None]
         return next((upcoming for upcoming in pending if not upcoming.waits), pending[0])
 
     def names_of(self, exchange: Exchange) -> str:
@@ -111,6 +123,94 @@ class NextSteps(QObject):
         )
 
     def _upcoming(self, direction: Direction, step: Step) -> Upcoming:
+        """The next step of a direction; between two States of this console a click does it, as far as it can."""
+        by_dialog = self._by_dialog(direction, step)
+        if not (direction.client.local and direction.server.local):
+            return by_dialog
+        button, sentence = self._short(direction, step)
+        if not button:
+            return by_dialog
+        details, words = None, ""
+        if step.kind in (StepKind.MAKE_SERVER, StepKind.MAKE_REQUEST):
+            details, words = by_dialog.do, self.tr("With &other values …")
+        elif step.kind is StepKind.APPROVE:
+            details, words = by_dialog.do, self.tr("&Inspect it …")
+        root = self._certificate(step) if step.kind is StepKind.TRUST_ROOT else None
+        do = partial(self._do_next, direction, by_dialog.do)
+        return Upcoming(
+            sentence, button, do, fingerprint="" if root is None else root.sha256, details=details, details_button=words
+        )
+
+    def _short(self, direction: Direction, step: Step) -> tuple[str, str]:
+        """Button and sentence of a step that a click does; no button: it takes a dialog."""
+        client, server = direction.client.name, direction.server.name
+        match step.kind:
+            case StepKind.TRUST_ROOT if step.subject is not None:
+                sentence = self.tr("{client} takes the root of {server}, also of this console. Its fingerprint:")
+                return self.tr("Confirm: {client} trusts {server}").format(client=client, server=server), (
+                    sentence.format(client=client, server=server)
+                )
+            case StepKind.MAKE_SERVER:
+                sentence = self.tr("{server} makes a key and certifies its server {host} with its own CA.")
+                return self.tr("Certify the server of {server}").format(server=server), (
+                    sentence.format(server=server, host=server_host(direction.server))
+                )
+            case StepKind.MAKE_REQUEST:
+                sentence = self.tr(
+                    "{client} makes key pair and CSR, and gives the CSR to {server}. The key stays with {client}."
+                )
+                return self.tr("Make the CSR of {client}").format(client=client), (
+                    sentence.format(client=client, server=server)
+                )
+            case StepKind.GIVE_REQUEST:
+                return self.tr("Give the CSR to {server}").format(server=server), step.missing
+            case StepKind.APPROVE:
+                return self._short_approval(step, server)
+            case StepKind.GIVE_CERTIFICATE:
+                return self.tr("Give the certificate to {client}").format(client=client), step.missing
+            case StepKind.PROVE:
+                return self.tr("Prove it by handshakes"), step.missing
+            case _:
+                return "", ""
+
+    def _short_approval(self, step: Step, server: str) -> tuple[str, str]:
+        """A CSR is shown in short; one that something speaks against is decided where all of it is shown."""
+        request = self._request(step)
+        if request is None:
+            return "", ""
+        requester = self._snapshot.state_by_id[request.requester]
+        judgement = requests.judged(request.csr, requester)
+        if judgement.problems:
+            return "", ""
+        asked = ", ".join((name_as_text(request.csr.subject), *map(general_name_as_text, judgement.names)))
+        sentence = self.tr(
+            "{client} asks {server} to certify {asked} ({profile}). Its signature proves that it has the key."
+        )
+        return self.tr("Approve it, and give it back"), sentence.format(
+            client=requester.name, server=server, asked=asked, profile=TEXTS[request.profile].title
+        )
+
+    def _do_next(self, direction: Direction, by_dialog: Callable[[], object]) -> None:
+        """Do the step, once; where a passphrase or PIN has to be entered, by its dialog."""
+        if self._working:
+            return
+        self._working = True
+
+        def work(store: PkiStore) -> str | None:
+            return None if asks_for_secrets(store, direction) else do_next(store, direction)
+
+        def done(sentence: str | None) -> None:
+            self._working = False
+            if sentence is None:
+                by_dialog()
+
+        self._desk.do(work, done, self._failed)
+
+    def _failed(self, sentence: str) -> None:
+        self._working = False
+        self._desk.bad(sentence)
+
+    def _by_dialog(self, direction: Direction, step: Step) -> Upcoming:
         states = self._snapshot.state_by_id
         sender, receiver = states[step.sender], states[step.receiver]
         request = self._request(step)
@@ -126,14 +226,8 @@ class NextSteps(QObject):
                 button = self.tr("Make key and CSR of {state} …").format(state=sender.name)
                 make = partial(self._forms.make_request, direction.client.name, direction.server.name)
                 return Upcoming(step.missing, button, make)
-            case StepKind.GIVE_REQUEST if request is not None and sender.local and receiver.local:
-                button = self.tr("Give the CSR to {state}").format(state=receiver.name)
-                return Upcoming(step.missing, button, lambda: self._give_request(request, sender, receiver))
             case StepKind.APPROVE if request is not None and sender.local:
                 return Upcoming(step.missing, self.tr("Look, and decide …"), lambda: self._show_requests(request))
-            case StepKind.GIVE_CERTIFICATE if sender.local and receiver.local:
-                button = self.tr("Give the certificate to {state}").format(state=receiver.name)
-                return Upcoming(step.missing, button, lambda: self._give_certificate(step, sender))
             case StepKind.PROVE if sender.local and receiver.local:
                 button = self.tr("Prove it by handshakes …")
                 return Upcoming(step.missing, button, lambda: self._prove(sender, receiver))
@@ -158,16 +252,7 @@ class NextSteps(QObject):
 
     def _server_step(self, step: Step, server: State) -> Upcoming:
         """A State certifies its own server by the same two steps as another one's client."""
-        asked = next(
-            (
-                request
-                for request in reversed(self._snapshot.requests)
-                if request.requester == request.issuer == server.id
-                and request.profile is CertificateProfile.TLS_SERVER
-                and request.status in (RequestStatus.MADE, RequestStatus.RECEIVED)
-            ),
-            None,
-        )
+        asked = proposed_server_request(self._snapshot, server)
         if asked is None:
             button = self.tr("Make key and CSR of its server …")
             return Upcoming(step.missing, button, lambda: self._forms.make_server_request(server))
@@ -199,18 +284,6 @@ class NextSteps(QObject):
 
     def _certificate(self, step: Step) -> CertificateRecord | None:
         return None if step.subject is None else self._snapshot.certificate_by_id.get(step.subject)
-
-    def _give_request(self, request: RequestRecord, sender: State, receiver: State) -> None:
-        self._desk.do(
-            lambda store: requests.take_in_request(store, sender, receiver, request.der, request.profile),
-            lambda _taken: None,
-        )
-
-    def _give_certificate(self, step: Step, sender: State) -> None:
-        record = self._certificate(step)
-        if record is not None:
-            data = exported(self._snapshot, record, Form.CHAIN)
-            self._desk.do(lambda store: requests.take_in_certificate(store, data, sender), lambda _taken: None)
 
     def _show_trust(self) -> None:
         self._desk.services.show_tab("trust")

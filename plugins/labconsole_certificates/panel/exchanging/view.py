@@ -6,16 +6,20 @@ from functools import partial
 from typing import ClassVar
 
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QFontDatabase
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole_certificates.exchange.progress import exchange_of
 from labconsole_certificates.exchange.steps import Exchange
+from labconsole_certificates.panel.certificates.authority_forms import AuthorityForms
 from labconsole_certificates.panel.desk import Desk
+from labconsole_certificates.panel.exchanging.demo_dialog import DemoDialog
 from labconsole_certificates.panel.exchanging.direction_card import DirectionCard
 from labconsole_certificates.panel.exchanging.identity_dialog import IdentityDialog
 from labconsole_certificates.panel.exchanging.next_steps import NextSteps
 from labconsole_certificates.panel.tab import Sight, Tab, TabServices
+from labconsole_certificates.panel.trusting.typed_fingerprint import COLUMNS, in_lines
 from labconsole_ui.form.editors import CalmComboBox
 from labconsole_ui.plain_text import plain_label
 from labconsole_ui.scroll_page import ScrollPage
@@ -47,6 +51,11 @@ class ExchangeView(Tab):
         self.sentence = plain_label("", self.next_card)
         self.sentence.setWordWrap(True)
         self.sentence.setFont(theme.font(FontRole.STRONG))
+        self.fingerprint = plain_label("", self.next_card)
+        self.fingerprint.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
+        self.fingerprint.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.details_button = QPushButton(self.next_card)
+        self.details_button.clicked.connect(lambda _checked: self._show_details())
         self.next_button = QPushButton(self.next_card)
         self.next_button.setProperty("primary", True)
         self.next_button.clicked.connect(lambda _checked: self.go_on())
@@ -56,13 +65,16 @@ class ExchangeView(Tab):
         self.names.setWordWrap(True)
         self.names.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.names.setProperty("muted", True)
-        self.nobody = QLabel(
-            self.tr("An exchange needs two States. Make a CA for each of them, or take in another State's bundle."),
-            area.page,
-        )
+        self.nobody = plain_label("", area.page)
         self.nobody.setWordWrap(True)
-        self.found_button = QPushButton(self.tr("Go to the CAs"), area.page)
-        self.found_button.clicked.connect(lambda _checked: services.show_tab("certificates"))
+        self._authorities = AuthorityForms(desk, lambda: None, self)
+        self.found_button = QPushButton(self.tr("&New State with its CA …"), area.page)
+        self.found_button.setProperty("primary", True)
+        self.found_button.clicked.connect(lambda _checked: self._authorities.create_state())
+        self.demo_button = QPushButton(self.tr("Show it as a &demo …"), area.page)
+        self.demo_button.setToolTip(self.tr("States of a temporary folder exchange and connect, and go again"))
+        self.demo_button.clicked.connect(lambda _checked: self.show_demo())
+        self._known: frozenset[int] | None = None
         self._steps = NextSteps(desk, self)
         self._arrange(area)
 
@@ -70,16 +82,29 @@ class ExchangeView(Tab):
         """Show how it stands now."""
         snapshot = self._snapshot = sight.snapshot
         self._steps.refresh(snapshot)
+        self._authorities.refresh(snapshot)
         names = [state.name for state in snapshot.states]
-        for box, other in ((self.a_box, 0), (self.b_box, 1)):
-            chosen = box.currentText()
-            if names != [box.itemText(place) for place in range(box.count())]:
+        before = (self.a_box.currentText(), self.b_box.currentText())
+        pair = self._pair(snapshot, before)
+        for box, chosen in zip((self.a_box, self.b_box), pair, strict=True):
+            if names != [box.itemText(place) for place in range(box.count())] or pair != before:
                 box.blockSignals(True)
                 box.clear()
                 box.addItems(names)
-                box.setCurrentIndex(names.index(chosen) if chosen in names else min(other, len(names) - 1))
+                box.setCurrentText(chosen)
                 box.blockSignals(False)
+        self._known = frozenset(state.id for state in snapshot.states)
         self._look()
+
+    def _pair(self, snapshot: Snapshot, chosen: tuple[str, str]) -> tuple[str, str]:
+        """The two States that were made last, if one was since the last look; else those that are chosen."""
+        names = [state.name for state in snapshot.states]
+        local = [state.name for state in snapshot.states if state.local]
+        made = any(state.local and state.id not in (self._known or ()) for state in snapshot.states)
+        if not made and chosen[0] in names and chosen[1] in names:
+            return chosen
+        newest = local[-2:] if len(local) > 1 else [*local, *(name for name in names if name not in local)][:2]
+        return (newest[0], newest[-1]) if newest else ("", "")
 
     def show_pair(self, a: str, b: str) -> None:
         """Show the exchange between these two States."""
@@ -101,6 +126,17 @@ class ExchangeView(Tab):
         dialog.open()
         return dialog
 
+    def show_demo(self) -> DemoDialog:
+        """Let States of a temporary folder exchange and connect, in a matrix that fills with green."""
+        dialog = DemoDialog(self._desk.theme, self.window())
+        dialog.open()
+        return dialog
+
+    def _show_details(self) -> None:
+        details = None if self._exchange is None else self._steps.next_of(self._exchange).details
+        if details is not None:
+            details()
+
     def _meet(self, *, back: bool) -> None:
         if self._exchange is not None:
             self._steps.meet(self._exchange.back if back else self._exchange.there)
@@ -110,8 +146,18 @@ class ExchangeView(Tab):
         pair = self._snapshot is not None and bool(a) and bool(b) and a != b
         for widget in (self.there, self.back, self.next_card, self.names, self.name_button):
             widget.setVisible(pair)
+        names = [] if self._snapshot is None else [state.name for state in self._snapshot.states]
+        self.nobody.setText(
+            self.tr(
+                "{state} is here. An exchange needs a second State: make one, or import another State's bundle."
+            ).format(state=names[0])
+            if len(names) == 1
+            else self.tr("Two States are chosen from the lists: choose another one in one of them.")
+            if names
+            else self.tr("An exchange needs two States. Make each with its CA, or import another State's bundle.")
+        )
         self.nobody.setVisible(not pair)
-        self.found_button.setVisible(not pair)
+        self.found_button.setVisible(not pair and len(names) < 2)
         if self._snapshot is not None and pair:
             self._desk.look(partial(exchange_of, self._snapshot, a, b), self._show)
 
@@ -126,6 +172,10 @@ class ExchangeView(Tab):
             card.show_direction(direction, self._steps.proof_of(direction), self._steps.meeting_of(direction))
         upcoming = self._steps.next_of(exchange)
         self.sentence.setText(upcoming.sentence)
+        self.fingerprint.setText(in_lines(upcoming.fingerprint, COLUMNS) if upcoming.fingerprint else "")
+        self.fingerprint.setVisible(bool(upcoming.fingerprint))
+        self.details_button.setText(upcoming.details_button)
+        self.details_button.setVisible(upcoming.details is not None)
         self.next_button.setText(upcoming.button)
         self.next_button.setVisible(bool(upcoming.button))
         self.next_card.setProperty("message", "good" if upcoming.complete else "info")
@@ -143,6 +193,7 @@ class ExchangeView(Tab):
             pair.addWidget(box)
             pair.addSpacing(12)
         pair.addStretch(1)
+        pair.addWidget(self.demo_button)
         cards = QHBoxLayout()
         cards.setSpacing(12)
         cards.addWidget(self.there, 1)
@@ -150,7 +201,12 @@ class ExchangeView(Tab):
         line = QHBoxLayout(self.next_card)
         line.setContentsMargins(14, 10, 12, 10)
         line.setSpacing(12)
-        line.addWidget(self.sentence, 1)
+        texts = QVBoxLayout()
+        texts.setSpacing(6)
+        texts.addWidget(self.sentence)
+        texts.addWidget(self.fingerprint)
+        line.addLayout(texts, 1)
+        line.addWidget(self.details_button)
         line.addWidget(self.next_button)
         area.column.setSpacing(10)
         area.column.addLayout(pair)

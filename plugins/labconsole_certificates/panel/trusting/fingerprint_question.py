@@ -1,4 +1,4 @@
-"""Asks the operator to type a fingerprint that the other State reads out over another way than the file's."""
+"""Asks for a fingerprint: typed as a State elsewhere reads it out, confirmed by a click for one of this console."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ class FingerprintQuestion(QFrame):
         self.read_out = plain_label("", self)
         self.read_out.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
         self.read_out.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self._own = ""
         self.typing = TypedFingerprint(self)
         self.state = plain_label("", self)
         self._icon = IconLabel(theme, "warning", 20, "warning")
@@ -42,18 +43,18 @@ class FingerprintQuestion(QFrame):
     @property
     def typed(self) -> str:
         """What was typed."""
-        return self.typing.typed
+        return self._own or self.typing.typed
 
     @property
     def matches(self) -> bool:
-        """Whether the whole fingerprint was typed as it is."""
-        return self.typing.matches
+        """Whether the whole fingerprint was typed as it is; of a State of this console the button confirms it."""
+        return bool(self._own) or self.typing.matches
 
     def ask(self, state: str, fingerprint: str, *, own: bool = False) -> None:
-        """Ask for the fingerprint (hex) of `state`; `own`: a State of this console, which reads it out here."""
+        """Ask for the fingerprint (hex) of `state`; `own`: of this console, so it is shown and confirmed by a click."""
         if own:
             self.sentence.setText(
-                self.tr("{state} is a State of this console, so it reads its fingerprint out here. Type it:").format(
+                self.tr("{state} is a State of this console, so nothing came from outside. Its fingerprint:").format(
                     state=state
                 )
             )
@@ -66,6 +67,9 @@ class FingerprintQuestion(QFrame):
             )
         self.read_out.setText(in_lines(fingerprint, COLUMNS) if own else "")
         self.read_out.setVisible(own)
+        self._own = fingerprint if own else ""
+        self.typing.setVisible(not own)
+        self.state.setVisible(not own)
         self.typing.expect(fingerprint)
         self._look()
 

@@ -1,4 +1,4 @@
-"""Trust in a single root, or in one self-signed end certificate, once its fingerprint has been typed."""
+"""Trust in a single root, or in one self-signed end certificate, once its fingerprint was typed or confirmed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from labconsole.security.pki.store import PkiStore
 from labconsole.security.x509.names import short_name
 from labconsole.security.x509.profiles import CertificateProfile
 from labconsole_certificates.operations.end_certificates import WARNING
-from labconsole_certificates.operations.trusting import pin, trust_root
+from labconsole_certificates.operations.trusting import confirm_here, pin, trust_root
 from labconsole_certificates.panel.desk import Desk
 from labconsole_certificates.panel.trusting.fingerprint_question import FingerprintQuestion
 from labconsole_certificates.panel.words import day
@@ -112,6 +112,10 @@ class TrustDialog(QDialog):
     def _owner(self, record: CertificateRecord) -> State | None:
         return None if record.state is None else self._snapshot.state_by_id[record.state]
 
+    def _is_own(self, record: CertificateRecord) -> bool:
+        owner = self._owner(record)
+        return owner is not None and owner.local
+
     def _name(self, record: CertificateRecord) -> str:
         owner = self._owner(record)
         until = day(record.certificate.not_valid_after_utc)
@@ -125,7 +129,7 @@ class TrustDialog(QDialog):
         if record is not None:
             owner = self._owner(record)
             name = self.tr("its owner") if owner is None else owner.name
-            self.question.ask(name, record.sha256, own=owner is not None and owner.local)
+            self.question.ask(name, record.sha256, own=self._is_own(record))
         self._allow()
         fit_height(self)
 
@@ -140,7 +144,8 @@ class TrustDialog(QDialog):
             return
         truster = next(state for state in self._snapshot.states if state.name == self.truster_box.currentText())
         self.trust_button.setEnabled(False)
-        self._desk.do(partial(_trust, truster, record, self.question.typed), self._done, self._refused)
+        typed = "" if self._is_own(record) else self.question.typed
+        self._desk.do(partial(_trust, truster, record, typed), self._done, self._refused)
 
     def _done(self, _trust: TrustRecord) -> None:
         self.trusted.emit()
@@ -153,4 +158,6 @@ class TrustDialog(QDialog):
 
 
 def _trust(truster: State, record: CertificateRecord, typed: str, store: PkiStore) -> TrustRecord:
+    if not typed:
+        return confirm_here(store, truster, record)
     return (pin if is_pinned(record) else trust_root)(store, truster, record, typed)
