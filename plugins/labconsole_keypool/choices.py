@@ -51,10 +51,12 @@ class GenerateWhen(StrEnum):
 
 
 class RequestContent(StrEnum):
-    """What a live request asks to be signed: a random digest, or the tasks of a SignRequest (Appendix A)."""
+    """What a live request asks to be signed: a random digest, or the tasks of a SignRequest (Appendix A), a made-up one
+    or one of a folder of files."""
 
     DIGESTS = "digests"
     SIGN_REQUESTS = "sign-requests"
+    FOLDER = "folder"
 
 
 class CaKey(StrEnum):

@@ -31,7 +31,11 @@ LABELS: dict[str, dict[str, str]] = {
         "never": "Never: what is in the pool must do",
     },
     "token_use": {"both": "Every token does both", "split": "The first generates, the others sign"},
-    "content": {"digests": "Random digests", "sign-requests": "SignRequests (OASIS DSS, Appendix A)"},
+    "content": {
+        "digests": "Random digests",
+        "sign-requests": "SignRequests (OASIS DSS, Appendix A)",
+        "folder": "SignRequests from a folder of files",
+    },
     "form": {"words": "Words, shown once", "files": "Files"},
     "ca": {"lab": "In the signer's memory, as in the source", "token": "In the token"},
 }

@@ -24,7 +24,7 @@ def keep_artefacts(parameters: ServiceParameters, result: Mapping[str, Any], con
     request, answer = bytes.fromhex(result["request"]), bytes.fromhex(result["answer"])
     if not answer:
         return
-    if parameters.content is RequestContent.SIGN_REQUESTS:
+    if parameters.content is not RequestContent.DIGESTS:
         context.artefact("sign-request.xml", "application/xml", request)
         context.artefact("sign-response.xml", "application/xml", answer)
     else:

@@ -118,6 +118,15 @@ class ServiceParameters(KeypoolParameters):
             json_schema_extra=extra(REQUESTS, labels=LABELS["content"]),
         ),
     ] = RequestContent.DIGESTS
+    request_folder: Annotated[
+        str,
+        Field(
+            title="Folder of requests",
+            description="Each file *.xml in it is a SignRequest; its answer is written next to it (*.response.xml). "
+            "As many requests arrive as have no answer yet",
+            json_schema_extra=extra(REQUESTS, kind="folder", shown_if={"content": "folder"}),
+        ),
+    ] = ""
 
     ca: Annotated[
         CaKey,
@@ -152,6 +161,13 @@ class ServiceParameters(KeypoolParameters):
     generators: Annotated[
         int, _processes("Generators", "Processes that generate keys; they share the tokens in turn", 1, **POOL)
     ] = 1
+
+    @field_validator("request_folder")
+    @classmethod
+    def _named_for_folder(cls, folder: str, info: ValidationInfo) -> str:
+        if not folder and info.data.get("content") is RequestContent.FOLDER:
+            raise ValueError("requests from a folder need its path: set `request_folder`, or choose another `content`")
+        return folder
 
     @field_validator("token_capacity")
     @classmethod

@@ -18,6 +18,7 @@ from labconsole_keypool.choices import RequestContent
 from labconsole_keypool.live.dispatch import Dispatch
 from labconsole_keypool.live.front_desk import FrontDesk
 from labconsole_keypool.live.peer import Peer
+from labconsole_keypool.live.request_folder import RequestFolder
 from labconsole_keypool.live.request_log import RequestLog
 from labconsole_keypool.live.request_queue import RequestQueue
 from labconsole_keypool.live.service_parameters import ServiceParameters
@@ -60,15 +61,18 @@ class ServiceRole(Role):
         self._desk = FrontDesk(self)
         self._dispatch: Dispatch[Peer] = Dispatch(RequestQueue(parameters.queue_limit))
         self._log = RequestLog(context, parameters.origin, parameters.speed)
+        self._folder: RequestFolder | None = None
         self._waiting = 0
         self._first: tuple[bytes, bytes] = (b"", b"")
 
     def prepare(self) -> dict[str, Any]:
-        """Work out when requests arrive, and listen. Raises TrialError: a CSV file that cannot be read."""
+        """Work out when requests arrive, and listen. Raises TrialError: a CSV file or folder that cannot be read."""
         parameters = self._parameters
+        if parameters.content is RequestContent.FOLDER:
+            self._folder = RequestFolder(Path(parameters.request_folder).expanduser())
         due_ns = arrivals_ns(
             parameters.arrivals,
-            requests=parameters.requests,
+            requests=len(self._folder) if self._folder else parameters.requests,
             rate=parameters.rate,
             time_scale=parameters.time_scale,
             seed=self.context.settings["seed"],
@@ -76,6 +80,8 @@ class ServiceRole(Role):
             tail_requests=parameters.tail_requests,
             tail_rate=parameters.tail_rate,
         )
+        if self._folder is not None:
+            due_ns = due_ns[: len(self._folder)]
         self._due_ns = (due_ns / parameters.speed).astype(int).tolist()
         return {"port": self._desk.listen(), "requests": len(self._due_ns)}
 
@@ -96,11 +102,15 @@ class ServiceRole(Role):
                 self._raise_stall(now)
         self._desk.dismiss()
         self._log.flush()
+        if self._folder is not None:
+            self._folder.close()
         return self._outcome()
 
     def close(self) -> None:
-        """Close all connections."""
+        """Close all connections, and write the answers that wait."""
         self._desk.close()
+        if self._folder is not None:
+            self._folder.close()
 
     @property
     def threads(self) -> int:
@@ -142,7 +152,8 @@ class ServiceRole(Role):
         kind = self._parameters.key_kind
         if self._parameters.content is RequestContent.DIGESTS:
             return Job(request, due_ns, JobKind.DIGEST, kind, self._random.randbytes(_DIGEST_BYTES))
-        body = sign_request.sample(request, algorithm=default_for(kind))
+        sample = self._folder.read(request) if self._folder else None
+        body = sign_request.sample(request, algorithm=default_for(kind)) if sample is None else sample
         return Job(request, due_ns, JobKind.SIGN_REQUEST, kind, body)
 
     def _assign(self, at_ns: int) -> None:
@@ -201,6 +212,8 @@ class ServiceRole(Role):
     def _answered(self, job: Job, done: Done) -> None:
         self._moved_ns = now_ns()
         self._log.answer(job, done)
+        if self._folder is not None:
+            self._folder.answer(job.request, done.answer)
         if not self._first[0]:
             self._first = (job.body, done.answer)
 

@@ -14,6 +14,9 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from labconsole_keypool.messages.safe_xml import NAMESPACES
 from labconsole_keypool.messages.sign_request import Form, SignRequest, SignTask
 
+_NO_PROFILE = "http://id.elegnamnden.se/csig/1.0/dss-ext/profile"
+"""In answers to requests that name no profile, or cannot be read: an answer must have one (OASIS DSS 1.0, 2.7)."""
+
 _SUCCESS = "urn:oasis:names:tc:dss:1.0:resultmajor:Success"
 
 
@@ -62,7 +65,7 @@ def refused(reason: str, *, request: SignRequest | None = None, fault: Fault = F
 
 def _response(request: SignRequest | None, result: str, rest: str = "") -> bytes:
     answered = "" if request is None else f" RequestID={quoteattr(request.request_id)}"
-    profile = f" Profile={quoteattr(request.profile)}" if request is not None and request.profile else ""
+    profile = f" Profile={quoteattr((request.profile if request else '') or _NO_PROFILE)}"
     return (
         '<?xml version="1.0" encoding="UTF-8"?>\n'
         f'<dss:SignResponse xmlns:dss="{NAMESPACES["dss"]}" xmlns:eid2="{NAMESPACES["csig"]}"{answered}{profile}>'

@@ -172,7 +172,9 @@ def test_a_refusal_says_why_and_has_no_chain() -> None:
     with pytest.raises(SignRequestError) as refusal:
         parse(sample().replace(b"QC/SSCD", b"<&>"))
     answer = read(refused(str(refusal.value)))
-    assert answer == Answer(None, None, Fault.REQUESTER.value, str(refusal.value), (), ())
+    assert answer == Answer(
+        None, "http://id.elegnamnden.se/csig/1.0/dss-ext/profile", Fault.REQUESTER.value, str(refusal.value), (), ()
+    )
 
 
 def test_a_refusal_of_the_service_names_the_request() -> None:
@@ -192,3 +194,11 @@ def _openssl_verifies(answer: Answer, directory: Path, *options: str) -> Path:
 
 def _openssl(*arguments: str) -> bytes:
     return subprocess.run(["openssl", *arguments], capture_output=True, check=True).stdout
+
+
+@pytest.mark.parametrize("request_", [None, parse(sample(1).replace(b' Profile="', b' x="', 1))])
+def test_a_refusal_has_the_profile_that_the_schema_requires(request_: SignRequest | None) -> None:
+    """OASIS DSS 1.0, 3.2: `ResponseBaseType` has a required Profile, also where the request could not be read."""
+    root = etree.fromstring(refused("This is no XML.", request=request_))
+    assert root.get("Profile") == "http://id.elegnamnden.se/csig/1.0/dss-ext/profile"
+    assert root.get("RequestID") == (request_.request_id if request_ else None)

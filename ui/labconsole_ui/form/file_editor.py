@@ -1,4 +1,4 @@
-"""A file parameter: typed, browsed for, or dropped onto the field."""
+"""A file or folder parameter: typed, browsed for, or dropped onto the field."""
 
 from __future__ import annotations
 
@@ -20,9 +20,13 @@ class FileEditor(Editor):
         self.line = _DropLine()
         self.line.setClearButtonEnabled(True)
         empty_is_fine = spec.optional or spec.default == ""
-        self.line.setPlaceholderText(
-            self.tr("Not set — choose a file or drop it") if empty_is_fine else self.tr("Choose a file or drop it here")
-        )
+        if spec.kind is FieldKind.FOLDER:
+            hint = self.tr("Choose a folder or drop it here")
+        elif empty_is_fine:
+            hint = self.tr("Not set — choose a file or drop it")
+        else:
+            hint = self.tr("Choose a file or drop it here")
+        self.line.setPlaceholderText(hint)
         self.line.textChanged.connect(lambda _text: self.edited.emit())
         self.adopt(self.line, stretch=1)
         self.browse_button = QPushButton(self.tr("Browse…"))
@@ -41,7 +45,10 @@ class FileEditor(Editor):
 
     def _browse(self) -> None:
         start = Path(self.line.text()).expanduser().parent if self.line.text() else Path.home()
-        chosen, _ = QFileDialog.getOpenFileName(self, self.spec.title, str(start))
+        if self.spec.kind is FieldKind.FOLDER:
+            chosen = QFileDialog.getExistingDirectory(self, self.spec.title, str(start))
+        else:
+            chosen, _ = QFileDialog.getOpenFileName(self, self.spec.title, str(start))
         if chosen:
             self.line.setText(chosen)
 

@@ -26,6 +26,7 @@ _EDITORS: dict[FieldKind, type[Editor]] = {
     FieldKind.HOST: TextEditor,
     FieldKind.FILE: FileEditor,
     FieldKind.SECRET_FILE: FileEditor,
+    FieldKind.FOLDER: FileEditor,
     FieldKind.CHOICE: ChoiceEditor,
     FieldKind.OPEN_CHOICE: OpenChoiceEditor,
     FieldKind.FLAG: FlagEditor,

@@ -30,6 +30,7 @@ class FieldKind(enum.StrEnum):
     HOST = "host"
     FILE = "file"
     SECRET_FILE = "secret-file"
+    FOLDER = "folder"
     CHOICE = "choice"
     OPEN_CHOICE = "open-choice"
     """One of the suggestions, or the path of a file."""
