@@ -26,6 +26,11 @@ class Patience:
         self._deadline = now_ns() + round(seconds * 1e9)
         self._watch = watch
 
+    @property
+    def left_s(self) -> float:
+        """Seconds that are left; 0 once they are over."""
+        return max(0.0, (self._deadline - now_ns()) / 1e9)
+
     def to_read(self, source: socket.socket) -> None:
         """Wait until there is something to be read. Raises TimeoutError, WaitCancelledError."""
         self._wait(source, write=False)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import errno
 import os
 import socket
+from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from typing import Any
 
 from cryptography import x509
+from OpenSSL import SSL
 
 from labconsole.security.x509.handshake import Handshake, TlsEnd, handshake_of
 from labconsole.security.x509.names import general_name_from_text
@@ -17,6 +19,9 @@ from labconsole.security.x509.patience import Patience, Watch
 from labconsole.security.x509.tls_meeting import Judge, TlsMeeting
 from labconsole.trial import TrialError
 
+_MOST_WAITING = 16
+"""Connections while one is answered: a foreign one that keeps silent must not shut out the right one."""
+_SILENCE_S = 2.0
 _PARTING_S = 0.3
 _MOST_AT_PARTING = 1_048_576
 
@@ -72,32 +77,58 @@ def listening(address: str, port: int) -> socket.socket:
     """Listen at `address` (IP address or host of this machine); `port` 0: any free one. Raises TrialError."""
     try:
         family, _, _, _, found = socket.getaddrinfo(address, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
-        listener = socket.create_server(found[:2], family=family, backlog=1)
+        listener = socket.create_server(found[:2], family=family, backlog=_MOST_WAITING)
     except (OSError, UnicodeError) as error:
         raise TrialError(f"{where(address, port)} cannot be had ({_reason(error)}): choose another.") from error
     listener.setblocking(False)
     return listener
 
 
-def answer(end: TlsEnd, listener: socket.socket, waiting_s: float, conduct: Conduct) -> RemoteHandshake:
-    """Shake hands as a server with the first that connects to `listener`, within `waiting_s` seconds.
+def answer(
+    end: TlsEnd,
+    listener: socket.socket,
+    waiting_s: float,
+    conduct: Conduct,
+    failed: Callable[[RemoteHandshake], None] = lambda _met: None,
+) -> RemoteHandshake:
+    """Shake hands as a server with what connects to `listener`, until one passes or `waiting_s` seconds are over.
+
+    A connection that fails, or is foreign (a port scan, another protocol), is reported to `failed`, and the next one is
+    waited for; when the time is over, the last of them is returned.
 
     Raises:
         BadInput: the end's key serves no TLS.
-        TrialError: nobody connected.
+        TrialError: no process connected.
         WaitCancelledError: cancelled by `conduct.watch`.
     """
     context = end.context
-    with ExitStack() as opened:
-        via, peer = _accepted(listener, Patience(waiting_s, conduct.watch), waiting_s)
-        opened.enter_context(via)
-        patience = Patience(conduct.seconds, conduct.watch)
-        meeting = TlsMeeting(context, via, conduct.judge, conduct.who, patience)
-        meeting.connection.set_accept_state()
-        passed = meeting.meet()
-        done = meeting.connection if passed else None
-        handshake = handshake_of(done, meeting.duration_ns, server_said=_said(meeting, conduct, passed))
-        return _left(meeting, via, handshake, peer)
+    patience = Patience(waiting_s, conduct.watch)
+    last: RemoteHandshake | None = None
+    while True:
+        try:
+            via, peer = _accepted(listener, patience)
+        except TimeoutError:
+            if last is not None:
+                return last
+            raise TrialError(f"Nobody connected within {waiting_s:g} s: nothing was proven.") from None
+        with via:
+            last = _answered(context, via, peer, conduct, min(conduct.seconds, patience.left_s))
+        if last.handshake.ok:
+            return last
+        failed(last)
+
+
+def _answered(context: SSL.Context, via: socket.socket, peer: str, conduct: Conduct, seconds: float) -> RemoteHandshake:
+    try:
+        Patience(min(seconds, _SILENCE_S), conduct.watch).to_read(via)
+    except TimeoutError:
+        seconds = 0.0  # a TLS client speaks first, and at once
+    meeting = TlsMeeting(context, via, conduct.judge, conduct.who, Patience(seconds, conduct.watch))
+    meeting.connection.set_accept_state()
+    passed = meeting.meet()
+    done = meeting.connection if passed else None
+    handshake = handshake_of(done, meeting.duration_ns, server_said=_said(meeting, conduct, passed))
+    return _left(meeting, via, handshake, peer)
 
 
 def where(host: str, port: int) -> str:
@@ -105,13 +136,12 @@ def where(host: str, port: int) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
-def _accepted(listener: socket.socket, patience: Patience, seconds: float) -> tuple[socket.socket, str]:
+def _accepted(listener: socket.socket, patience: Patience) -> tuple[socket.socket, str]:
+    """The next connection, and where it comes from. Raises TimeoutError, WaitCancelledError."""
     while True:
         try:
             patience.to_read(listener)
             via, address = listener.accept()
-        except TimeoutError:
-            raise TrialError(f"Nobody connected within {seconds:g} s: nothing was proven.") from None
         except (BlockingIOError, ConnectionAbortedError):
             continue  # gone before it was accepted
         return via, where(address[0], address[1])

@@ -51,8 +51,8 @@ class Listen(PkiAction[ListenParameters]):
     name: ClassVar[str] = "certificates.listen"
     title: ClassVar[str] = "Wait for the other State"
     description: ClassVar[str] = (
-        "A State of this console waits as a TLS server for one connection of the other State's console, and checks the "
-        "certificate that it shows. It ends with that connection, with the time, or when it is cancelled."
+        "A State of this console waits as a TLS server for a connection of the other State's console, and checks the "
+        "certificate that it shows. It ends when one has passed, with the time, or when it is cancelled."
     )
     parameters: ClassVar[type[Parameters]] = ListenParameters
 

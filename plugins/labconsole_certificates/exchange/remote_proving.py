@@ -119,7 +119,9 @@ def listen_for(
     prompt: Prompt | None,
     following: Following,
 ) -> RemoteProof:
-    """Let State A wait as a server for one connection of State B, and note it as proven if both ends accept.
+    """Let State A wait as a server for a connection of State B, and note it as proven if both ends accept.
+
+    What fails or is foreign is told of, and the next connection waited for, as long as `waiting_s` lasts.
 
     Raises TrialError: a State, its certificate or its key is missing, address and port cannot be had, or nobody
     connected; cancelled.
@@ -131,8 +133,13 @@ def listen_for(
         end = tls_end(snapshot, own, key)
         judge = _judge(snapshot, end, client, Purpose.TLS_CLIENT, None)
         found = where(*listener.getsockname()[:2])
-        following.say(f"{server.name} waits at {found} for one connection of {client.name}, {waiting_s:g} s at most.")
-        met = answer(end, listener, waiting_s, Conduct(judge, client.name, HANDSHAKE_S, watch=following.watch))
+        following.say(f"{server.name} waits at {found} for a connection of {client.name}, {waiting_s:g} s at most.")
+        conduct = Conduct(judge, client.name, HANDSHAKE_S, watch=following.watch)
+
+        def failed(met: RemoteHandshake) -> None:
+            following.say(f"{RemoteProof(client, server, met).sentence()} Still waiting.")
+
+        met = answer(end, listener, waiting_s, conduct, failed)
     proof = RemoteProof(client, server, met)
     if proof.ok:
         _note(store, proof, client, CertificateProfile.TLS_CLIENT, own.certificate)

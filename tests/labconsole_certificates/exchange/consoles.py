@@ -6,13 +6,14 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from queue import Queue
 
+import pytest
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from labconsole.security.pki.records import State
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.private_files import write_private
 from labconsole.security.secrets import SecretSource
-from labconsole.security.x509.patience import Watch
+from labconsole.security.x509.patience import WaitCancelledError, Watch
 from labconsole.security.x509.profiles import CertificateProfile
 from labconsole_certificates.exchange.remote_proving import Following, Place, RemoteProof, connect_to, listen_for
 from labconsole_certificates.operations import requests
@@ -66,6 +67,7 @@ class Waiting:
 
     def __init__(self, pool: ThreadPoolExecutor, directory: Path, here: str, there: str, wait_s: float = 5.0) -> None:
         said: Queue[str] = Queue()
+        self._said = said
         self.cancelled = False
 
         def listen() -> RemoteProof:
@@ -76,6 +78,23 @@ class Waiting:
         self.ended: Future[RemoteProof] = pool.submit(listen)
         sentence = said.get(timeout=5)
         self.port = int(sentence.split(" waits at 127.0.0.1:")[1].split()[0])
+
+    def said(self) -> str:
+        """The next sentence, on a connection that failed."""
+        return self._said.get(timeout=10)
+
+    def has_said_nothing(self) -> bool:
+        """Whether there is no further sentence yet."""
+        return self._said.empty()
+
+    def refusal(self) -> str:
+        """What it says of the connection that failed; it is waited no longer for another one."""
+        sentence = self.said()
+        self.cancelled = True
+        with pytest.raises(WaitCancelledError):
+            self.ended.result(timeout=5)
+        assert sentence.endswith(" Still waiting.")
+        return sentence.removesuffix(" Still waiting.")
 
 
 def connected(

@@ -60,7 +60,7 @@ def test_the_command_waits_for_the_connection(consoles: Path, capsys: pytest.Cap
         assert main(["pki", "listen", B, A, "--port", str(port)]) == 0
         assert seen.result().ok
     said = capsys.readouterr().out
-    assert f"State B waits at 127.0.0.1:{port} for one connection of State A, 300 s at most." in said
+    assert f"State B waits at 127.0.0.1:{port} for a connection of State A, 300 s at most." in said
     assert "[State A] -> tls-connect -> [State B] passed with 127.0.0.1:" in said
     assert main(["pki", "listen", A, B]) == 1
     assert "State A is a State of another console" in capsys.readouterr().err

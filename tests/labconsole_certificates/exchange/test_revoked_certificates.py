@@ -21,7 +21,7 @@ def test_a_client_whose_certificate_was_revoked_is_told_when(world: World, capsy
     when = f"State A TLS client was revoked on {record.revoked.at:%Y-%m-%d %H:%M} UTC: State A makes a request"
     steps = direction_of(world.store.snapshot(), world.a, world.b).steps
     assert any(step.missing.startswith(when) for step in steps)
-    assert main(["pki", "connect", world.a.name, world.b.name, "127.0.0.1", "1"]) == 1
+    assert main(["pki", "connect", world.a.name, world.b.name, "--host", "127.0.0.1", "--port", "1"]) == 1
     assert "was revoked on" in " ".join(capsys.readouterr().err.split())
 
 
