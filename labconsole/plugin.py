@@ -54,7 +54,7 @@ class Plugin:
     pages: dict[str, PluginPage] = field(default_factory=dict)
     """Name of a page -> the page."""
     commands: dict[str, str] = field(default_factory=dict)
-    """Command of the terminal (`hsm verify-store`) -> `labconsole.cli.command.Command`."""
+    """Command of the terminal (`hsm verify-store`, `broker`) -> `labconsole.cli.command.Command`."""
     command_groups: dict[str, str] = field(default_factory=dict)
     """Group of commands that only plugins bring (`pki`) -> its line in the help."""
     upkeep: tuple[str, ...] = ()

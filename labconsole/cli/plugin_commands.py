@@ -1,4 +1,4 @@
-"""The commands that plugins add: to a group that the console has, or to one of their own."""
+"""The commands that plugins add: to a group that the console has, to one of their own, or next to the console's."""
 
 from __future__ import annotations
 
@@ -29,15 +29,17 @@ def add_plugin_commands(commands: Commands, own: Mapping[str, AddCommand], given
                 _complain(f"the group {brought} of {plugin.title} is broken (there is a command of that name)")
             else:
                 groups[brought] = add_group(commands, brought, help)
-    if group in groups:
-        for plugin in found:
+    for plugin in found:
+        _add_commands(plugin, "", commands.add_parser, group)
+        if group in groups:
             _add_commands(plugin, group, groups[group], name)
 
 
 def _add_commands(plugin: Plugin, group: str, add: AddCommand, given: str) -> None:
-    """Add the commands of the group `group`; the arguments of the command `given` alone, since they import much."""
+    """Add the commands of the group `group` ("": those without one); the arguments of the command `given` alone, since
+    they import much."""
     for words, dotted in plugin.commands.items():
-        named_group, _, named = words.partition(" ")
+        named_group, _, named = words.rpartition(" ")
         if named_group != group:
             continue
         try:

@@ -49,7 +49,9 @@ class RoleChild:
         """Keys of the secrets that a device refused this role."""
         self._changed = threading.Condition()
         self._process = subprocess.Popen(
-            own_program("labconsole.engine.role"), stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            own_program("labconsole.engine.role", spec.name),  # its argument is a label, for `ps`
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
         )
         self._reader = threading.Thread(target=self._read, name=f"role-{spec.name}", daemon=True)
         self._watcher = threading.Thread(target=self._watch, name=f"role-{spec.name}-end", daemon=True)

@@ -76,7 +76,8 @@ class Broker:
         if port is None:
             return None
         try:
-            listener = socket.create_server((self._settings.host, port), backlog=64)
+            family = socket.AF_INET6 if ":" in self._settings.host else socket.AF_INET
+            listener = socket.create_server((self._settings.host, port), family=family, backlog=64)
         except OSError as error:
             raise TrialError(
                 f"the broker cannot listen on {self._settings.host}:{port} ({error.strerror}): choose another port"

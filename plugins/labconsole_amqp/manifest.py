@@ -10,6 +10,9 @@ plugin = Plugin(
     description="What do TLS, message signing and body encryption cost between States' brokers?",
     trials={"amqp.messaging": "labconsole_amqp.trial:AmqpTrial"},
     panels={"amqp.messaging": "labconsole_amqp.panel.messaging:make_panel"},
+    commands={
+        "broker": "labconsole_amqp.broker_arguments:BROKER",
+    },
     doctor_checks=("labconsole_amqp.doctor:checks",),
     profiles=("demo", "swim-within-malaysia", "swim-my-sg"),
     published=("swim-wp16",),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import psutil
 import pytest
 
 from labconsole.security import os_keyring
@@ -44,3 +45,13 @@ def test_token_modules_import_nothing_of_the_current_directory(executed: Path) -
         conversation.ask({})
     conversation.close()
     assert not executed.exists()
+
+
+def test_each_role_is_told_apart_by_its_name_among_its_process_arguments(bench: Bench) -> None:
+    bench.submit({"count": 1_000_000, "rate": 1000.0, "roles": 2})
+    bench.pump_until_counting()
+    [worker] = [event.data["pid"] for _, event in bench.told.events if event.message == "The worker's process."]
+    roles = sorted(role.cmdline()[-1] for role in psutil.Process(worker).children())
+    assert roles == ["counter-0", "counter-1"]
+    bench.queue.cancel_all()
+    bench.pump_until_idle()
