@@ -120,6 +120,31 @@ OFFERED_RATE = "offered_rate"
 FULL_SPEED = "throughput"
 """Name of the metric with the rate that a run reached at full speed, per second."""
 
+
+@dataclass(frozen=True)
+class Question:
+    """What two scenarios answer by one metric, with the words of the answer.
+
+    With `left_of`, what is left of it is said: `subject` "Signing" and `left_of` "messages a second" make "Signing
+    leaves 1 of 50 messages a second". Otherwise both values are: "With a key pool" and "without" make "With a key pool
+    7.5 ms, without 40.6 s: 5,400 times".
+    """
+
+    title: str
+    metric: str
+    subject: str
+    left_of: str = ""
+    without: str = "without"
+
+
+@dataclass(frozen=True)
+class ServiceLevel:
+    """A question on whether a promise was kept, which the runs' verdicts of these names answer."""
+
+    title: str
+    verdicts: tuple[str, ...]
+
+
 LINK_USE = "link_use"
 """Name of the metric by which a trial says what share of a shaped link its traffic took, in %: link-bound runs are told
 by it (`labconsole.analysis.caveats`)."""
@@ -364,6 +389,7 @@ class Trial(ABC, Generic[P]):
     live: ClassVar[tuple[LiveChannel, ...]]
     definitions: ClassVar[int] = 1
     """Version of the metrics' definitions: raised when one changes, and stored with each run that is started."""
+    service_level: ClassVar[ServiceLevel | None] = None
 
     @abstractmethod
     def roles(self, parameters: P) -> tuple[RoleSpec, ...]:
@@ -393,6 +419,10 @@ class Trial(ABC, Generic[P]):
         """What sets `other` apart from `reference`, in words ("TLS against plain"), where the two make a fair pair for
         a finding; nothing where they do not."""
         return ""
+
+    def questions(self, reference: P, other: P) -> tuple[Question, ...]:
+        """What the two answer where they make a fair pair (`contrast`): a comparison opens with the answers."""
+        return ()
 
     def comparable(self, reference: P, other: P) -> bool:
         """Whether a finding may set `other` against `reference` by their names alone, where they make no fair pair:

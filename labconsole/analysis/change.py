@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from labconsole.analysis.figures import FACTOR_FROM, format_change, format_difference, format_factor
 from labconsole.analysis.intervals import LEVEL, Interval, centre, holm, ratio
 from labconsole.trial import Direction, Origin
 
@@ -14,6 +15,8 @@ ENOUGH_REPEATS = 5
 """Repeats that both sides must have so that a change is judged."""
 
 ONE_RUN = "one run: no interval"
+OTHER_ORIGIN = "different origins"
+NEITHER_BETTER = "neither way is better"
 FEW_REPEATS = f"fewer than {ENOUGH_REPEATS} repeats"
 
 
@@ -46,6 +49,21 @@ class Change:
     def note(self) -> str:
         """All notes in one text; nothing where there is none."""
         return "; ".join(self.notes)
+
+    @property
+    def text(self) -> str:
+        """`-74.6 % [-74.9, -74.2]`, `÷ 53.1 [48.2, 58.0]`: the change, with its interval where that has a width."""
+        if self.ratio is None:
+            return format_difference(self.percent)
+        shown = format_change(self.ratio)
+        if self.interval is None or self.interval.low == self.interval.high:
+            return shown
+        ends = (self.interval.low, self.interval.high)
+        if max(self.ratio, 1 / self.ratio) > FACTOR_FROM:
+            texts = [format_factor(end) for end in (ends if self.ratio > 1 else (1 / ends[1], 1 / ends[0]))]
+        else:
+            texts = [format_difference((end - 1) * 100).removesuffix(" %").removeprefix("+") for end in ends]
+        return f"{shown} [{', '.join(texts)}]"
 
 
 @dataclass(frozen=True)
@@ -118,10 +136,10 @@ def _not_judged(reference: Side, other: Side, direction: Direction) -> Iterator[
     if fewest < 2:
         yield ONE_RUN
     if reference.origins != other.origins or len(reference.origins) > 1:
-        yield "different origins"
+        yield OTHER_ORIGIN
     if any(side.link_bound for side in sides):
         yield "link-bound"
     if 2 <= fewest < ENOUGH_REPEATS:
         yield FEW_REPEATS
     if direction is Direction.NEUTRAL:
-        yield "neither way is better"
+        yield NEITHER_BETTER

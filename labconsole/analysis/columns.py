@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from labconsole.analysis.published import PublishedColumn
+from labconsole.analysis.published import PublishedColumn, same_scenario
 from labconsole.store.records import RunRow, RunStatus
 
 
@@ -72,6 +72,30 @@ def column_of_run(groups: Sequence[RunGroup], run_id: int) -> int:
         if any(run.id == run_id for run in group.runs):
             return index
     raise ValueError(f"run {run_id} is in no column")
+
+
+def counterpart(columns: Sequence[Column], published: PublishedColumn) -> RunGroup | None:
+    """The column that was measured for the scenario of a `published` one; of several, the one with most runs."""
+    fitting = [
+        column
+        for column in columns
+        if isinstance(column, RunGroup)
+        and column.kind in published.kinds
+        and same_scenario(published.parameters, column.parameters)
+    ]
+    return max(fitting, key=lambda column: column.repeats, default=None)
+
+
+def theirs_next_to_ours(columns: Sequence[Column], baseline: int) -> tuple[tuple[Column, ...], int]:
+    """The columns with each published one directly right of its `counterpart`, and the baseline's index in them."""
+    ours = [
+        columns.index(found)
+        if isinstance(column, PublishedColumn) and (found := counterpart(columns, column)) is not None
+        else index
+        for index, column in enumerate(columns)
+    ]
+    order = sorted(range(len(columns)), key=lambda index: (ours[index], ours[index] != index, index))
+    return tuple(columns[index] for index in order), order.index(baseline)
 
 
 def _titled(groups: list[list[RunRow]]) -> tuple[RunGroup, ...]:

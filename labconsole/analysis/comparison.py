@@ -16,17 +16,19 @@ from labconsole.analysis.columns import (
     Column,
     RunGroup,
     column_of_run,
+    counterpart,
     group_repeats,
     of_one_trial,
     single_runs,
+    theirs_next_to_ours,
 )
-from labconsole.analysis.comparison_notes import named, notes
+from labconsole.analysis.comparison_notes import named, notes, origin_note
 from labconsole.analysis.contrasts import apart
-from labconsole.analysis.figures import NO_FIGURE
+from labconsole.analysis.figures import NO_FIGURE, Scale, row_scale
 from labconsole.analysis.intervals import Interval, centre, interval_of
 from labconsole.analysis.judged import Figures, figures_of
 from labconsole.analysis.parameters import describe_parameters
-from labconsole.analysis.published import PublishedColumn, same_scenario
+from labconsole.analysis.published import PublishedColumn
 from labconsole.store.records import RunStatus
 from labconsole.trial import Direction, MetricKind, Trial, TrialError
 
@@ -54,10 +56,11 @@ class Cell:
 
     `value` is the centre of `runs` runs (0: a published point) in the line's unit; `interval` is that of the value
     itself, None for a point or one run. `change` is None at the baseline and where there is nothing to compare.
+    A published point whose scenario was measured has no `change`, but `ours`: what was measured for the scenario
+    against this point; and `holds`, whether the interval measured holds it (None without an interval).
     `not_judged` is why the column's figure is shown and never judged (grey, no arrow), or empty; where only some of its
-    runs may not be judged they are left out of `value`, and the line's remarks say so.
-    `holds` says, for a published point, whether the interval measured for the same scenario holds it; None where no
-    column was measured for that scenario or has no interval.
+    runs may not be judged they are left out of `value`, and the line's remarks say so. `marked` says that the figure is
+    of another origin than the line's other ones.
     """
 
     value: float | None
@@ -65,7 +68,9 @@ class Cell:
     interval: Interval | None
     change: Change | None
     holds: bool | None = None
+    ours: Change | None = None
     not_judged: str = ""
+    marked: bool = False
 
 
 @dataclass(frozen=True)
@@ -73,8 +78,8 @@ class MetricLine:
     """A metric in all columns.
 
     `name` is unique in the table: labels stand in it (`cpu_per_message{role=sender}`). `remarks` are what a reader of
-    this line must know, in a few words each: few repeats, different origins or units, unfinished or link-bound runs,
-    too few samples behind a percentile.
+    this line must know, in a few words each: few repeats, figures that must not be judged, different units, unfinished
+    or link-bound runs, too few samples behind a percentile.
     """
 
     name: str
@@ -86,6 +91,11 @@ class MetricLine:
     def remark(self) -> str:
         """All remarks in one text; nothing where there is none."""
         return "; ".join(self.remarks)
+
+    @property
+    def scale(self) -> Scale:
+        """The one readable unit of all its values."""
+        return row_scale((cell.value for cell in self.cells), self.kind.unit)
 
 
 @dataclass(frozen=True)
@@ -102,13 +112,18 @@ class ParameterLine:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Columns, the baseline's index among them, lines, and notes on the whole, one sentence each."""
+    """Columns, the baseline's index among them, lines, and notes on the whole, one sentence each.
+
+    A published column is directly right of the one that was measured for its scenario. `origins` is the sentence on
+    cells that are `marked`, for above the table; nothing where none is.
+    """
 
     columns: tuple[Column, ...]
     baseline: int
     parameters: tuple[ParameterLine, ...]
     metrics: tuple[MetricLine, ...]
     notes: tuple[str, ...]
+    origins: str = ""
 
 
 def compare(columns: Sequence[Column], trial: Trial[Any] | None, *, baseline: int = 0) -> Comparison:
@@ -121,36 +136,65 @@ def compare(columns: Sequence[Column], trial: Trial[Any] | None, *, baseline: in
     if not 0 <= baseline < len(columns):
         raise ValueError(f"column {baseline} cannot be the baseline of {len(columns)} columns")
     _refuse_live(columns)
-    kinds = {name: _kind(name, columns, trial) for name in _names(columns, trial)}
-    figures = {name: [figures_of(one, name, kind, columns) for one in columns] for name, kind in kinds.items()}
+    columns, baseline = theirs_next_to_ours(columns, baseline)
+    rows = [_Row.of(columns, name, trial) for name in _names(columns, trial)]
     excluded = apart(columns, baseline, trial)
-    changes = corrected(
-        [
-            one
-            for name, row in figures.items()
-            for one in _changes(columns, row, baseline, excluded, kinds[name].direction)
-        ]
-    )
+    changes = corrected([one for row in rows for one in _changes(columns, row, baseline, excluded)])
     judged = sum(one is not None and one.p is not None for one in changes)
     following = iter(changes)
-    lines = []
-    for name, row in figures.items():
-        cells = tuple(_cell(columns, row, index, next(following)) for index in range(len(columns)))
-        lines.append(MetricLine(name, kinds[name], cells, _remarks(columns, row, kinds[name])))
+    lines = tuple(
+        MetricLine(
+            row.name,
+            row.kind,
+            tuple(_cell(columns, row, index, next(following)) for index in range(len(columns))),
+            _remarks(columns, row),
+        )
+        for row in rows
+    )
+    foreign = {
+        origin
+        for line, row in zip(lines, rows, strict=True)
+        for index, cell in enumerate(line.cells)
+        if cell.marked
+        for origin in row.side(columns, index).origins
+    }
     told = notes(columns, judged, excluded)
-    return Comparison(tuple(columns), baseline, _parameters(columns, trial), tuple(lines), told)
+    return Comparison(tuple(columns), baseline, _parameters(columns, trial), lines, told, origin_note(foreign))
 
 
-def counterpart(columns: Sequence[Column], published: PublishedColumn) -> RunGroup | None:
-    """The column that was measured for the scenario of a `published` one; of several, the one with most runs."""
-    fitting = [
-        column
-        for column in columns
-        if isinstance(column, RunGroup)
-        and column.kind in published.kinds
-        and same_scenario(published.parameters, column.parameters)
-    ]
-    return max(fitting, key=lambda column: column.repeats, default=None)
+@dataclass(frozen=True)
+class _Row:
+    """A metric with what each column has of it."""
+
+    name: str
+    kind: MetricKind
+    figures: tuple[Figures, ...]
+
+    @classmethod
+    def of(cls, columns: Sequence[Column], name: str, trial: Trial[Any] | None) -> _Row:
+        """The row of a metric that at least one of the columns has."""
+        kind = _kind(name, columns, trial)
+        return cls(name, kind, tuple(figures_of(column, name, kind, columns) for column in columns))
+
+    @property
+    def units(self) -> list[str]:
+        """The units of its figures: only those of one unit can be compared."""
+        return sorted({metric.unit for figures in self.figures for metric in figures.metrics})
+
+    def values(self, index: int) -> list[float]:
+        """The figures of one column, one per run, or the one published."""
+        return [metric.value for metric in self.figures[index].metrics]
+
+    def side(self, columns: Sequence[Column], index: int) -> Side:
+        """One column's figures, as a side of a change."""
+        column, figures = columns[index], self.figures[index]
+        return Side(
+            tuple(self.values(index)),
+            frozenset(metric.origin for metric in figures.metrics),
+            isinstance(column, RunGroup) and any(map(link_bound, column.used)),
+            figures.not_judged,
+            figures.offered,
+        )
 
 
 def _refuse_live(columns: Sequence[Column]) -> None:
@@ -215,70 +259,66 @@ def _unit_and_direction(name: str, columns: Sequence[Column]) -> Iterator[tuple[
             yield column.figures[name].unit, Direction.NEUTRAL
 
 
-def _side(column: Column, figures: Figures) -> Side:
-    return Side(
-        tuple(metric.value for metric in figures.metrics),
-        frozenset(metric.origin for metric in figures.metrics),
-        isinstance(column, RunGroup) and any(map(link_bound, column.used)),
-        figures.not_judged,
-        figures.offered,
-    )
-
-
-def _units(row: Sequence[Figures]) -> list[str]:
-    return sorted({metric.unit for figures in row for metric in figures.metrics})
-
-
-def _changes(
-    columns: Sequence[Column],
-    row: Sequence[Figures],
-    baseline: int,
-    excluded: Collection[int],
-    direction: Direction,
-) -> list[Change | None]:
-    """Each column against the baseline; None for that itself, for those `excluded`, and where there is nothing to
-    compare."""
-    if not row[baseline].metrics or len(_units(row)) > 1:
+def _changes(columns: Sequence[Column], row: _Row, baseline: int, excluded: Collection[int]) -> list[Change | None]:
+    """Each column against the baseline; None for that itself, for those `excluded`, for published columns that have
+    their measured one, and where there is nothing to compare."""
+    if not row.figures[baseline].metrics or len(row.units) > 1:
         return [None] * len(columns)
-    reference = _side(columns[baseline], row[baseline])
+    reference = row.side(columns, baseline)
     return [
         None
-        if index == baseline or index in excluded or not figures.metrics
-        else change(reference, _side(column, figures), direction)
-        for index, (column, figures) in enumerate(zip(columns, row, strict=True))
+        if index == baseline
+        or index in excluded
+        or not row.figures[index].metrics
+        or _measured(columns, index) is not None
+        else change(reference, row.side(columns, index), row.kind.direction)
+        for index in range(len(columns))
     ]
 
 
-def _cell(columns: Sequence[Column], row: Sequence[Figures], index: int, against_baseline: Change | None) -> Cell:
-    column, values = columns[index], [metric.value for metric in row[index].metrics]
+def _measured(columns: Sequence[Column], index: int) -> int | None:
+    """The column that was measured for the scenario of the published column `index`."""
+    column = columns[index]
+    measured = counterpart(columns, column) if isinstance(column, PublishedColumn) else None
+    return None if measured is None else columns.index(measured)
+
+
+def _cell(columns: Sequence[Column], row: _Row, index: int, against_baseline: Change | None) -> Cell:
+    values = row.values(index)
     if not values:
         return Cell(None, 0, None, None)
-    if isinstance(column, RunGroup):
-        return Cell(
-            centre(values), len(values), interval_of(values), against_baseline, not_judged=row[index].not_judged
-        )
-    measured = counterpart(columns, column)
-    beside = row[columns.index(measured)].metrics if measured is not None and len(_units(row)) == 1 else ()
-    interval = interval_of([metric.value for metric in beside])
-    return Cell(values[0], 0, None, against_baseline, None if interval is None else interval.holds(values[0]))
+    marked = _marked(columns, row, index)
+    if isinstance(columns[index], RunGroup):
+        reason, interval = row.figures[index].not_judged, interval_of(values)
+        return Cell(centre(values), len(values), interval, against_baseline, not_judged=reason, marked=marked)
+    measured = _measured(columns, index)
+    if measured is None or not row.figures[measured].metrics or len(row.units) > 1:
+        return Cell(values[0], 0, None, against_baseline, marked=marked)
+    interval = interval_of(row.values(measured))
+    holds = None if interval is None else interval.holds(values[0])
+    ours = change(row.side(columns, index), row.side(columns, measured), row.kind.direction)
+    return Cell(values[0], 0, None, None, holds, ours, marked=marked)
 
 
-def _remarks(columns: Sequence[Column], row: Sequence[Figures], kind: MetricKind) -> tuple[str, ...]:
+def _marked(columns: Sequence[Column], row: _Row, index: int) -> bool:
+    """Whether figures of a column are of another origin than the first measured ones of the line."""
+    sides = [row.side(columns, place) for place, column in enumerate(columns) if isinstance(column, RunGroup)]
+    first = next((side.origins for side in sides if side.values), None)
+    return first is not None and row.side(columns, index).origins != first
+
+
+def _remarks(columns: Sequence[Column], row: _Row) -> tuple[str, ...]:
     """What a reader of a line must know, in a few words each."""
     told = []
     measured = [
         (column, figures)
-        for column, figures in zip(columns, row, strict=True)
+        for column, figures in zip(columns, row.figures, strict=True)
         if isinstance(column, RunGroup) and figures.metrics
     ]
     if any(len(figures.metrics) < ENOUGH_REPEATS for _, figures in measured):
         told.append(FEW_REPEATS)
-    origins = sorted({metric.origin.value for figures in row for metric in figures.metrics})
-    if len(origins) > 1:
-        told.append(f"different origins: {', '.join(origins)}")
-    units = _units(row)
-    if len(units) > 1:
-        told.append(f"different units: {', '.join(units)}")
+    if len(row.units) > 1:
+        told.append(f"different units: {', '.join(row.units)}")
     groups = [column for column, _ in measured]
     unfinished = [column for column in groups if any(run.status is not RunStatus.FINISHED for run in column.used)]
     if unfinished:
@@ -291,9 +331,10 @@ def _remarks(columns: Sequence[Column], row: Sequence[Figures], kind: MetricKind
         for column, figures in measured
         if figures.left_out
     ]
-    unjudged = [column for column, figures in measured if figures.not_judged]
-    if unjudged:
-        told.append(f"not judged: {named(unjudged, groups)}")
+    reasons = dict.fromkeys(figures.not_judged for _, figures in measured if figures.not_judged)
+    for reason in reasons:
+        unjudged = [column for column, figures in measured if figures.not_judged == reason]
+        told.append(f"not judged, {reason}: {named(unjudged, groups)}")
     return tuple(told)
 
 

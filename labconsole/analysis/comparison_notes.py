@@ -7,6 +7,10 @@ from collections.abc import Collection, Sequence
 from labconsole.analysis.caveats import beyond_link, link_bound, link_share
 from labconsole.analysis.columns import Column, RunGroup, of_one_trial
 from labconsole.store.records import RunStatus
+from labconsole.trial import Origin
+
+MARK = "*"
+"""Stands behind a figure of another origin than the figures that it is compared with."""
 
 
 def notes(columns: Sequence[Column], judged: int, apart: Collection[int] = ()) -> tuple[str, ...]:
@@ -41,9 +45,18 @@ def notes(columns: Sequence[Column], judged: int, apart: Collection[int] = ()) -
         told.append(f"One run: no interval ({named(alone, groups)}).")
     if any(group.repeats > 1 for group in groups):
         told.append(_method(judged))
-    if len(groups) < len(columns):
-        told.append("Published figures are points without an interval; a change against them is not judged.")
     return tuple(told)
+
+
+def origin_note(origins: Collection[Origin]) -> str:
+    """What a reader must know of the cells with a mark, whose figures are of these `origins`; nothing without any."""
+    if not origins:
+        return ""
+    whose = ", ".join(
+        "published by the source, from other computers, brokers and links" if origin is Origin.PUBLISHED else origin
+        for origin in sorted(origins)
+    )
+    return f"{MARK} {whose[0].upper()}{whose[1:]}: a ratio to such a figure is shown, and never judged."
 
 
 def named(those: Sequence[RunGroup], groups: Sequence[RunGroup]) -> str:

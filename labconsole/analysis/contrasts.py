@@ -25,7 +25,7 @@ def contrasts(columns: Sequence[Column], baseline: int, trial: Trial[Any] | None
     """At most two pairs for each measured column: against where the steps begin (the baseline, if that is a fair one),
     and against the step just below. A column with which the trial makes no pair stands against the baseline, unless the
     trial says that the two cannot be compared."""
-    models = [_model(column, trial) for column in columns]
+    models = [parameters_of(column, trial) for column in columns]
     words = {
         (reference, other): said
         for reference, one in enumerate(models)
@@ -52,10 +52,10 @@ def contrasts(columns: Sequence[Column], baseline: int, trial: Trial[Any] | None
 def apart(columns: Sequence[Column], baseline: int, trial: Trial[Any] | None) -> frozenset[int]:
     """Indices of the columns that cannot be compared with the baseline, as the trial says: what each was asked to do
     differs. What the trial does not know may stand side by side."""
-    reference = _model(columns[baseline], trial)
+    reference = parameters_of(columns[baseline], trial)
     if trial is None or reference is None:
         return frozenset()
-    models = enumerate(_model(column, trial) for column in columns)
+    models = enumerate(parameters_of(column, trial) for column in columns)
     return frozenset(index for index, model in models if model is not None and not trial.comparable(reference, model))
 
 
@@ -80,7 +80,7 @@ def _campaign(column: Column) -> int | None:
     return column.runs[0].campaign_id if isinstance(column, RunGroup) else None
 
 
-def _model(column: Column, trial: Trial[Any] | None) -> Parameters | None:
+def parameters_of(column: Column, trial: Trial[Any] | None) -> Parameters | None:
     """The parameters of a measured column as the trial's model; None where they are of another trial or version."""
     if trial is None or not isinstance(column, RunGroup) or column.kind != trial.kind:
         return None

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Final
 
 TIME_STEPS: Final = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"))
@@ -10,6 +12,11 @@ BYTE_STEPS: Final = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
 EXACT_BYTES: Final = 100_000
 """Sizes below are written to the byte: message sizes are compared exactly."""
 NO_FIGURE: Final = "–"
+FACTOR_FROM: Final = 10.0
+"""Beyond this factor a change is written as a factor, below in %."""
+_TIME_UNITS: Final = ("ns", "us", "ms", "s")
+_SPELLED: Final = {"us": "µs"}
+_LEAST_OF_A_UNIT, _STEP = 0.1, 1000.0
 
 
 def format_number(value: float) -> str:
@@ -35,6 +42,39 @@ def readable(value: float, unit: str) -> tuple[float, str]:
     return value, unit
 
 
+@dataclass(frozen=True)
+class Scale:
+    """The unit in which a row is written: a stored value times `factor` is in `unit`."""
+
+    factor: float
+    unit: str
+
+    def number(self, value: float | None) -> str:
+        """`value`, which is in the stored unit, without its unit; `–` where there is none."""
+        return NO_FIGURE if value is None else format_number(value * self.factor)
+
+    def figure(self, value: float | None) -> str:
+        """The same with the unit: `40.65 s`."""
+        return self.number(value) if value is None or not self.unit else f"{self.number(value)} {self.unit}"
+
+
+def row_scale(values: Iterable[float | None], unit: str) -> Scale:
+    """One readable unit for all values of a row, by the largest: times become ns, µs, ms or s, bytes kB, MB or GB.
+
+    A time stays in its stored unit from 0.1 to 1,000 of it, so that neighbouring rows have the same unit.
+    """
+    largest = max((abs(value) for value in values if value is not None and math.isfinite(value)), default=0.0)
+    if unit not in _TIME_UNITS:
+        scaled, shown = readable(largest, unit)
+        return Scale(scaled / largest if largest else 1.0, shown)
+    place, factor = _TIME_UNITS.index(unit), 1.0
+    while largest * factor >= _STEP and place < len(_TIME_UNITS) - 1:
+        place, factor = place + 1, factor / _STEP
+    while 0 < largest * factor < _LEAST_OF_A_UNIT and place > 0:
+        place, factor = place - 1, factor * _STEP
+    return Scale(factor, _SPELLED.get(_TIME_UNITS[place], _TIME_UNITS[place]))
+
+
 def format_figure(value: float | None, unit: str) -> str:
     """`value` with its unit, `–` where there is none: `1.235 ms`, `60,123 msg/s`, `42,756 B`, `12.50 %`."""
     if value is None or math.isnan(value):
@@ -44,12 +84,26 @@ def format_figure(value: float | None, unit: str) -> str:
 
 
 def format_difference(percent: float | None) -> str:
-    """A difference in % with its sign: `+12.3 %`, `-4.1 %`, `0.0 %`; `–` where there is none."""
+    """A difference in % with its sign: `+12.3 %`, `-4.1 %`, `+207 %`, `0.0 %`; `–` where there is none."""
     if percent is None or math.isnan(percent):
         return NO_FIGURE
     if abs(percent) < 0.05:
         return "0.0 %"
-    return f"{percent:+,.1f} %" if abs(percent) < 1000 else f"{percent:+,.0f} %"
+    return f"{percent:+,.1f} %" if abs(percent) < 100 else f"{percent:+,.0f} %"
+
+
+def format_change(ratio: float) -> str:
+    """A change to `ratio` of the reference: `+12.3 %`, `-74 %`, and beyond a factor of 10 `× 5,400` or `÷ 53.1`."""
+    factor = max(ratio, 1 / ratio)
+    if factor <= FACTOR_FROM:
+        return format_difference((ratio - 1) * 100)
+    return f"{'×' if ratio > 1 else '÷'} {format_factor(factor)}"
+
+
+def format_factor(factor: float, digits: int = 3) -> str:
+    """A factor above 0 with so many digits: `1.53`, `53.1`, `5,420`."""
+    decimals = digits - 1 - math.floor(math.log10(factor))
+    return f"{round(factor, decimals):,.{max(0, decimals)}f}"
 
 
 def format_duration(seconds: float | None) -> str:

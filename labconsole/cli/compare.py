@@ -8,6 +8,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from labconsole.analysis.answers import Answer, answers
 from labconsole.analysis.comparison import (
     Cell,
     Change,
@@ -22,7 +23,7 @@ from labconsole.analysis.comparison import (
 from labconsole.analysis.findings import findings
 from labconsole.analysis.intervals import Interval
 from labconsole.analysis.published import published_column, published_columns
-from labconsole.cli.comparison import print_comparison, print_parameters
+from labconsole.cli.comparison import print_answers, print_comparison, print_parameters
 from labconsole.cli.exit_codes import FINISHED
 from labconsole.cli.opening import chosen_runs, open_database
 from labconsole.cli.terminal import output
@@ -42,6 +43,7 @@ def compare_runs(arguments: argparse.Namespace) -> int:
         if isinstance(baseline, int) and baseline not in run_ids:
             run_ids = (baseline, *run_ids)
         runs = reader.comparable(run_ids)
+        verdicts = reader.verdicts(run_ids)
     groups = single_runs(runs) if arguments.each else group_repeats(runs)
     columns: tuple[Column, ...] = (
         *against.values(),
@@ -51,12 +53,14 @@ def compare_runs(arguments: argparse.Namespace) -> int:
     index = column_of_run(groups, baseline) if isinstance(baseline, int) else 0
     trial = plugins.installed(columns[index].kind)
     comparison = compare(columns, trial, baseline=index)
+    told = answers(comparison, trial, verdicts)
     if arguments.csv is not None:
         write_comparison(comparison, arguments.csv)
     if arguments.json:
-        print(json.dumps(comparison_as_json(comparison, trial), ensure_ascii=False))
+        print(json.dumps(comparison_as_json(comparison, trial, told), ensure_ascii=False))
         return FINISHED
-    console = output()
+    console = output(bounded=True)
+    print_answers(console, told)
     print_parameters(console, comparison)
     print_comparison(console, comparison, trial)
     if arguments.csv is not None:
@@ -64,9 +68,10 @@ def compare_runs(arguments: argparse.Namespace) -> int:
     return FINISHED
 
 
-def comparison_as_json(comparison: Comparison, trial: Trial[Any] | None) -> dict[str, Any]:
-    """A comparison as `compare --json` prints it: lists of cells are in the order of the columns."""
+def comparison_as_json(comparison: Comparison, trial: Trial[Any] | None, told: Sequence[Answer] = ()) -> dict[str, Any]:
+    """A comparison as `compare --json` prints it, with the answers `told`: cells are in the order of the columns."""
     return {
+        "answers": [_answer(answer) for answer in told],
         "columns": [_column(column) for column in comparison.columns],
         "baseline": comparison.baseline,
         "parameters": [
@@ -94,6 +99,21 @@ def comparison_as_json(comparison: Comparison, trial: Trial[Any] | None) -> dict
             {"sentence": finding.sentence, "judged": finding.judged} for finding in findings(comparison, trial)
         ],
         "notes": list(comparison.notes),
+        "origins": comparison.origins,
+    }
+
+
+def _answer(answer: Answer) -> dict[str, Any]:
+    return {
+        "question": answer.question,
+        "sentence": answer.sentence,
+        "number": answer.number,
+        "judgement": answer.judgement,
+        "reason": answer.reason,
+        "small_print": answer.small_print,
+        "scenarios": [
+            {"title": bar.title, "value": bar.value, "interval": _interval(bar.interval)} for bar in answer.bars
+        ],
     }
 
 
@@ -115,6 +135,8 @@ def _cell(cell: Cell) -> dict[str, Any]:
         "interval": _interval(cell.interval),
         "change": None if cell.change is None else _change(cell.change),
         "holds": cell.holds,
+        "ours": None if cell.ours is None else _change(cell.ours),
+        "not_judged": cell.not_judged,
     }
 
 

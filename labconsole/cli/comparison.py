@@ -11,16 +11,39 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from labconsole.analysis.comparison import Cell, Change, Column, Comparison, Judgement, RunGroup
-from labconsole.analysis.figures import NO_FIGURE, format_difference, format_number
+from labconsole.analysis.answers import Answer
+from labconsole.analysis.change import Change, Judgement
+from labconsole.analysis.columns import Column, RunGroup, counterpart
+from labconsole.analysis.comparison import Cell, Comparison
+from labconsole.analysis.comparison_notes import MARK
+from labconsole.analysis.figures import NO_FIGURE, Scale
 from labconsole.analysis.findings import findings
+from labconsole.analysis.published import PublishedColumn
 from labconsole.store.records import RunStatus
 from labconsole.trial import Direction, Trial
 
 _ARROWS = {Direction.HIGHER: "↑", Direction.LOWER: "↓", Direction.NEUTRAL: ""}
 _STYLES = {Judgement.BETTER: "green", Judgement.WORSE: "red"}
-_METRIC_WIDTH = 36
-_HEAD_WIDTH = 32
+_NARROW, _NARROW_METRIC, _METRIC = 100, 26, 36
+"""Below this width of a terminal the titles of metrics are broken earlier."""
+_HEAD_WIDTH = 24
+_NUMBER_WIDTH = 12
+_BAR = "█"
+
+
+def print_answers(console: Console, answers: Sequence[Answer]) -> None:
+    """Print the answers with which a comparison opens: number, sentence, a bar for each scenario, small print."""
+    for answer in answers:
+        line = Table.grid(padding=(0, 2))
+        line.add_column(min_width=_NUMBER_WIDTH, justify="right", no_wrap=True)
+        line.add_column(ratio=1)
+        number = Text(answer.number, f"bold {_STYLES.get(answer.judgement, '')}" if answer.judged else "dim")
+        sentence = Text(answer.sentence, "bold" if answer.judged else "dim")
+        line.add_row(number, sentence)
+        line.add_row("", _bars(console, answer))
+        line.add_row("", Text(answer.footnote, "dim"))
+        console.print(line)
+        console.print()
 
 
 def print_comparison(console: Console, comparison: Comparison, trial: Trial[Any] | None) -> None:
@@ -30,6 +53,9 @@ def print_comparison(console: Console, comparison: Comparison, trial: Trial[Any]
     Columns that do not fit beside each other are printed below each other. A remark on all lines is made once below.
     """
     common = _common_remarks(comparison)
+    if comparison.origins:
+        console.print(comparison.origins)
+        console.print()
     _print_parts(console, comparison, lambda first, last: _metrics(console, comparison, first, last, common))
     console.print(_legend(comparison))
     if common:
@@ -43,19 +69,45 @@ def print_comparison(console: Console, comparison: Comparison, trial: Trial[Any]
 def print_parameters(console: Console, comparison: Comparison) -> None:
     """Print the parameters in which the columns differ, if there are any."""
     if any(line.differs for line in comparison.parameters):
-        _print_parts(console, comparison, lambda first, last: _parameters(console, comparison, first, last))
+        _print_parts(console, comparison, lambda first, last: _parameters(comparison, first, last))
+
+
+def _bars(console: Console, answer: Answer) -> Table:
+    """The scenarios of an answer, each with its value behind a bar from zero on."""
+    titles = [textwrap.shorten(bar.title, _HEAD_WIDTH, placeholder=" …") for bar in answer.bars]
+    texts = max((len(bar.text) for bar in answer.bars), default=0)
+    room = max(4, console.width - _NUMBER_WIDTH - max(map(len, titles), default=0) - texts - 8)
+    largest = max((bar.value for bar in answer.bars), default=0.0) or 1.0
+    table = Table.grid(padding=(0, 1))
+    table.add_column(no_wrap=True)
+    table.add_column(no_wrap=True)
+    for title, bar in zip(titles, answer.bars, strict=True):
+        length = max(1, round(bar.value / largest * min(room, 40))) if bar.value > 0 else 0
+        table.add_row(Text(title, "dim"), Text(f"{_BAR * length} {bar.text}", "" if answer.judged else "dim"))
+    return table
 
 
 def _print_parts(console: Console, comparison: Comparison, table: Callable[[int, int], Table]) -> None:
-    """Print `table(first, last)` of as many columns as fit beside each other, then of the next ones below."""
+    """Print `table(first, last)` of as many columns as fit beside each other, then of the next ones below; a published
+    column stays with the one measured for its scenario where both fit."""
     first, count = 0, len(comparison.columns)
     while first < count:
         last = first + 1
         while last < count and _width(console, table(first, last + 1)) <= console.width:
             last += 1
+        if last < count and last - first > 1 and _belongs(comparison, last):
+            last -= 1
         console.print(table(first, last))
         console.print()
         first = last
+
+
+def _belongs(comparison: Comparison, index: int) -> bool:
+    """Whether a column is a published one directly right of the one that was measured for its scenario."""
+    column = comparison.columns[index]
+    return (
+        isinstance(column, PublishedColumn) and counterpart(comparison.columns, column) is comparison.columns[index - 1]
+    )
 
 
 def _width(console: Console, table: Table) -> int:
@@ -71,46 +123,35 @@ def _common_remarks(comparison: Comparison) -> tuple[str, ...]:
     )
 
 
-def _parameters(console: Console, comparison: Comparison, first: int, last: int) -> Table:
+def _parameters(comparison: Comparison, first: int, last: int) -> Table:
     """The parameters that differ, in columns `first` to `last` (not included)."""
     table = Table(box=None, pad_edge=False)
     table.add_column("Differs")
     table.add_column("Unit")
     for column in comparison.columns[first:last]:
-        table.add_column(_head(console, column))
+        table.add_column(textwrap.fill(column.title, _HEAD_WIDTH))
     for line in comparison.parameters:
         if line.differs:
-            table.add_row(line.title, line.unit, *line.texts[first:last])
+            table.add_row(line.title, line.unit, *(textwrap.fill(text, _HEAD_WIDTH) for text in line.texts[first:last]))
     return table
 
 
 def _metrics(console: Console, comparison: Comparison, first: int, last: int, told: Sequence[str]) -> Table:
-    """The metrics of columns `first` to `last` (not included), with the remarks that are not `told` elsewhere.
-
-    These stand under the metrics in a terminal, which is narrow, and in a column of their own in a pipe or file.
-    """
-    narrow = console.is_terminal
-    remarks = ["; ".join(remark for remark in line.remarks if remark not in told) for line in comparison.metrics]
-    beside = any(remarks) and not narrow
+    """The metrics of columns `first` to `last` (not included), with the remarks that are not `told` elsewhere under
+    their titles."""
     table = Table(box=None, pad_edge=False)
-    table.add_column("Metric", max_width=_METRIC_WIDTH if narrow else None)
+    table.add_column("Metric", max_width=_NARROW_METRIC if console.width < _NARROW else _METRIC)
     table.add_column("Unit")
     for column in comparison.columns[first:last]:
-        table.add_column(f"{_head(console, column)}{_source(column)}", justify="right")
-    if beside:
-        table.add_column("Remark")
-    for line, remark in zip(comparison.metrics, remarks, strict=True):
+        table.add_column(f"{textwrap.fill(column.title, _HEAD_WIDTH)}{_source(column)}", justify="right")
+    for line in comparison.metrics:
         title = Text(f"{line.kind.title} {_ARROWS[line.kind.direction]}".strip())
-        if remark and narrow:
+        remark = "; ".join(remark for remark in line.remarks if remark not in told)
+        if remark:
             title.append(f"\n{remark}", "dim")
-        cells = [_cell(cell) for cell in line.cells[first:last]]
-        table.add_row(title, line.kind.unit, *cells, *([remark] if beside else []))
+        scale = line.scale
+        table.add_row(title, scale.unit, *(_cell(cell, scale) for cell in line.cells[first:last]))
     return table
-
-
-def _head(console: Console, column: Column) -> str:
-    """A column's title, broken where a terminal is narrow."""
-    return textwrap.fill(column.title, _HEAD_WIDTH) if console.is_terminal else column.title
 
 
 def _source(column: Column) -> str:
@@ -122,36 +163,33 @@ def _source(column: Column) -> str:
     return "".join(f"\n{said}" for said in (*runs, *unfinished))
 
 
-def _cell(cell: Cell) -> Text:
+def _cell(cell: Cell, scale: Scale) -> Text:
+    """The value, with a mark where it is of another origin; beneath it the change, or ours against theirs."""
     if cell.value is None:
         return Text(NO_FIGURE)
-    text = Text(format_number(cell.value))
+    text = Text(f"{scale.number(cell.value)}{MARK if cell.marked else ''}", "dim" if cell.not_judged else "")
     if cell.change is not None and not math.isnan(cell.change.percent):
-        text.append(f" ({_difference(cell.change)})", _STYLES.get(cell.change.judgement, ""))
-    if cell.change is not None and cell.change.judgement in _STYLES:
-        text.append(f" {cell.change.judgement}", _STYLES[cell.change.judgement])
+        text.append(f"\n{_change(cell.change)}", _STYLES.get(cell.change.judgement, ""))
+    if cell.ours is not None:
+        text.append(f"\nours {cell.ours.text}")
     if cell.holds is not None:
-        text.append(" inside" if cell.holds else " outside")
+        text.append("\ninside" if cell.holds else "\noutside")
     return text
 
 
-def _difference(change: Change) -> str:
-    """The difference in %, and its interval where that has a width: `-2.1 %; -6.0 to +3.0`."""
-    difference = format_difference(change.percent)
-    if change.interval is None or change.interval.low == change.interval.high:
-        return difference
-    low, high = (
-        format_difference((end - 1) * 100).removesuffix(" %") for end in (change.interval.low, change.interval.high)
-    )
-    return f"{difference}; {low} to {high}"
+def _change(change: Change) -> str:
+    """`-2.1 % [-6.0, 3.0]`, and the judgement where it has a colour."""
+    return f"{change.text}\n{change.judgement}" if change.judgement in _STYLES else change.text
 
 
 def _legend(comparison: Comparison) -> str:
     told = "↑ higher is better, ↓ lower is better"
     if len(comparison.columns) > 1:
-        told += f"; in parentheses the difference from {comparison.columns[comparison.baseline].title}"
+        told += f"; under a value its difference from {comparison.columns[comparison.baseline].title}"
         if any(cell.change and cell.change.interval for line in comparison.metrics for cell in line.cells):
-            told += " and its 95 % interval"
+            told += " with its 95 % interval"
+    if any(cell.ours is not None for line in comparison.metrics for cell in line.cells):
+        told += "; ours: what was measured for the same scenario, against the published figure"
     if any(cell.holds is not None for line in comparison.metrics for cell in line.cells):
-        told += "; inside or outside: how a published figure lies to the interval measured for the same scenario"
+        told += "; inside or outside: where the published figure is relative to the interval measured"
     return f"{told}."

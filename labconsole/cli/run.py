@@ -12,9 +12,10 @@ from typing import Literal
 
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
+from labconsole.analysis.answers import answers
 from labconsole.analysis.comparison import compare, group_repeats
 from labconsole.cli.asking import ask_secrets
-from labconsole.cli.comparison import print_comparison
+from labconsole.cli.comparison import print_answers, print_comparison
 from labconsole.cli.exit_codes import BAD_USAGE, CANCELLED, CHECK_FAILED, FAILED, FINISHED
 from labconsole.cli.interrupts import interrupts
 from labconsole.cli.settings import parse_settings
@@ -207,11 +208,14 @@ def _summary(
     details: list[RunDetail], plugins: Plugins, database: Path, csv: Path | Literal[True] | None, reader: Reader
 ) -> None:
     """The comparison table, and where everything lies; `csv` True is a folder in the data directory."""
-    console = output()
+    console = output(bounded=True)
     rows = [detail.row for detail in details if detail.metrics]
     if rows:
         trial = plugins.trial(rows[0].kind)
-        print_comparison(console, compare(group_repeats(rows), trial), trial)
+        comparison = compare(group_repeats(rows), trial)
+        verdicts = {detail.row.id: detail.verdicts for detail in details}
+        print_answers(console, answers(comparison, trial, verdicts))
+        print_comparison(console, comparison, trial)
     console.print(f"{_runs([detail.row.id for detail in details])} in {database}", soft_wrap=True)
     if csv is not None:
         directory = (

@@ -23,7 +23,7 @@ from labconsole.report.document import (
 from labconsole.report.figures import Told, bar_figures, sample_figures
 from labconsole.report.material import Material, read_material
 from labconsole.report.request import ReportKind, ReportRequest
-from labconsole.report.result_tables import comparison_tables, published_tables, run_table, shape_table
+from labconsole.report.result_tables import comparison_tables, run_table, shape_table
 from labconsole.report.surroundings import (
     EVIDENCE,
     NOT_AS_SEALED,
@@ -60,7 +60,6 @@ def build_report(reader: Reader, plugins: Plugins, request: ReportRequest, progr
         *section("Summary", list(_summary(material))),
         *section("Results", list(_results(material))),
         *section("In the source's own tables", list(_source_tables(material, plugins, request))),
-        *section("Beside published figures", list(_published(material))),
         *section("Charts", charts),
         *section("Verdicts", verdict_tables(material)),
         *section("Scenario and parameters", list(parameter_blocks(material))),
@@ -152,8 +151,10 @@ def _summary(material: Material) -> Iterator[Block]:
 def _results(material: Material) -> Iterator[Block]:
     alone = len(material.rows) == 1
     tables = [run_table(material.measured, material.rows[0])] if alone else []
-    if not alone or len(material.measured.columns) > 1:
-        tables += comparison_tables(material.measured)
+    if not alone or len(material.beside.columns) > 1:
+        if material.beside.origins:
+            yield Paragraph(material.beside.origins, leads=True)
+        tables += comparison_tables(material.beside)
     told = [table for table in tables if table.rows]
     yield from told
     if not told:
@@ -168,17 +169,6 @@ def _source_tables(material: Material, plugins: Plugins, request: ReportRequest)
         filled = fill(shape, material.groups, plugins)
         if filled.filled:
             yield shape_table(filled)
-
-
-def _published(material: Material) -> Iterator[Block]:
-    tables = published_tables(material.beside)
-    if tables:
-        yield Paragraph(
-            "A published figure is a point without an interval. It is set beside what was measured here for the same "
-            "scenario; the last column says whether the measured 95 % interval holds it.",
-            leads=True,
-        )
-    yield from tables
 
 
 def _environment(material: Material) -> Iterator[Block]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from labconsole.analysis.comparison import Cell, Column, Comparison, MetricLine, RunGroup
+from labconsole.analysis.comparison import Cell, Change, Column, Comparison, MetricLine, RunGroup
 from labconsole.report.tables import write_table
 from labconsole.trial import Origin
 
@@ -15,6 +15,7 @@ COLUMNS = (
     *("metric", "title", "unit", "direction", "scenario", "runs", "run numbers", "origin", "value"),
     *("95 % interval low", "95 % interval high", "baseline", "difference [%]", "ratio", "ratio low", "ratio high"),
     *("p (Holm)", "judgement", "note", "remark", "published reference", "interval holds published"),
+    *("measured / published", "measured / published low", "measured / published high", "not judged"),
 )
 
 
@@ -42,7 +43,17 @@ def _row(line: MetricLine, column: Column, cell: Cell, baseline: str) -> Sequenc
         line.remark,
         "" if isinstance(column, RunGroup) else column.figures[line.name].reference,
         "" if cell.holds is None else ("yes" if cell.holds else "no"),
+        *_ours(cell.ours),
+        cell.not_judged,
     )
+
+
+def _ours(change: Change | None) -> Sequence[Any]:
+    """The ratio of what was measured for a scenario to the published figure, with its interval."""
+    if change is None or change.ratio is None:
+        return ("",) * 3
+    low, high = (change.interval.low, change.interval.high) if change.interval is not None else ("", "")
+    return change.ratio, low, high
 
 
 def _source(line: MetricLine, column: Column, cell: Cell) -> Sequence[Any]:

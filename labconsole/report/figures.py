@@ -12,6 +12,7 @@ from labconsole.analysis.comparison import MetricLine, RunGroup
 from labconsole.analysis.distributions import load_distributions
 from labconsole.analysis.figures import format_figure, readable
 from labconsole.analysis.findings import key_metrics
+from labconsole.analysis.intervals import Interval
 from labconsole.analysis.run_curves import load_curves
 from labconsole.plugin import Plugins
 from labconsole.report.charts import NARROW, WIDE, Bar, Line, bar_chart, line_chart, percentile_chart
@@ -19,7 +20,7 @@ from labconsole.report.document import Block, Callout, Figure, Gallery, Paragrap
 from labconsole.report.material import Material
 from labconsole.report.surroundings import run_span
 from labconsole.store.reader import Reader
-from labconsole.trial import Curve, Distribution, TrialError
+from labconsole.trial import Curve, Direction, Distribution, TrialError
 
 MOST_LINES = 6
 """Lines in one chart; more cannot be told apart in grey."""
@@ -45,7 +46,11 @@ def bar_figures(material: Material) -> Iterator[Block]:
     comparison = material.beside
     if len(comparison.columns) < 2:
         return
-    tails = [line for line in comparison.metrics if line.kind.quantile == 0.99]
+    tails = [
+        line
+        for line in comparison.metrics
+        if line.kind.quantile == 0.99 and line.kind.direction is not Direction.NEUTRAL
+    ]
     told = dict.fromkeys((*key_metrics(comparison, material.trial), *tails))
     lines = [line for line in told if any(cell.value for cell in line.cells)]
     # The titles of published columns name their table: they need the whole width.
@@ -84,17 +89,20 @@ def sample_figures(material: Material, reader: Reader, plugins: Plugins, told: T
 
 def _bars(material: Material, line: MetricLine, width: float) -> Figure:
     comparison = material.beside
-    bars, words = [], []
+    bars, words, scale = [], [], line.scale
     for index, (column, cell) in enumerate(zip(comparison.columns, line.cells, strict=True)):
         if cell.value is None:
             continue
         published = not isinstance(column, RunGroup)
         label = f"Published: {column.title}" if published else column.title
-        bars.append(Bar(label, cell.value, cell.interval, index == comparison.baseline, published))
-        words.append(f"{label} {format_figure(cell.value, line.kind.unit)}")
+        interval = cell.interval
+        if interval is not None:
+            interval = Interval(interval.low * scale.factor, interval.high * scale.factor)
+        bars.append(Bar(label, cell.value * scale.factor, interval, index == comparison.baseline, published))
+        words.append(f"{label} {scale.figure(cell.value)}")
     remark = f" ({line.remark})" if line.remark else ""
     return Figure(
-        bar_chart(line.kind.title, line.kind.unit, bars, width),
+        bar_chart(line.kind.title, scale.unit, bars, width),
         f"Bar chart of {line.kind.title}: {'; '.join(words)}",
         f"{line.kind.title}{', with 95 % intervals' if any(bar.interval for bar in bars) else ''}{remark}",
     )

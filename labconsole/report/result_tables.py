@@ -1,12 +1,15 @@
-"""Figures as tables: of one run, of a comparison, beside published ones, and in the shape of a source's own table."""
+"""Figures as tables: of one run, of a comparison with published figures, and in the shape of a source's own table."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
 from labconsole.analysis.caveats import too_few
-from labconsole.analysis.comparison import Cell, Change, Comparison, Judgement, MetricLine, RunGroup, counterpart
-from labconsole.analysis.figures import NO_FIGURE, format_difference, format_number
+from labconsole.analysis.change import Change, Judgement
+from labconsole.analysis.columns import RunGroup, counterpart
+from labconsole.analysis.comparison import Cell, Comparison
+from labconsole.analysis.comparison_notes import MARK
+from labconsole.analysis.figures import NO_FIGURE, Scale, format_number, row_scale
 from labconsole.analysis.intervals import Interval
 from labconsole.analysis.published import PublishedColumn
 from labconsole.analysis.table_shape import FilledTable, ShapeCell
@@ -21,6 +24,7 @@ _LEGEND = (
     "▲ better, ▼ worse: the 95 % interval of the ratio to the baseline excludes no change, also after Holm's "
     "correction. ≈ no significant change. A difference without a mark is not judged."
 )
+_OURS = "Ours: what was measured for the same scenario, against the published figure."
 _DIRECTIONS = {Direction.HIGHER: "higher is better", Direction.LOWER: "lower is better", Direction.NEUTRAL: ""}
 _MARKS = {
     Judgement.BETTER: ("▲ {} better", Tone.GOOD),
@@ -37,11 +41,12 @@ def run_table(comparison: Comparison, run: RunRow) -> Table:
         if line.name not in run.metrics:
             continue
         metric = run.metrics[line.name]
+        scale = row_scale((metric.value,), metric.unit)
         rows.append(
             (
                 TextCell(line.kind.title, Tone.STRONG, _details(_own_remark(line.kind, metric))),
-                TextCell(format_number(metric.value)),
-                TextCell(metric.unit),
+                TextCell(scale.number(metric.value), Tone.MUTED if metric.not_judged else Tone.PLAIN),
+                TextCell(scale.unit),
                 TextCell(f"{metric.samples:,}" if metric.samples else NO_FIGURE, Tone.MUTED),
                 TextCell(metric.origin.value, Tone.MUTED),
             )
@@ -57,7 +62,7 @@ def run_table(comparison: Comparison, run: RunRow) -> Table:
 
 
 def comparison_tables(comparison: Comparison) -> tuple[Table, ...]:
-    """All figures of the measured columns against the baseline, the baseline first in each table."""
+    """All figures against the baseline, which is first in each table; published ones right of those measured."""
     told = list(parts(comparison))
     return tuple(_comparison_table(comparison, part, index, len(told)) for index, part in enumerate(told))
 
@@ -79,15 +84,6 @@ def parameter_tables(comparison: Comparison) -> tuple[Table, ...]:
     return tuple(tables)
 
 
-def published_tables(comparison: Comparison) -> tuple[Table, ...]:
-    """One table for each published column: measured with its interval, published as printed, and whether it holds."""
-    return tuple(
-        _published_table(comparison, index, column)
-        for index, column in enumerate(comparison.columns)
-        if isinstance(column, PublishedColumn)
-    )
-
-
 def shape_table(filled: FilledTable) -> Table:
     """A source's own table, filled: the mean of runs with its interval, the published figure under it."""
     shape = filled.shape
@@ -101,15 +97,22 @@ def shape_table(filled: FilledTable) -> Table:
 
 
 def parts(comparison: Comparison) -> Iterator[tuple[int, ...]]:
-    """Indices of the measured columns that stand in each table, the baseline before the others."""
-    others = [
-        index
-        for index, column in enumerate(comparison.columns)
-        if isinstance(column, RunGroup) and index != comparison.baseline
-    ]
-    beside = MOST_COLUMNS - 1
-    for first in range(0, max(len(others), 1), beside):
-        yield (comparison.baseline, *others[first : first + beside])
+    """Indices of the columns that stand in each table, the baseline before the others; a published column stays with
+    the one measured for its scenario."""
+    blocks: list[list[int]] = []
+    for index, column in enumerate(comparison.columns):
+        if isinstance(column, PublishedColumn) and counterpart(comparison.columns, column) is not None:
+            blocks[-1].append(index)
+        else:
+            blocks.append([index])
+    first = next(block for block in blocks if comparison.baseline in block)
+    part = list(first)
+    for block in (block for block in blocks if block is not first):
+        if len(part) > len(first) and len(part) + len(block) > MOST_COLUMNS:
+            yield tuple(part)
+            part = list(first)
+        part += block
+    yield tuple(part)
 
 
 def _comparison_table(comparison: Comparison, part: Sequence[int], index: int, of: int) -> Table:
@@ -118,16 +121,19 @@ def _comparison_table(comparison: Comparison, part: Sequence[int], index: int, o
             TextCell(
                 line.kind.title,
                 Tone.STRONG,
-                _details(", ".join(filter(None, (line.kind.unit, _DIRECTIONS[line.kind.direction]))), line.remark),
+                _details(", ".join(filter(None, (line.scale.unit, _DIRECTIONS[line.kind.direction]))), line.remark),
             ),
-            *(_cell(line.cells[column]) for column in part),
+            *(_cell(line.cells[column], line.scale) for column in part),
         )
         for line in comparison.metrics
         if any(line.cells[column].value is not None for column in part)
     )
     heads = (Head("Figure", "unit, direction", Align.LEFT, 1.25), *(column_head(comparison, column) for column in part))
     caption = "Figures with 95 % intervals, and their differences from the baseline"
-    return Table(caption if of == 1 else f"{caption} ({index + 1} of {of})", heads, rows, (_LEGEND,))
+    published = [comparison.columns[column] for column in part]
+    sources = [f"{column.title}: {column.reference}." for column in published if isinstance(column, PublishedColumn)]
+    notes = (_LEGEND, _OURS, *sources) if sources else (_LEGEND,)
+    return Table(caption if of == 1 else f"{caption} ({index + 1} of {of})", heads, rows, notes)
 
 
 def column_head(comparison: Comparison, index: int, align: Align = Align.RIGHT) -> Head:
@@ -139,10 +145,14 @@ def column_head(comparison: Comparison, index: int, align: Align = Align.RIGHT) 
     return Head(column.title, f"baseline, {about}" if index == comparison.baseline else about, align)
 
 
-def _cell(cell: Cell) -> TextCell:
+def _cell(cell: Cell, scale: Scale) -> TextCell:
     if cell.value is None:
         return TextCell(NO_FIGURE, Tone.MUTED)
-    return TextCell(format_number(cell.value), details=(*_interval(cell.interval), *_difference(cell.change)))
+    return TextCell(
+        f"{scale.number(cell.value)}{MARK if cell.marked else ''}",
+        Tone.MUTED if cell.not_judged else Tone.PLAIN,
+        (*_interval(cell.interval, scale), *_difference(cell.change), *_ours(cell)),
+    )
 
 
 def _difference(change: Change | None) -> tuple[tuple[str, Tone], ...]:
@@ -150,57 +160,31 @@ def _difference(change: Change | None) -> tuple[tuple[str, Tone], ...]:
     if change is None or (change.percent == 0 and change.judgement is Judgement.NOT_JUDGED):
         return ()
     text, tone = _MARKS[change.judgement]
-    return ((text.format(format_difference(change.percent).replace("-", "−")), tone),)
+    shown = change.text.partition(" [")[0]
+    return ((text.format(shown.replace("-", "−")), tone),)
 
 
-def _published_table(comparison: Comparison, index: int, column: PublishedColumn) -> Table:
-    measured = counterpart(comparison.columns, column)
-    beside = None if measured is None else comparison.columns.index(measured)
-    rows = tuple(
-        _published_row(line, None if beside is None else line.cells[beside], line.cells[index], column)
-        for line in comparison.metrics
-        if line.name in column.figures
-    )
-    name = "not measured here" if measured is None else f"measured: {measured.title}"
-    heads = (
-        Head("Figure", "", Align.LEFT, 1.5),
-        Head("Measured", "with 95 % interval"),
-        Head("Published", "as printed"),
-        Head("Inside the interval?", "", Align.LEFT),
-    )
-    return Table(f"{column.title} ({column.reference}); {name}", heads, rows)
-
-
-def _published_row(
-    line: MetricLine, measured: Cell | None, point: Cell, column: PublishedColumn
-) -> tuple[TextCell, ...]:
-    if measured is None or measured.value is None:
-        mine, verdict = TextCell(NO_FIGURE, Tone.MUTED), TextCell("not measured", Tone.MUTED)
-    else:
-        mine = TextCell(format_number(measured.value), details=_interval(measured.interval))
-        verdict = _holds(point.holds)
-    name = TextCell(line.kind.title, Tone.STRONG, _details(line.kind.unit))
-    return name, mine, TextCell(column.figures[line.name].printed), verdict
-
-
-def _holds(holds: bool | None) -> TextCell:
-    if holds is None:
-        return TextCell("no interval", Tone.MUTED)
-    return TextCell("yes", Tone.STRONG) if holds else TextCell("no, outside")
+def _ours(cell: Cell) -> tuple[tuple[str, Tone], ...]:
+    """Of a published figure how ours is against it, and whether the measured interval holds it."""
+    if cell.ours is None:
+        return ()
+    holds = "" if cell.holds is None else "inside our interval" if cell.holds else "outside our interval"
+    return _details(f"ours {cell.ours.text.partition(' [')[0].replace('-', '−')}", holds)
 
 
 def _shape_cell(cell: ShapeCell) -> TextCell:
     printed = ((f"p: {cell.published.printed}", Tone.MUTED),) if cell.published is not None else ()
     if cell.value is None:
         return TextCell(NO_FIGURE, Tone.MUTED, printed)
-    return TextCell(f"{format_number(cell.value)} ({cell.runs})", details=(*_interval(cell.interval), *printed))
+    interval = _interval(cell.interval, Scale(1.0, cell.unit))
+    return TextCell(f"{format_number(cell.value)} ({cell.runs})", details=(*interval, *printed))
 
 
-def _interval(interval: Interval | None) -> tuple[tuple[str, Tone], ...]:
+def _interval(interval: Interval | None, scale: Scale) -> tuple[tuple[str, Tone], ...]:
     """The interval as a detail; one without width says no more than the value."""
     if interval is None or interval.low == interval.high:
         return ()
-    return _details(f"{format_number(interval.low)} – {format_number(interval.high)}")
+    return _details(f"{scale.number(interval.low)} – {scale.number(interval.high)}")
 
 
 def _own_remark(kind: MetricKind, metric: Metric) -> str:

@@ -94,11 +94,13 @@ def verdict_tables(material: Material) -> list[Table]:
             Head("Reason", "", Align.LEFT, 2.4),
         )
         return [Table(_VERDICTS, heads, rows)] if rows else []
-    columns = [_verdicts(material, group) for group in material.groups]
+    columns = [
+        _verdicts(material, column) if isinstance(column, RunGroup) else {} for column in material.measured.columns
+    ]
     names = dict.fromkeys(name for verdicts in columns for name in verdicts)
     tables = []
     for part in parts(material.measured) if names else ():
-        indices = [index for index in part if index < len(columns)]  # a published baseline, the last, has no verdicts
+        indices = [index for index in part if columns[index]]  # a published baseline has no verdicts
         rows = tuple(
             (TextCell(name, Tone.STRONG), *(_counted(columns[index].get(name, [])) for index in indices))
             for name in names

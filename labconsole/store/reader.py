@@ -146,6 +146,14 @@ class Reader:
                 for row in map(known.__getitem__, run_ids)
             ]
 
+    def verdicts(self, run_ids: Sequence[int]) -> dict[int, tuple[Verdict, ...]]:
+        """The verdicts of these runs, by run; those of a run that is not there are none."""
+        with self.snapshot() as connection:
+            return {
+                run_id: tuple(map(_verdict, _of_run(connection, schema.verdict, run_id, "position")))
+                for run_id in run_ids
+            }
+
     def live_runs(self) -> list[LiveRun]:
         """The runs that are queued or running, in the order of their ids."""
         run = schema.run.c
@@ -205,10 +213,7 @@ class Reader:
                 json.loads(extra.thresholds),
                 tuple(json.loads(extra.sites)),
                 tuple(_metric(row, _in_closed_loop(rows[0].definitions, rows[0].parameters)) for row in metrics),
-                tuple(
-                    Verdict(row.name, row.result, row.reason, json.loads(row.evidence), VerdictKind(row.kind))
-                    for row in verdicts
-                ),
+                tuple(map(_verdict, verdicts)),
                 tuple(
                     Event(row.t_ns, row.source, Level(row.level), row.name, row.message, json.loads(row.data))
                     for row in events
@@ -450,6 +455,10 @@ def _labelled(rows: Sequence[Row[Any]], run: RunRow) -> dict[str, Metric]:
         labels = ",".join(f"{name}={value}" for name, value in sorted(metric.labels.items()))
         metrics[f"{metric.name}{{{labels}}}" if labels else metric.name] = metric
     return metrics
+
+
+def _verdict(row: Row[Any]) -> Verdict:
+    return Verdict(row.name, row.result, row.reason, json.loads(row.evidence), VerdictKind(row.kind))
 
 
 def _metric(row: Row[Any], closed_loop: bool) -> Metric:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from labconsole.analysis.parameters import in_effect
+from labconsole.trial import Question
+from labconsole_amqp.choices import Loop
 from labconsole_amqp.parameters import AmqpParameters
 
+_ADDED = {2: "TLS", 3: "signing", 4: "encryption"}
 _WORDS = {
     (1, 2): "TLS against plain",
     (1, 3): "TLS and signing against plain",
@@ -33,3 +36,20 @@ def words(reference: AmqpParameters, other: AmqpParameters) -> str:
         if one[name] != two[name] and all(in_effect(name, values, AmqpParameters) for values in (one, two))
     )
     return "" if any(unlike) else said
+
+
+def questions(reference: AmqpParameters, other: AmqpParameters) -> tuple[Question, ...]:
+    """What the steps from `reference` to `other` cost: in throughput at full speed, in latency at an equal rate."""
+    if not words(reference, other):
+        return ()
+    *first, last = (_ADDED[test] for test in range(reference.test + 1, other.test + 1))
+    added = f"{', '.join(first)} and {last}" if first else last
+    throughput = Question(
+        f"What does {added} cost in throughput?",
+        "throughput",
+        added[0].upper() + added[1:],
+        left_of="messages a second",
+    )
+    latency = Question(f"What does {added} cost in latency?", "latency_mean", f"With {added}")
+    asked = {Loop.CLOSED: (throughput,), Loop.OPEN: (latency,), Loop.BOTH: (throughput, latency)}
+    return asked[other.loop]

@@ -17,6 +17,7 @@ from labconsole.trial import (
     LiveChannel,
     MetricKind,
     Parameters,
+    Question,
     RoleHandle,
     RoleSpec,
     RunContext,
@@ -175,6 +176,9 @@ class AmqpTrial(Trial[AmqpParameters]):
 
     def contrast(self, reference: AmqpParameters, other: AmqpParameters) -> str:
         return contrast.words(reference, other)
+
+    def questions(self, reference: AmqpParameters, other: AmqpParameters) -> tuple[Question, ...]:
+        return contrast.questions(reference, other)
 
     def derived(
         self, parameters: AmqpParameters, samples: Samples, events: Sequence[Event]

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from labconsole.analysis.parameters import describe_parameters, in_effect
-from labconsole.trial import Parameters
+from labconsole.trial import Parameters, Question
 from labconsole_keypool.choices import KeySource
 from labconsole_keypool.parameters import KeypoolParameters
 
@@ -20,6 +20,13 @@ def words(reference: KeypoolParameters, other: KeypoolParameters) -> str:
     if _unlike(reference, other) == ["keys"]:
         return "Key pool against keys generated on the fly" if other.keys is KeySource.POOL else ""
     return difference(reference, other, _LOAD)
+
+
+def questions(reference: KeypoolParameters, other: KeypoolParameters) -> tuple[Question, ...]:
+    """What the pool is good for: two services that differ in where their keys come from, and in nothing else."""
+    if _unlike(reference, other) != ["keys"] or other.keys is not KeySource.POOL:
+        return ()
+    return (Question("How long does a request take?", "latency_mean", "With a key pool"),)
 
 
 def same_load(reference: KeypoolParameters, other: KeypoolParameters) -> bool:

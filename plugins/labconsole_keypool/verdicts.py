@@ -10,12 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labconsole.analysis.figures import format_number
-from labconsole.trial import Verdict
+from labconsole.trial import ServiceLevel, Verdict
 from labconsole_keypool.recorded import Recorded
 
 NORMAL_MS, PEAK_MS = 300, 3000
 LEVEL_KEPT = "service level kept"
 """The verdict that a report begins with."""
+
+_NORMAL, _PEAK = "300 ms in normal hours", "3000 ms at peak"
+SERVICE_LEVEL = ServiceLevel("Was the service level kept?", (_NORMAL, _PEAK))
+"""By the parts, which runs of older versions have, too."""
 
 _TOLERANCE = 0.01
 """A rate is above the base rate from this part of it on: times are rounded, and those of a live run tremble."""
@@ -48,8 +52,8 @@ def parts(recorded: Recorded, base_rate: float) -> tuple[Part, Part]:
         return Part(name, limit_ms, when, int(chosen.sum()), int(np.count_nonzero(latencies_ms[chosen] <= limit_ms)))
 
     return (
-        part("300 ms in normal hours", NORMAL_MS, ~within_peak, f"at up to {rate} per second"),
-        part("3000 ms at peak", PEAK_MS, within_peak, f"at more than {rate} per second"),
+        part(_NORMAL, NORMAL_MS, ~within_peak, f"at up to {rate} per second"),
+        part(_PEAK, PEAK_MS, within_peak, f"at more than {rate} per second"),
     )
 
 

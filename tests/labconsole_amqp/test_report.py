@@ -47,10 +47,11 @@ def test_a_campaign_fills_the_tables_of_its_source(tmp_path: Path) -> None:
         "p: 196.51 msg / sec",
         "p: 130.48 msg / sec",
     ]
-    [beside] = tables["Beside published figures"]
-    found = next(cells for cells in beside.rows if cells[0].text == "Message throughput")
-    assert [cell.text for cell in found[2:]] == ["522.93 msg / sec", "yes"]
-    assert "WP/16" in beside.caption
+    [results] = tables["Results"]
+    found = next(cells for cells in results.rows if cells[0].text == "Message throughput")
+    assert found[2].text == "522.9*", "theirs directly right of ours"
+    assert [text for text, _ in found[2].details] == ["ours −2.5 %", "inside our interval"]
+    assert any("WP/16" in note for note in results.notes)
 
 
 def _parameters(**values: object) -> dict[str, object]:

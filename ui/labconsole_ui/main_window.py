@@ -142,8 +142,10 @@ class MainWindow(QMainWindow):
         return page if isinstance(page, TrialPanel) else None
 
     def run_demo(self) -> None:
-        """Run the demo campaign, with the live plots in front; its runs are compared when they are done."""
-        self.launcher.run_profile(DEMO_PROFILE, at_once=True, compare=True)
+        """Run the demo campaign: its comparison opens with it, and its answers fill in as the runs end."""
+        run_ids = self.launcher.run_profile(DEMO_PROFILE, at_once=True, compare=True)
+        if run_ids:
+            self.runs.follow_runs(run_ids)
 
     def report_runs(self, run_ids: list[int], published: Sequence[str] = (), baseline: int | str | None = None) -> None:
         """Open the report window for these runs; `published` and `baseline` are those of a comparison."""

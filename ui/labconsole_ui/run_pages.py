@@ -61,13 +61,27 @@ class RunPages(QObject):
         for run_id in run_ids:
             self.open_run(run_id)
 
+    def follow_runs(self, run_ids: list[int]) -> None:
+        """Open the side-by-side view of runs that were just queued: it fills in as they end."""
+        self._open_comparison(run_ids, follow=True)
+
     def compare_runs(self, run_ids: list[int]) -> None:
         """Open the side-by-side view of several runs; the message that offered it is withdrawn."""
-        services = self._services
         self._withdraw(run_ids)
+        self._open_comparison(run_ids, follow=False)
+
+    def _open_comparison(self, run_ids: list[int], *, follow: bool) -> None:
+        services = self._services
 
         def make() -> SideBySideView:
-            view = SideBySideView(services.reader, run_ids, services.plugins, services.theme, services.state)
+            view = SideBySideView(
+                services.reader,
+                run_ids,
+                services.plugins,
+                services.theme,
+                services.state,
+                follow=services.bridge if follow else None,
+            )
             view.report_wanted.connect(self.report_wanted)
             return view
 

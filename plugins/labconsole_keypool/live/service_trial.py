@@ -17,10 +17,12 @@ from labconsole.trial import (
     LiveChannel,
     MetricKind,
     Parameters,
+    Question,
     RoleSpec,
     RunContext,
     Samples,
     Series,
+    ServiceLevel,
     Trial,
 )
 from labconsole_keypool import contrast, curves, evaluation
@@ -33,6 +35,7 @@ from labconsole_keypool.metrics import METRICS
 from labconsole_keypool.samples import DROPS, FAILURES, GENERATED, LIVE_REQUESTS, QUEUE, REFILLS, SERVICE_CHANNELS
 from labconsole_keypool.store.key_reader import KeyReader
 from labconsole_keypool.store.key_store import KeyStore, store_path
+from labconsole_keypool.verdicts import SERVICE_LEVEL
 
 
 class ServiceTrial(Trial[ServiceParameters]):
@@ -48,6 +51,7 @@ class ServiceTrial(Trial[ServiceParameters]):
     series: ClassVar[tuple[Series, ...]] = (LIVE_REQUESTS, DROPS, FAILURES, QUEUE, REFILLS, GENERATED)
     metrics: ClassVar[tuple[MetricKind, ...]] = METRICS
     live: ClassVar[tuple[LiveChannel, ...]] = SERVICE_CHANNELS
+    service_level: ClassVar[ServiceLevel | None] = SERVICE_LEVEL
 
     def roles(self, parameters: ServiceParameters) -> tuple[RoleSpec, ...]:
         plan = RunPlan(parameters, store_path(parameters.key_store), "")
@@ -94,6 +98,9 @@ class ServiceTrial(Trial[ServiceParameters]):
 
     def contrast(self, reference: ServiceParameters, other: ServiceParameters) -> str:
         return contrast.words(reference, other)
+
+    def questions(self, reference: ServiceParameters, other: ServiceParameters) -> tuple[Question, ...]:
+        return contrast.questions(reference, other)
 
     def comparable(self, reference: ServiceParameters, other: ServiceParameters) -> bool:
         return contrast.same_load(reference, other)

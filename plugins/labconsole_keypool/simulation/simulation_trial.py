@@ -16,10 +16,12 @@ from labconsole.trial import (
     LiveChannel,
     MetricKind,
     Parameters,
+    Question,
     RoleSpec,
     RunContext,
     Samples,
     Series,
+    ServiceLevel,
     Trial,
 )
 from labconsole_keypool import contrast, curves, evaluation
@@ -35,6 +37,7 @@ from labconsole_keypool.samples import (
     SIMULATED_CHANNEL,
 )
 from labconsole_keypool.simulation.simulation_parameters import SimulationParameters
+from labconsole_keypool.verdicts import SERVICE_LEVEL
 
 _STALL_S = 120.0
 """Nothing is counted while it computes: two million requests take some seconds."""
@@ -53,6 +56,7 @@ class SimulationTrial(Trial[SimulationParameters]):
     series: ClassVar[tuple[Series, ...]] = (REQUESTS, DROPS, QUEUE, REFILLS)
     metrics: ClassVar[tuple[MetricKind, ...]] = METRICS
     live: ClassVar[tuple[LiveChannel, ...]] = (SIMULATED_CHANNEL, DROPPED_CHANNEL, LATENCY_CHANNEL)
+    service_level: ClassVar[ServiceLevel | None] = SERVICE_LEVEL
 
     def roles(self, parameters: SimulationParameters) -> tuple[RoleSpec, ...]:
         settings = {"parameters": parameters.model_dump(mode="json")}
@@ -97,6 +101,9 @@ class SimulationTrial(Trial[SimulationParameters]):
 
     def contrast(self, reference: SimulationParameters, other: SimulationParameters) -> str:
         return contrast.words(reference, other)
+
+    def questions(self, reference: SimulationParameters, other: SimulationParameters) -> tuple[Question, ...]:
+        return contrast.questions(reference, other)
 
     def comparable(self, reference: SimulationParameters, other: SimulationParameters) -> bool:
         return contrast.same_load(reference, other)

@@ -252,7 +252,7 @@ def test_a_publication_of_both_trials_narrows_not_what_their_runs_share() -> Non
     column = published({"lost": 3}, {}, kinds=(PostTrial.kind, "radio"))
     comparison = compare((*group_repeats(runs), column), PostTrial())
     assert [m.name for m in comparison.metrics] == ["rate", "lost"]
-    assert [cell.value for cell in comparison.metrics[1].cells] == [2, 4, 3]
+    assert [cell.value for cell in comparison.metrics[1].cells] == [2, 3, 4], "next to the first that it is of"
     of_one = published({"lost": 3}, {})
     assert [m.name for m in compare((*group_repeats(runs), of_one), PostTrial()).metrics] == ["lost"]
 
@@ -276,12 +276,16 @@ def test_a_run_from_the_trash_is_said_to_be_from_there() -> None:
     assert caveats(runs[1]) == ("Run 2 lies in the trash.",) and caveats(runs[0]) == ()
 
 
-def test_few_repeats_and_mixed_origins_are_said_in_the_same_line() -> None:
+def test_few_repeats_are_said_in_the_line_and_mixed_origins_once_with_a_mark_in_the_cells() -> None:
     simulated = repeats(6, "sealed", "rate", SLOW, origin=Origin.SIMULATED)
     five = repeats(1, "open", "rate", QUICK)
     assert compared(five[:2]).metrics[0].remark == "fewer than 5 repeats"
     assert compared(five).metrics[0].remark == ""
-    assert compared([*five, *simulated]).metrics[0].remark == "different origins: measured, simulated"
+    mixed = compared([*five, *simulated])
+    assert mixed.metrics[0].remark == "", "it is said once, above the table"
+    assert mixed.origins == "* Simulated: a ratio to such a figure is shown, and never judged."
+    assert [cell.marked for cell in mixed.metrics[0].cells] == [False, True]
+    assert compared(five).origins == ""
 
 
 def test_a_percentile_with_too_few_samples_behind_it_is_said_in_the_same_line() -> None:
@@ -304,7 +308,7 @@ def test_a_column_without_any_figure_that_may_be_judged_says_why_and_is_in_no_fi
     assert change(cells[1]).judgement is Judgement.NOT_JUDGED
     assert change(cells[1]).notes[0] == "busy (and 1 more run)"
     assert cells[0].not_judged == ""
-    assert line(comparison, "rate").remark == "fewer than 5 repeats; not judged: sealed"
+    assert line(comparison, "rate").remark == "fewer than 5 repeats; not judged, busy (and 1 more run): sealed"
     assert [one.sentence for one in findings(comparison, None)] == [
         "sealed against open: rate is not judged: busy (and 1 more run)"
     ]
@@ -351,9 +355,31 @@ def test_published_figures_are_never_judged_and_told_apart_in_the_line() -> None
     against = change(line(comparison, "rate").cells[0])
     assert (against.judgement, against.note) == (Judgement.NOT_JUDGED, "different origins")
     assert against.interval is not None and 1.9 < against.interval.low < 2 < against.interval.high < 2.1
-    assert line(comparison, "rate").remark == "different origins: measured, published"
+    assert [cell.marked for cell in line(comparison, "rate").cells] == [False, True]
+    assert comparison.origins.startswith("* Published by the source, from other computers")
     two = compare([published({"rate": 50.0}, {}), published({"rate": 60.0}, {})], PostTrial())
     assert change(two.metrics[0].cells[1]).note == "published points: no interval"
+
+
+def test_a_published_column_stands_right_of_its_scenario_with_the_ratio_to_it() -> None:
+    runs = [*repeats(1, "open", "rate", QUICK), *repeats(11, "sealed", "rate", SLOW)]
+    columns = (
+        published({"rate": 20.0}, {"sealed": False}, name="gazette/open"),
+        *group_repeats(runs),
+        published({"rate": 25.0}, {"sealed": True}),
+        published({"rate": 1.0}, {"letters": 99}, name="gazette/other"),
+    )
+    comparison = compare(columns, PostTrial(), baseline=2)
+    shown = [getattr(column, "name", column.title) for column in comparison.columns]
+    assert shown == ["open", "gazette/open", "sealed", "gazette/sealed", "gazette/other"]
+    assert comparison.baseline == 2
+    of_open, their_open, of_sealed, their_sealed, other = line(comparison, "rate").cells
+    for cell, ratio in ((their_open, 5.0), (their_sealed, 2.0)):
+        assert cell.ours is not None and cell.change is None
+        assert cell.ours.ratio == pytest.approx(ratio, rel=0.01)
+        assert cell.ours.judgement is Judgement.NOT_JUDGED and cell.ours.interval is not None
+    assert other.ours is None and change(other).ratio == pytest.approx(0.02, rel=0.01)
+    assert (of_open.ours, of_sealed.ours) == (None, None)
 
 
 def test_parameters_that_a_publication_does_not_state_do_not_differ() -> None:

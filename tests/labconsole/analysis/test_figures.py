@@ -8,7 +8,14 @@ from enum import StrEnum
 import pytest
 from pydantic import BaseModel, Field
 
-from labconsole.analysis.figures import format_difference, format_duration, format_figure, format_number
+from labconsole.analysis.figures import (
+    format_change,
+    format_difference,
+    format_duration,
+    format_figure,
+    format_number,
+    row_scale,
+)
 from labconsole.analysis.parameters import describe_parameters
 
 
@@ -48,10 +55,46 @@ def test_figures_carry_a_readable_unit(value: float | None, unit: str, text: str
 
 
 @pytest.mark.parametrize(
-    ("percent", "text"), [(12.34, "+12.3 %"), (-4.06, "-4.1 %"), (-0.01, "0.0 %"), (4100.4, "+4,100 %"), (None, "–")]
+    ("percent", "text"),
+    [(12.34, "+12.3 %"), (-4.06, "-4.1 %"), (-0.01, "0.0 %"), (410.4, "+410 %"), (4100.4, "+4,100 %"), (None, "–")],
 )
 def test_differences_carry_their_sign(percent: float | None, text: str) -> None:
     assert format_difference(percent) == text
+
+
+@pytest.mark.parametrize(
+    ("ratio", "text"),
+    [
+        (1.1234, "+12.3 %"),
+        (0.254, "-74.6 %"),
+        (9.99, "+899 %"),
+        (0.1, "-90.0 %"),
+        (10.01, "× 10.0"),
+        (0.0188, "÷ 53.2"),
+        (7.5 / 40_646, "÷ 5,420"),
+    ],
+)
+def test_beyond_a_factor_of_ten_a_change_is_a_factor(ratio: float, text: str) -> None:
+    assert format_change(ratio) == text
+
+
+@pytest.mark.parametrize(
+    ("values", "unit", "texts"),
+    [
+        ((40_646.0, 7.516), "ms", ["40.65 s", "0.007516 s"]),
+        ((0.84, 12.5, None), "ms", ["0.8400 ms", "12.50 ms", "–"]),
+        ((0.021, 0.08), "ms", ["21 µs", "80 µs"]),
+        ((1_500.0, 3.0), "us", ["1.500 ms", "0.003000 ms"]),
+        ((2_000.0, 2.0), "s", ["2,000 s", "2 s"]),
+        ((62_345_216.0, 1_000.0), "B", ["62.35 MB", "0.001000 MB"]),
+        ((60_123.0, 5.0), "msg/s", ["60,123 msg/s", "5 msg/s"]),
+        ((0.0,), "ms", ["0 ms"]),
+        ((), "ms", []),
+    ],
+)
+def test_a_row_has_one_readable_unit(values: tuple[float | None, ...], unit: str, texts: list[str]) -> None:
+    scale = row_scale(values, unit)
+    assert [scale.figure(value) for value in values] == texts
 
 
 @pytest.mark.parametrize(

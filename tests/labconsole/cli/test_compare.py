@@ -17,7 +17,7 @@ from labconsole.engine.containment import this_process
 from labconsole.plugin import Plugins
 from labconsole.profile import campaign_of, load_profile
 from labconsole.report.building import build_report
-from labconsole.report.document import Table
+from labconsole.report.document import Paragraph, Table
 from labconsole.report.request import ReportKind, ReportRequest
 from labconsole.store.reader import Reader
 from labconsole.store.records import NewCampaign, NewScenario, RunStatus
@@ -72,8 +72,9 @@ def filled(tmp_path: Path) -> Iterator[Filled]:
 
 
 @pytest.fixture
-def compare(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Compare:
-    """Runs the command in this process; gives exit code, output, messages."""
+def compare(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Compare:
+    """Runs the command in this process on a wide terminal; gives exit code, output, messages."""
+    monkeypatch.setenv("COLUMNS", "220")
 
     def command(*arguments: object) -> tuple[int, str, str]:
         code = main(["compare", *map(str, arguments), "--db", str(tmp_path / "runs.db")])
@@ -87,25 +88,44 @@ def test_repeats_stand_in_columns_with_differences_intervals_and_findings(filled
     code, shown, errors = compare(*run_ids, "--baseline", run_ids[0])
     assert (code, errors) == (0, "")
     lines = shown.splitlines()
-    assert lines[0].split() == ["Differs", "Unit", "Test", "1", "Test", "2", "Test", "3"]
+    answers, table = lines[: lines.index(head := next(line for line in lines if "Differs" in line))], shown
+    assert head.split() == ["Differs", "Unit", "Test", "1", "Test", "2", "Test", "3"]
+    assert any("Signing leaves 26 of 100 messages a second" in line for line in answers), "the answers come first"
     assert ["Test", "1", "2", "3"] in [line.split() for line in lines], "the parameter in which they differ"
-    [throughput] = [line for line in lines if line.startswith("Message throughput ↑")]
-    assert " 1,006 " in throughput and "(-74.6 %; -74.9 to -74.2) worse" in throughput
-    assert any(line.startswith("CPU per message (role sender) ↓") for line in lines)
-    assert any(
-        line.startswith("- Signing against TLS: message throughput is lower by a factor 3.89 (") for line in lines
-    )
-    assert "Closed loop: latency includes queueing (all columns)." in lines
-    assert any("Holm's correction over" in line for line in lines)
+    [throughput] = [place for place, line in enumerate(lines) if line.startswith("Message throughput ↑")]
+    assert lines[throughput].split()[-3:] == ["1,006", "996.0", "256.0"]
+    assert lines[throughput + 1].endswith(" -74.6 % [-74.9, -74.2]") and lines[throughput + 2].endswith(" worse")
+    assert "CPU per message (role" in table
+    assert "- Signing against TLS: message throughput is lower by a factor 3.89 (" in table
+    assert "Closed loop: latency includes queueing (all columns)." in table
+    assert "Holm's correction over" in " ".join(table.split())
 
 
 def test_published_figures_stand_beside_the_runs(filled: Filled, compare: Compare) -> None:
-    code, shown, _ = compare(*filled.campaign(5, 1), "--published", f"{PUBLISHED}/test-1")
-    assert code == 0 and "published" in shown
-    [throughput] = [line for line in shown.splitlines() if line.startswith("Message throughput ↑")]
-    assert "1,425 (+41.7 %" in throughput and " outside" in throughput
-    assert "different origins: measured, published" in throughput
-    assert "hold 0 of 1 published figures" in shown
+    code, shown, _ = compare(*filled.campaign(5, 1, 2), "--published", PUBLISHED)
+    lines = shown.splitlines()
+    [heads] = [line for line in lines if line.startswith("Metric")]
+    assert heads.split()[2:] == [*["5", "runs,", "mean", "published"] * 2, *["published"] * 2], "theirs right of ours"
+    [throughput] = [place for place, line in enumerate(lines) if line.startswith("Message throughput ↑")]
+    assert lines[throughput].split()[-6:] == ["1,006", "1,425*", "996.0", "1,521*", "263.8*", "141.1*"]
+    assert lines[throughput + 1].split()[:5] == ["ours", "-29.4", "%", "[-29.7,", "-29.1]"]
+    assert "outside" in lines[throughput + 2]
+    assert [line.startswith("* Published by the source") for line in lines].index(True) < lines.index(heads)
+    assert shown.count("* Published by the source") == 1 and code == 0
+    assert "hold 0 of 2 published figures" in shown
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+def test_a_comparison_is_at_most_as_wide_as_the_terminal(
+    filled: Filled, compare: Compare, monkeypatch: pytest.MonkeyPatch, columns: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    run_ids = filled.campaign(5, 1, 2, 3)
+    _, shown, _ = compare(*run_ids, "--published", PUBLISHED)
+    widths = {len(line) for line in shown.splitlines()}
+    assert columns - 25 < max(widths) <= columns
+    for title in ("Test 1", "Test 2", "Test 3", "Test 4: TLS/Digital"):
+        assert title in shown
 
 
 def test_a_published_column_that_is_named_twice_stands_once(filled: Filled, compare: Compare) -> None:
@@ -120,7 +140,8 @@ def test_a_published_column_that_is_named_twice_stands_once(filled: Filled, comp
 def test_an_interrupted_run_is_compared_and_marked(filled: Filled, compare: Compare) -> None:
     first, second = filled.campaign(1, 1, 2, end=RunStatus.INTERRUPTED)
     code, shown, _ = compare(first, second)
-    assert code == 0 and shown.splitlines()[4].split() == ["Metric", "Unit", "interrupted", "interrupted"]
+    assert code == 0
+    assert ["Metric", "Unit", "interrupted", "interrupted"] in [line.split() for line in shown.splitlines()]
     assert f"Run {second} of Test 2 is interrupted: its figures cover what was sampled until then." in shown
 
 
@@ -140,8 +161,8 @@ def test_a_published_column_is_the_baseline_of_the_table_and_of_the_report(fille
     run_ids, name = filled.campaign(2, 1, 3), f"{PUBLISHED}/test-3"
     code, printed, _ = compare(*run_ids, "--baseline", name, "--published", PUBLISHED, "--json")
     found = json.loads(printed)
-    assert (code, found["baseline"]) == (0, 0)
-    assert [column.get("published") for column in found["columns"][:3]] == [name, None, None]
+    assert (code, found["baseline"]) == (0, 3)
+    assert [column.get("published") for column in found["columns"][:4]] == [None, f"{PUBLISHED}/test-1", None, name]
     assert [column.get("published") for column in found["columns"]].count(name) == 1
     line = next(line for line in found["metrics"] if line["name"] == "throughput")
     with Reader(filled.store.path) as reader:
@@ -149,12 +170,13 @@ def test_a_published_column_is_the_baseline_of_the_table_and_of_the_report(fille
         sections = {
             section.title: section.blocks for section in build_report(reader, Plugins.discover(), request).sections
         }
-    [table] = sections["Results"]
+    [origins, table] = sections["Results"]
+    assert isinstance(origins, Paragraph) and origins.text.startswith("* Published by the source")
     assert isinstance(table, Table)
-    assert [head.detail for head in table.heads[1:]] == ["baseline, published", "2 runs", "2 runs"]
+    assert [head.detail for head in table.heads[1:]] == ["2 runs", "baseline, published", "2 runs"]
     row = next(row for row in table.rows if row[0].text == line["title"])
-    assert row[2].details[-1][0] == format_difference(line["cells"][1]["change"]["percent"]).replace("-", "−")
-    assert "Beside published figures" in sections
+    percent = line["cells"][0]["change"]["percent"]
+    assert row[3].details[-1][0] == format_difference(percent).replace("-", "−")
 
 
 def test_json_and_csv_hold_what_the_table_shows(filled: Filled, compare: Compare, tmp_path: Path) -> None:
@@ -165,6 +187,8 @@ def test_json_and_csv_hold_what_the_table_shows(filled: Filled, compare: Compare
     change = found["metrics"][0]["cells"][1]["change"]
     assert change["judgement"] == "worse" and change["interval"][0] < change["ratio"] < change["interval"][1]
     assert found["findings"][0]["judged"] is True
+    [answer] = found["answers"]
+    assert (answer["number"], answer["judgement"]) == ("25 of 100", "worse")
     with (tmp_path / "comparison.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     assert [row["scenario"] for row in rows] == ["Test 1", "Test 3"] * 2

@@ -81,7 +81,7 @@ def test_the_baseline_is_the_one_asked_for(store: Store, reader: Reader) -> None
     document = built(reader, run_ids, ReportKind.COMPARISON, baseline=run_ids[1])
     [table] = tables(document, "Results")
     assert table.heads[1].title == "sealed"
-    assert row(table, "Rate")[2].details[1] == ("▲ +100.0 % better", Tone.GOOD)
+    assert row(table, "Rate")[2].details[1] == ("▲ +100 % better", Tone.GOOD)
 
 
 def test_more_columns_than_a_page_holds_come_in_several_tables_each_with_the_baseline(

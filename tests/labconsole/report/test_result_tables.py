@@ -7,39 +7,70 @@ from labconsole.analysis.intervals import Interval
 from labconsole.analysis.published import PublishedFigure
 from labconsole.analysis.table_shape import FilledTable, ShapeCell, ShapeColumn, ShapeRow, TableShape
 from labconsole.report.document import Tone
-from labconsole.report.result_tables import comparison_tables, published_tables, shape_table
-from tests.helpers.post import SCENARIOS, PostTrial, published, repeats, run
+from labconsole.report.result_tables import comparison_tables, shape_table
+from tests.helpers.post import SCENARIOS, PostTrial, metric, published, repeats, run
 
 RATES = (100.0, 104.0, 96.0, 102.0, 98.0)
 
 
-def test_a_published_figure_stands_beside_what_was_measured_and_whether_that_holds_it() -> None:
+def test_a_published_figure_is_right_of_what_was_measured_with_the_ratio_and_whether_that_holds_it() -> None:
     columns = [
         *group_repeats([*repeats(1, "open", "rate", RATES), *repeats(6, "sealed", "rate", RATES)]),
         published({"rate": 99.0}, SCENARIOS["sealed"]),
         published({"rate": 70.0}, SCENARIOS["open"], title="Gazette, open"),
         published({"rate": 70.0}, SCENARIOS["stamped"], title="Gazette, stamped"),
     ]
-    inside, outside, nowhere = published_tables(compare(columns, PostTrial()))
-    assert inside.caption == "Gazette, sealed (Table 1); measured: sealed"
-    [[name, measured, printed, holds]] = inside.rows
-    assert (name.text, measured.text, printed.text) == ("Rate", "99.96", "99 letters/s")
-    assert measured.details[0][0].startswith("96.") and (holds.text, holds.tone) == ("yes", Tone.STRONG)
-    assert outside.rows[0][3].text == "no, outside"
-    assert nowhere.caption.endswith("not measured here") and nowhere.rows[0][3].text == "not measured"
+    [table] = comparison_tables(compare(columns, PostTrial()))
+    assert [head.title for head in table.heads[1:]] == [
+        "open", "Gazette, open", "sealed", "Gazette, sealed", "Gazette, stamped",
+    ]  # fmt: skip
+    [[_, _, outside, _, inside, nowhere]] = table.rows
+    assert (inside.text, inside.details) == (
+        "99*", (("ours +1.0 %", Tone.MUTED), ("inside our interval", Tone.MUTED)),
+    )  # fmt: skip
+    assert [text for text, _ in outside.details] == ["ours +42.8 %", "outside our interval"]
+    assert [text for text, _ in nowhere.details] == ["−30.0 %"], "nothing was measured for it: against the baseline"
+    assert "Gazette, sealed: Table 1." in table.notes
 
 
 def test_one_run_has_no_interval_that_could_hold_a_figure() -> None:
-    columns = [*group_repeats([run(1, "sealed", {"rate": 99.0})]), published({"rate": 99.0}, SCENARIOS["sealed"])]
-    [table] = published_tables(compare(columns, PostTrial()))
-    assert [cell.text for cell in table.rows[0]] == ["Rate", "99", "99 letters/s", "no interval"]
+    columns = [*group_repeats([run(1, "sealed", {"rate": 99.0})]), published({"rate": 33.0}, SCENARIOS["sealed"])]
+    [table] = comparison_tables(compare(columns, PostTrial()))
+    assert [text for text, _ in table.rows[0][2].details] == ["ours +200 %"]
+
+
+def test_a_published_column_stays_with_its_scenario_where_a_table_is_broken() -> None:
+    runs = [*repeats(1, "open", "rate", RATES), *repeats(6, "sealed", "rate", RATES)]
+    runs += [*repeats(11, "stamped", "rate", RATES), run(16, "a", {"rate": 1.0}, parameters={"letters": 1})]
+    columns = [*group_repeats(runs), published({"rate": 1.0}, SCENARIOS["stamped"])]
+    first, second = comparison_tables(compare([*columns, published({"rate": 2.0}, SCENARIOS["open"])], PostTrial()))
+    titles = [[head.title for head in table.heads[1:]] for table in (first, second)]
+    assert titles == [
+        ["open", "Gazette, sealed", "sealed", "stamped", "Gazette, sealed"],
+        ["open", "Gazette, sealed", "a"],
+    ]
+
+
+def test_a_row_has_one_readable_unit_and_large_changes_are_factors() -> None:
+    waits = [*repeats(1, "open", "wait_p99", (40_646.0,)), *repeats(6, "sealed", "wait_p99", (7.5,))]
+    [table] = comparison_tables(compare(group_repeats(waits), PostTrial()))
+    name, slow, quick = table.rows[0]
+    assert name.details[0][0] == "s, lower is better" and (slow.text, quick.text) == ("40.65", "0.007500")
+    assert quick.details[-1][0] == "÷ 5,420"
+
+
+def test_a_figure_that_is_not_judged_is_grey() -> None:
+    grey = metric("rate", 5.0, not_judged="the computer was busy")
+    [table] = comparison_tables(compare(group_repeats([run(1, "open", {}, metrics={"rate": grey})]), PostTrial()))
+    name, value = table.rows[0]
+    assert value.tone is Tone.MUTED and "not judged, the computer was busy: open" in name.details[1][0]
 
 
 def test_a_difference_that_is_not_judged_has_no_mark() -> None:
     runs = [*repeats(1, "open", "rate", RATES[:2]), *repeats(6, "sealed", "rate", [rate * 2 for rate in RATES[:2]])]
     [table] = comparison_tables(compare(group_repeats(runs), PostTrial()))
     name, _, other = table.rows[0]
-    assert other.details[-1] == ("+100.0 %", Tone.MUTED)
+    assert other.details[-1] == ("+100 %", Tone.MUTED)
     assert name.details[-1] == ("fewer than 5 repeats", Tone.MUTED), "and the same line says why"
 
 

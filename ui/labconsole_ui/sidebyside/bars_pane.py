@@ -6,9 +6,10 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QComboBox, QScrollArea, QVBoxLayout, QWidget
 
-from labconsole.analysis.comparison import Comparison, MetricLine, RunGroup
-from labconsole.analysis.figures import format_figure
+from labconsole.analysis.columns import counterpart
+from labconsole.analysis.comparison import Comparison, MetricLine
 from labconsole.analysis.findings import KEY_METRICS
+from labconsole.analysis.published import PublishedColumn
 from labconsole_ui.plots.barplot import Bar, BarPlot
 from labconsole_ui.sidebyside.rows import interval_text
 from labconsole_ui.theme import Theme
@@ -72,19 +73,22 @@ class BarsPane(QWidget):
             self.plot.set_bars("", "", ())
             return
         line = self._comparison.metrics[index]
-        self.plot.set_bars(line.kind.title, line.kind.unit, self._bars(self._comparison, line))
+        self.plot.set_bars(line.kind.title, line.scale.unit, self._bars(self._comparison, line))
 
     def _bars(self, comparison: Comparison, line: MetricLine) -> list[Bar]:
-        bars = []
-        for place, (column, cell) in enumerate(zip(comparison.columns, line.cells, strict=True)):
+        """A bar for each column; a published one has the colour of the scenario that it belongs to, and is hollow."""
+        bars, scale, columns = [], line.scale, comparison.columns
+        for place, (column, cell) in enumerate(zip(columns, line.cells, strict=True)):
             if cell.value is None:
                 continue
-            text = format_figure(cell.value, line.kind.unit)
-            interval = None
+            text, interval, colour = scale.figure(cell.value), None, place
             if cell.interval is not None:
-                interval = (cell.interval.low, cell.interval.high)
-                text += f" ({interval_text(cell.interval, line.kind.unit)})"
-            published = not isinstance(column, RunGroup)
-            text += f", {self.tr('published')}" if published else ""
-            bars.append(Bar(column.title, cell.value, interval, place, text, published))
+                interval = (cell.interval.low * scale.factor, cell.interval.high * scale.factor)
+                text += f" ({interval_text(cell.interval, scale)})"
+            if isinstance(column, PublishedColumn):
+                text += f", {self.tr('published')}"
+                measured = counterpart(columns, column)
+                colour = place if measured is None else columns.index(measured)
+            published = isinstance(column, PublishedColumn)
+            bars.append(Bar(column.title, cell.value * scale.factor, interval, colour, text, published))
         return bars

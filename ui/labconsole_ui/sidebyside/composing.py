@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from labconsole.analysis.comparison import Column, Comparison, RunGroup, compare
+from labconsole.analysis.answers import Answer, answers, pending
+from labconsole.analysis.change import ENOUGH_REPEATS
+from labconsole.analysis.comparison import Column, Comparison, RunGroup, compare, group_repeats
 from labconsole.analysis.findings import Finding, findings
 from labconsole.analysis.published import PublishedColumn, PublishedTable, published_tables
 from labconsole.analysis.table_shape import FilledTable, fill, table_shapes
@@ -19,11 +21,15 @@ from labconsole_ui.sidebyside.selection import Entry, Selection, baseline_of, co
 
 @dataclass(frozen=True)
 class Page:
-    """A selection with its comparison. `told` are sentences for the operator on what was done to it."""
+    """A selection with its comparison and what that answers. `told` are sentences for the operator on what was done to
+    it."""
 
     selection: Selection
     comparison: Comparison | None
     told: tuple[str, ...] = ()
+    answers: tuple[Answer, ...] = ()
+    progress: str = ""
+    """How far a campaign is whose runs are followed; nothing once it is done."""
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -65,6 +71,16 @@ class Composer:
     def page(self, selection: Selection) -> Page:
         """The page of a selection. Raises TrialError."""
         return self._page(*self._known(selection))
+
+    def followed(self, run_ids: Sequence[int], selection: Selection) -> Page:
+        """The page of those of a campaign's runs that are selected, with all questions that the campaign will answer.
+        Raises TrialError."""
+        rows = self._reader.opened().comparable(run_ids)
+        self._runs |= {run.id: run for run in rows if run.status.final}
+        page = self.page(selection)
+        there = {answer.question for answer in page.answers}
+        waiting = (one for one in pending(group_repeats(rows), self._trial(rows[0].kind)) if one.question not in there)
+        return replace(page, answers=(*page.answers, *waiting), progress=_progress(rows))
 
     def tables(self) -> tuple[PublishedTable, ...]:
         """The published tables of all plugins. Raises TrialError."""
@@ -125,11 +141,30 @@ class Composer:
         if selection.published:
             self.tables()
         columns = columns_of(selection, self._runs, self._published)
-        comparison = compare(columns, self._trial(columns[0].kind), baseline=baseline_of(selection, columns))
-        return Page(selection, comparison, told)
+        trial = self._trial(columns[0].kind)
+        comparison = compare(columns, trial, baseline=baseline_of(selection, columns))
+        ruled = trial is not None and trial.service_level is not None
+        verdicts = self._reader.opened().verdicts(selection.run_ids) if ruled else {}
+        return Page(selection, comparison, told, answers(comparison, trial, verdicts))
 
     def _trial(self, kind: str) -> Trial[Any] | None:
         try:
             return self._plugins.trial(kind)
         except KeyError:
             return None
+
+
+def _progress(rows: Sequence[RunRow]) -> str:
+    done = sum(run.status.final for run in rows)
+    if done == len(rows):
+        return ""
+    rounds = max(run.repeat for run in rows)
+    now = min(run.repeat for run in rows if not run.status.final)
+    told = (
+        f"Round {now} of {rounds}, {done} of {len(rows)} runs done."
+        if rounds > 1
+        else f"{done} of {len(rows)} runs done."
+    )
+    if rounds < ENOUGH_REPEATS:
+        return told
+    return f"{told} Answers are grey until each scenario has run {ENOUGH_REPEATS} times."

@@ -160,7 +160,7 @@ class ValueDelegate(RowDelegate):
         first, further = self.line_heights()
         top = QRect(area.left(), area.top() + ABOVE, area.width(), first)
         painter.setFont(self.font(FontRole.STRONG))
-        painter.setPen(QColor(self.theme.colour("text")))
+        painter.setPen(QColor(self.theme.colour("muted" if cell.grey else "text")))
         painter.drawText(top, _RIGHT, cell.value)
         painter.setFont(self.font(FontRole.CAPTION))
         painter.setPen(colour)

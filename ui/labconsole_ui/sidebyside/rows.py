@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 from PySide6.QtCore import QCoreApplication
 
-from labconsole.analysis.change import FEW_REPEATS, ONE_RUN
+from labconsole.analysis.change import FEW_REPEATS, ONE_RUN, OTHER_ORIGIN
 from labconsole.analysis.comparison import (
     Cell,
     Change,
@@ -19,14 +19,13 @@ from labconsole.analysis.comparison import (
     ParameterLine,
     RunGroup,
 )
-from labconsole.analysis.figures import format_difference, format_figure
+from labconsole.analysis.comparison_notes import MARK
+from labconsole.analysis.figures import Scale
 from labconsole.analysis.intervals import Interval
 from labconsole.trial import Direction
 from labconsole_ui.runview.records import direction_text
 
 _HOLM = "not significant after Holm's correction"
-WHOLE_FROM = 100.0
-"""Differences (%) from here on are shown without decimals; in full where one points at them."""
 
 
 class Section(StrEnum):
@@ -39,13 +38,15 @@ class Section(StrEnum):
 
 @dataclass(frozen=True)
 class CellText:
-    """A cell: the value, the change beneath it, a word beside it, the tone of what is judged, and all of it in full."""
+    """A cell: the value, the change beneath it, a word next to it, the tone of what is judged, and all of it in full;
+    one that is `grey` must not be judged."""
 
     value: str
     change: str = ""
     mark: str = ""
     tone: str = ""
     help: str = ""
+    grey: bool = False
 
 
 @dataclass(frozen=True)
@@ -96,21 +97,9 @@ def rows_of(comparison: Comparison, *, unfolded: bool) -> list[Row]:
     return rows
 
 
-def change_text(change: Change) -> str:
-    """`+12.3 % [+8.1, +16.9]`: the change in % of the baseline, with its interval where it has one."""
-    return _with_interval(change, format_difference)
-
-
-def short_change_text(change: Change) -> str:
-    """The same, as narrow as a column of the table wants it: `+207 % [75.7, 437]`."""
-    return _with_interval(change, _rounded, sign="")
-
-
-def interval_text(interval: Interval, unit: str) -> str:
-    """`11.8 to 13.0 ms`: an interval in the unit of its value."""
-    low, high = format_figure(interval.low, unit), format_figure(interval.high, unit)
-    number, _, shown = low.rpartition(" ")
-    return _tr("{0} to {1}").format(number if shown and high.endswith(f" {shown}") else low, high)
+def interval_text(interval: Interval, scale: Scale) -> str:
+    """`11.8 to 13.0 ms`: an interval in the unit of its row."""
+    return _tr("{0} to {1}").format(scale.number(interval.low), scale.figure(interval.high))
 
 
 def tsv(titles: Sequence[str], baseline: int, rows: Sequence[Row]) -> str:
@@ -148,31 +137,39 @@ def _metric_row(line: MetricLine, comparison: Comparison) -> Row:
 
 
 def _cell_text(line: MetricLine, cell: Cell, column: Column, remark: str) -> CellText:
-    value = format_figure(cell.value, line.kind.unit)
+    scale = line.scale
+    value = f"{scale.figure(cell.value)}{MARK if cell.marked else ''}"
     help_lines = [f"{column.title}: {value}"]
     if cell.interval is not None:
-        of = _tr("95 % interval {0}, {1} runs").format(interval_text(cell.interval, line.kind.unit), cell.runs)
+        of = _tr("95 % interval {0}, {1} runs").format(interval_text(cell.interval, scale), cell.runs)
         help_lines.append(of)
+    if cell.not_judged:
+        help_lines.append(_tr("Not judged: {0}").format(cell.not_judged))
     mark, tone, changed = "", "", ""
     if cell.change is not None:
-        changed = short_change_text(cell.change)
-        mark, tone = _judged(cell.change, line.kind.direction)
+        changed = cell.change.text
+        mark, tone = _judged(cell.change)
         judged = ": ".join(part for part in (str(cell.change.judgement), cell.change.note) if part)
-        help_lines.append(_tr("Against the baseline {0}, {1}").format(change_text(cell.change), judged))
+        help_lines.append(_tr("Against the baseline {0}, {1}").format(changed, judged))
     if not isinstance(column, RunGroup) and line.name in column.figures:
         figure = column.figures[line.name]
         help_lines.append(_tr("Published: {0} ({1})").format(figure.printed, figure.reference))
+    if cell.ours is not None:
+        changed = _tr("ours {0}").format(cell.ours.text.partition(" [")[0])
+        full = _tr("Ours, measured for the same scenario, against this point: {0}").format(cell.ours.text)
+        help_lines.append(full)
     if cell.holds is not None:
         mark = _tr("✓ within") if cell.holds else _tr("✗ outside")
         help_lines.append(
-            _tr("The interval measured for the same scenario holds this point.")
+            _tr("The interval measured for the same scenario contains this point.")
             if cell.holds
-            else _tr("The interval measured for the same scenario does not hold this point.")
+            else _tr("The interval measured for the same scenario does not contain this point.")
         )
-    return CellText(value, changed, mark, tone, "\n".join([*help_lines, *([remark] if remark else [])]))
+    in_full = "\n".join([*help_lines, *([remark] if remark else [])])
+    return CellText(value, changed, mark, tone, in_full, bool(cell.not_judged))
 
 
-def _judged(change: Change, direction: Direction) -> tuple[str, str]:
+def _judged(change: Change) -> tuple[str, str]:
     """The word and the tone of a judgement: only better and worse have one."""
     if change.judgement is Judgement.BETTER:
         return _tr("better"), "good"
@@ -188,9 +185,10 @@ def _remark(line: MetricLine, columns: Sequence[Column], *, short: bool = False)
     """
     names = _short_titles(columns) if short else [column.title for column in columns]
     noted: dict[str, list[str]] = {}
+    withheld = [cell.not_judged for cell in line.cells if cell.not_judged]
     for cell, name in zip(line.cells, names, strict=True):
         for note in cell.change.notes if cell.change is not None else ():
-            remarked = any(remark.startswith(note) for remark in line.remarks)
+            remarked = note in (OTHER_ORIGIN, *withheld) or any(remark.startswith(note) for remark in line.remarks)
             if not remarked and line.kind.direction is not Direction.NEUTRAL:
                 holm = _tr("not significant (Holm)") if short else _HOLM
                 noted.setdefault(holm if note.startswith(_HOLM) else note, []).append(name)
@@ -205,19 +203,6 @@ def _short_titles(columns: Sequence[Column]) -> list[str]:
     """`Test 2` for `Test 2: TLS`, where no other column begins so."""
     first = [column.title.partition(":")[0] for column in columns]
     return [begin if first.count(begin) == 1 else column.title for begin, column in zip(first, columns, strict=True)]
-
-
-def _with_interval(change: Change, text: Callable[[float | None], str], *, sign: str = "+") -> str:
-    if change.interval is None:
-        return text(change.percent)
-    ends = (text((end - 1) * 100).removesuffix(" %") for end in (change.interval.low, change.interval.high))
-    return f"{text(change.percent)} [{', '.join(end.replace('+', sign) for end in ends)}]"
-
-
-def _rounded(percent: float | None) -> str:
-    if percent is None or not abs(percent) >= WHOLE_FROM:
-        return format_difference(percent)
-    return f"{percent:+,.0f} %"
 
 
 def _tr(text: str) -> str:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 from PySide6.QtWidgets import QComboBox, QTextBrowser, QVBoxLayout, QWidget
 
-from labconsole.analysis.figures import format_figure
+from labconsole.analysis.figures import Scale, row_scale
 from labconsole.analysis.table_shape import FilledTable, ShapeCell
 from labconsole_ui.sidebyside.headings import Heading
 from labconsole_ui.sidebyside.rows import CellText, Row, Section, interval_text
@@ -73,21 +73,26 @@ class ShapesPane(QWidget):
             for place, column in enumerate(filled.shape.columns)
         ]
         rows = [
-            Row(Section.METRICS, row.title, metric=row.metric, cells=tuple(self._text(cell) for cell in cells))
+            Row(Section.METRICS, row.title, metric=row.metric, cells=tuple(self._texts(cells)))
             for row, cells in zip(filled.shape.rows, filled.cells, strict=True)
         ]
         self.table.show_rows(headings, rows)
         self.about.setPlainText("\n".join([filled.shape.reference, *filled.notes]))
 
-    def _text(self, cell: ShapeCell) -> CellText:
-        beneath = [] if cell.interval is None else [interval_text(cell.interval, cell.unit)]
+    def _texts(self, cells: Sequence[ShapeCell]) -> Iterator[CellText]:
+        """The cells of a row, in one readable unit."""
+        scale = row_scale((cell.value for cell in cells), cells[0].unit)
+        return (self._text(cell, scale) for cell in cells)
+
+    def _text(self, cell: ShapeCell, scale: Scale) -> CellText:
+        beneath = [] if cell.interval is None else [interval_text(cell.interval, scale)]
         mark = ""
         if cell.published is not None:
             beneath.append(self.tr("published: {0}").format(cell.published.printed))
             if cell.holds is not None:
                 mark = self.tr("✓ within") if cell.holds else self.tr("✗ outside")
         return CellText(
-            format_figure(cell.value, cell.unit),
+            scale.figure(cell.value),
             "\n".join(beneath),
             mark,
             help="\n".join([*beneath, cell.published.reference] if cell.published is not None else beneath),

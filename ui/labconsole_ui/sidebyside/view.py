@@ -20,14 +20,18 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from labconsole.analysis.columns import counterpart
 from labconsole.analysis.comparison import Comparison
-from labconsole.analysis.published import PublishedTable
+from labconsole.analysis.published import PublishedColumn, PublishedTable
 from labconsole.plugin import Plugins
 from labconsole.report.comparison_csv import write_comparison
 from labconsole.store.reader import Reader
 from labconsole_ui.background import Background
+from labconsole_ui.bridge import QueueBridge
 from labconsole_ui.message_bar import Message, MessageBar, Tone
+from labconsole_ui.plain_text import plain_label
 from labconsole_ui.settings import WindowState
+from labconsole_ui.sidebyside.answer_cards import AnswerCards
 from labconsole_ui.sidebyside.bars_pane import BarsPane
 from labconsole_ui.sidebyside.composing import Beside, Composer, Page
 from labconsole_ui.sidebyside.controls import ComparisonControls
@@ -64,8 +68,11 @@ class SideBySideView(DropArea):
         theme: Theme,
         state: WindowState | None = None,
         parent: QWidget | None = None,
+        *,
+        follow: QueueBridge | None = None,
     ) -> None:
-        """`state` remembers how the width is shared between table and tabs."""
+        """`state` remembers how the width is shared between table and tabs. With `follow` the runs are queued there:
+        each is compared as soon as it has ended, and the answers fill in."""
         super().__init__(theme, parent)
         reader = KeptReader(reader_factory)
         self._composer = Composer(reader, plugins)
@@ -73,7 +80,8 @@ class SideBySideView(DropArea):
         self._background = Background(self, reader.let_go)
         self._turns = Turns(self)
         self._page = Page(Selection(), None)
-        self._wanted = Selection(tuple(run_ids))
+        self._wanted = Selection(() if follow is not None else tuple(run_ids))
+        self._followed: tuple[int, ...] = () if follow is None else tuple(run_ids)
         self._before: list[Selection] = []
         self._tables: tuple[PublishedTable, ...] = ()
         self._unfolded = False
@@ -82,13 +90,15 @@ class SideBySideView(DropArea):
         self._build(state)
         self.runs_dropped.connect(self.add_runs)
         self._begun = False
+        if follow is not None:
+            self.empty.setText(self.tr("The first run is in progress.\nIts figures appear here when it has ended."))
+            follow.finished.connect(self._add_followed)
         self._turns.add(self._build_table, self._build_tabs, self._begin)
 
     def _begin(self) -> None:
         self._begun = True
-        self._background.submit(
-            partial(self._composer.open, self._wanted), partial(self._take, self._wanted), self._say_nothing_there
-        )
+        work = partial(self._composer.followed, self._followed) if self._followed else self._composer.open
+        self._background.submit(partial(work, self._wanted), partial(self._take, self._wanted), self._say_nothing_there)
         self._background.submit(self._composer.tables, self._take_tables, self._say)
 
     @property
@@ -128,10 +138,19 @@ class SideBySideView(DropArea):
         self.messages.show_message(Message(Tone.INFO, text, link=(self.tr("Undo"), self.undo)))
 
     def move_column(self, column: int, by: int) -> None:
-        """Move the column `by` places to the right."""
-        entries = self._page.entries()
-        entries.insert(column + by, entries.pop(column))
+        """Move the column `by` places to the right, over published columns that stay with their scenarios."""
+        entries, columns = self._page.entries(), self._page.columns
+        place = column + by
+        while 0 < place < len(columns) - 1 and self._attached(place):
+            place += 1 if by > 0 else -1
+        entries.insert(place, entries.pop(column))
         self._change(self.selection.in_order(entries))
+
+    def _attached(self, column: int) -> bool:
+        """Whether a column is a published one that stays right of the scenario that it belongs to."""
+        columns = self._page.columns
+        theirs = columns[column]
+        return isinstance(theirs, PublishedColumn) and counterpart(columns, theirs) is not None
 
     def undo(self) -> None:
         """Take back the last change of what is compared."""
@@ -147,9 +166,15 @@ class SideBySideView(DropArea):
         self._wanted = selection
         if not self._begun:
             return  # there is nothing to show it in: `_begin` reads what is wanted by then
+        work = partial(self._composer.followed, self._followed) if self._followed else self._composer.page
         self._background.submit(
-            partial(self._composer.page, selection), partial(self._take, selection), partial(self._say_kept, selection)
+            partial(work, selection), partial(self._take, selection), partial(self._say_kept, selection)
         )
+
+    def _add_followed(self, run_id: int) -> None:
+        """Compare a run, which has just ended, if it is one of those that are followed."""
+        if run_id in self._followed:
+            self._compose(self._wanted.adding([run_id]))
 
     def _take(self, asked: Selection, page: Page) -> None:
         """Show the page, unless something else has been chosen meanwhile."""
@@ -173,6 +198,11 @@ class SideBySideView(DropArea):
 
     def _fill(self) -> None:
         comparison = self._page.comparison
+        self.progress.setText(self._page.progress)
+        self.progress.setVisible(bool(self._page.progress))
+        self.answers.show_answers(self._page.answers)
+        self.origins.setText(comparison.origins if comparison is not None else "")
+        self.origins.setVisible(bool(self.origins.text()))
         if comparison is not None:
             headings = [heading_of(comparison, index) for index in range(len(comparison.columns))]
             rows = rows_of(comparison, unfolded=self._unfolded)
@@ -254,11 +284,11 @@ class SideBySideView(DropArea):
         comparison = self._page.comparison
         if comparison is None or not 0 <= column < len(comparison.columns):
             return []
-        last = len(comparison.columns) - 1
+        last, stays = len(comparison.columns) - 1, self._attached(column)
         actions = [
             (self.tr("Use as baseline"), column != comparison.baseline, partial(self.set_baseline, column)),
-            (self.tr("Move left"), column > 0, partial(self.move_column, column, -1)),
-            (self.tr("Move right"), column < last, partial(self.move_column, column, 1)),
+            (self.tr("Move left"), column > 0 and not stays, partial(self.move_column, column, -1)),
+            (self.tr("Move right"), column < last and not stays, partial(self.move_column, column, 1)),
             (self.tr("Remove from the comparison"), True, partial(self.remove_column, column)),
         ]
         made = []
@@ -286,6 +316,8 @@ class SideBySideView(DropArea):
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Table and tabs beside each other where there is room."""
         super().resizeEvent(event)
+        margins = self.contentsMargins() if (layout := self.layout()) is None else layout.contentsMargins()
+        self.answers.fit(event.size().shrunkBy(margins))
         self.splitter.fit(event.size())
 
     def _show_table(self, hidden: bool) -> None:
@@ -300,12 +332,17 @@ class SideBySideView(DropArea):
         self.controls.export_wanted.connect(self._export_dialog)
         self.controls.report_wanted.connect(self._want_report)
         self.controls.published_menu.chosen.connect(self.add_published)
+        self.answers = AnswerCards(self._theme, self)
+        self.progress, self.origins = self._note(), self._note()
         self.stack = QStackedWidget(self)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(16, 8, 16, 8)
         layout.setSpacing(8)
         layout.addWidget(self.messages)
+        layout.addWidget(self.progress)
+        layout.addWidget(self.answers)
         layout.addWidget(self.controls)
+        layout.addWidget(self.origins)
         layout.addWidget(self.stack, 1)
         self.reading = self._centred(self.tr("Reading the runs ..."))
         self.empty = self._centred(
@@ -352,6 +389,14 @@ class SideBySideView(DropArea):
         self.whole_button.toggled.connect(self._show_table)
         self._theme.bind_icon(self.whole_button, "panes", "muted")
         self.tabs.setCornerWidget(self.whole_button)
+
+    def _note(self) -> QLabel:
+        """A line of small print, hidden until there is something to say."""
+        label = plain_label("", self)
+        label.setProperty("muted", True)
+        label.setWordWrap(True)
+        label.hide()
+        return label
 
     def _centred(self, text: str) -> QLabel:
         """A page of the stack that says one thing."""

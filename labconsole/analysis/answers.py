@@ -1,0 +1,237 @@
+"""Answers: one plain sentence and one large number for each question that a comparison answers.
+
+Window, terminal, report and JSON show the same answers. Which questions there are, a trial says (`Trial.questions`,
+`Trial.service_level`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+from labconsole.analysis.change import Change, Judgement
+from labconsole.analysis.columns import RunGroup
+from labconsole.analysis.comparison import Cell, Comparison, MetricLine
+from labconsole.analysis.contrasts import contrasts, parameters_of
+from labconsole.analysis.figures import NO_FIGURE, format_difference, format_factor, row_scale
+from labconsole.analysis.intervals import Interval
+from labconsole.analysis.pair_lines import pair_lines
+from labconsole.analysis.wording import FACTOR_SAID_FROM, Size, count, runs_in_words, span
+from labconsole.trial import Direction, Question, ServiceLevel, Trial, Verdict
+
+_ONE_OF_BELOW = 0.1
+"""A smaller share of what there was is told as one of so many, a larger one as so many of 100."""
+
+Verdicts = Mapping[int, Sequence[Verdict]]
+"""Verdicts of runs, by the run's id."""
+_Told = TypeVar("_Told", bound=tuple[Any, ...])
+
+
+@dataclass(frozen=True)
+class AnswerBar:
+    """One scenario of an answer's chart: `interval` is in the unit of `value`, `text` has a readable one."""
+
+    title: str
+    value: float
+    interval: Interval | None
+    text: str
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a comparison answers to one question.
+
+    `number` is the large one, `bars` are what the small chart shows, from zero on. `reason` says why the answer is not
+    judged; `judgement` is which way it goes. `small_print` has interval and number of runs.
+    """
+
+    question: str
+    sentence: str
+    number: str
+    judgement: Judgement
+    bars: tuple[AnswerBar, ...]
+    small_print: str
+    reason: str = ""
+
+    @property
+    def judged(self) -> bool:
+        """Whether the answer rests on enough runs, by its interval; otherwise it is shown in grey."""
+        return self.judgement is not Judgement.NOT_JUDGED
+
+    @property
+    def footnote(self) -> str:
+        """Small print, and why the answer is not judged."""
+        return ". ".join(
+            part for part in (self.small_print, f"Not judged: {self.reason}" if self.reason else "") if part
+        )
+
+
+def answers(comparison: Comparison, trial: Trial[Any] | None, verdicts: Verdicts | None = None) -> tuple[Answer, ...]:
+    """The answers of a comparison, those on a service level first; `verdicts` of its runs are needed for these only.
+
+    Of several steps of protection, each is told against the one before it.
+    """
+    if trial is None:
+        return ()
+    kept = () if trial.service_level is None else tuple(_kept(comparison, trial.service_level, verdicts or {}))
+    return (*kept, *_of_pairs(comparison, trial))
+
+
+def pending(columns: Sequence[RunGroup], trial: Trial[Any] | None) -> tuple[Answer, ...]:
+    """The questions that `columns` will answer once their runs have ended, each as an answer without any figure."""
+    if trial is None or not columns:
+        return ()
+    models = [parameters_of(column, trial) for column in columns]
+    asked: list[tuple[str, str]] = []
+    for pair in {pair.other: pair for pair in contrasts(columns, 0, trial)}.values():
+        reference, other = models[pair.reference], models[pair.other]
+        if reference is not None and other is not None:
+            asked += [(question.metric, question.title) for question in trial.questions(reference, other)]
+    return tuple(Answer(title, "", NO_FIGURE, Judgement.NOT_JUDGED, (), "No run yet") for _, title in _by_metric(asked))
+
+
+def _of_pairs(comparison: Comparison, trial: Trial[Any]) -> Iterator[Answer]:
+    models = [parameters_of(column, trial) for column in comparison.columns]
+    found: list[tuple[str, Answer, str]] = []
+    for pair, lines in {pair.other: (pair, lines) for pair, lines in pair_lines(comparison, trial)}.values():
+        reference, other = models[pair.reference], models[pair.other]
+        if reference is None or other is None:
+            continue
+        titles = (comparison.columns[pair.reference].title, comparison.columns[pair.other].title)
+        for question in trial.questions(reference, other):
+            line = lines.get(question.metric)
+            if line is not None and line.kind.direction is not Direction.NEUTRAL:
+                answer = _answer(question, line, titles, (line.cells[pair.reference], line.cells[pair.other]))
+                found += [(question.metric, answer, titles[1])] if answer is not None else []
+    often = Counter(answer.question for _, answer, _ in found)
+    for _, answer, title in _by_metric(found):
+        yield replace(answer, question=f"{answer.question} {title}") if often[answer.question] > 1 else answer
+
+
+def _by_metric(told: Sequence[_Told]) -> list[_Told]:
+    """All of one metric, which comes first, next to each other: throughput of each step, then latency of each step."""
+    metrics = list(dict.fromkeys(one[0] for one in told))
+    return sorted(told, key=lambda one: metrics.index(one[0]))
+
+
+def _answer(question: Question, line: MetricLine, titles: tuple[str, str], cells: tuple[Cell, Cell]) -> Answer | None:
+    reference, other = cells
+    change = other.change
+    if change is None or change.ratio is None or reference.value is None or other.value is None:
+        return None
+    bars = tuple(
+        AnswerBar(title, cell.value, cell.interval, _rough(cell.value, line.kind.unit))
+        for title, cell in zip(titles, cells, strict=True)
+        if cell.value is not None
+    )
+    said = _share if question.left_of else _times
+    sentence, number = said(question, change.judgement, change.ratio, bars)
+    withheld = "; ".join(dict.fromkeys(cell.not_judged for cell in cells if cell.not_judged))
+    judgement = Judgement.NOT_JUDGED if withheld else change.judgement
+    reason = (withheld or change.note) if judgement is Judgement.NOT_JUDGED else ""
+    return Answer(question.title, sentence, number, judgement, bars, _small_print(change, change.ratio, cells), reason)
+
+
+def _share(question: Question, judgement: Judgement, ratio: float, bars: Sequence[AnswerBar]) -> tuple[str, str]:
+    """ "Signing leaves 1 of 50 messages a second", "1 of 50"."""
+    if judgement is Judgement.NO_CHANGE:
+        about = f"≈ {format_difference((ratio - 1) * 100)}"
+        return f"{question.subject} makes no significant difference in {question.left_of}", about
+    if ratio > 1:
+        size = str(Size.of(ratio, None)) if ratio >= FACTOR_SAID_FROM else format_difference((ratio - 1) * 100)
+        return f"{question.subject} gives {size.removeprefix('+')} more {question.left_of}", size.removeprefix("a ")
+    share = f"1 of {format_factor(1 / ratio, 2)}" if ratio < _ONE_OF_BELOW else f"{ratio * 100:.0f} of 100"
+    return f"{question.subject} leaves {share} {question.left_of}", share
+
+
+def _times(question: Question, judgement: Judgement, ratio: float, bars: Sequence[AnswerBar]) -> tuple[str, str]:
+    """ "With a key pool 7.5 ms, without 40.6 s: 5,400 times", "5,400 ×"."""
+    without, with_it = (bar.text for bar in bars)
+    both = f"{question.subject} {with_it}, {question.without} {without}"
+    factor = max(ratio, 1 / ratio)
+    percent = format_difference((ratio - 1) * 100)
+    if judgement is Judgement.NO_CHANGE:
+        return f"{both}: no significant difference", f"≈ {percent}"
+    if factor >= FACTOR_SAID_FROM:
+        times = format_factor(factor, 2)
+        return f"{both}: {times} times", f"{times} ×"
+    return f"{both}: {percent.lstrip('+-')} {'more' if ratio > 1 else 'less'}", percent
+
+
+def _small_print(change: Change, ratio: float, cells: tuple[Cell, Cell]) -> str:
+    runs = runs_in_words(cells[0].runs, cells[1].runs)
+    interval = change.interval
+    if interval is None or interval.low == interval.high:
+        return runs
+    if interval.holds(1.0):
+        return f"95 % interval of the ratio {span(ratio, interval)}, {runs}"
+    size = Size.of(ratio, interval)
+    assert size.interval is not None
+    what = "of the factor " if not size.unit else ""
+    return f"95 % interval {what}{span(size.value, size.interval)}{size.unit}, {runs}"
+
+
+def _rough(value: float, unit: str) -> str:
+    """A value for a sentence, with two or three digits: `7.5 ms`, `40.6 s`, `1,006 msg/s`."""
+    scale = row_scale((value,), unit)
+    shown = value * scale.factor
+    digits = f"{shown:,.0f}" if abs(shown) >= 99.95 else f"{shown:.1f}" if abs(shown) >= 1 else f"{shown:.2g}"
+    return f"{digits} {scale.unit}".strip()
+
+
+def _kept(comparison: Comparison, level: ServiceLevel, verdicts: Verdicts) -> Iterator[Answer]:
+    """Whether each column kept its service level: in one answer for all of them."""
+    columns = [column for column in comparison.columns if isinstance(column, RunGroup)]
+    told = [(column, kept) for column in columns if (kept := _Kept.of(column, level, verdicts)) is not None]
+    if not told:
+        return
+    missed = [column for column, kept in told if kept.missed]
+    sentence = ". ".join(f"{column.title}: {kept.words}" for column, kept in told)
+    judgement = Judgement.WORSE if len(missed) == len(told) else Judgement.BETTER if not missed else Judgement.NO_CHANGE
+    number = f"{len(told) - len(missed)} of {len(told)} kept" if len(told) > 1 else "missed" if missed else "kept"
+    bars = tuple(AnswerBar(column.title, kept.share, None, f"{kept.share:.0f} %") for column, kept in told)
+    runs = sum(kept.runs for _, kept in told)
+    yield Answer(level.title, sentence, number, judgement, bars, count(runs))
+
+
+@dataclass(frozen=True)
+class _Kept:
+    """How a column kept its service level: requests in time of all requests (by the verdicts' evidence)."""
+
+    runs: int
+    missed: int
+    within: int
+    requests: int
+
+    @classmethod
+    def of(cls, column: RunGroup, level: ServiceLevel, verdicts: Verdicts) -> _Kept | None:
+        """None where no run of the column has a verdict that passed or failed."""
+        found = [
+            [one for one in verdicts.get(run.id, ()) if one.name in level.verdicts and one.result != "unknown"]
+            for run in column.used
+        ]
+        ruled = [of_run for of_run in found if of_run]
+        if not ruled:
+            return None
+        evidence = [one.evidence for of_run in ruled for one in of_run]
+        return cls(
+            len(ruled),
+            sum(any(one.result == "fail" for one in of_run) for of_run in ruled),
+            sum(int(one.get("within", 0)) for one in evidence),
+            sum(int(one.get("requests", 0)) for one in evidence),
+        )
+
+    @property
+    def share(self) -> float:
+        """Requests in time, in %."""
+        return self.within / self.requests * 100 if self.requests else float(not self.missed) * 100
+
+    @property
+    def words(self) -> str:
+        """ "kept, 60 of 60 requests in time", "missed in 2 of 5 runs, ..."."""
+        said = "kept" if not self.missed else "missed"
+        if self.missed and self.runs > 1:
+            said += f" in {self.missed} of {self.runs} runs"
+        return f"{said}, {self.within:,} of {self.requests:,} requests in time" if self.requests else said
