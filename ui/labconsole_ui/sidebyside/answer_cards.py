@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QRect, QRectF, QSize, Qt
-from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPaintEvent
-from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtCore import QRect, QRectF, Qt
+from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPaintEvent, QResizeEvent
+from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 
 from labconsole.analysis.answers import Answer
 from labconsole.analysis.change import Judgement
@@ -15,15 +15,13 @@ from labconsole_ui.theme import FontRole, Theme
 
 CARD_WIDTH = 290
 """A row takes as many cards as are at least this wide (px)."""
-MOST_OF_PAGE = 0.48
-"""Share of the page's height that the cards take; further ones are scrolled to."""
 GAP = 10
 BAR_HEIGHT, BAR_GAP, LEAST_BAR = 9, 4, 2
 TITLE_SHARE = 0.36
 _TONES = {Judgement.BETTER: "good", Judgement.WORSE: "bad"}
 
 
-class AnswerCards(QScrollArea):
+class AnswerCards(QWidget):
     """All answers of a comparison, as many a row as fit; hidden while there are none."""
 
     def __init__(self, theme: Theme, parent: QWidget) -> None:
@@ -31,19 +29,10 @@ class AnswerCards(QScrollArea):
         self._theme = theme
         self._cards: list[AnswerCard] = []
         self._shown = 0
-        self._page = QSize()
         self.setAccessibleName(self.tr("Answers"))
-        self.setFrameShape(QFrame.Shape.NoFrame)
-        self.setWidgetResizable(True)
-        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
-        self._room = QWidget(self)
-        self._grid = QGridLayout(self._room)
+        self._grid = QGridLayout(self)
         self._grid.setContentsMargins(0, 0, 0, 0)
         self._grid.setSpacing(GAP)
-        self.setWidget(self._room)
-        self.viewport().setAutoFillBackground(False)
-        self._room.setAutoFillBackground(False)
         self.hide()
 
     def cards(self) -> tuple[AnswerCard, ...]:
@@ -52,31 +41,32 @@ class AnswerCards(QScrollArea):
 
     def show_answers(self, answers: Sequence[Answer]) -> None:
         """Show these instead of the ones before."""
+        while len(self._cards) < len(answers):
+            self._cards.append(AnswerCard(self._theme, self))
+        self._shown = len(answers)
         for card, answer in zip(self._cards, answers, strict=False):
             card.show_answer(answer)
-        for answer in answers[len(self._cards) :]:
-            card = AnswerCard(self._theme, self._room)
-            card.show_answer(answer)
-            self._cards.append(card)
-        self._shown = len(answers)
         for place, card in enumerate(self._cards):
             card.setVisible(place < self._shown)
         self.setVisible(bool(answers))
-        self.fit(self._page)
+        self._place()
 
-    def fit(self, page: QSize) -> None:
-        """Share a page of this size: its width among the cards, a part of its height for all."""
-        self._page = page
-        if not self._shown or page.isEmpty():
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """As many cards a row as fit."""
+        super().resizeEvent(event)
+        self._place()
+
+    def _place(self) -> None:
+        """Rows of equal length, as high as their cards need."""
+        if not self._shown or self.width() < CARD_WIDTH:
             return
-        count = max(1, min(self._shown, page.width() // CARD_WIDTH))
-        count = -(-self._shown // -(-self._shown // count))  # rows of equal length
+        rows = -(-self._shown // min(self._shown, self.width() // CARD_WIDTH))
+        count = -(-self._shown // rows)
         for place, card in enumerate(self.cards()):
             self._grid.addWidget(card, place // count, place % count)
         for column in range(self._grid.columnCount()):
             self._grid.setColumnStretch(column, int(column < count))
-        needed = self._grid.heightForWidth(page.width())
-        self.setFixedHeight(min(needed, int(page.height() * MOST_OF_PAGE)))
+        self.setFixedHeight(self._grid.heightForWidth(self.width()))
 
 
 class AnswerCard(QFrame):

@@ -105,7 +105,12 @@ def titled(row: Row) -> str:
 
 
 class ValueDelegate(RowDelegate):
-    """A value, and beneath it its change; what is judged has a tinted ground, a colour and a word beside the value."""
+    """A value, and beneath it its change; what is judged has a tinted ground, a colour and a word beside the value.
+
+    Where columns must be narrow (`compact`) the interval of a change has a line of its own.
+    """
+
+    compact = False
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         row = self.row(index)
@@ -138,7 +143,7 @@ class ValueDelegate(RowDelegate):
         cells, place = self.row(index).cells, index.column() - 1
         return cells[place] if 0 <= place < len(cells) else None
 
-    def least_width(self, rows: Sequence[Row], column: int) -> int:
+    def least_width(self, rows: Sequence[Row], column: int, *, compact: bool) -> int:
         """How wide the column must be for its values and changes; long parameters are elided instead."""
         strong, caption = self.metrics(FontRole.STRONG), self.metrics(FontRole.CAPTION)
         widths = [0]
@@ -147,13 +152,13 @@ class ValueDelegate(RowDelegate):
                 cell = row.cells[column]
                 mark = caption.horizontalAdvance(cell.mark) + GAP if cell.mark else 0
                 widths += [strong.horizontalAdvance(cell.value) + mark]
-                widths += [caption.horizontalAdvance(line) for line in cell.change.split("\n")]
+                widths += [caption.horizontalAdvance(line) for line in _lines(cell, compact=compact)]
         return max(widths) + 2 * PADDING + 2
 
     def height(self, row: Row) -> int:
         """How high the row of a metric must be."""
         first, further = self.line_heights()
-        beneath = max((cell.change.count("\n") + 1 for cell in row.cells), default=1)
+        beneath = max((len(_lines(cell, compact=self.compact)) for cell in row.cells), default=1)
         return first + further * beneath + 2 * ABOVE
 
     def _paint_metric(self, painter: QPainter, area: QRect, cell: CellText, colour: QColor) -> None:
@@ -165,9 +170,14 @@ class ValueDelegate(RowDelegate):
         painter.setFont(self.font(FontRole.CAPTION))
         painter.setPen(colour)
         painter.drawText(top, _LEFT, cell.mark)
-        for place, line in enumerate(cell.change.split("\n")):
+        for place, line in enumerate(_lines(cell, compact=self.compact)):
             beneath = QRect(area.left(), top.top() + first + place * further, area.width(), further)
             painter.drawText(beneath, _RIGHT, line)
+
+
+def _lines(cell: CellText, *, compact: bool) -> list[str]:
+    """The lines beneath a value."""
+    return (cell.change.replace(" [", "\n[") if compact else cell.change).split("\n")
 
 
 def _table_font(theme: Theme, role: FontRole) -> QFont:

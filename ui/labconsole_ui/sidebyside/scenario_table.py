@@ -30,7 +30,7 @@ class ScenarioTable(DataTable):
         super().__init__(name, theme, parent)
         self._theme = theme
         self._count = 0
-        self._needed, self._least = 0, list[int]()
+        self._needed, self._least, self._compact = 0, list[int](), list[int]()
         self.header = ColumnHeader(theme, self)
         self.setHorizontalHeader(self.header)
         self.header.setStretchLastSection(False)
@@ -60,6 +60,10 @@ class ScenarioTable(DataTable):
     def value_column(self, section: int) -> int | None:
         """Which scenario the table's column `section` shows, None if it shows another thing."""
         return section - FIRST_VALUE if FIRST_VALUE <= section < FIRST_VALUE + self._count else None
+
+    def least_width(self) -> int:
+        """The width (px) that titles and scenarios need at least, with intervals beneath the changes."""
+        return LEAST_TITLE + sum(self._compact)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Share the width."""
@@ -100,16 +104,21 @@ class ScenarioTable(DataTable):
         rows = [row for row in self.rows.records() if not row.heading]
         plain = QFontMetrics(self._theme.font(FontRole.BODY))
         self._needed = max((plain.horizontalAdvance(titled(row)) for row in rows), default=0) + 2 * PADDING + 4
-        self._least = [
-            max(self._values.least_width(rows, index), self.header.least_width(index)) for index in range(self._count)
-        ]
+        self._least, self._compact = (
+            [
+                max(self._values.least_width(rows, index, compact=compact), self.header.least_width(index))
+                for index in range(self._count)
+            ]
+            for compact in (False, True)
+        )
 
     def _fit(self) -> None:
         """The titles as wide as they need or may be, what is left to the scenarios; rows as high as their titles."""
         rows = [row for row in self.rows.records() if not row.heading]
         if not rows or not self._count:
             return
-        needed, least = self._needed, self._least
+        self._values.compact = LEAST_TITLE + sum(self._least) > self.viewport().width()
+        needed, least = self._needed, self._compact if self._values.compact else self._least
         # Titles may be wrapped, values not; where even that leaves too little room, the table is scrolled sideways.
         room = self.viewport().width() - sum(least)
         first = min(needed, WIDEST_TITLE, room if room >= LEAST_TITLE else SCROLLED_TITLE)

@@ -15,6 +15,8 @@ NARROW = 1400
 SHARE_KEY = "compare/table-share"
 SHARE = re.compile(r"0\.\d{3}")
 LEAST_TABLE = 360
+AROUND = 60
+"""Margins, handle and scroll bars (px) of the page and the table."""
 SIDE_BY_SIDE_FROM = 760
 """Below this width (px) the tabs stand beneath the table."""
 
@@ -27,6 +29,7 @@ class SharedRoom(QSplitter):
         super().__init__(Qt.Orientation.Horizontal, parent)
         self._state = state
         self._page = QSize()
+        self._needed = 0
         self._chosen: float | None = None
         self.setChildrenCollapsible(False)
         self.setHandleWidth(12)
@@ -40,10 +43,15 @@ class SharedRoom(QSplitter):
         self.setStretchFactor(self.indexOf(tabs), 2)
         self._share_out()
 
+    def need(self, width: int) -> None:
+        """The table needs this width (px) so that it is not scrolled sideways: if need be, the tabs go beneath it."""
+        self._needed = width
+        self.fit(self._page)
+
     def fit(self, page: QSize) -> None:
         """Share the room anew on a page of this size."""
         self._page = page
-        beside = page.width() >= SIDE_BY_SIDE_FROM
+        beside = page.width() >= SIDE_BY_SIDE_FROM and self._needed <= (page.width() - AROUND) * self._share()
         self.setOrientation(Qt.Orientation.Horizontal if beside else Qt.Orientation.Vertical)
         self._share_out()
 

@@ -11,8 +11,10 @@ from PySide6.QtCore import QPoint, Qt, Signal
 from PySide6.QtGui import QAction, QKeySequence, QResizeEvent
 from PySide6.QtWidgets import (
     QFileDialog,
+    QFrame,
     QLabel,
     QMenu,
+    QScrollArea,
     QStackedWidget,
     QTabWidget,
     QToolButton,
@@ -49,6 +51,9 @@ from labconsole_ui.sidebyside.shared_room import SharedRoom
 from labconsole_ui.sidebyside.table import ComparisonTable
 from labconsole_ui.theme import Theme
 from labconsole_ui.turns import Turns
+
+LEAST_HEIGHT = 360
+"""Height (px) of table and tabs: on a page that is too low for this and the answers, one scrolls down to them."""
 
 
 class SideBySideView(DropArea):
@@ -207,6 +212,8 @@ class SideBySideView(DropArea):
             headings = [heading_of(comparison, index) for index in range(len(comparison.columns))]
             rows = rows_of(comparison, unfolded=self._unfolded)
             self.table.show_comparison(comparison, headings, rows, unfolded=self._unfolded)
+            self.splitter.need(self.table.least_width())
+            self._give_height()
 
     def _fill_plots(self) -> None:
         self.bars.set_comparison(self._page.comparison)
@@ -316,9 +323,13 @@ class SideBySideView(DropArea):
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Table and tabs beside each other where there is room."""
         super().resizeEvent(event)
-        margins = self.contentsMargins() if (layout := self.layout()) is None else layout.contentsMargins()
-        self.answers.fit(event.size().shrunkBy(margins))
         self.splitter.fit(event.size())
+        self._give_height()
+
+    def _give_height(self) -> None:
+        """Enough for table and tabs, also where these are beneath it: the page scrolls."""
+        beside = self.splitter.orientation() is Qt.Orientation.Horizontal
+        self.stack.setMinimumHeight(LEAST_HEIGHT if beside else 2 * LEAST_HEIGHT)
 
     def _show_table(self, hidden: bool) -> None:
         self.table.setVisible(not hidden)
@@ -335,15 +346,23 @@ class SideBySideView(DropArea):
         self.answers = AnswerCards(self._theme, self)
         self.progress, self.origins = self._note(), self._note()
         self.stack = QStackedWidget(self)
+        content = QWidget(self)
+        column = QVBoxLayout(content)
+        column.setContentsMargins(16, 8, 16, 8)
+        column.setSpacing(8)
+        for widget in (self.progress, self.answers, self.controls, self.origins):
+            column.addWidget(widget)
+        column.addWidget(self.stack, 1)
+        self.page_scroll = QScrollArea(self)
+        self.page_scroll.setFrameShape(QFrame.Shape.NoFrame)
+        self.page_scroll.setWidgetResizable(True)
+        self.page_scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.page_scroll.setWidget(content)
         layout = QVBoxLayout(self)
-        layout.setContentsMargins(16, 8, 16, 8)
+        layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(8)
         layout.addWidget(self.messages)
-        layout.addWidget(self.progress)
-        layout.addWidget(self.answers)
-        layout.addWidget(self.controls)
-        layout.addWidget(self.origins)
-        layout.addWidget(self.stack, 1)
+        layout.addWidget(self.page_scroll, 1)
         self.reading = self._centred(self.tr("Reading the runs ..."))
         self.empty = self._centred(
             self.tr("Nothing is compared yet.\nDrag runs from the history here, or select several there.")
