@@ -72,7 +72,10 @@ def test_a_comparison_says_what_changed_with_intervals_marks_and_words(store: St
     assert baseline.text == "1,020" and len(baseline.details) == 1
     assert other.details[1] == ("▼ −50.0 % worse", Tone.BAD)
     assert row(table, "CPU per letter (role sender)")[2].details[1][1] is Tone.BAD
-    assert row(table, "Wait p99")[0].details[1] == ("not judged: all columns", Tone.MUTED)
+    assert row(table, "Wait p99")[0].details[1] == (
+        "not judged, p99 needs 5,000 samples, and there are 500: all columns",
+        Tone.MUTED,
+    )
     assert not row(table, "Lost")[2].details, "what is zero everywhere has neither interval nor difference"
 
 

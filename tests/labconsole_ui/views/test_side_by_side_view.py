@@ -127,6 +127,18 @@ def test_enough_repeats_are_judged_by_colour_and_word(judged: SideBySideView, th
     assert not has_colour(image(judged, "Message throughput", 0), theme.colour("bad_ground"))
 
 
+def test_better_is_said_in_green_where_the_baseline_is_the_slower_one(
+    judged: SideBySideView, theme: Theme, qtbot: QtBot
+) -> None:
+    judged.baseline_box.setCurrentIndex(1)
+    qtbot.waitUntil(lambda: cells(judged, "Message throughput")[0].change != "")
+    faster, slower = cells(judged, "Message throughput")
+    assert (faster.mark, faster.tone) == ("better", "good") and (slower.mark, slower.tone) == ("", "")
+    picture = image(judged, "Message throughput", 0)
+    seen = {picture.pixelColor(x, y).name() for x in range(picture.width()) for y in range(picture.height())}
+    assert theme.colour("good_ground").name() in seen and theme.colour("good").name() in seen
+
+
 @pytest.mark.parametrize("width", [1239, 1079])
 def test_the_demo_is_read_without_scrolling_sideways_on_a_common_screen(
     stored: StoredRuns, opened: Open, qtbot: QtBot, width: int
@@ -350,7 +362,9 @@ def test_published_columns_stand_beside_the_runs_and_are_marked(
     published_actions(menu, "Those of the same scenarios")[0].trigger()
     qtbot.waitUntil(lambda: len(headings(view)) == 4)
     assert view.selection.published == (f"{PUBLISHED}/test-1", f"{PUBLISHED}/test-2")
-    assert [heading.endswith(", published") for heading in headings(view)] == [False, True, False, True], "each right of its own"
+    assert [heading.endswith(", published") for heading in headings(view)] == [False, True, False, True], (
+        "each right of its own"
+    )
     header = view.table.header
     tip = view.table.model().headerData(2, Qt.Orientation.Horizontal, Qt.ItemDataRole.ToolTipRole)
     assert "WP/16" in tip
