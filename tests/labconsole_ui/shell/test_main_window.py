@@ -19,6 +19,7 @@ from labconsole_ui.pages import Pages
 from labconsole_ui.second_console import WindowLock
 from labconsole_ui.services import Services
 from labconsole_ui.settings import WindowState
+from labconsole_ui.sidebyside.view import SideBySideView
 from labconsole_ui.start_page import RecentRun, StartPage
 from labconsole_ui.theme import Theme
 
@@ -84,8 +85,12 @@ def test_demo_is_one_click_away_and_brings_the_live_plots_forward(qtbot: QtBot, 
     page = window.findChild(StartPage)
     qtbot.mouseClick(page.demo_button, Qt.MouseButton.LeftButton)
     queue = window.services.bridge.queue
-    assert [item.scenario.split(":")[0] for item in queue.items] == ["Test 1", "Test 2", "Test 3", "Test 4"]
+    assert sorted(item.scenario.split(":")[0] for item in queue.items[:4]) == ["Test 1", "Test 2", "Test 3", "Test 4"]
     assert window.live_dock.isVisible()
+    compared = window.findChild(SideBySideView)
+    qtbot.waitUntil(lambda: len(compared.answers.cards()) == 6)
+    assert {card.number.text() for card in compared.answers.cards()} == {"–"}, "questions that are not answered yet"
+    assert compared.progress.text().startswith("Round 1 of 5, 0 of 20 runs done.")
     assert not page.demo_button.isEnabled()
 
 

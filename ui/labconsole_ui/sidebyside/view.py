@@ -357,6 +357,7 @@ class SideBySideView(DropArea):
         self.page_scroll.setFrameShape(QFrame.Shape.NoFrame)
         self.page_scroll.setWidgetResizable(True)
         self.page_scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.page_scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.page_scroll.setWidget(content)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
