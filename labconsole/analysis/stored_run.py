@@ -9,6 +9,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from labconsole.analysis.busy import MACHINE
 from labconsole.plugin import Plugins
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunDetail
@@ -30,7 +31,7 @@ class StoredRun:
     @property
     def sampled(self) -> bool:
         """Whether the trial's own roles recorded any series."""
-        return any(series.name != RESOURCES for series in self.detail.series)
+        return any(series.name not in (RESOURCES, MACHINE.name) for series in self.detail.series)
 
     def parameters(self, trial: Trial[Any]) -> Parameters:
         """The run's parameters as the model of its trial. Raises TrialError where they do not fit."""

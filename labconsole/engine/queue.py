@@ -55,6 +55,8 @@ class _Job:
     sentence: str = ""
     yielded: bool = False
     """Another console's run is in progress: this one waits again."""
+    disturbed: str = ""
+    """What disturbed the run from outside."""
 
 
 class RunQueue:
@@ -79,6 +81,7 @@ class RunQueue:
         self._wake = wake or (lambda: None)
         self._items: list[QueueItem] = []
         self._secrets: dict[int, Mapping[str, Secret]] = {}
+        self._repeated: dict[int, int] = {}
         self._recoveries: list[_Recovery] = []
         self._taken_over: set[int] = set()
         self._job: _Job | None = None
@@ -94,6 +97,11 @@ class RunQueue:
     def items(self) -> tuple[QueueItem, ...]:
         """All items of this queue, in the order in which they run."""
         return tuple(self._items)
+
+    @property
+    def repeated(self) -> Mapping[int, int]:
+        """The runs that were disturbed from outside, each with the run that repeats it."""
+        return self._repeated
 
     @property
     def others(self) -> tuple[QueueItem, ...]:
@@ -164,13 +172,17 @@ class RunQueue:
 
     def repeat(self, run_id: int, secrets: Mapping[str, Secret] | None = None) -> int:
         """Put another repeat of a run's scenario at the end. Returns the new run's id; `secrets` as in `submit`."""
+        return self._add_repeat(run_id, secrets, len(self._items))
+
+    def _add_repeat(self, run_id: int, secrets: Mapping[str, Secret] | None, place: int) -> int:
+        """Put another repeat of a run's scenario at `place`. Returns its id."""
         new_id = self._store.add_repeat(run_id, this_process(), wall_now())
         row = self._reader.run(new_id).row
         for item in self._items:
             if (item.campaign_id, item.scenario) == (row.campaign_id, row.scenario):
                 self._update(item.run_id, repeats=row.repeat)
         expected_s = self._reader.expected_s(row.campaign_id).get(row.scenario)
-        self._items.append(waiting_item(row, row.repeat, expected_s))
+        self._items.insert(place, waiting_item(row, row.repeat, expected_s))
         self._secrets |= {new_id: secrets} if secrets else {}
         self._changed()
         return new_id
@@ -332,6 +344,8 @@ class RunQueue:
                 job.sentence = message["sentence"]
             case "busy":
                 job.yielded = True
+            case "disturbed":
+                job.disturbed = message["reason"]
             case "refused":
                 self._withhold(job.run_id, message["secrets"])
 
@@ -358,6 +372,8 @@ class RunQueue:
         if self._others.waiting:
             self._turn_at_s = time.monotonic() + _TURN_S
         if row.status.final:
+            if job.disturbed and row.status is RunStatus.FINISHED:
+                self._repeat_disturbed(job.run_id, job.disturbed)
             self._show_end(job.run_id, row.status, row.reason)
             return
         if job.recovery is not None:
@@ -373,6 +389,21 @@ class RunQueue:
             self._start_recovery(_Recovery(job.run_id, status, reason))
         else:
             self._end(job.run_id, status, reason)
+
+    def _repeat_disturbed(self, run_id: int, reason: str) -> None:
+        """Repeat a run next whose figures are not judged for what happened outside of it: once, and no repeat of it."""
+        place = next((place for place, item in enumerate(self._items) if item.run_id == run_id), None)
+        if place is None or run_id in self._repeated.values():
+            return
+        try:
+            new_id = self._add_repeat(run_id, self._secrets.get(run_id), place + 1)
+        except StoreError as error:  # a full disk, say: the figures that there are stay
+            sentence = f"Not judged, and not repeated: {reason}. {error}"
+        else:
+            self._repeated[run_id] = new_id
+            sentence = f"Not judged: {reason}. It is repeated once, as run {new_id}."
+        for listener in self.listeners:
+            listener.log(run_id, sentence)
 
     def _end(self, run_id: int, status: RunStatus, reason: str) -> None:
         """Mark a run as ended that has no process."""

@@ -12,6 +12,7 @@ from typing import Any
 
 from labconsole.clock import now_ns
 from labconsole.engine.channel import ChildChannel
+from labconsole.engine.machine import MachineMeter
 from labconsole.engine.protocol import ChannelFrame, LiveFrame, event_to_json
 from labconsole.engine.roles import RoleChild
 from labconsole.engine.spool import SpoolWriter
@@ -48,6 +49,9 @@ class WorkerContext:
         self._usage_spool = SpoolWriter(directory / "usage.spool")
         self.usage = UsageMeter(self._usage_spool)
         self.usage.watch("worker", os.getpid())
+        self.machine = MachineMeter(self._usage_spool)
+        self.machine.watch(os.getpid())
+        self.machine.watch(os.getppid())  # the console, which shows the run
         self._roles: list[RoleChild] = []
         self._changed = threading.Event()
         self._commands: deque[dict[str, Any]] = deque()
@@ -89,6 +93,7 @@ class WorkerContext:
         child = RoleChild(role, spool, self._live_hz, self._changed.set, lambda: self._stop, self._secrets)
         self._roles.append(child)
         self.usage.watch(role.name, child.pid)
+        self.machine.watch(child.pid)
         return child
 
     def wait(self, roles: Sequence[RoleHandle], *, stall_s: float, reason: str) -> None:
@@ -167,6 +172,7 @@ class WorkerContext:
         with self._switching:
             self._ended = True
         self._spool.close()
+        self.machine.flush()
         self._usage_spool.close()
 
     def _switch_live(self, hz: float) -> None:

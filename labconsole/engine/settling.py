@@ -54,8 +54,8 @@ def load_trial(row: RunRow) -> tuple[Trial[Any], Parameters]:
         raise TrialError(f"Run {row.id} has parameters that the trial {row.kind} does not take: {error}") from error
 
 
-def settle(run: RunAtHand, recorder: Recorder, status: RunStatus, reason: str) -> None:
-    """Store what is left, evaluate, end the run as `status`, and remove its spool.
+def settle(run: RunAtHand, recorder: Recorder, status: RunStatus, reason: str) -> str:
+    """Store what is left, evaluate, end the run as `status`, and remove its spool. Returns `Evaluation.disturbed`.
 
     A run whose samples cannot be evaluated ends as failed, unless `reason` says already why it did not finish. Raises
     StoreError; the spool is then kept for the next attempt.
@@ -65,7 +65,7 @@ def settle(run: RunAtHand, recorder: Recorder, status: RunStatus, reason: str) -
         events = reader.run(run.id).events
     if rates := [event.data["live_view_hz"] for event in events if "live_view_hz" in event.data]:
         run.store.amend_provenance(run.id, live_view_hz_later=rates)
-    fault = _evaluate(run, events)
+    fault, disturbed = _evaluate(run, events)
     if fault and status is RunStatus.FINISHED:
         status = RunStatus.FAILED
     reason = " ".join(filter(None, [reason, fault, *recorder.damage]))
@@ -75,6 +75,7 @@ def settle(run: RunAtHand, recorder: Recorder, status: RunStatus, reason: str) -
             run.store.mark_ended([live.id], live.status, status, reason, wall_now())
     if run.spool.exists():
         recorder.discard_spool()
+    return disturbed
 
 
 def recover(run: RunAtHand, recorder: Recorder, status: RunStatus, reason: str) -> None:
@@ -88,8 +89,9 @@ def recover(run: RunAtHand, recorder: Recorder, status: RunStatus, reason: str) 
     settle(run, recorder, status, reason)
 
 
-def _evaluate(run: RunAtHand, events: Sequence[Event]) -> str:
-    """Replace the run's metrics and verdicts by those of its stored samples. Returns the fault, if there was one.
+def _evaluate(run: RunAtHand, events: Sequence[Event]) -> tuple[str, str]:
+    """Replace the run's metrics and verdicts by those of its stored samples. Returns the fault, if there was one, and
+    `Evaluation.disturbed`.
 
     Raises StoreError when they cannot be stored, which is no fault of the samples: it can be done again.
     """
@@ -99,9 +101,9 @@ def _evaluate(run: RunAtHand, events: Sequence[Event]) -> str:
             evaluation = trial.evaluate(parameters, reader.samples(run.id), events)
         verdicts = evaluation.verdicts + threshold_verdicts(run.detail.thresholds, evaluation.metrics)
     except TrialError as error:
-        return str(error)
+        return str(error), ""
     except Exception as error:  # noqa: BLE001 - foreign code: the samples are stored, the run must still be ended
         traceback.print_exc()
-        return f"The samples could not be evaluated: {type(error).__name__}: {error}"
+        return f"The samples could not be evaluated: {type(error).__name__}: {error}", ""
     run.store.replace_evaluation(run.id, Evaluation(evaluation.metrics, verdicts))
-    return ""
+    return "", evaluation.disturbed

@@ -17,6 +17,7 @@ from typing import Any
 from labconsole.clock import wall_now
 from labconsole.engine.channel import ChildChannel
 from labconsole.engine.containment import die_with_parent, hold_children, is_alive, this_process
+from labconsole.engine.machine import INTERVAL_S
 from labconsole.engine.provenance import provenance
 from labconsole.engine.recorder import Recorder, make_spool
 from labconsole.engine.roles import CancelledError
@@ -127,6 +128,7 @@ def _accompanied(context: WorkerContext, recorder: Recorder, channel: ChildChann
     threads = [
         _Periodic("recorder", lambda: RECORD_INTERVAL_S, recorder.poll, context.fail),
         _Periodic("usage", lambda: USAGE_INTERVAL_S, context.usage.read, context.fail),
+        _Periodic("machine", lambda: INTERVAL_S, context.machine.read, context.fail),
         _Periodic("live", lambda: 1 / context.live_hz if context.live_hz else _QUIET_INTERVAL_S, report, context.fail),
     ]
     try:
@@ -153,7 +155,8 @@ def _do(task: Mapping[str, Any], channel: ChildChannel) -> None:
                 channel.send({"t": "busy"})
                 return
             channel.send({"t": "settling"})
-            settle(run, recorder, status, reason)
+            if disturbed := settle(run, recorder, status, reason):
+                channel.send({"t": "disturbed", "reason": disturbed})
         else:
             channel.listen(lambda message: None)
             recover(run, recorder, RunStatus(task["status"]), task["reason"])

@@ -138,8 +138,9 @@ def _throughput(parameters: AmqpParameters, times: NDArray[np.int64], disturbed:
     doubts = [disturbed]
     if parameters.loop is Loop.OPEN:
         doubts.append("an open loop is not full speed")
-    # The last messages of a phase may come a moment before its end.
-    if span_s < (0.9 if parameters.loop is Loop.BOTH else 1.0) * _SHORTEST_S:
+    both = parameters.loop is Loop.BOTH
+    # A phase has its length; what was due in it may come in less time, after a hold-up.
+    if span_s < (parameters.full_speed / 2 if both else _SHORTEST_S) or (both and parameters.full_speed < _SHORTEST_S):
         doubts.append(f"all within {span_s * 1e3:.3g} ms: a burst below {_SHORTEST_S:g} s says little of a rate")
     yield figure("throughput", (len(times) - 1) / span_s, len(times), "; ".join(filter(None, doubts)))
 

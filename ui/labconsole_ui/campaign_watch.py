@@ -36,25 +36,28 @@ class RunGroup:
 
 
 class CampaignWatch(QObject):
-    """`done` carries the `RunGroup`."""
+    """`done` carries the `RunGroup`; runs that the queue repeated are at its end."""
 
     done = Signal(object)
 
     def __init__(self, bridge: QueueBridge) -> None:
         super().__init__(bridge)
         self._groups: list[RunGroup] = []
+        self._queue = bridge.queue
         bridge.finished.connect(self._finished)
 
     def watch(self, run_ids: list[int], compare: bool = False) -> None:
         """Watch these runs as one group."""
         if run_ids:
-            self._groups.append(RunGroup(run_ids, compare))
+            self._groups.append(RunGroup(list(run_ids), compare))
 
     def _finished(self, run_id: int, status: RunStatus) -> None:
         for group in list(self._groups):
             if run_id not in group.run_ids:
                 continue
             group.ended[run_id] = status
+            if run_id in self._queue.repeated:
+                group.run_ids.append(self._queue.repeated[run_id])
             if len(group.ended) == len(group.run_ids):
                 self._groups.remove(group)
                 group.took_s = time.monotonic() - group.begun_s

@@ -54,6 +54,7 @@ FAULTS = (
         "trial prints",
         "evaluate fault",
         "evaluate slowly",
+        "disturbed",
         "commands",
         "talkative",
         "die at the end",
@@ -195,7 +196,9 @@ class CountingTrial(Trial[CountingParameters]):
         checksum = int(sum(int(part.sum()) for part in numbers)) % 1_000_003
         whole = total == parameters.count * parameters.roles and parameters.fault != "miscount"
         verdict = Verdict("all counted", "pass" if whole else "fail", f"{total} numbers.", kind=VerdictKind.INTEGRITY)
-        return Evaluation((Metric("counted", total, "", samples=total), Metric("checksum", checksum, "")), (verdict,))
+        disturbed = "somebody coughed" if parameters.fault == "disturbed" else ""
+        counted = Metric("counted", total, "", samples=total, not_judged=disturbed)
+        return Evaluation((counted, Metric("checksum", checksum, "")), (verdict,), disturbed)
 
     def warnings(self, parameters: CountingParameters) -> tuple[str, ...]:
         return ("Counting is not measuring.",)

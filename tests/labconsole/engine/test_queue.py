@@ -58,6 +58,19 @@ def test_the_order_of_running_is_the_order_of_the_list(bench: Bench) -> None:
     assert bench.told.ends == [(b, RunStatus.FINISHED), (a, RunStatus.FINISHED)]
 
 
+def test_a_run_that_was_disturbed_from_outside_is_repeated_next_and_once(bench: Bench) -> None:
+    disturbed, other = bench.submit({**QUICK, "fault": "disturbed"}, QUICK)
+    bench.pump_until_idle()
+    [(run_id, again)] = bench.queue.repeated.items()
+    assert run_id == disturbed
+    assert bench.told.ends == [(one, RunStatus.FINISHED) for one in (disturbed, again, other)]
+    first, second = (bench.detail(one).row for one in (disturbed, again))
+    assert (first.scenario, first.repeat, second.scenario, second.repeat) == (first.scenario, 1, first.scenario, 2)
+    assert second.metrics["counted"].not_judged == "somebody coughed"
+    said = f"Not judged: somebody coughed. It is repeated once, as run {again}."
+    assert said in bench.told.lines
+
+
 def test_remove_marks_a_waiting_run_as_cancelled(bench: Bench) -> None:
     a, b = bench.submit(QUICK, QUICK)
     bench.queue.remove(a)
