@@ -51,7 +51,13 @@ def must_be_local(state: State) -> State:
 
 def certificate_named(snapshot: Snapshot, reference: str) -> CertificateRecord:
     """The certificate with this SHA-256 fingerprint, or its beginning (8 hex digits or more; blanks, colons and case
-    do not matter), removed ones included. Raises TrialError: none, or several begin so."""
+    do not matter), removed ones included; or `PROFILE:STATE`, as in `root:State B`: the newest of that State.
+
+    Raises TrialError: none, or several begin so.
+    """
+    profile, colon, state = reference.partition(":")
+    if colon and profile in set(CertificateProfile):
+        return _newest_of(snapshot, CertificateProfile(profile), state_named(snapshot, state.strip()))
     digits = _BETWEEN_DIGITS.sub("", reference).lower()
     if len(digits) < SHORTEST or not _DIGITS.fullmatch(digits):
         raise TrialError(f"{shown(reference)} is no fingerprint: give {SHORTEST} hex digits of one, or more.")
@@ -61,6 +67,15 @@ def certificate_named(snapshot: Snapshot, reference: str) -> CertificateRecord:
     if len(found) > 1:
         raise TrialError(f"{len(found)} certificates have a fingerprint that begins with {digits}: give more of it.")
     return found[0]
+
+
+def _newest_of(snapshot: Snapshot, profile: CertificateProfile, state: State) -> CertificateRecord:
+    """The newest certificate of `state` with this profile, neither removed nor revoked. Raises TrialError: none."""
+    for record in reversed(snapshot.certificates):
+        ended = record.removed is not None or record.revoked is not None
+        if (record.state, record.profile) == (state.id, profile) and not ended and not record.is_link:
+            return record
+    raise TrialError(f"{state.name} has no certificate of the profile {profile}: `labconsole pki list` lists all.")
 
 
 def request_numbered(snapshot: Snapshot, number: int) -> RequestRecord:

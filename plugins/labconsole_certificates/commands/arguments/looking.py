@@ -14,7 +14,7 @@ def _list(parser: argparse.ArgumentParser) -> None:
 
 
 def _show(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("what", metavar="WHAT", help="a file, a fingerprint, or request:NUMBER")
+    parser.add_argument("what", metavar="WHAT", help="a file, a certificate as in `check`, or request:NUMBER")
     shared.password(parser)
 
 
@@ -30,7 +30,7 @@ def _check(parser: argparse.ArgumentParser) -> None:
 
 
 def _export(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("what", metavar="WHAT", help="a fingerprint, request:NUMBER or crl:NUMBER")
+    parser.add_argument("what", metavar="WHAT", help="a certificate as in `check`, request:NUMBER or crl:NUMBER")
     parser.add_argument("file", type=Path, metavar="FILE", help="file to be written")
     shared.form(parser, "pem", "chain", "p12")
     shared.sent(parser)

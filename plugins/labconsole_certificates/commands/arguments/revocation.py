@@ -24,7 +24,7 @@ def _revoke(parser: argparse.ArgumentParser) -> None:
 
 
 def _authority(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("authority", metavar="FINGERPRINT", help="SHA-256 of the CA certificate, or 8 digits of it")
+    parser.add_argument("authority", metavar="CERTIFICATE", help=f"of the CA: {shared.CERTIFICATE}")
 
 
 def _publish(parser: argparse.ArgumentParser) -> None:

@@ -19,6 +19,9 @@ WORK = "labconsole_certificates.commands.work"
 """Package of the functions that run."""
 
 
+CERTIFICATE = 'its SHA-256, 8 digits of it, or PROFILE:STATE for the newest of a State, as in "root:State B"'
+
+
 def command(help: str, add_arguments: Callable[[argparse.ArgumentParser], None], run: str) -> Command:
     """A command whose function is `run` (`module:function`) within `work`."""
     return Command(help, add_arguments, f"{WORK}.{run}")
@@ -35,7 +38,7 @@ def state(parser: argparse.ArgumentParser) -> None:
 
 def certificate(parser: argparse.ArgumentParser) -> None:
     """A certificate that is here."""
-    parser.add_argument("certificate", metavar="FINGERPRINT", help="SHA-256 of the certificate, or 8 digits of it")
+    parser.add_argument("certificate", metavar="CERTIFICATE", help=CERTIFICATE)
 
 
 def subject(parser: argparse.ArgumentParser) -> None:
@@ -92,7 +95,7 @@ def authority(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--authority",
         default="",
-        metavar="FINGERPRINT",
+        metavar="CERTIFICATE",
         help="CA that issues (default: the newest that can)",
     )
 
