@@ -181,6 +181,8 @@ def _add_hsm(add_command: AddCommand) -> None:
     add.add_argument("--parameters", default="", metavar="TEXT", help="for NSS: its configdir='sql:...' string")
     add.add_argument("--environment", action="append", default=[], metavar="KEY=VALUE",
                      help="a variable that the module reads, such as KRYOPTIC_CONF; may be repeated")  # fmt: skip
+    add.add_argument("--wrap-mechanism", action="append", default=[], metavar="NUMBER",
+                     help="prefer it for wrapping: 0x1087 (AES-GCM), or a maker's own; may be repeated")  # fmt: skip
     pin = add.add_mutually_exclusive_group()
     pin.add_argument("--keyring-entry", metavar="NAME", help="entry of the OS keyring with its PIN")
     pin.add_argument("--passphrase-file", type=Path, metavar="FILE", help="file with its PIN (0600)")

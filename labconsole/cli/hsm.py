@@ -63,6 +63,7 @@ def add(arguments: argparse.Namespace) -> int:
         "label": arguments.label,
         "serial": arguments.serial,
         "parameters": arguments.parameters,
+        "wrap_mechanisms": _numbers(arguments.name, arguments.wrap_mechanism),
         "environment": _variables(arguments.name, arguments.environment),
         "pin": {"keyring_entry": arguments.keyring_entry, "passphrase_file": file and file.absolute()},
     }
@@ -83,6 +84,16 @@ def _variables(name: str, given: list[str]) -> dict[str, str]:
     if wrong is not None:
         raise TokenError(f"The token {name} was not added: write --environment as KEY=VALUE, not {wrong!r}.")
     return dict(text.split("=", 1) for text in given)
+
+
+def _numbers(name: str, given: list[str]) -> list[int]:
+    """The numbers of `--wrap-mechanism`, hexadecimal or decimal. Raises TokenError: one of them is not a number."""
+    try:
+        return [int(text, 0) for text in given]
+    except ValueError as error:
+        raise TokenError(
+            f"The token {name} was not added: write --wrap-mechanism as a number such as 0x1087 ({error})."
+        ) from error
 
 
 def remove(arguments: argparse.Namespace) -> int:

@@ -12,7 +12,7 @@ from labconsole.doctor import Check
 from labconsole.security.token.choice import choose_mechanism
 from labconsole.security.token.errors import MechanismMissingError
 from labconsole.security.token.inspection import Findings, Inspection, Overview
-from labconsole.security.token.terms import KeyKind, WrapBehaviour, WrapMechanism, WrapProbe
+from labconsole.security.token.terms import KeyKind, WrapBehaviour, WrapProbe
 
 _OPTIONAL = ("P-256 keys", "second wrap")
 """Checks that a token may fail: they limit it, and do not keep it from the key pool."""
@@ -102,14 +102,14 @@ def _kind(name: str, kind: KeyKind, findings: Findings, purpose: str) -> Check:
         mechanism = choose_mechanism(findings.wrapping, kind)
     except MechanismMissingError:
         return Check(name, False, "no wrap mechanism carries them and refuses changed ones", purpose, _ANOTHER)
-    return Check(name, True, f"wrapped with {_named(mechanism)}, sign again", purpose, "")
+    return Check(name, True, f"wrapped with {mechanism.title}, sign again", purpose, "")
 
 
 def _wrapping(probes: Iterable[WrapProbe]) -> Table:
     table = Table("Wrap mechanism", "What it does", "Keys", "Changed key", "Second wrap", box=None, pad_edge=False)
     for probe in probes:
         if probe.behaviour is WrapBehaviour.ABSENT:
-            table.add_row(_named(probe.mechanism), probe.behaviour.value, "–", "–", "–")
+            table.add_row(probe.mechanism.title, probe.behaviour.value, "–", "–", "–")
             continue
         carried = [kind.value for kind, signs in probe.keys.items() if signs]
         keys = ", ".join(carried) or "none"
@@ -122,9 +122,5 @@ def _wrapping(probes: Iterable[WrapProbe]) -> Table:
                 "refused" if probe.refuses_second_wrap else "done",
             )
         )
-        table.add_row(_named(probe.mechanism), does, keys, changed, second)
+        table.add_row(probe.mechanism.title, does, keys, changed, second)
     return table
-
-
-def _named(mechanism: WrapMechanism) -> str:
-    return f"AES_{mechanism.name} (0x{mechanism:X})"

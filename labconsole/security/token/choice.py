@@ -11,7 +11,8 @@ _PREFERRED = (WrapMechanism.KEY_WRAP_KWP, WrapMechanism.KEY_WRAP_PAD, WrapMechan
 
 
 def choose_mechanism(probes: Iterable[WrapProbe], kind: KeyKind) -> WrapMechanism:
-    """The first of 0x210B, 0x210A, 0x2109 that carries keys of `kind` and refuses a changed one.
+    """The first that carries keys of `kind` and refuses a changed one: of those that the token's configuration names,
+    in its order, then of 0x210B, 0x210A, 0x2109.
 
     RSA keys of every size are wrapped alike: those of 2048 bits were tried for all.
 
@@ -20,7 +21,8 @@ def choose_mechanism(probes: Iterable[WrapProbe], kind: KeyKind) -> WrapMechanis
     """
     by_mechanism = {probe.mechanism: probe for probe in probes}
     tried = KeyKind.P_256 if kind is KeyKind.P_256 else KeyKind.RSA_2048
-    for mechanism in _PREFERRED:
+    named = tuple(mechanism for mechanism in by_mechanism if mechanism not in _PREFERRED)
+    for mechanism in (*named, *_PREFERRED):
         probe = by_mechanism.get(mechanism)
         if probe is not None and probe.keys.get(tried, False) and probe.refuses_tampered:
             return mechanism

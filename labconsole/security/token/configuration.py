@@ -9,6 +9,7 @@ from typing import Annotated
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from labconsole.security.secrets import SecretRequest, SecretSource
+from labconsole.security.token.terms import WrapMechanism
 
 LAB = "lab"
 """Name of the console's own token; needs no entry."""
@@ -50,6 +51,18 @@ def _free_of_secrets(variables: dict[str, str]) -> dict[str, str]:
     return variables
 
 
+def _mechanisms(numbers: tuple[int, ...]) -> tuple[int, ...]:
+    for number in numbers:
+        try:
+            WrapMechanism(number)
+        except ValueError as error:
+            raise ValueError(
+                f"0x{number:X} is not a mechanism that wraps keys: name 0x1087 (AES-GCM), or a maker's own (0x80000000 "
+                "or more)"
+            ) from error
+    return numbers
+
+
 def is_lab(name: str) -> bool:
     """Whether `name` is the console's own token or one of its further ones, `lab-2` to `lab-99`."""
     return _LAB_NAME.fullmatch(name) is not None
@@ -79,6 +92,13 @@ class TokenConfiguration(BaseModel):
         default={},
         title="Environment",
         description="Variables that the module reads while it starts, such as SOFTHSM2_CONF.",
+    )
+
+    wrap_mechanisms: Annotated[tuple[int, ...], AfterValidator(_mechanisms)] = Field(
+        default=(),
+        title="Wrap mechanisms",
+        description="Numbers of mechanisms that are preferred for wrapping where a probe shows that they do it safely: "
+        "0x1087 (AES-GCM), or a maker's own without a parameter, from 0x80000000 on.",
     )
 
     def pin_request(self, name: str) -> SecretRequest:

@@ -47,7 +47,7 @@ def probe(name: str, configuration: TokenConfiguration, pin: Secret) -> Findings
     started = time.perf_counter()
     with open_token(name, configuration, pin) as token:
         opened = time.perf_counter()
-        wrapping = probe_wrapping(token.session())
+        wrapping = probe_wrapping(token.session(), token.wrap_mechanisms)
         safe = threads_safe(token)
         return Findings(wrapping, safe, login_s=opened - started, probes_s=time.perf_counter() - opened)
 

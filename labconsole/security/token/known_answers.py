@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import cast
 
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.keywrap import (
     InvalidUnwrap,
     aes_key_unwrap,
@@ -18,11 +19,13 @@ from pkcs11.exceptions import PKCS11Error
 
 from labconsole.security.token.key_pairs import SigningKey
 from labconsole.security.token.terms import WrapBehaviour, WrapMechanism
-from labconsole.security.token.wrapping import WrappingKey
+from labconsole.security.token.wrapping import WrappingKey, wrap_with
 
 _KEY = bytes(range(32))
 _VALUES = (bytes.fromhex("00112233445566778899AABBCCDDEEFF000102030405060708090A0B0C0D0E0F"), bytes(range(20)))
 """Key and value of RFC 3394, 4.6; the second value is no multiple of 8 bytes, which shows how a module pads."""
+
+_NONCE = bytes(range(100, 112))
 
 _DER_HEAD = 4
 """Bytes before the contents of a sequence of 256 to 65,535 bytes: tag, length of the length, length (X.690, 8.1.3)."""
@@ -43,6 +46,7 @@ _FORMS: Mapping[WrapBehaviour, Callable[[bytes], bytes]] = {
     WrapBehaviour.RFC5649_ZERO_PADDED: lambda value: aes_key_wrap_with_padding(_KEY, _zero_padded(value)),
     WrapBehaviour.RFC3394_ZERO_PADDED: lambda value: aes_key_wrap(_KEY, _zero_padded(value)),
     WrapBehaviour.RFC3394_PKCS7: lambda value: aes_key_wrap(_KEY, _pkcs7_padded(value)),
+    WrapBehaviour.AES_GCM: lambda value: _NONCE + AESGCM(_KEY).encrypt(_NONCE, value, None),
 }
 """What each behaviour makes of a value of any length; RFC 3394 itself takes multiples of 8 bytes alone."""
 
@@ -75,7 +79,7 @@ class KnownObjects:
 
     def _wrapped(self, mechanism: WrapMechanism, value: SecretKey) -> bytes | None:
         try:
-            return self.key.wrap_key(value, mechanism=Mechanism(mechanism))
+            return wrap_with(self.key, value, mechanism, nonce=_NONCE)
         except PKCS11Error:
             return None
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from types import TracebackType
 from typing import Self
@@ -18,7 +17,7 @@ from labconsole.security.token.configuration import TokenConfiguration
 from labconsole.security.token.errors import TokenError, WrongPinError
 from labconsole.security.token.explaining import explained
 from labconsole.security.token.module import Module, load_module
-from labconsole.security.token.terms import TokenIdentity
+from labconsole.security.token.terms import TokenIdentity, WrapMechanism
 
 _PIN_WARNINGS = {
     TokenFlag.USER_PIN_LOCKED: "its PIN is locked, and its security officer must set a new one",
@@ -40,14 +39,15 @@ class Token:
         module: Module,
         token: pkcs11.Token,
         login: pkcs11.Session,
-        variables: Mapping[str, str],
+        configuration: TokenConfiguration,
     ) -> None:
         self.name = name
+        self.wrap_mechanisms = tuple(map(WrapMechanism, configuration.wrap_mechanisms))
         self.identity = identity_of(module, token)
         self._module = module
         self._token = token
         self._login = login
-        self._variables = variables
+        self._variables = configuration.environment
         self._sessions: list[pkcs11.Session] = []
         self._lock = threading.Lock()
         self._open = True
@@ -119,7 +119,7 @@ def open_token(name: str, configuration: TokenConfiguration, secret: Secret | No
         except WrongPinError as error:
             error.key = configuration.pin_request(name).key
             raise
-        opened = Token(name, module, token, login, configuration.environment)
+        opened = Token(name, module, token, login, configuration)
         undo.pop_all()
         return opened
 

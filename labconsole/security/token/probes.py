@@ -32,8 +32,10 @@ _KEYS_PER_THREAD = 10
 _SIGNATURES_PER_KEY = 5
 
 
-def probe_wrapping(session: Session) -> tuple[WrapProbe, ...]:
-    """Try every wrap mechanism: known values under a known key, then real keys there and back, and changed ones.
+def probe_wrapping(session: Session, named: Sequence[WrapMechanism] = ()) -> tuple[WrapProbe, ...]:
+    """Try every wrap mechanism, and first the `named` ones of the token's configuration.
+
+    Known values are wrapped under a known key, then real keys there and back, and changed ones.
 
     What it makes are session objects, all destroyed afterwards. Takes the time of one RSA-2048 key generation or two,
     and some 50 ms. In a session that nobody is logged in to nothing is testable.
@@ -51,7 +53,7 @@ def probe_wrapping(session: Session) -> tuple[WrapProbe, ...]:
             _probe(mechanism, known, key, pairs)
             if mechanism in offered
             else WrapProbe(mechanism, WrapBehaviour.ABSENT, {}, False, False)
-            for mechanism in WrapMechanism
+            for mechanism in dict.fromkeys((*named, *WrapMechanism))
         )
 
 

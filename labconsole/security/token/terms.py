@@ -19,6 +19,11 @@ class KeyKind(StrEnum):
     P_256 = "p-256"
 
 
+_AES_GCM = 0x1087
+_FIRST_VENDOR = 0x80000000
+"""CKM_VENDOR_DEFINED: numbers from here on are the makers' own."""
+
+
 class WrapMechanism(IntEnum):
     """Mechanisms that wrap a private key with an AES key and notice a change (PKCS#11 v3.0, section 2.8).
 
@@ -32,6 +37,26 @@ class WrapMechanism(IntEnum):
     """CKM_AES_KEY_WRAP_PAD: means two things."""
     KEY_WRAP_KWP = 0x210B
     """CKM_AES_KEY_WRAP_KWP: RFC 5649."""
+
+    @classmethod
+    def _missing_(cls, value: object) -> WrapMechanism | None:
+        """AES-GCM or a maker's own mechanism, which is tried only where a token's configuration names it."""
+        if not isinstance(value, int) or not (value == _AES_GCM or _FIRST_VENDOR <= value < 1 << 64):
+            return None
+        member = int.__new__(cls, value)
+        member._name_ = "GCM" if value == _AES_GCM else f"0x{value:X}"
+        member._value_ = value
+        cls._value2member_map_[value] = member
+        return member
+
+    @property
+    def title(self) -> str:
+        """`AES_KEY_WRAP_KWP (0x210B)`, or `vendor mechanism 0x80000171`."""
+        return f"vendor mechanism 0x{self:X}" if self >= _FIRST_VENDOR else f"AES_{self.name} (0x{self:X})"
+
+
+AES_GCM = WrapMechanism(_AES_GCM)
+"""CKM_AES_GCM, with a random nonce of 12 bytes before what it wraps (NIST SP 800-38D)."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +80,7 @@ class WrapBehaviour(StrEnum):
     RFC3394_PKCS7 = "RFC 3394 after PKCS #7 padding"
     RFC5649 = "RFC 5649"
     RFC5649_ZERO_PADDED = "RFC 5649 after padding with zeros to 8 bytes"
+    AES_GCM = "AES-GCM with a nonce of 12 bytes and a tag of 16"
     UNKNOWN = "unknown"
     ABSENT = "not offered"
     NOT_TESTABLE = "not testable: the module takes no known key"

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import cast
 
-from pkcs11 import Attribute, KeyType, Mechanism, MechanismFlag, ObjectClass, SecretKey, Session
+from pkcs11 import Attribute, GCMParams, Key, KeyType, Mechanism, MechanismFlag, ObjectClass, SecretKey, Session
 from pkcs11.constants import DEFAULT
 from pkcs11.exceptions import (
     DataInvalid,
@@ -28,7 +29,7 @@ from pkcs11.types import UnwrapMixin, WrapMixin
 from labconsole.security.token.errors import KeyMissingError, TamperedKeyError, TokenError
 from labconsole.security.token.explaining import explained
 from labconsole.security.token.key_pairs import KeyPair, SigningKey, key_type, signing_key
-from labconsole.security.token.terms import KeyKind, WrapMechanism
+from labconsole.security.token.terms import AES_GCM, KeyKind, WrapMechanism
 
 NOT_THIS_KEY = (
     DataInvalid,
@@ -43,6 +44,8 @@ NOT_THIS_KEY = (
     WrappedKeyLenRange,
 )
 """What modules say to a wrapped key that fails its integrity check, or holds no key of the asked type."""
+
+GCM_NONCE_BYTES = 12
 
 WRAPPER_USES = MechanismFlag.WRAP | MechanismFlag.UNWRAP
 WRAPPER_TEMPLATE = {Attribute.PRIVATE: True, Attribute.SENSITIVE: True, Attribute.EXTRACTABLE: True}
@@ -65,6 +68,37 @@ class WrappingKey(SecretKey, WrapMixin, UnwrapMixin):
     """What python-pkcs11 makes of an AES key that may wrap and unwrap, in one type."""
 
 
+def pkcs11_mechanism(number: int) -> Mechanism:
+    """The mechanism of that number for python-pkcs11, which has no vendor's."""
+    try:
+        return Mechanism(number)
+    except ValueError:
+        vendor = int.__new__(Mechanism, number)
+        vendor._name_, vendor._value_ = f"0x{number:X}", number
+        return vendor
+
+
+def wrap_with(key: WrappingKey, wrapped: Key, mechanism: WrapMechanism, nonce: bytes | None = None) -> bytes:
+    """What the mechanism makes of a key; with AES-GCM the nonce before it, a random one if none is given.
+
+    Raises PKCS11Error.
+    """
+    if mechanism != AES_GCM:
+        return key.wrap_key(wrapped, mechanism=pkcs11_mechanism(mechanism))
+    nonce = nonce or os.urandom(GCM_NONCE_BYTES)
+    parameter = cast(bytes, GCMParams(nonce))  # as python-pkcs11 takes it, but its annotations do not say
+    return nonce + key.wrap_key(wrapped, mechanism=Mechanism.AES_GCM, mechanism_param=parameter)
+
+
+def _unpacked(wrapped: bytes, mechanism: WrapMechanism) -> tuple[bytes | None, bytes]:
+    """The mechanism's parameter, and what it encrypted. Raises WrappedKeyLenRange."""
+    if mechanism != AES_GCM:
+        return None, wrapped
+    if len(wrapped) <= GCM_NONCE_BYTES:
+        raise WrappedKeyLenRange
+    return cast(bytes, GCMParams(wrapped[:GCM_NONCE_BYTES])), wrapped[GCM_NONCE_BYTES:]
+
+
 @dataclass(frozen=True)
 class Wrapper:
     """An AES-256 key in the token, used through one session; `serial` is its label (CKA_LABEL)."""
@@ -83,7 +117,7 @@ class Wrapper:
             MechanismMissingError: the token has no such mechanism.
         """
         with explained("wrap a private key", self._token):
-            return self.key.wrap_key(pair.private_handle, mechanism=Mechanism(self.mechanism))
+            return wrap_with(self.key, pair.private_handle, self.mechanism)
 
     def unwrap(self, wrapped: bytes, kind: KeyKind, *, stored: bool = False) -> SigningKey:
         """The private key, in the token again: it signs, is sensitive and never extractable (C_UnwrapKey).
@@ -97,11 +131,13 @@ class Wrapper:
             TokenError: the token is full or gone.
         """
         with explained("unwrap a private key", self._token), self._recognised(kind):
+            parameter, encrypted = _unpacked(wrapped, self.mechanism)
             unwrapped = self.key.unwrap_key(
                 ObjectClass.PRIVATE_KEY,
                 key_type(kind),
-                wrapped,
-                mechanism=Mechanism(self.mechanism),
+                encrypted,
+                mechanism=pkcs11_mechanism(self.mechanism),
+                mechanism_param=parameter,
                 store=stored,
                 capabilities=MechanismFlag.SIGN,
                 template=_UNWRAPPED,

@@ -159,7 +159,7 @@ class Generator:
 
     def _new_row(self) -> WrapperKey:
         if self._mechanism is None:
-            self._mechanism = choose_mechanism(probe_wrapping(self._session), self._kind)
+            self._mechanism = choose_mechanism(probe_wrapping(self._session, self._token.wrap_mechanisms), self._kind)
         serial = self._token.identity.serial
         return self._store.new_wrapper(serial, self._kind, self._mechanism, self._keys_per_wrapper)
 

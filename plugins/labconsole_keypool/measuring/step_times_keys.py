@@ -44,7 +44,9 @@ class StepKeys:
             TokenError: the token cannot wrap such keys.
         """
         session = token.session()
-        mechanism = choose_mechanism(probe_wrapping(session), kind) if wrapping else WrapMechanism.KEY_WRAP
+        mechanism = WrapMechanism.KEY_WRAP
+        if wrapping:
+            mechanism = choose_mechanism(probe_wrapping(session, token.wrap_mechanisms), kind)
         wrapper = make_wrapper(session, f"step-times {secrets.token_hex(8)}", mechanism, stored=False)
         return cls(kind, device, wrapper, observations)
 

@@ -50,7 +50,7 @@ class TokenLook:
             mechanism = choose_mechanism(self.inspection.findings.wrapping, kind)
         except MechanismMissingError:
             return ""
-        return f"AES_{mechanism.name} (0x{mechanism:X})"
+        return mechanism.title
 
 
 def look_at(name: str) -> TokenLook:

@@ -22,14 +22,13 @@ WRAPPER_COLUMNS = "serial, token, kind, mechanism, made, limit_keys, pairs"
 """Of the table `wrapper_key`, as `wrapper_key_of` takes them."""
 
 _KINDS = {str(kind): kind for kind in KeyKind}
-_MECHANISMS = {int(mechanism): mechanism for mechanism in WrapMechanism}
 
 
 def wrapper_key_of(row: Sequence[Any]) -> WrapperKey:
     """A row of `WRAPPER_COLUMNS` as a record. Raises StoreError: it was changed."""
     serial, token, kind, mechanism, made, limit_keys, pairs = row
     with _known_terms():
-        return WrapperKey(serial, token, _KINDS[kind], _MECHANISMS[mechanism], made, limit_keys, pairs)
+        return WrapperKey(serial, token, _KINDS[kind], _mechanism(mechanism), made, limit_keys, pairs)
 
 
 def keys_of(raw: sqlite3.Connection, ids: Sequence[int]) -> list[ClaimedKey]:
@@ -41,9 +40,17 @@ def keys_of(raw: sqlite3.Connection, ids: Sequence[int]) -> list[ClaimedKey]:
     )
     with _known_terms():
         return [
-            ClaimedKey(number, _KINDS[kind], private, public, wrapper, _MECHANISMS[mechanism])
+            ClaimedKey(number, _KINDS[kind], private, public, wrapper, _mechanism(mechanism))
             for number, kind, private, public, wrapper, mechanism in rows.fetchall()
         ]
+
+
+def _mechanism(number: int) -> WrapMechanism:
+    """Raises KeyError: there is none of that number."""
+    try:
+        return WrapMechanism(number)
+    except ValueError as error:
+        raise KeyError(number) from error
 
 
 @contextmanager

@@ -175,6 +175,9 @@ def test_variables_of_a_module_are_added_with_its_token(hsm: Hsm) -> None:
             1,
             f"labconsole: The token office was not added: write --environment as KEY=VALUE, not '{wrong}'.\n",
         )
+    assert hsm(*added[:-1], "--wrap-mechanism", "0x1087", "--wrap-mechanism", "0x80000171").code == 0
+    assert load_configurations()["office"].wrap_mechanisms == (0x1087, 0x80000171)
+    assert "a number such as 0x1087" in hsm(*added[:-1], "--wrap-mechanism", "gcm").err
     secret = hsm(*added, "TOKEN_PIN=1234")
     assert secret.code == 1 and "TOKEN_PIN looks like a secret" in secret.err and "1234" not in secret.err
 

@@ -10,15 +10,18 @@ from pathlib import Path
 
 import pkcs11
 import pytest
+from pydantic import ValidationError
 
 from labconsole.security.secrets import Secret
 from labconsole.security.token.choice import choose_mechanism
 from labconsole.security.token.configuration import TokenConfiguration
-from labconsole.security.token.errors import MechanismMissingError
+from labconsole.security.token.errors import MechanismMissingError, TamperedKeyError
+from labconsole.security.token.key_pairs import generate
 from labconsole.security.token.module import load_module
 from labconsole.security.token.opening import Token, find_token, open_token
 from labconsole.security.token.probes import probe_wrapping, threads_safe
-from labconsole.security.token.terms import KeyKind, WrapBehaviour, WrapMechanism, WrapProbe
+from labconsole.security.token.terms import AES_GCM, KeyKind, WrapBehaviour, WrapMechanism, WrapProbe
+from labconsole.security.token.wrapping import make_wrapper
 from tests.helpers.kryoptic_token import make_kryoptic_token
 
 KEY_WRAP, KEY_WRAP_PAD, KEY_WRAP_KWP = WrapMechanism
@@ -45,6 +48,42 @@ def test_kryoptic_wraps_with_0x210b_as_rfc_5649_says(tmp_path: Path, pin: Secret
         assert probes[KEY_WRAP].behaviour is WrapBehaviour.RFC3394 and not any(probes[KEY_WRAP].keys.values())
         assert choose_mechanism(probes.values(), KeyKind.RSA_2048) is KEY_WRAP_KWP
         assert threads_safe(token) is True
+
+
+def test_aes_gcm_wraps_where_the_configuration_names_it(tmp_path: Path, pin: Secret, so_pin: Secret) -> None:
+    made = make_kryoptic_token(tmp_path, "test", pin, so_pin)
+    with open_token("test", made.model_copy(update={"wrap_mechanisms": (AES_GCM,)}), pin) as token:
+        probes = probe_wrapping(token.session(), token.wrap_mechanisms)
+        assert probes[0] == WrapProbe(AES_GCM, WrapBehaviour.AES_GCM, BOTH, True, True)
+        assert choose_mechanism(probes, KeyKind.RSA_2048) == AES_GCM == 0x1087
+        assert AES_GCM.title == "AES_GCM (0x1087)"
+        wrapper = make_wrapper(token.session(), "wrapper-gcm", AES_GCM)
+        pair = generate(token.session(), KeyKind.P_256, extractable=True)
+        one, other = wrapper.wrap(pair), wrapper.wrap(pair)
+        assert one[:12] != other[:12], "no nonce is used twice"
+        with pytest.raises(TamperedKeyError):
+            wrapper.unwrap(one[:12], KeyKind.P_256)
+
+
+def test_a_maker_s_own_mechanism_is_probed_as_the_others(nss: Token) -> None:
+    """NSS offers AES key wrap by numbers of its own: 0xCE534351, and with padding 0xCE534352."""
+    vendor = WrapMechanism(0xCE534352)
+    probes = probe_wrapping(nss.session(), (vendor,))
+    assert probes[0].mechanism is vendor and vendor.title == "vendor mechanism 0xCE534352"
+    assert probes[0].behaviour is WrapBehaviour.RFC3394_PKCS7 and probes[0].keys[KeyKind.RSA_2048]
+    assert choose_mechanism(probes, KeyKind.RSA_2048) is vendor
+    assert [probe.mechanism for probe in probes[1:]] == list(WrapMechanism)
+
+
+def test_a_mechanism_that_softhsm_does_not_have_is_absent(session: pkcs11.Session) -> None:
+    first, *others = probe_wrapping(session, (WrapMechanism(0x80000171),))
+    assert first.behaviour is WrapBehaviour.ABSENT and [probe.mechanism for probe in others] == list(WrapMechanism)
+    assert choose_mechanism([first, *others], KeyKind.RSA_2048) is KEY_WRAP_PAD
+
+
+def test_a_number_that_does_not_wrap_is_refused(configuration: TokenConfiguration) -> None:
+    with pytest.raises(ValidationError, match=r"0x1082 is not a mechanism that wraps keys: name 0x1087"):
+        TokenConfiguration.model_validate({**configuration.model_dump(), "wrap_mechanisms": [0x1082]})
 
 
 def test_nothing_of_a_probe_stays_in_the_token(session: pkcs11.Session) -> None:
