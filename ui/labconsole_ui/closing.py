@@ -1,4 +1,4 @@
-"""The question that is asked when the window is closed while runs go on or wait."""
+"""The question that is asked when the window is closed while runs are in progress or wait."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class CloseQuestion(QMessageBox):
         self.setIcon(QMessageBox.Icon.Question)
         self.setWindowTitle(tr("Closing", "Close the lab console?"))
         if running:
-            self.setText(tr("Closing", "A run is going on."))
+            self.setText(tr("Closing", "A run is in progress."))
         else:
             self.setText(tr("Closing", "Runs wait in the queue."))
         detail = tr("Closing", "Runs that wait: {waiting}. What was measured until now is kept in any case.")

@@ -219,7 +219,7 @@ class MainWindow(QMainWindow):
         if any(dialog.running for dialog in self.findChildren(ActionDialog)):
             event.ignore()
             self.wanted_database = None
-            text = self.tr("What a dialog shows still goes on: wait, or cancel it there.")
+            text = self.tr("A dialog is still at work: wait, or cancel it there.")
             self.messages.show_message(Message(Tone.WARNING, text))
             return
         self.remember()

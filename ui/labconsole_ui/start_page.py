@@ -18,7 +18,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from labconsole.engine.queue import QueueState, ShownStatus
+from labconsole.engine.queue import QueueItem, QueueState, ShownStatus
 from labconsole.plugin import Plugin, Plugins
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunRow
@@ -30,7 +30,7 @@ from labconsole_ui.navigation import GUIDE, HELP, targets_of
 from labconsole_ui.plain_text import plain_label, plain_tooltip
 from labconsole_ui.scroll_page import ScrollPage
 from labconsole_ui.theme import FontRole, Theme
-from labconsole_ui.words import duration, item_name, run_icon, run_word
+from labconsole_ui.words import console_name, duration, item_name, run_icon, run_word
 
 COLUMN_WIDTH = 900
 RECENT_RUNS = 5
@@ -78,6 +78,7 @@ class StartPage(ScrollPage):
         column.addLayout(self._documentation())
         column.addStretch(1)
         bridge.items_changed.connect(self._follow_queue)
+        bridge.live.connect(self._show_progress)
         theme.changed.connect(self.refresh)
         self._follow_queue()
         self.refresh()
@@ -207,27 +208,49 @@ class StartPage(ScrollPage):
         return box
 
     def _follow_queue(self) -> None:
-        items = self._bridge.queue.items
-        self.demo_button.setEnabled(not self._bridge.queue.busy)
-        running = next((item for item in items if item.state is QueueState.RUNNING), None)
-        if running is None:
-            text = self.tr(
-                "All four AMQP tests on this computer, in five rounds: about a minute and a half. Nothing to set up."
-            )
-        else:
-            together = [item.run_id for item in items if item.campaign_id == running.campaign_id]
-            text = self.tr("{campaign}: run {place} of {all} is going on, {scenario}.").format(
-                campaign=running.campaign,
-                place=together.index(running.run_id) + 1,
-                all=len(together),
-                scenario=item_name(running),
-            )
-        self.demo_caption.setText(text)
-        states = {item.run_id: item.shown for item in (*self._bridge.queue.others, *items)}
+        self._show_progress()
+        queue = self._bridge.queue
+        states = {item.run_id: item.shown for item in (*queue.others, *queue.items)}
         if states != self._states:
             self._states = states
             self._show_recent(self._runs)
             self.refresh()
+
+    def _show_progress(self) -> None:
+        current = self._current()
+        self.demo_button.setEnabled(current is None)
+        self.demo_caption.setText(self._demo_text() if current is None else self._progress_text(current))
+
+    def _current(self) -> QueueItem | None:
+        """The run in progress, or between two runs the one that is next; None while the queue is paused or idle."""
+        queue = self._bridge.queue
+        running = next((item for item in queue.items if item.state is QueueState.RUNNING), None)
+        if running is not None or queue.paused:
+            return running
+        return next((item for item in queue.items if item.state is QueueState.WAITING), None)
+
+    def _demo_text(self) -> str:
+        return self.tr(
+            "All four AMQP tests on this computer, in five rounds: about a minute and a half. Nothing to set up."
+        )
+
+    def _progress_text(self, current: QueueItem) -> str:
+        queue = self._bridge.queue
+        ahead, left_s = queue.waiting_for, queue.time_left_s
+        if ahead is not None and ahead.console is not None:
+            text = self.tr("{campaign}: waiting for run {run} of another console ({console}).")
+            return text.format(campaign=current.campaign, run=ahead.run_id, console=console_name(ahead.console))
+        together = [item.run_id for item in queue.items if item.campaign_id == current.campaign_id]
+        text = self.tr("{campaign}: run {place} of {all}, {scenario}.")
+        if left_s is not None:
+            text = self.tr("{campaign}: run {place} of {all}, {scenario}. About {left} left.")
+        return text.format(
+            campaign=current.campaign,
+            place=together.index(current.run_id) + 1,
+            all=len(together),
+            scenario=item_name(current),
+            left=duration(left_s),
+        )
 
     def _read_recent(self) -> list[RunRow]:
         with self._reader_factory() as reader:

@@ -33,7 +33,7 @@ class RunPlots(QWidget):
     def __init__(self, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)
         self._queue = GrowingCurve()
-        waiting = self.tr("Appears as soon as a run of the service goes on")
+        waiting = self.tr("Appears once a run of the service has started")
         self.latency_plot = ScatterPlot(
             self.tr("Latency of each request"), "ms", TimeScale(), theme, empty_text=waiting, parent=self
         )

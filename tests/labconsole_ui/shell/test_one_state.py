@@ -24,7 +24,7 @@ from labconsole_ui.main_window import MainWindow
 from labconsole_ui.menus import bring_forward
 from labconsole_ui.queue_model import QueueColumn
 from labconsole_ui.services import Services
-from labconsole_ui.start_page import RecentRun
+from labconsole_ui.start_page import RecentRun, StartPage
 from tests.helpers.practice import wait_until
 from tests.labconsole_ui.told import told
 
@@ -101,9 +101,11 @@ def test_after_a_kill_all_places_agree_from_the_first_moment_and_none_says_runni
         assert not disagreement(window)
         seen.update(word for place in words(window).values() for word in place.values())
         shown = words(window)
-        return shown["start page"].get(killed) == shown["history"].get(killed) == "Interrupted"
+        latest = set(shown["start page"].values())
+        return shown["history"].get(killed) == "Interrupted" and latest == {"Cancelled"}
 
-    qtbot.waitUntil(lambda: over() or words(window)["start page"].get(killed) == "Recovering", timeout=20_000)
+    qtbot.waitUntil(lambda: over() or words(window)["history"].get(killed) == "Recovering", timeout=60_000)
+    assert set(words(window)["queue"].values()) == {"Recovering"}
     assert window.status.state_label.text().startswith(f"Recovering run {killed}: Test 1")
     services.bridge.recover()
     qtbot.waitUntil(over, timeout=60_000)
@@ -171,9 +173,13 @@ def test_runs_of_another_console_are_shown_with_its_host_and_process(
     window.queue_view.table.selectAll()
     assert not window.queue_view.remove_action.isEnabled() and not window.queue_view.cancel_action.isEnabled()
 
+    start = window.findChild(StartPage)
+    assert start.demo_button.isEnabled() and start.demo_caption.text().startswith("All four AMQP tests")
     [own] = queue.submit(campaign("Mine"))
+    assert not start.demo_button.isEnabled()
     qtbot.waitUntil(pumped(lambda: window.status.state_label.text().startswith(f"Waiting for run {theirs} ")))
     assert words(window)["queue"][own] == "Waiting"
+    assert start.demo_caption.text() == f"Mine: waiting for run {theirs} of another console ({where})."
     other_console.cancel_all()
     qtbot.waitUntil(pumped(lambda: bool(queue.items) and queue.items[0].status is RunStatus.FINISHED), timeout=60_000)
     assert queue.others == ()

@@ -198,7 +198,7 @@ class LiveView(QWidget):
         if self.off_box.isChecked():
             return self.tr("No live figures: runs are not asked for any. Samples are recorded as ever.")
         if self._run_id is None:
-            return self.tr("Figures and curves appear here as soon as a run goes on.")
+            return self.tr("Figures and curves appear here once a run has started.")
         if self._final:
             return self.tr("Final figures, from the stored samples. The curves are those of the live view.")
         return self.tr(
