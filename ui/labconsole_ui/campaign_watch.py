@@ -11,7 +11,7 @@ from labconsole.store.records import RunStatus
 from labconsole_ui.bridge import QueueBridge
 
 LONG_S = 30.0
-"""Whoever waits so long looks elsewhere meanwhile: the result stays until it is looked at."""
+"""An operator uses another window meanwhile: the result of so long a run stays until it was looked at."""
 
 
 @dataclass
