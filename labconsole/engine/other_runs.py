@@ -35,7 +35,7 @@ class OtherRuns:
         self._show()
 
     def look(self, own: Collection[int]) -> bool:
-        """Read again which runs are live apart from the `own` ones; says whether anything is shown otherwise than before.
+        """Read again which runs other than `own` are live; says whether anything is shown otherwise than before.
 
         Takes a fraction of a millisecond when nothing was written since. Raises StoreError.
         """

@@ -53,7 +53,7 @@ def campaign(*scenarios: dict[str, Any], repeats: int = 1) -> NewCampaign:
 def test_a_refused_pin_stops_the_campaign_and_is_tried_once(
     tmp_path: Path, logins: CountedLogins, pin_file: Path, keys: str
 ) -> None:
-    """With and without a pool of three generators, each of which would log in as well; runs on other tokens are not stopped."""
+    """With and without a pool of three generators, each of which would log in; runs on other tokens are not stopped."""
     pool = {"keys": "pool", "generators": 3, "pool_at_start": 3} if keys == "pool" else {"keys": "generated"}
     bench = Bench(tmp_path)
     try:
