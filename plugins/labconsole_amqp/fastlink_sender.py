@@ -6,7 +6,7 @@ import itertools
 import struct
 import time
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -92,8 +92,8 @@ class Sender(Link):
         stamps: list[int] = []
         while len(times) < count and (capacity := self.capacity):
             chunk = min(count - len(times), capacity, len(rows.starts))
-            stamps += [rows.patch(chunk, first_number + len(times))] * chunk
-            self._write(rows.starts[:chunk], itertools.repeat(size), times)
+            rows.number(chunk, first_number + len(times))
+            self._write(rows.stamped(chunk, stamps), itertools.repeat(size), times)
         return Sent(np.array(times, np.int64), np.array(stamps, np.int64))
 
     def send_messages(self, messages: Sequence[bytes], stamp_offset: int) -> Sent:
@@ -115,10 +115,11 @@ class Sender(Link):
             self._write([ffi.from_buffer("char[]", message) for message in chunk], map(len, chunk), times)
         return Sent(np.array(times, np.int64), np.array(stamps, np.int64))
 
-    def _write(self, starts: Sequence[Any], sizes: Iterable[int], times: list[int]) -> None:
+    def _write(self, starts: Iterable[Any], sizes: Iterable[int], times: list[int]) -> None:
         """Make one delivery of each message, and flush; appends the times to `times`."""
         link, tags, pending, settled = self._link, self._ring.tags, self._pending, self._settled
         new, send, advance, settle = lib.pn_delivery, lib.pn_link_send, lib.pn_link_advance, lib.pn_delivery_settle
+        before = len(times)
         for start, size in zip(starts, sizes, strict=False):
             delivery = new(link, next(tags))
             times.append(now_ns())
@@ -128,7 +129,7 @@ class Sender(Link):
             else:
                 advance(link)
                 pending.append(delivery)
-        self.sent += len(starts)
+        self.sent += len(times) - before
         self._flush()
 
     def check_size(self, size: int) -> None:
@@ -197,14 +198,21 @@ class _Rows:
         offset = template.number_offset
         self._numbers = None if offset is None else self._rows[:, offset : offset + 8]
 
-    def patch(self, count: int, first_number: int) -> int:
-        """Write the stamp of now, and the numbers from `first_number` on, into the first `count` rows.
-
-        Returns the stamp, ms since the Unix epoch.
-        """
-        stamp_ms = time.time_ns() // 1_000_000
-        self._stamps[:count] = np.frombuffer(struct.pack(">q", stamp_ms), np.uint8)
+    def number(self, count: int, first: int) -> None:
+        """Write the numbers from `first` on into the first `count` rows."""
         if self._numbers is not None:
-            numbers = np.arange(first_number, first_number + count, dtype=">u8")
+            numbers = np.arange(first, first + count, dtype=">u8")
             self._numbers[:count] = numbers.view(np.uint8).reshape(count, 8)
-        return stamp_ms
+
+    def stamped(self, count: int, stamps: list[int]) -> Iterator[Any]:
+        """The first `count` rows, each with the stamp of the moment at which it is taken, which `stamps` gets, too (ms
+        since the Unix epoch)."""
+        last_ms = -1
+        for row in range(count):
+            stamp_ms = time.time_ns() // 1_000_000
+            if stamp_ms != last_ms:
+                # All that follow in the same millisecond have it already.
+                self._stamps[row:count] = np.frombuffer(struct.pack(">q", stamp_ms), np.uint8)
+                last_ms = stamp_ms
+            stamps.append(stamp_ms)
+            yield self.starts[row]

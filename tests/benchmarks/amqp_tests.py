@@ -70,7 +70,8 @@ def described(result: dict[str, Any]) -> str:
     cpu = {m["labels"]["role"]: m["value"] for m in result["labelled_metrics"] if m["name"] == "cpu_per_message"}
     costs = " + ".join(f"{role} {value:.1f}" for role, value in cpu.items())
     return (
-        f"{metrics['throughput']:10,.0f} msg/s, p99 {metrics['latency_p99']:8.1f} ms, lost {metrics['lost']:.0f}, "
+        f"{metrics['throughput']:10,.0f} msg/s, "
+        f"p99 in queue {metrics['queue_time_p99']:8.1f} ms, lost {metrics['lost']:.0f}, "
         f"CPU {costs} us/msg, whole command {result['seconds']:.1f} s"
     )
 

@@ -22,6 +22,8 @@ from labconsole_amqp.fastlink import (
     drain_queue,
     probe_queue_depth,
 )
+from labconsole_amqp.fastlink_sender import _Rows
+from labconsole_amqp.fastlink_wire import ffi
 from tests.labconsole_amqp.embedded import Serving, broker_process, serving
 from tests.labconsole_amqp.link import PAYLOAD, await_credit, raw_messages, receive_all, send_all, template
 
@@ -101,7 +103,9 @@ class TestTransfer:
     def test_a_stamp_that_is_not_a_time_does_not_match(self, connection: Connection) -> None:
         good, sender = template(), Sender(connection, "q")
         await_credit(sender)
-        sender.send(Template(good.message, good.stamp_offset, good.stamp_offset), 1, 2**63)
+        beyond = (2**63).to_bytes(8, "big")
+        forged = good.message[: good.stamp_offset] + beyond + good.message[good.stamp_offset + 8 :]
+        sender._write([ffi.from_buffer("char[]", forged)], [len(forged)], [])
         [batch] = receive_all(Receiver(connection, "q", templates=[good]), 1)
         assert not batch.matched[0]
         with pytest.raises(EnvelopeError, match="not a time"):
@@ -178,3 +182,16 @@ def test_memory_does_not_grow(messages: int, limit_mb: int) -> None:
         pass_through(50_000 + messages)
         grown = [one.memory_info().rss - start for one, start in zip(usage, before, strict=True)]
         assert max(grown) < limit_mb * 1024 * 1024
+
+
+def test_each_message_has_the_stamp_of_its_own_millisecond() -> None:
+    message, offset = envelope.encode(envelope.Parts(b"x" * 11))
+    rows = _Rows(Template(message, offset, None))
+    stamps: list[int] = []
+    written: list[int] = []
+    for start in rows.stamped(4, stamps):
+        written.append(int.from_bytes(ffi.buffer(start + offset, 8)[:], "big"))
+        while time.time_ns() // 1_000_000 == stamps[-1]:
+            time.sleep(0)
+    assert written == stamps
+    assert stamps == sorted(set(stamps)), "no stamp is used for the message after it"

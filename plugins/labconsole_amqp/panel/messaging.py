@@ -9,6 +9,7 @@ from PySide6.QtCore import QCoreApplication
 from labconsole.analysis.figures import format_figure
 from labconsole.locations import resource
 from labconsole.trial import Parameters
+from labconsole_amqp.choices import Loop
 from labconsole_amqp.envelope import encoded_size
 from labconsole_amqp.panel.identity_editor import IdentityEditor
 from labconsole_amqp.parameters import TEST_DESCRIPTIONS, TEST_TITLES, AmqpParameters
@@ -49,9 +50,8 @@ class AmqpPanel(TrialPanel):
             durable=parameters.durable,
             message_id=parameters.numbered,
         )
-        messages = parameters.per_sender * parameters.senders
         tr = QCoreApplication.translate
-        return [
+        facts = [
             Fact(tr("AmqpPanel", "Payload"), _size(size), tr("AmqpPanel", "Size of the payload")),
             Fact(
                 tr("AmqpPanel", "Encoded message"),
@@ -63,12 +63,12 @@ class AmqpPanel(TrialPanel):
                 _size(encoded - size),
                 tr("AmqpPanel", "What AMQP, signature and encryption add to each payload"),
             ),
-            Fact(
-                tr("AmqpPanel", "Volume of a run"),
-                _size(encoded * messages),
-                tr("AmqpPanel", "All messages of all senders, warm-up included, without TLS and TCP"),
-            ),
         ]
+        if parameters.loop is not Loop.BOTH:  # how many messages fit into a phase is what is measured
+            volume = _size(encoded * parameters.per_sender * parameters.senders)
+            told = tr("AmqpPanel", "All messages of all senders, warm-up included, without TLS and TCP")
+            facts.append(Fact(tr("AmqpPanel", "Volume of a run"), volume, told))
+        return facts
 
 
 def _segments() -> list[Segment]:
