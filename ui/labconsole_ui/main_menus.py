@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QCoreApplication
+from PySide6.QtGui import QKeySequence
 
 from labconsole_ui import layout
 from labconsole_ui.guide_page import guide_path
@@ -37,7 +38,7 @@ def build_menus(window: MainWindow) -> MenuBuilder:
     menus.adopt(queue, [view.open_action, view.repeat_action, view.remove_action, view.up_action, view.down_action])
     queue.addSeparator()
     menus.adopt(queue, [view.clear_action])
-    runs = menus.menu(tr("Menus", "&Runs"))
+    runs = menus.menu(tr("Menus", "R&uns"))
     chosen = window.history_view.run_actions
     menus.adopt(runs, [chosen.open, chosen.compare, chosen.report])
     runs.addSeparator()
@@ -58,14 +59,19 @@ def build_menus(window: MainWindow) -> MenuBuilder:
     menus.add(show, tr("Menus", "&Previous page"), lambda: window.pages.step(-1), "Ctrl+Shift+Tab")
     show.addSeparator()
     titles = {
-        ThemeMode.SYSTEM: tr("Menus", "Theme of the &system"),
+        ThemeMode.SYSTEM: tr("Menus", "Theme &of the system"),
         ThemeMode.LIGHT: tr("Menus", "&Light theme"),
         ThemeMode.DARK: tr("Menus", "&Dark theme"),
     }
     menus.add_themes(show, titles, window.set_theme)
     show.addSeparator()
-    menus.add(show, tr("Menus", "Full &screen"), window.toggle_full_screen, "F11")
-    menus.add(show, tr("Menus", "&Reset layout"), window.reset_layout, "Ctrl+0")
+    larger = menus.add(show, tr("Menus", "Lar&ger text"), lambda: window.step_text_size(1), "Ctrl++")
+    larger.setShortcuts([QKeySequence("Ctrl++"), QKeySequence("Ctrl+=")])  # Plus without Shift, on many keyboards
+    menus.add(show, tr("Menus", "S&maller text"), lambda: window.step_text_size(-1), "Ctrl+-")
+    menus.add(show, tr("Menus", "Text size of the s&ystem"), lambda: window.set_text_size(100), "Ctrl+0")
+    show.addSeparator()
+    menus.add(show, tr("Menus", "Full s&creen"), window.toggle_full_screen, "F11")
+    menus.add(show, tr("Menus", "&Reset layout"), window.reset_layout)
     about = menus.menu(tr("Menus", "&Help"))
     menus.add(about, tr("Menus", "&Help and shortcuts"), lambda: window.show_page(HELP), "F1", "help")
     if guide_path() is not None:

@@ -51,6 +51,7 @@ from labconsole_ui.words import duration, status_word
 
 DEMO_PROFILE = "demo"
 THEME_KEY = "window/theme"
+TEXT_SIZE_KEY = "window/text size"
 HISTORY_COLUMNS_KEY = "history/columns"
 HISTORY_GROUPED_KEY = "history/grouped"
 
@@ -157,6 +158,16 @@ class MainWindow(QMainWindow):
         """Change the theme and remember it."""
         self.services.theme.set_mode(mode)
         self.services.state.keep(THEME_KEY, mode.value)
+
+    def set_text_size(self, percent: int) -> None:
+        """Show all text in a size in percent of the system's, and remember it."""
+        self.services.theme.set_text_size(percent)
+        self.services.state.keep(TEXT_SIZE_KEY, str(percent))
+
+    def step_text_size(self, by: int) -> None:
+        """Show all text in the next size up (1) or down (-1), and remember it."""
+        self.services.theme.step_text_size(by)
+        self.services.state.keep(TEXT_SIZE_KEY, str(self.services.theme.text_size))
 
     def reset_layout(self) -> None:
         """Bring the docks back to where they stand at a first start."""

@@ -21,7 +21,7 @@ from labconsole_ui.bridge import LIVE_HZ, QueueBridge
 from labconsole_ui.database_trouble import DatabaseTrouble
 from labconsole_ui.errors import ExceptionNet
 from labconsole_ui.garbage import WindowCollector
-from labconsole_ui.main_window import THEME_KEY, MainWindow
+from labconsole_ui.main_window import TEXT_SIZE_KEY, THEME_KEY, MainWindow
 from labconsole_ui.message_bar import Message, Tone
 from labconsole_ui.services import Services
 from labconsole_ui.settings import FILE_NAME, WindowState
@@ -90,7 +90,7 @@ def keep_backup(database: Path) -> None:
 
 def database_instead(app: QApplication, database: Path, error: TrialError) -> Path | None:
     """Ask what to do about a database that cannot be opened. Returns the one to go on with, or None."""
-    dialog = DatabaseTrouble(database, error, Theme(app, _remembered_mode(WindowState(_state_file()), None)))
+    dialog = DatabaseTrouble(database, error, _remembered_theme(app, WindowState(_state_file()), None))
     dialog.exec()
     chosen = dialog.chosen
     shiboken6.delete(dialog)
@@ -100,12 +100,11 @@ def database_instead(app: QApplication, database: Path, error: TrialError) -> Pa
 def make_services(app: QApplication, database: Path, theme: str | None) -> Services:
     """Everything the window works with. Raises TrialError if the database cannot be opened."""
     state = WindowState(_state_file())
-    mode = _remembered_mode(state, theme)
     plugins = Plugins.discover()
     bridge = QueueBridge(
         lambda wake: RunQueue(database, live_hz=LIVE_HZ, wake=wake, lock_timeout_s=LOCK_TIMEOUT_S), app
     )
-    services = Services(database, plugins, bridge, Theme(app, mode), state)
+    services = Services(database, plugins, bridge, _remembered_theme(app, state, theme), state)
     try:
         _look_into(services)
     except StoreError:
@@ -124,9 +123,10 @@ def _state_file() -> Path:
     return locations.data_dir() / FILE_NAME
 
 
-def _remembered_mode(state: WindowState, theme: str | None) -> ThemeMode:
-    chosen = theme or state.text(THEME_KEY)
-    return ThemeMode(chosen) if chosen in set(ThemeMode) else ThemeMode.SYSTEM
+def _remembered_theme(app: QApplication, state: WindowState, theme: str | None) -> Theme:
+    chosen, size = theme or state.text(THEME_KEY), state.text(TEXT_SIZE_KEY)
+    mode = ThemeMode(chosen) if chosen in set(ThemeMode) else ThemeMode.SYSTEM
+    return Theme(app, mode, int(size) if size.isdecimal() and len(size) < 4 else 100)
 
 
 def load_translators(app: QApplication, locale: QLocale) -> list[QTranslator]:

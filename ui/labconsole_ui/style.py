@@ -9,12 +9,19 @@ from labconsole_ui.colours import Colours
 RADIUS = 6
 
 
-def style_sheet(colours: Colours, icon: Callable[[str, str], str]) -> str:
+def style_sheet(colours: Colours, icon: Callable[[str, str], str], points: float, row: int) -> str:
     """The application's style sheet. Widgets opt in through dynamic properties (`card`, `primary`, `page`).
 
-    `icon` gives the path of the icon `name` as a file in a colour.
+    `icon` gives the path of the icon `name` as a file in a colour; `points` is the size of the body's text, `row` the
+    height in pixels of an item in a list that drops down.
     """
-    return _surfaces(colours) + _buttons(colours) + _inputs(colours, icon) + _views(colours) + _frame(colours, icon)
+    return (
+        _surfaces(colours)
+        + _buttons(colours, points)
+        + _inputs(colours, icon, row)
+        + _views(colours, points)
+        + _frame(colours, icon)
+    )
 
 
 def _surfaces(c: Colours) -> str:
@@ -40,7 +47,7 @@ QScrollArea > QWidget > QWidget[page="true"] {{ background: transparent; }}
 """
 
 
-def _buttons(c: Colours) -> str:
+def _buttons(c: Colours, points: float) -> str:
     return f"""
 QPushButton {{ background: {c.base}; color: {c.text}; border: 1px solid {c.control_border};
     border-radius: {RADIUS}px; padding: 4px 14px; min-height: 20px; }}
@@ -53,7 +60,7 @@ QPushButton[primary="true"] {{ background: {c.accent}; color: {c.on_accent}; bor
 QPushButton[primary="true"]:hover {{ background: {c.accent_hover}; }}
 QPushButton[primary="true"]:focus {{ border: 2px solid {c.text}; }}
 QPushButton[primary="true"]:disabled {{ background: {c.sunken}; color: {c.disabled}; border-color: {c.border}; }}
-QPushButton[large="true"] {{ padding: 12px 26px; font-size: 13pt; border-radius: {RADIUS + 2}px; }}
+QPushButton[large="true"] {{ padding: 12px 26px; font-size: {1.3 * points:g}pt; border-radius: {RADIUS + 2}px; }}
 QPushButton[large="true"]:focus {{ padding: 11px 25px; }}
 QToolButton {{ background: transparent; color: {c.text}; border: 1px solid transparent;
     border-radius: {RADIUS}px; padding: 4px; }}
@@ -67,7 +74,7 @@ QToolButton::menu-indicator {{ image: none; }}
 """
 
 
-def _inputs(c: Colours, icon: Callable[[str, str], str]) -> str:
+def _inputs(c: Colours, icon: Callable[[str, str], str], row: int) -> str:
     down, up, tick = icon("chevron-down", c.muted), icon("chevron-up", c.muted), icon("tick", c.on_accent)
     return f"""
 QLineEdit, QComboBox, QSpinBox, QDoubleSpinBox {{ background: {c.base}; color: {c.text}; min-height: 20px;
@@ -81,7 +88,8 @@ QComboBox QLineEdit {{ border: none; padding: 0; min-height: 18px; background: t
 QComboBox::drop-down {{ border: none; width: 26px; }}
 QComboBox::down-arrow {{ image: url({down}); width: 14px; height: 14px; }}
 QComboBox QAbstractItemView {{ background: {c.base}; color: {c.text}; border: 1px solid {c.border};
-    selection-background-color: {c.info_ground}; selection-color: {c.text}; outline: none; padding: 4px; }}
+    selection-background-color: {c.info_ground}; selection-color: {c.text}; outline: none; padding: 4px;
+    min-height: {row}px; }}
 QSpinBox::up-button, QSpinBox::down-button {{ border: none; width: 20px; background: transparent; }}
 QSpinBox::up-arrow {{ image: url({up}); width: 12px; height: 12px; }}
 QSpinBox::down-arrow {{ image: url({down}); width: 12px; height: 12px; }}
@@ -97,7 +105,7 @@ QProgressBar::chunk {{ background: {c.accent}; border-radius: 4px; }}
 """
 
 
-def _views(c: Colours) -> str:
+def _views(c: Colours, points: float) -> str:
     return f"""
 QHeaderView {{ background: {c.base}; }}
 QHeaderView::section {{ background: {c.base}; color: {c.muted}; border: none; border-bottom: 1px solid {c.border};
@@ -111,7 +119,7 @@ QTableView[plain="true"] {{ border: none; border-radius: 0; }}
 QTableView[plain="true"]::item {{ padding: 5px; }}
 QTableView[plain="true"] QHeaderView::section:vertical {{ border: none; padding-right: 16px; }}
 QTableView:focus, QTreeView:focus, QListView:focus {{ border-color: {c.link}; }}
-QToolButton[section="true"] {{ font-weight: 600; font-size: 11.5pt; padding: 2px 4px; text-align: left; }}
+QToolButton[section="true"] {{ font-weight: 600; font-size: {1.15 * points:g}pt; padding: 2px 4px; text-align: left; }}
 QTableCornerButton::section {{ background: {c.base}; border: none; border-bottom: 1px solid {c.border}; }}
 QTreeView[navigation="true"] {{ background: {c.window}; border: 1px solid transparent; padding: 4px; }}
 QTreeView[navigation="true"]::item {{ border-radius: {RADIUS}px; padding: 2px 6px; }}

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any, Generic, TypeVar
 
-from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, Qt
+from PySide6.QtCore import QAbstractTableModel, QEvent, QModelIndex, QPersistentModelIndex, Qt
 from PySide6.QtGui import QAction, QColor, QFont, QGuiApplication, QIcon, QKeySequence, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -192,7 +192,7 @@ class DataTable(QTableView):
         self.setTabKeyNavigation(False)
         self.setStyleSheet("QTableView::item { padding: 0 4px; }")
         self.verticalHeader().hide()
-        self.verticalHeader().setDefaultSectionSize(self.fontMetrics().height() + 12)
+        self._fit_rows()
         header = self.horizontalHeader()
         header.setHighlightSections(False)
         header.setResizeContentsPrecision(MEASURED_ROWS)
@@ -205,6 +205,15 @@ class DataTable(QTableView):
         self.copy_action.triggered.connect(self.copy_rows)
         self.addAction(self.copy_action)
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
+
+    def changeEvent(self, event: QEvent) -> None:
+        """Rows are as high as a text of another size needs."""
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.FontChange:
+            self._fit_rows()
+
+    def _fit_rows(self) -> None:
+        self.verticalHeader().setDefaultSectionSize(self.fontMetrics().height() + 12)
 
     def showEvent(self, event: QShowEvent) -> None:
         """Fit the columns to what came while the table was hidden."""

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import sys
 import weakref
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import QByteArray, QObject, QRectF, Qt, QTemporaryDir, Signal
-from PySide6.QtGui import QColor, QFont, QFontDatabase, QGuiApplication, QIcon, QPainter, QPalette, QPixmap
+from PySide6.QtGui import (
+    QColor,
+    QFont,
+    QFontDatabase,
+    QFontMetrics,
+    QGuiApplication,
+    QIcon,
+    QPainter,
+    QPalette,
+    QPixmap,
+)
 from PySide6.QtSvg import QSvgRenderer
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QWidget
 from shiboken6 import isValid
 
 from labconsole import locations
@@ -19,6 +30,8 @@ from labconsole_ui.style import style_sheet
 
 FONT_FILES = ("Inter-Regular.otf", "Inter-Medium.otf", "Inter-SemiBold.otf", "Inter-Bold.otf")
 ICON_SIZES = (16, 24, 32, 64)
+ROW_EDGES = 8
+"""Space above and below the text of an item in a list that drops down, px."""
 
 
 class ThemeMode(StrEnum):
@@ -53,22 +66,32 @@ _FONT_SCALE: dict[FontRole, tuple[float, QFont.Weight]] = {
     FontRole.TABLE: (1.0, QFont.Weight.Normal),
 }
 BODY_POINTS = 10.0
+"""Size of the body's text where the system has its usual size, and text at 100 %."""
+USUAL_POINTS = {"win32": 9.0, "darwin": 13.0}
+"""The system's own size of text where its user has not chosen another one; 10 elsewhere."""
+TEXT_SIZES = (80, 90, 100, 110, 125, 150, 175, 200)
+"""Sizes of text in percent, as the View menu goes through them."""
 
 
 class Theme(QObject):
-    """The window's look. Views read `colours` when they paint and repaint on `changed`."""
+    """The window's look. Views read `colours` when they paint and repaint on `changed`.
+
+    `text_size` is a percentage of the size that the system's own texts have.
+    """
 
     changed = Signal()
 
-    def __init__(self, app: QApplication, mode: ThemeMode = ThemeMode.SYSTEM) -> None:
+    def __init__(self, app: QApplication, mode: ThemeMode = ThemeMode.SYSTEM, text_size: int = 100) -> None:
         super().__init__(app)
         self._app = app
         self._mode = mode
+        self._system_points = _system_points()
+        self._text_size = text_size if text_size in TEXT_SIZES else 100
         self._icons: dict[tuple[str, str], QIcon] = {}
         self._bound: list[tuple[weakref.ref[Any], str, str]] = []
         self._icon_files = QTemporaryDir()
         app.setStyle("Fusion")
-        app.setFont(_application_font())
+        app.setFont(_application_font(self._points))
         QGuiApplication.styleHints().colorSchemeChanged.connect(self._system_changed)
         self._apply()
 
@@ -94,6 +117,37 @@ class Theme(QObject):
         self._mode = mode
         self._apply()
 
+    @property
+    def text_size(self) -> int:
+        """The size of all text, in percent of the system's."""
+        return self._text_size
+
+    def set_text_size(self, percent: int) -> None:
+        """Show all text in this size, one of `TEXT_SIZES`, in what is open, too."""
+        before, self._text_size = self._points, percent
+        ratio = self._points / before
+        own = [
+            widget
+            for widget in QApplication.allWidgets()
+            if widget.testAttribute(Qt.WidgetAttribute.WA_SetFont) and widget.font().pointSizeF() > 0
+        ]
+        sizes = [widget.font().pointSizeF() * ratio for widget in own]
+        font = self._app.font()
+        font.setPointSizeF(self._points)
+        self._app.setFont(font)
+        self._apply()
+        for widget, points in zip(own, sizes, strict=True):  # after the style sheet, which would set them back
+            _set_points(widget, points)
+
+    def step_text_size(self, by: int) -> None:
+        """Show text in the next size up (1) or down (-1), if there is one."""
+        place = min(max(TEXT_SIZES.index(self._text_size) + by, 0), len(TEXT_SIZES) - 1)
+        self.set_text_size(TEXT_SIZES[place])
+
+    @property
+    def _points(self) -> float:
+        return self._system_points * self._text_size / 100
+
     def series_colour(self, index: int) -> QColor:
         """The colour of the measured series `index`, counted from 0; repeats after eight."""
         series = self.colours.series
@@ -107,7 +161,7 @@ class Theme(QObject):
         """The font for texts of this role; tables get figures of equal width."""
         scale, weight = _FONT_SCALE[role]
         font = QFont(self._app.font())
-        font.setPointSizeF(BODY_POINTS * scale)
+        font.setPointSizeF(self._points * scale)
         font.setWeight(weight)
         if role in (FontRole.TABLE, FontRole.DISPLAY):
             font.setFeature(QFont.Tag("tnum"), 1)
@@ -168,7 +222,8 @@ class Theme(QObject):
     def _apply(self) -> None:
         self._icons.clear()
         self._app.setPalette(_palette(self.colours))
-        self._app.setStyleSheet(style_sheet(self.colours, self._write_icon))
+        row = QFontMetrics(self._app.font()).height() + ROW_EDGES
+        self._app.setStyleSheet(style_sheet(self.colours, self._write_icon, self._points, row))
         alive = []
         for reference, name, meaning in self._bound:
             target = reference()
@@ -184,14 +239,30 @@ def _icon_source(name: str, colour: str) -> str:
     return source.replace("currentColor", colour)
 
 
-def _application_font() -> QFont:
+def _system_points() -> float:
+    """Points of the body's text by the size that the operator gave the system's texts."""
+    if QGuiApplication.platformName() in ("offscreen", "minimal"):
+        return BODY_POINTS
+    points = QFontDatabase.systemFont(QFontDatabase.SystemFont.GeneralFont).pointSizeF()
+    return (
+        BODY_POINTS * min(max(points / USUAL_POINTS.get(sys.platform, 10.0), 0.8), 2.0) if points > 0 else BODY_POINTS
+    )
+
+
+def _set_points(widget: QWidget, points: float) -> None:
+    font = widget.font()
+    font.setPointSizeF(points)
+    widget.setFont(font)
+
+
+def _application_font(points: float) -> QFont:
     """Inter in body size; the system's font where the bundled files cannot be read."""
     families: list[str] = []
     for name in FONT_FILES:
         number = QFontDatabase.addApplicationFont(str(locations.resource("fonts", name)))
         families += QFontDatabase.applicationFontFamilies(number)
     font = QFont(families[0]) if families else QFont()
-    font.setPointSizeF(BODY_POINTS)
+    font.setPointSizeF(points)
     font.setHintingPreference(QFont.HintingPreference.PreferNoHinting)
     return font
 

@@ -37,7 +37,7 @@ class PoolCard(QFrame):
         self.load_button = self._button(
             buttons, flow, theme, "import", self.tr("&Load wrapper keys …"), self.load_wanted
         )
-        self.purge_button = self._button(buttons, flow, theme, "trash", self.tr("P&urge …"), self.purge_wanted)
+        self.purge_button = self._button(buttons, flow, theme, "trash", self.tr("Pur&ge …"), self.purge_wanted)
         column = QVBoxLayout(self)
         column.setContentsMargins(12, 8, 12, 4)
         column.setSpacing(6)

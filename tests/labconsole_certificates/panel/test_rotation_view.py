@@ -62,7 +62,7 @@ def test_after_the_switch_finishing_is_offered_and_retires_the_old_certificate(p
     steps.switch(pair.store, steps.prepare(pair.store, begun, NewKey()))
     view = lab.tab("rotation", RotationView)
     view.choose(pair.root_a.id)
-    lab.until(lambda: view.card.step_button.text() == "&Finish")
+    lab.until(lambda: view.card.step_button.text() == "Fi&nish")
     assert "Wait until the overlap is over" in view.card.sentence.text()
     lab.click(view.card.step_button)
     form = lab.dialog(ActionDialog).form

@@ -41,7 +41,7 @@ class EvidencePane(QWidget):
             label.setTextInteractionFlags(
                 Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard
             )
-        self.verify_button = QPushButton(self.tr("&Verify"), self)
+        self.verify_button = QPushButton(self.tr("Verif&y"), self)
         theme.bind_icon(self.verify_button, "shield")
         self.verify_button.clicked.connect(self.verify)
         self.copy_button = QPushButton(self.tr("Copy the digest"), self)

@@ -90,7 +90,7 @@ class RunView(QWidget):
         self.tabs.tabBar().setProperty("dense", True)
         self.tabs.setAccessibleName(self.tr("Tables of the run"))
         self.tables: dict[str, DataTable] = {}
-        self.use_button = QPushButton(self.tr("&Use these again"), self)
+        self.use_button = QPushButton(self.tr("Use these a&gain"), self)
         self.use_button.setToolTip(self.tr("Put these parameters into the form of the trial"))
         theme.bind_icon(self.use_button, "reset")
         self.use_button.clicked.connect(lambda: self.use_wanted.emit(run_id))

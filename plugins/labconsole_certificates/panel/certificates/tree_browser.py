@@ -34,7 +34,7 @@ class TreeBrowser(QWidget):
         self.search.setToolTip(self.tr("Words of name, State, purpose, status, key or fingerprint"))
         self.search.setAccessibleName(self.tr("Filter the certificates"))
         self.search.setClearButtonEnabled(True)
-        self.removed_button = QPushButton(self.tr("Remo&ved"), self)
+        self.removed_button = QPushButton(self.tr("Remove&d"), self)
         self.removed_button.setCheckable(True)
         self.removed_button.setToolTip(self.tr("Show removed certificates too: they can be restored"))
         self.new_button = QPushButton(self.tr("&New CA"), self)

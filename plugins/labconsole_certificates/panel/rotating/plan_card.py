@@ -47,7 +47,7 @@ class PlanCard(QFrame):
         self.peer_buttons: dict[str, QPushButton] = {}
         self.begin_button = self._button(self.tr("&Begin rotation"), self._begin, primary=True)
         self.step_button = self._button("", self._step, primary=True)
-        self.cancel_button = self._button(self.tr("Give &up"), self._cancel)
+        self.cancel_button = self._button(self.tr("&Give up"), self._cancel)
         buttons = QHBoxLayout()
         buttons.setSpacing(8)
         for button in (self.begin_button, self.step_button, self.cancel_button):
@@ -180,5 +180,5 @@ def _step_button(translate: Callable[[str], str], step: Step) -> str:
         StepKind.ADOPT: translate("&Take the new certificate"),
         StepKind.CONFIRM: translate("&Confirm"),
         StepKind.SWITCH: translate("S&witch over"),
-        StepKind.FINISH: translate("&Finish"),
+        StepKind.FINISH: translate("Fi&nish"),
     }[step.kind]
