@@ -21,7 +21,8 @@ class NewStateDialog(QDialog):
         self.setWindowTitle(self.tr("New State"))
         self.setMinimumWidth(_WIDTH)
         text = QLabel(
-            self.tr("A State whose keys lie with this console. Its CA is made or imported in the next step."), self
+            self.tr("A State whose keys are stored in this console. Its CA is created or imported in the next step."),
+            self,
         )
         text.setWordWrap(True)
         text.setProperty("muted", True)

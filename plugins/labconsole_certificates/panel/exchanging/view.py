@@ -9,6 +9,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QFontDatabase
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
+from labconsole.security.lab_identities import STATE as LAB
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole_certificates.exchange.progress import exchange_of
 from labconsole_certificates.exchange.steps import Exchange
@@ -99,8 +100,9 @@ class ExchangeView(Tab):
     def _pair(self, snapshot: Snapshot, chosen: tuple[str, str]) -> tuple[str, str]:
         """The two States that were made last, if one was since the last look; else those that are chosen."""
         names = [state.name for state in snapshot.states]
-        local = [state.name for state in snapshot.states if state.local]
-        made = any(state.local and state.id not in (self._known or ()) for state in snapshot.states)
+        own = [state for state in snapshot.states if state.local and state.name != LAB]  # trials make that one
+        local = [state.name for state in own]
+        made = any(state.id not in (self._known or ()) for state in own)
         if not made and chosen[0] in names and chosen[1] in names:
             return chosen
         newest = local[-2:] if len(local) > 1 else [*local, *(name for name in names if name not in local)][:2]
