@@ -96,6 +96,13 @@ def load_certificates(path: Path) -> list[x509.Certificate]:
     return list(read_certificates(read_file(path, "certificate file"), f"The certificate file {path}"))
 
 
+def require_valid(identity: Identity, owner: str) -> None:
+    """Raises TrialError if the certificate of `owner` is not valid now: a peer would refuse it."""
+    problem = validity_problem(identity.certificate, datetime.now(UTC))
+    if problem is not None:
+        raise TrialError(f"The certificate of {owner}, {identity.certificate_file}, {problem}: use a valid one.")
+
+
 def validity_problem(certificate: x509.Certificate, at: datetime) -> str | None:
     """Why `certificate` is not valid at time `at` (aware), as in "expired on 2025-05-23", or None if it is."""
     if at > certificate.not_valid_after_utc:

@@ -19,6 +19,7 @@ _SASL_HEADER = b"AMQP\x03\x01\x00\x00"
 _MECHANISMS, _INIT, _OUTCOME = 0x40, 0x41, 0x44
 _OK, _AUTH_FAILED = 0, 1
 _MAX_FRAME_BYTES = 4096
+_TLS_HANDSHAKE = b"\x16\x03"
 _MALFORMED = "client sent a malformed SASL frame"
 
 
@@ -71,7 +72,11 @@ class SaslServer:
         if header == _AMQP_HEADER and self._access.anonymous:
             self.user, self.rest = "anonymous", header + self._received
             return b""
-        self.failure = "client spoke AMQP without SASL" if header == _AMQP_HEADER else "client does not speak AMQP 1.0"
+        if header[:2] == _TLS_HANDSHAKE:
+            self.failure = "client speaks TLS, which this port does not"
+        else:
+            spoke_amqp = header == _AMQP_HEADER
+            self.failure = "client spoke AMQP without SASL" if spoke_amqp else "client does not speak AMQP 1.0"
         return _SASL_HEADER
 
     def _mechanisms(self) -> list[symbol]:

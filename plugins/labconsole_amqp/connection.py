@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import socket
 import ssl
 import time
@@ -15,8 +16,12 @@ from labconsole.trial import TrialError
 from labconsole_amqp.fastlink_pump import Pump
 from labconsole_amqp.fastlink_tls import TlsSettings, client_context, client_failure
 from labconsole_amqp.fastlink_wire import Wire, lib, text
+from labconsole_amqp.port_probe import Spoken, port_speaks, with_tls, without_tls
 
 _CLOSE_TIMEOUT_S = 2.0
+_SILENCE_S = 1.0
+"""How long a port may stay silent before it is looked at whether TLS is spoken there."""
+_TLS_ALERT = re.compile(r"got: .{0,4}\\x15\\x03")
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,10 +207,34 @@ def _tcp(endpoint: Endpoint) -> socket.socket:
 
 def _tls(endpoint: Endpoint, tls: TlsSettings, context: ssl.SSLContext, sock: socket.socket) -> ssl.SSLSocket:
     name = tls.server_name or endpoint.host
+    secure = context.wrap_socket(sock, server_hostname=name, do_handshake_on_connect=False)
     try:
-        return context.wrap_socket(sock, server_hostname=name)
+        _shake_hands(endpoint, secure)
     except OSError as error:
+        secure.close()
         raise TrialError(client_failure(endpoint.name, name, tls, error)) from error
+    except TrialError:
+        secure.close()
+        raise
+    return secure
+
+
+def _shake_hands(endpoint: Endpoint, secure: ssl.SSLSocket) -> None:
+    """The TLS handshake; where nothing comes for a while, another connection tries if the port is one without TLS.
+
+    Raises OSError, and TrialError: it is one.
+    """
+    timeouts = (min(_SILENCE_S, endpoint.connect_timeout_s), endpoint.connect_timeout_s - _SILENCE_S)
+    for number, timeout in enumerate(timeouts):
+        secure.settimeout(max(timeout, 0.01))
+        try:
+            secure.do_handshake()
+            return
+        except TimeoutError:
+            if number:
+                raise
+            if port_speaks(endpoint.host, endpoint.port) is Spoken.AMQP:
+                raise TrialError(without_tls(endpoint.name)) from None
 
 
 def _prepare(endpoint: Endpoint, wire: Wire, container: str) -> None:
@@ -248,6 +277,11 @@ def _turn(endpoint: Endpoint, wire: Wire, pump: Pump, deadline: float) -> None:
     left = deadline - time.monotonic()
     if left <= 0:
         raise TrialError(f"{endpoint.name} accepted the connection but does not answer AMQP: is it an AMQP 1.0 port?")
+    silent_for = endpoint.connect_timeout_s - left
+    if silent_for < _SILENCE_S:
+        left = min(left, _SILENCE_S - silent_for)
+    elif endpoint.tls is None and not wire.heard and port_speaks(endpoint.host, endpoint.port) is Spoken.TLS:
+        raise TrialError(with_tls(endpoint.name))
     try:
         pump.turn(left)
     except TrialError as error:
@@ -276,12 +310,16 @@ def _gone(endpoint: Endpoint, wire: Wire) -> str:
     name, condition = endpoint.name, wire.condition or ""
     if "got: AMQP SASL layer" in condition:
         return f"{name} lets nobody in without authentication: give user and password, or a client certificate"
+    if _TLS_ALERT.search(condition):
+        return with_tls(name)
     if "protocol header got" in condition:
         return f"{name} does not speak AMQP 1.0: check the port, and the broker's plugin for AMQP 1.0"
     if endpoint.tls is not None:
         shown = "our client certificate" if endpoint.tls.certificate_file else "a client without certificate"
         return f"{name} closed the connection right after TLS: it does not seem to accept {shown}"
-    return f"{name} closed the connection before AMQP was open: is it a TLS port, or no AMQP 1.0 port?"
+    if port_speaks(endpoint.host, endpoint.port) is Spoken.TLS:
+        return with_tls(name)
+    return f"{name} closed the connection before AMQP was open: is it an AMQP 1.0 port?"
 
 
 def _unless_aborted(condition: str | None) -> str:

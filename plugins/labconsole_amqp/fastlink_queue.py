@@ -7,6 +7,7 @@ from typing import Any
 
 from labconsole_amqp.connection import Connection
 from labconsole_amqp.fastlink_link import ATTACH_TIMEOUT_S, Link
+from labconsole_amqp.fastlink_sender import Sender
 from labconsole_amqp.fastlink_wire import lib
 
 _AT_ONCE = 1000
@@ -42,6 +43,18 @@ def drain_queue(connection: Connection, address: str, limit: int, quiet_s: float
     return total
 
 
+def try_attach(connection: Connection, address: str, kind: str) -> int:
+    """Attach a `sender` or `receiver` to the queue, without credit, and detach it again; returns how long the broker
+    took to answer, ns. Raises TrialError, as an attach does."""
+    if kind == "sender":
+        sender = Sender(connection, address)
+        sender.close()
+        return sender.attach_ns
+    receiver = _Fetcher(connection, address)
+    receiver.close()
+    return receiver.attach_ns
+
+
 class _Fetcher(Link):
     """A receiver that takes what there is now, settles it, and waits for nothing."""
 
@@ -49,7 +62,9 @@ class _Fetcher(Link):
         super().__init__(connection, address, "receiver")
         lib.pn_link_set_snd_settle_mode(self._link, lib.PN_SND_UNSETTLED)
         lib.pn_terminus_set_address(lib.pn_link_target(self._link), lib.pn_link_name(self._link))
-        self._attach(lib.pn_link_source(self._link), lib.pn_link_remote_source(self._link), ATTACH_TIMEOUT_S)
+        self.attach_ns = self._attach(
+            lib.pn_link_source(self._link), lib.pn_link_remote_source(self._link), ATTACH_TIMEOUT_S
+        )
 
     def fetch(self, limit: int, outcome: int, quiet_s: float) -> int:
         """Settle up to `limit` messages with `outcome`, once all have come or no more come; returns how many."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from labconsole.trial import TrialError
+from labconsole_amqp.port_probe import without_tls
 
 _VERSIONS = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
 
@@ -109,6 +110,8 @@ def server_failure(error: Exception) -> str:
         return f"client certificate refused: {error.verify_message}"
     if isinstance(error, ssl.SSLError) and error.reason == "PEER_DID_NOT_RETURN_A_CERTIFICATE":
         return "client certificate missing"
+    if isinstance(error, ssl.SSLError) and error.reason in ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE"):
+        return "client does not speak TLS, which this port needs"
     return f"TLS handshake failed: {_reason(error)}"
 
 
@@ -133,7 +136,7 @@ def client_failure(peer: str, expected_name: str, settings: TlsSettings, error: 
     if isinstance(error, ssl.SSLError) and error.reason is not None and "ALERT" in error.reason:
         return _alert(peer, settings, error.reason)
     if isinstance(error, ssl.SSLError) and error.reason in ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE"):
-        return f"{peer} does not speak TLS: use its TLS port, or choose Test 1, which has no TLS"
+        return without_tls(peer)
     if isinstance(error, ssl.SSLError) and error.reason == "UNSUPPORTED_PROTOCOL":
         return _no_version(peer, settings)
     if isinstance(error, TimeoutError):

@@ -34,13 +34,14 @@ class Wire:
     """One `pn_connection_t` and `pn_transport_t` on a non-blocking `sock`; the wire owns and closes the socket.
 
     `connection` and `transport` are the engine's objects, valid until `free`. `eof` tells that the peer sends nothing
-    more, `blocked` that the socket took no more when output was last written; `dirty` is the owner's mark that there is
-    something to write.
+    more, `heard` that it has sent something, `blocked` that the socket took no more when output was last written;
+    `dirty` is the owner's mark that there is something to write.
     """
 
     def __init__(self, sock: socket.socket, *, server: bool, idle_timeout_s: float) -> None:
         self.sock = sock
         self.eof = False
+        self.heard = False
         self.blocked = False
         self.dirty = False
         self.connection: Any = lib.pn_connection()
@@ -73,6 +74,7 @@ class Wire:
                 break
             count += got
         if count:
+            self.heard = True
             self._push(self._input_start, count)
         if self.eof:
             lib.pn_transport_close_tail(self.transport)

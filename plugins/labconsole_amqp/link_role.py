@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from labconsole.role import Role, RoleContext
+from labconsole.security.identities import require_valid
 from labconsole.trial import TrialError
 from labconsole_amqp.connection import Connection, connect
 from labconsole_amqp.queue_check import require_empty
@@ -61,6 +62,8 @@ class LinkRole(Role):
         with self._in_full_sentences():
             identity = RoleIdentity(self.settings, f"the {self.settings.role}", self.context)
             self.load(identity)
+            if self.parameters.tls:
+                require_valid(identity.own, identity.role)
             host, port = self._turn()
             self._broker = f"{host}:{port}"
             endpoint = identity.endpoint(host, port)

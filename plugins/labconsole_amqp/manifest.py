@@ -12,6 +12,7 @@ plugin = Plugin(
     panels={"amqp.messaging": "labconsole_amqp.panel.messaging:make_panel"},
     commands={
         "broker": "labconsole_amqp.broker_arguments:BROKER",
+        "test-connection": "labconsole_amqp.connection_arguments:TEST_CONNECTION",
     },
     doctor_checks=("labconsole_amqp.doctor:checks",),
     profiles=("demo", "swim-within-malaysia", "swim-my-sg"),

@@ -5,12 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 from PySide6.QtCore import QCoreApplication
+from PySide6.QtWidgets import QVBoxLayout
 
 from labconsole.analysis.figures import format_figure
 from labconsole.locations import resource
 from labconsole.trial import Parameters
 from labconsole_amqp.choices import Loop
 from labconsole_amqp.envelope import encoded_size
+from labconsole_amqp.panel.connection_test import ConnectionTest
 from labconsole_amqp.panel.identity_editor import IdentityEditor
 from labconsole_amqp.parameters import TEST_DESCRIPTIONS, TEST_TITLES, AmqpParameters
 from labconsole_amqp.payload import BUILT_IN
@@ -36,6 +38,17 @@ class AmqpPanel(TrialPanel):
 
         names = {f"{role}_identity": IdentityEditor for role in ("broker", "sender", "receiver")}
         super().__init__(context, {"test": tests, **names})
+        self.form.judged.connect(self._offer_test)
+        self._offer_test()
+
+    def _fill(self, column: QVBoxLayout) -> None:
+        super()._fill(column)
+        self.connection_test = ConnectionTest(self.context.theme, self)
+        column.insertWidget(column.indexOf(self.facts_card), self.connection_test)
+
+    def _offer_test(self) -> None:
+        parameters = self.form.parameters
+        self.connection_test.offer(parameters if isinstance(parameters, AmqpParameters) else None)
 
     def facts(self, parameters: Parameters) -> list[Fact]:
         """Sizes of payload and encoded message, and the volume of the run; nothing for a payload that is not there."""
