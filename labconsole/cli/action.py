@@ -22,6 +22,7 @@ from labconsole.engine.action_process import ActionEnd, ActionProcess, Outcome
 from labconsole.plugin import Plugins
 from labconsole.profile import override
 from labconsole.profile_file import fault_sentence, nearest
+from labconsole.shown_text import shown_lines
 from labconsole.trial import Parameters, TrialError
 
 _EXIT_CODES = {Outcome.DONE: FINISHED, Outcome.CANCELLED: CANCELLED, Outcome.FAILED: FAILED}
@@ -46,13 +47,13 @@ def action(arguments: argparse.Namespace) -> int:
             {key: override(text, key, chosen.parameters) for key, text in values.items()}
         )
     except ValidationError as error:
-        print(f"labconsole: {fault_sentence(error, chosen.parameters)}", file=sys.stderr)
+        print(shown_lines(f"labconsole: {fault_sentence(error, chosen.parameters)}"), file=sys.stderr)
         return BAD_USAGE
     end = _do(chosen, parameters)
     if end.outcome is Outcome.DONE:
         output().print(end.sentence, soft_wrap=True)
     else:
-        print(f"labconsole: {end.sentence}", file=sys.stderr)
+        print(shown_lines(f"labconsole: {end.sentence}"), file=sys.stderr)
     return _EXIT_CODES[end.outcome]
 
 

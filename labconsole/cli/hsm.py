@@ -25,6 +25,7 @@ from labconsole.security.token.named_tokens import (
     load_configurations,
     save_configuration,
 )
+from labconsole.shown_text import shown_lines
 from labconsole.trial import TrialError
 
 
@@ -41,7 +42,7 @@ def doctor(arguments: argparse.Namespace) -> int:
         raise TokenError(inspection.problem)
     print_report(inspection, output())
     if inspection.problem:
-        print(f"labconsole: {inspection.problem} {no_pin}".rstrip(), file=sys.stderr)
+        print(shown_lines(f"labconsole: {inspection.problem} {no_pin}".rstrip()), file=sys.stderr)
     return FINISHED if all_needed_is_there(inspection) else FAILED
 
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from labconsole.cli.exit_codes import BAD_USAGE, CANCELLED, FAILED
 from labconsole.cli.interrupts import exit_when_interrupted, raise_when_interrupted
+from labconsole.shown_text import shown_lines
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -33,10 +34,10 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise_when_interrupted()
         code: int = command(arguments)
     except ProfileError as error:
-        print(f"labconsole: {error}", file=sys.stderr)
+        print(shown_lines(f"labconsole: {error}"), file=sys.stderr)
         return BAD_USAGE
     except TrialError as error:
-        print(f"labconsole: {error}", file=sys.stderr)
+        print(shown_lines(f"labconsole: {error}"), file=sys.stderr)
         return FAILED
     except KeyboardInterrupt:
         return CANCELLED

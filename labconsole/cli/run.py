@@ -28,6 +28,7 @@ from labconsole.plugin import Plugins
 from labconsole.profile import campaign_of, load_profile
 from labconsole.report import run_json
 from labconsole.report.csv_export import export_runs
+from labconsole.shown_text import shown_lines
 from labconsole.store.backups import back_up
 from labconsole.store.errors import StoreError
 from labconsole.store.reader import Reader
@@ -85,7 +86,7 @@ def _back_up(database: Path) -> None:
     try:
         back_up(database)
     except StoreError as error:
-        print(f"labconsole: no backup was made. {error}", file=sys.stderr)
+        print(shown_lines(f"labconsole: no backup was made. {error}"), file=sys.stderr)
 
 
 def _item(queue: RunQueue, run_id: int) -> QueueItem | None:

@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
-from rich.console import Console
+from collections.abc import Iterable
+
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
+
+from labconsole.shown_text import shown_lines
 
 _UNBOUNDED = 10_000
 
 
 def output(*, stderr: bool = False, bounded: bool = False) -> Console:
-    """The console on standard output or error: texts stand as they are; in a pipe or a file nothing is cut.
+    """The console on standard output or error: no markup, control characters spelt out; nothing is cut in a pipe.
 
     One that is `bounded` is there, too, as wide as the terminal from which the command was started (`COLUMNS`), or as
     80 characters: for tables that are broken into parts which fit.
     """
-    console = Console(stderr=stderr, markup=False, emoji=False, highlight=False)
+    console = _SafeConsole(stderr=stderr, markup=False, emoji=False, highlight=False)
     if not console.is_terminal and not bounded:
         console.width = _UNBOUNDED
     return console
+
+
+class _SafeConsole(Console):
+    """Spells out what a terminal would obey, wherever it comes from; its own colours and cursor movements stay."""
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        """The segments of `renderable`, of which each text is safe to show."""
+        for text, style, control in super().render(renderable, options):
+            yield Segment(text if control else shown_lines(text), style, control)

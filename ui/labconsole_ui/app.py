@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from labconsole import locations, qt_libraries
+from labconsole.shown_text import ShownFormatter
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -51,5 +52,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 if __name__ == "__main__":
-    logging.basicConfig(level=logging.WARNING)
+    handler = logging.StreamHandler()
+    handler.setFormatter(ShownFormatter(logging.BASIC_FORMAT))
+    logging.basicConfig(level=logging.WARNING, handlers=[handler])
     raise SystemExit(main())

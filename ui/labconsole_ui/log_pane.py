@@ -20,6 +20,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from labconsole.shown_text import shown_lines
 from labconsole.store.records import RunStatus
 from labconsole.trial import Event, Level
 from labconsole_ui.bridge import QueueBridge
@@ -153,7 +154,7 @@ class LogPane(QWidget):
         quiet.setForeground(QColor(self._theme.colours.muted))
         loud.setForeground(self._theme.colour(_COLOURS[line.level]))
         cursor.insertText(f"{line.time}  {line.source:<20}  ", quiet)
-        cursor.insertText(line.text, loud)
+        cursor.insertText(shown_lines(line.text), loud)
         if at_end:
             bar.setValue(bar.maximum())
 

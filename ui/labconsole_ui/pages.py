@@ -8,6 +8,7 @@ from PySide6.QtCore import QEvent, QObject, QSize, Qt, Signal
 from PySide6.QtGui import QMouseEvent
 from PySide6.QtWidgets import QTabBar, QTabWidget, QWidget
 
+from labconsole.shown_text import shown_lines
 from labconsole_ui.theme import Theme
 
 MAX_TITLE = 28
@@ -61,6 +62,7 @@ class Pages(QTabWidget):
             found = make()
             found.setObjectName(key)
             self._icons[found] = (icon, "muted")
+            title = shown_lines(title)
             short = title if len(title) <= MAX_TITLE else f"{title[: MAX_TITLE - 1]}…"
             index = self.addTab(found, self._theme.icon(icon, "muted"), short)
             self.setTabToolTip(index, title)

@@ -23,6 +23,7 @@ from labconsole.profile import (
     save_profile,
     with_edits,
 )
+from labconsole.shown_text import shown_lines
 from labconsole.store.records import NewScenario
 from labconsole.trial import Trial
 from labconsole_ui.form.editors import CalmComboBox
@@ -89,7 +90,7 @@ class PresetRow(QWidget):
         self.profile_combo.addItem(self.tr("None"), "")
         mine = [info for info in list_profiles() if info.kind == self._trial.kind or info.error]
         for info in mine:
-            self.profile_combo.addItem(_entry(info), info.name)
+            self.profile_combo.addItem(shown_lines(_entry(info)), info.name)
             row = self.profile_combo.count() - 1
             tip = info.error or info.description
             self.profile_combo.setItemData(row, tip, Qt.ItemDataRole.ToolTipRole)
@@ -234,7 +235,7 @@ class PresetRow(QWidget):
                 self.failed.emit(str(error))
                 self.profile_combo.setCurrentIndex(0)
         if self.profile is not None:
-            self.scenario_combo.addItems([scenario.name for scenario in self.profile.scenarios])
+            self.scenario_combo.addItems([shown_lines(scenario.name) for scenario in self.profile.scenarios])
             self.scenario = self.profile.scenarios[0]
         self.scenario_combo.setEnabled(self.scenario_combo.count() > 1)
 

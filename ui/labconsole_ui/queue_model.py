@@ -17,6 +17,7 @@ from PySide6.QtCore import (
 from PySide6.QtGui import QColor, QIcon
 
 from labconsole.engine.queue import QueueItem, QueueState
+from labconsole.shown_text import shown_lines
 from labconsole_ui.bridge import QueueBridge
 from labconsole_ui.plain_text import plain_tooltip
 from labconsole_ui.theme import Theme
@@ -89,7 +90,7 @@ class QueueModel(QAbstractTableModel):
         item = self._items[index.row()]
         column = QueueColumn(index.column())
         if role == Qt.ItemDataRole.DisplayRole:
-            return self._text(item, column)
+            return shown_lines(self._text(item, column))
         if role == Qt.ItemDataRole.DecorationRole and column is QueueColumn.STATUS:
             return self._icon(item)
         if role == Qt.ItemDataRole.ForegroundRole and column is QueueColumn.STATUS:

@@ -20,6 +20,7 @@ from PySide6.QtWidgets import (
 
 from labconsole.engine.queue import QueueItem, QueueState, ShownStatus
 from labconsole.plugin import Plugin, Plugins
+from labconsole.shown_text import shown_lines
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunRow
 from labconsole_ui.background import Background
@@ -288,7 +289,7 @@ class RecentRun(QToolButton):
         """Show this run with that status."""
         self._run_id = run.id
         self.setIcon(self._theme.icon(*run_icon(run, status)))
-        parts = [f"{run.id}", run.scenario, run_word(run, status), duration(run.duration_s)]
+        parts = [f"{run.id}", shown_lines(run.scenario), run_word(run, status), duration(run.duration_s)]
         self.setText("   ·   ".join(part for part in parts if part))
         self.setAccessibleName(self.tr("Run {0}").format(", ".join(part for part in parts if part)))
         self.setToolTip(plain_tooltip(" ".join(filter(None, (run.reason, *run.failed_checks)))))

@@ -16,6 +16,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from labconsole.shown_text import shown_lines
 from labconsole_ui.plain_text import plain_tooltip
 from labconsole_ui.theme import FontRole, Theme
 
@@ -294,7 +295,7 @@ def cell_answers(field: Field[R], theme: Theme) -> dict[int, Callable[[R], Any]]
     alignment = _alignment(field)
     role = Qt.ItemDataRole
     answers: dict[int, Callable[[R], Any]] = {
-        role.DisplayRole: field.text,
+        role.DisplayRole: lambda record: shown_lines(field.text(record)),
         role.EditRole: field.text,
         role.TextAlignmentRole: lambda _: alignment,
         role.ToolTipRole: tooltip,

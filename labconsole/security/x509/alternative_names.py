@@ -12,7 +12,7 @@ from cryptography import x509
 
 from labconsole.security.x509.bad_input import BadInput
 from labconsole.security.x509.distinguished_names import name_as_text, name_from_text
-from labconsole.security.x509.shown_text import hidden_characters, shown
+from labconsole.shown_text import hidden_characters, shown
 
 _SMTP_UTF8_MAILBOX = x509.ObjectIdentifier("1.3.6.1.5.5.7.8.9")
 """RFC 9598: a mail address whose local part is not ASCII."""

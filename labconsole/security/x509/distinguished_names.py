@@ -10,7 +10,7 @@ from cryptography import x509
 from cryptography.x509.oid import NameOID
 
 from labconsole.security.x509.bad_input import BadInput
-from labconsole.security.x509.shown_text import hidden_characters, with_hex_pairs
+from labconsole.shown_text import hidden_characters, with_hex_pairs
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from labconsole.security.x509.alternative_names import (
 )
 from labconsole.security.x509.distinguished_names import name_as_text, name_from_text, name_of
 from labconsole.security.x509.extensions import alternative_names
-from labconsole.security.x509.shown_text import shown
+from labconsole.shown_text import shown
 
 __all__ = [
     "brief_name",

@@ -15,7 +15,7 @@ from labconsole.security.x509.issuing_rules import MALFORMED
 from labconsole.security.x509.key_types import PrivateKey, problem_of, signing_hash
 from labconsole.security.x509.names import general_name_as_text
 from labconsole.security.x509.profiles import CertificateProfile, naming, profile_asked_for, profile_extensions
-from labconsole.security.x509.shown_text import hidden_characters
+from labconsole.shown_text import hidden_characters
 
 _BROKEN_HASHES = (hashes.MD5, hashes.SHA1)
 _UNREADABLE = (ValueError, TypeError, UnsupportedAlgorithm, x509.DuplicateExtension, x509.UnsupportedGeneralNameType)

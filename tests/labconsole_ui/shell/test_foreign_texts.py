@@ -8,15 +8,26 @@ from pathlib import Path
 
 from PySide6.QtCore import QModelIndex, Qt
 from PySide6.QtGui import Qt as GuiQt
-from PySide6.QtWidgets import QLabel, QTableView, QWidget
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QAbstractItemView,
+    QLabel,
+    QPlainTextEdit,
+    QTableView,
+    QTabWidget,
+    QWidget,
+)
 from pytestqt.qtbot import QtBot
 from sqlalchemy import update
 
 from labconsole.report.request import ReportKind, ReportRequest
 from labconsole.store import edits, schema
 from labconsole.store.records import RunStatus
+from labconsole.trial import Level
+from labconsole_ui.log_pane import LogLine
 from labconsole_ui.long_jobs import LongJobs
 from labconsole_ui.main_window import MainWindow
+from labconsole_ui.message_bar import Message, Tone
 from labconsole_ui.report.window import ReportWindow
 from labconsole_ui.runview.view import RunView
 from labconsole_ui.sidebyside.view import SideBySideView
@@ -88,3 +99,46 @@ def test_the_name_of_a_file_is_no_markup(qtbot: QtBot, window: MainWindow) -> No
     assert isinstance(view, RunView)
     view.artefacts.said.setText(str(Path("/tmp") / MARKUP))
     assert list(taken_for_markup(window)) == []
+
+
+OBEYED = "red \x1b[31m\u202egnp.exe"
+
+
+def obeyed(window: QWidget) -> Iterator[str]:
+    """Texts in the window with a character that a terminal obeys, or that turns the direction of writing."""
+    labels = (*window.findChildren(QLabel), *window.findChildren(QAbstractButton))
+    texts = [f"{type(label).__name__} in {type(label.parent()).__name__}: {label.text()}" for label in labels]
+    texts += [edit.toPlainText() for edit in window.findChildren(QPlainTextEdit) if edit.isReadOnly()]
+    texts += [widget.toolTip() for widget in window.findChildren(QWidget)]
+    texts += [tabs.tabText(index) for tabs in window.findChildren(QTabWidget) for index in range(tabs.count())]
+    for view in window.findChildren(QAbstractItemView):
+        model = view.model()
+        if model is not None:
+            columns = range(model.columnCount(QModelIndex()))
+            rows = range(model.rowCount(QModelIndex()))
+            cells = (model.index(row, column).data() for row in rows for column in columns)
+            texts += [f"{type(view).__name__} {view.accessibleName()}: {cell}" for cell in cells]
+    yield from (text for text in texts if "\x1b" in text or "\u202e" in text)
+
+
+def test_control_characters_in_runs_are_spelt_out(qtbot: QtBot, window: MainWindow) -> None:
+    with closing(StoredRuns(window.services.database)) as runs:
+        run_ids = runs.finished((OBEYED, {"test": 1}), (f"Other {OBEYED}", {"test": 3}), messages=50)
+        with runs.store.writer.transaction() as connection:
+            connection.execute(update(schema.event).values(message=OBEYED))
+            connection.execute(update(schema.campaign).values(title=OBEYED))
+            connection.execute(update(schema.verdict).values(name=OBEYED, reason=OBEYED))
+    window.log_pane.add(LogLine("12:00", Level.INFO, "run 1", OBEYED))
+    window.messages.show_message(Message(Tone.WARNING, OBEYED))
+    window.history_view.refresh()
+    qtbot.waitUntil(lambda: len(window.history_view.model.records()) == 2)
+    window.runs.open_run(run_ids[0])
+    view = window.pages.currentWidget()
+    assert isinstance(view, RunView)
+    qtbot.waitUntil(lambda: "sites" in view.tables and not view.progress.isVisible(), timeout=10_000)
+    window.runs.compare_runs(run_ids)
+    page = window.pages.currentWidget()
+    assert isinstance(page, SideBySideView)
+    qtbot.waitUntil(lambda: page.table_data is not None, timeout=10_000)
+    assert list(obeyed(window)) == []
+    assert "<U+001B>[31m<U+202E>gnp.exe" in window.log_pane.view.toPlainText()

@@ -9,6 +9,7 @@ from PySide6.QtCore import QPoint, Qt, Signal
 from PySide6.QtWidgets import QComboBox, QFormLayout, QFrame, QHBoxLayout, QLineEdit, QPushButton, QWidget
 
 from labconsole.clock import wall_now
+from labconsole.shown_text import shown_lines
 from labconsole.store.records import RunRow, RunStatus
 from labconsole_ui.history import query
 from labconsole_ui.words import status_word
@@ -175,6 +176,6 @@ def _offer(box: QComboBox, everything: str, titles: Mapping[str, str]) -> None:
     box.clear()
     box.addItem(everything, "")
     for data, title in titles.items():
-        box.addItem(title, data)
+        box.addItem(shown_lines(title), data)
     box.setCurrentIndex(max(0, box.findData(chosen)))
     box.blockSignals(False)

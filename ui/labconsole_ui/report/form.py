@@ -21,6 +21,7 @@ from labconsole.analysis.comparison import RunGroup
 from labconsole.analysis.published import PublishedColumn, PublishedTable
 from labconsole.report.pdf import Paper
 from labconsole.report.request import ReportKind, ReportRequest
+from labconsole.shown_text import shown_lines
 from labconsole_ui.report.file_line import FileLine
 from labconsole_ui.report.signing import SigningFiles
 from labconsole_ui.settings import WindowState
@@ -96,7 +97,7 @@ class ReportForm(QWidget):
         self.kind_box.setCurrentIndex(self.kind_box.findData(choices.kind))
         self._form.setRowVisible(self.kind_box, len(self._asked.run_ids) > 1)
         for group in choices.groups:
-            self.baseline_box.addItem(group.title, group.runs[0].id)
+            self.baseline_box.addItem(shown_lines(group.title), group.runs[0].id)
             if any(run.id == choices.baseline for run in group.runs):
                 self.baseline_box.setCurrentIndex(self.baseline_box.count() - 1)
         for column in choices.against:

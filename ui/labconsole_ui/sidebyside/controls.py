@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QCheckBox, QComboBox, QHBoxLayout, QLabel, QPushButton, QSizePolicy, QWidget
 
+from labconsole.shown_text import shown_lines
 from labconsole_ui.plots.flow import FlowLayout
 from labconsole_ui.sidebyside.published_menu import PublishedMenu
 from labconsole_ui.theme import Theme
@@ -67,7 +68,7 @@ class ComparisonControls(QWidget):
         self.group_box.blockSignals(False)
         self.baseline_box.blockSignals(True)
         self.baseline_box.clear()
-        self.baseline_box.addItems(list(titles))
+        self.baseline_box.addItems([shown_lines(title) for title in titles])
         longest = max(map(len, titles), default=0)
         self.baseline_box.setMinimumContentsLength(min(max(longest, LEAST_TITLE), MOST_TITLE))
         self.baseline_box.setCurrentIndex(baseline if titles else -1)

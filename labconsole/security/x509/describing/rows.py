@@ -15,7 +15,7 @@ from labconsole.security.x509.describing.description import Row, Section
 from labconsole.security.x509.describing.terms import ATTRIBUTES, BROKEN_SIGNATURES, SIGNATURES
 from labconsole.security.x509.fingerprints import fingerprint, groups, key_fingerprint
 from labconsole.security.x509.key_types import TITLES, problem_of, type_of
-from labconsole.security.x509.shown_text import hidden_characters, shown
+from labconsole.shown_text import hidden_characters, shown
 
 _BYTES_PER_LINE = 16
 _MOST_ROWS = 50

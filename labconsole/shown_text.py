@@ -6,6 +6,7 @@ another one (Unicode Technical Report 36, 2.9 and 2.10; bidirectional overrides:
 
 from __future__ import annotations
 
+import logging
 import unicodedata
 
 _NO_SIGN = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"})
@@ -16,11 +17,31 @@ _BLANK = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
 
 _JOINERS = frozenset("\u200c\u200d")
 _VIRAMA = 9
+_LAYOUT = frozenset("\n\t")
 
 
 def shown(text: str) -> str:
     """`text`, with each character that must not be shown as it is in the form `<U+202E>`."""
     return "".join(f"<U+{ord(char):04X}>" if hidden else char for char, hidden in _judged(text))
+
+
+def shown_lines(text: str) -> str:
+    """As `shown`, for a text that may have several lines: line ends and tabs stay as they are.
+
+    For the edges: terminal, log and window show names from bundles, profiles and messages, which may hold escape
+    sequences (ECMA-48) that a terminal would obey.
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(f"<U+{ord(char):04X}>" if hidden and char not in _LAYOUT else char for char, hidden in _judged(text))
+
+
+class ShownFormatter(logging.Formatter):
+    """Formats records of a log so that nothing in them is obeyed by a terminal."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """One record, as `logging.Formatter` has it."""
+        return shown_lines(super().format(record))
 
 
 def hidden_characters(text: str) -> tuple[str, ...]:
