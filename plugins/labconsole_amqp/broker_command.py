@@ -15,7 +15,7 @@ from labconsole.security.identities import IdentityFiles, load_identity
 from labconsole.security.lab_identities import BROKER, lab_identities
 from labconsole.security.pki.identities import NamedIdentities
 from labconsole.security.secrets import SecretSource
-from labconsole.security.x509.shown_text import shown
+from labconsole.shown_text import shown
 from labconsole.trial import TrialError
 from labconsole_amqp.broker import Broker, BrokerSettings
 from labconsole_amqp.broker_queue import QueueLimits
