@@ -22,10 +22,10 @@ def test_links_and_pictures_are_there(document: Path) -> None:
 def test_the_guide_names_every_command_and_no_other() -> None:
     guide = (ROOT / "docs" / "guide.md").read_text(encoding="utf-8")
     table = guide.partition("## The command line")[2].partition("Exit codes")[0]
-    told = set(re.findall(r"^\| `labconsole (\w+)", table, re.MULTILINE)) | set(
-        re.findall(r", `labconsole (\w+)", table)
+    told = set(re.findall(r"^\| `labconsole ([\w-]+)", table, re.MULTILINE)) | set(
+        re.findall(r", `labconsole ([\w-]+)", table)
     )
     shown = subprocess.run(
         [sys.executable, "-m", "labconsole.cli.main", "--help"], capture_output=True, text=True, check=True
     ).stdout
-    assert told == set(re.findall(r"^    (\w+)  ", shown, re.MULTILINE))
+    assert told == set(re.findall(r"^    ([\w-]+)  ", shown, re.MULTILINE))
