@@ -26,5 +26,9 @@ class KeyMissingError(TokenError):
     """The token has no such key."""
 
 
+class TokenGoneError(TokenError):
+    """The token was removed, or its device does not answer any more."""
+
+
 class TokenFullError(TokenError):
     """The token has no room for another object."""

@@ -8,10 +8,16 @@ from contextlib import contextmanager
 
 import pkcs11
 
-from labconsole.security.token.errors import MechanismMissingError, TokenError, TokenFullError, WrongPinError
+from labconsole.security.token.errors import (
+    MechanismMissingError,
+    TokenError,
+    TokenFullError,
+    TokenGoneError,
+    WrongPinError,
+)
 from labconsole.security.token.module import ReturnValueError
 
-_GONE = (TokenError, "is gone: put it back and start again")
+_GONE = (TokenGoneError, "is gone: put it back and start again")
 _FULL = (TokenFullError, "is full: destroy keys that are not needed, or keep fewer in it")
 _NOT_ALLOWED = (TokenError, "does not allow that with this key: it was made for another use, or to stay in the token")
 _SENTENCES: dict[type[pkcs11.PKCS11Error], tuple[type[TokenError], str]] = {

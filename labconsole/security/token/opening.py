@@ -86,7 +86,7 @@ class Token:
                 return
             self._open = False
             closing.callback(self._module.finalize)
-            closing.callback(self._login.close)
+            closing.callback(_close, self._login)
             for session in self._sessions:
                 closing.callback(_close, session)
 
@@ -193,5 +193,5 @@ def _log_in(name: str, token: pkcs11.Token, pin: Secret) -> pkcs11.Session:
 
 
 def _close(session: pkcs11.Session) -> None:
-    with suppress(pkcs11.SessionHandleInvalid, pkcs11.SessionClosed):  # by who took it
+    with suppress(pkcs11.SessionHandleInvalid, pkcs11.SessionClosed, pkcs11.DeviceRemoved, pkcs11.TokenNotPresent):
         session.close()

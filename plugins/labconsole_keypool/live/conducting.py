@@ -83,7 +83,10 @@ class Conductor:
         self._generators.command(lambda at: [_fill_command(shares[at])])
         last, last_change = missing, time.monotonic()
         while not self._context.stop_requested and (missing := self._missing()):
+            before = len(self._generators)
             self._generators.replace_lost(unchanged, (), lambda at: [_fill_command(self._missing())])
+            if len(self._generators) < before:  # its token is gone: the others make its share
+                self._generators.command(lambda at: [_fill_command(self._missing())])
             if missing != last:
                 last, last_change = missing, time.monotonic()
             elif time.monotonic() - last_change > _STALL_S:

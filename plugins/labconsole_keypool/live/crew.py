@@ -10,7 +10,7 @@ from typing import Any
 from labconsole.clock import now_ns
 from labconsole.security.token.configuration import is_lab
 from labconsole.trial import Level, RoleHandle, RunContext, TrialError
-from labconsole_keypool.live.role_settings import RoleSettings
+from labconsole_keypool.live.role_settings import TOKEN_GONE, RoleSettings
 
 MOST_REPLACEMENTS = 5
 """Of one place: a process that dies again and again has a reason."""
@@ -87,17 +87,27 @@ class Crew:
             orders: Commands for it once it is ready.
 
         Raises:
-            TrialError: one failed and said why, ended too soon, or was killed again and again.
+            TrialError: one failed and said why, ended too soon, or was killed again and again; or the last token is
+                gone.
         """
-        for number, place in enumerate(self._places):
+        for number, place in enumerate(tuple(self._places)):
             if place.handle.running:
                 continue
             if not place.handle.lost:
-                place.handle.finish(_FINISH_S)
+                self._leave_out(place, place.handle.finish(_FINISH_S))
                 continue
             self._replace(place, again, early)
             self._ready(place, again, early)
             _command(place.handle, orders(number))
+
+    def _leave_out(self, place: _Place, result: Mapping[str, Any]) -> None:
+        """Go on without one whose token was removed. Raises TrialError: no other one is left."""
+        token = result.get(TOKEN_GONE)
+        if token is None:
+            return
+        if len(self._places) == 1:
+            raise TrialError(f"The token {token} is gone, and no other one is left: put it back and run again.")
+        self._places.remove(place)
 
     @property
     def running(self) -> bool:

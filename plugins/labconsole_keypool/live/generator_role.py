@@ -9,6 +9,7 @@ from dataclasses import astuple
 from typing import Any
 
 from labconsole.role import Role, RoleContext
+from labconsole.security.token.errors import TokenGoneError
 from labconsole.security.token.opening import open_token
 from labconsole_keypool.engine.generator import Generator, KeyTimes
 from labconsole_keypool.live.role_settings import RoleSettings
@@ -68,13 +69,16 @@ class GeneratorRole(Role):
         return {"token": token.identity.serial}
 
     def run(self) -> dict[str, Any]:
-        """Generate as told. Raises TrialError: the token, the store or the service is gone."""
-        while not self._stopped():
-            room = self._room() if self._idle else 0
-            if room:
-                self._make(room, self._must_pause)
-            else:
-                self._listen(_PATIENCE_S)
+        """Generate as told. Raises TrialError: the store or the service is gone, or the token refuses."""
+        try:
+            while not self._stopped():
+                room = self._room() if self._idle else 0
+                if room:
+                    self._make(room, self._must_pause)
+                else:
+                    self._listen(_PATIENCE_S)
+        except TokenGoneError as error:
+            return self._settings.without_token(self.context, error)
         return {"made": self._made}
 
     def close(self) -> None:

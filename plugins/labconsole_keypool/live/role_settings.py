@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
 from labconsole.role import RoleContext
 from labconsole.security.secrets import Secret
 from labconsole.security.token.configuration import TokenConfiguration
+from labconsole.security.token.errors import TokenGoneError
 from labconsole.timing_profile import load_timing
-from labconsole.trial import RoleSpec
+from labconsole.trial import Level, RoleSpec
 from labconsole_keypool.engine.emulation import Device, Timing
 from labconsole_keypool.live.service_parameters import ServiceParameters
+
+TOKEN_GONE = "token_gone"
+"""In the result of a role: its token was removed; the name of the token."""
 
 
 class RoleSettings(BaseModel):
@@ -58,6 +63,13 @@ class RoleSettings(BaseModel):
         timing = Timing(profile, parameters.sign, parameters.key_generation, parameters.speed)
         ram = min(parameters.token_capacity, profile.ram.key_pairs)
         return Device(timing, ram=ram, store=profile.store.key_pairs)
+
+    def without_token(self, context: RoleContext, error: TokenGoneError) -> dict[str, Any]:
+        """The result of a role whose token was removed: the run continues where another token is left."""
+        context.event(
+            "token gone", f"The token {self.token} is gone. {error}", Level.ERROR, token=self.token, role=self.name
+        )
+        return {TOKEN_GONE: self.token}
 
     def pin(self, context: RoleContext) -> Secret | None:
         """The PIN that the operator was asked for; None where the configuration's source has it."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 import queue
 import threading
 from collections import Counter
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import Any
 
 from labconsole.role import Role, RoleContext
+from labconsole.security.token.errors import TokenError, TokenGoneError
 from labconsole.security.token.opening import open_token
 from labconsole.trial import Level, Origin
 from labconsole_keypool.choices import CaKey, KeySource
@@ -93,6 +94,10 @@ class SignerRole(Role):
             self.context.tick()
             if self._ended:
                 break
+        if isinstance(self._fault, TokenGoneError):
+            with suppress(TokenError):  # nothing can be destroyed in a token that is gone
+                self.close()
+            return self._settings.without_token(self.context, self._fault)
         self.close()
         if self._fault is not None:
             raise self._fault

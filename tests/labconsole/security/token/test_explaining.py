@@ -10,7 +10,13 @@ from pkcs11 import Attribute, KeyType, Mechanism, MechanismFlag
 
 from labconsole.security.secrets import Secret
 from labconsole.security.token.configuration import TokenConfiguration
-from labconsole.security.token.errors import MechanismMissingError, TokenError, TokenFullError, WrongPinError
+from labconsole.security.token.errors import (
+    MechanismMissingError,
+    TokenError,
+    TokenFullError,
+    TokenGoneError,
+    WrongPinError,
+)
 from labconsole.security.token.explaining import explained
 from labconsole.security.token.module import ReturnValueError, load_module
 from labconsole.security.token.opening import Token, find_token
@@ -78,7 +84,7 @@ def test_a_token_in_use_is_not_initialised(configuration: TokenConfiguration, pi
         (ReturnValueError("C_InitToken", 0x31), TokenFullError, "it is full: destroy keys that are not needed"),
         (pkcs11.PinLocked(), WrongPinError, "it has locked its PIN: let its security officer set a new one."),
         (ReturnValueError("C_InitToken", 0xA4), WrongPinError, "it has locked its PIN"),
-        (pkcs11.DeviceRemoved(), TokenError, "it is gone: put it back and start again."),
+        (pkcs11.DeviceRemoved(), TokenGoneError, "it is gone: put it back and start again."),
     ],
 )
 def test_what_devices_say_and_software_tokens_do_not(refusal: Exception, kind: type[TokenError], sentence: str) -> None:
