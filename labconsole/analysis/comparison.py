@@ -197,6 +197,12 @@ class _Row:
         )
 
 
+def common_remarks(comparison: Comparison) -> tuple[str, ...]:
+    """The remarks that every line has: they are made once."""
+    lines = comparison.metrics
+    return tuple(one for one in lines[0].remarks if all(one in line.remarks for line in lines)) if lines else ()
+
+
 def _refuse_live(columns: Sequence[Column]) -> None:
     for column in columns:
         for run in column.runs if isinstance(column, RunGroup) else ():

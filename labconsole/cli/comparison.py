@@ -14,7 +14,7 @@ from rich.text import Text
 from labconsole.analysis.answers import Answer
 from labconsole.analysis.change import Change, Judgement
 from labconsole.analysis.columns import Column, RunGroup, counterpart
-from labconsole.analysis.comparison import Cell, Comparison
+from labconsole.analysis.comparison import Cell, Comparison, common_remarks
 from labconsole.analysis.comparison_notes import MARK
 from labconsole.analysis.figures import NO_FIGURE, Scale
 from labconsole.analysis.findings import findings
@@ -52,7 +52,7 @@ def print_comparison(console: Console, comparison: Comparison, trial: Trial[Any]
 
     Columns that do not fit beside each other are printed below each other. A remark on all lines is made once below.
     """
-    common = _common_remarks(comparison)
+    common = common_remarks(comparison)
     if comparison.origins:
         console.print(comparison.origins)
         console.print()
@@ -113,14 +113,6 @@ def _belongs(comparison: Comparison, index: int) -> bool:
 def _width(console: Console, table: Table) -> int:
     """Cells that the table needs so that nothing in it is cut or broken."""
     return table.__rich_measure__(console, console.options.update(width=10_000, max_width=10_000)).maximum
-
-
-def _common_remarks(comparison: Comparison) -> tuple[str, ...]:
-    """The remarks that every line has."""
-    lines = comparison.metrics
-    return (
-        tuple(remark for remark in lines[0].remarks if all(remark in line.remarks for line in lines)) if lines else ()
-    )
 
 
 def _parameters(comparison: Comparison, first: int, last: int) -> Table:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from labconsole.analysis.answers import answers
 from labconsole.analysis.caveats import caveats
 from labconsole.analysis.findings import findings
 from labconsole.analysis.table_shape import fill, table_shapes
@@ -20,7 +21,7 @@ from labconsole.report.document import (
     Tone,
     section,
 )
-from labconsole.report.figures import Told, bar_figures, sample_figures
+from labconsole.report.figures import Told, answer_cards, bar_figures, sample_figures
 from labconsole.report.material import Material, read_material
 from labconsole.report.request import ReportKind, ReportRequest
 from labconsole.report.result_tables import comparison_tables, run_table, shape_table
@@ -77,6 +78,7 @@ def build_report(reader: Reader, plugins: Plugins, request: ReportRequest, progr
         generated=request.generated,
         cover=tuple(_cover(material, request, reader.path.name)),
         sections=sections,
+        cards=answer_cards(answers(material.beside, material.trial, material.verdicts)),
     )
 
 

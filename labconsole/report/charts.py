@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from labconsole.analysis.answers import Answer
 from labconsole.analysis.distributions import LAST_PERCENTILE, percentile_curve
 from labconsole.analysis.figures import format_number
 from labconsole.analysis.intervals import Interval
@@ -44,6 +45,8 @@ _PLOT = 88.0
 _COLOURS = ("#1b4f8a", "#c8501e", "#2a7f62", "#7b4f9e", "#b8860b", "#5b6675")
 _DASHES = ("none", "6 2.5", "2 2", "8 2.5 2 2.5", "1 2.5", "12 3")
 _BAR, _BASELINE, _PUBLISHED = "#1b4f8a", "#8fa3ba", "#ffffff"
+_WHISKER = (("#ffffff", 2.4), (INK, 0.9))
+"""A pale line under the dark one: the whisker shows on the bar and next to it."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +88,29 @@ def bar_chart(title: str, unit: str, bars: Sequence[Bar], width: float = NARROW)
     return drawing(width, height, parts)
 
 
+def answer_chart(answer: Answer, width: float = NARROW) -> str:
+    """The scenarios of an answer: title, bar from zero with a whisker, value; grey where it is not judged."""
+    bars, row = answer.bars, 13.0
+    titles = min(0.4 * width, max(text_width(bar.title) for bar in bars))
+    values = max(text_width(bar.text) for bar in bars)
+    largest = max(bar.interval.high if bar.interval is not None else bar.value for bar in bars) or 1.0
+    axis = Axis(0.0, largest, titles + 6, width - titles - values - 14)
+    parts = []
+    for place, bar in enumerate(bars):
+        top, end = place * row, axis.place(bar.value)
+        fill = GRID if not answer.judged else _BAR if place == len(bars) - 1 else _BASELINE
+        ink = INK if answer.judged else MUTED
+        parts += [
+            text(0, top + 9, shortened(bar.title, titles), fill=MUTED),
+            element("rect", x=axis.start, y=top + 2, width=max(end - axis.start, 0.8), height=8, fill=fill),
+            text(width, top + 9, bar.text, anchor="end", fill=ink),
+        ]
+        if bar.interval is not None:
+            ends = (axis.place(bar.interval.low), axis.place(bar.interval.high))
+            parts += [line(*(ends[0], top + 6, ends[1], top + 6), colour, wide) for colour, wide in _WHISKER]
+    return drawing(width, len(bars) * row, parts)
+
+
 def line_chart(title: str, x_title: str, unit: str, lines: Sequence[Line]) -> str:
     """A small chart: lines on linear axes under their names, y from zero on, each reduced to a few hundred points."""
     reduced = [Line(one.style, one.label, *thinned(one.x, one.y)) for one in lines]
@@ -109,7 +135,7 @@ def percentile_chart(title: str, unit: str, samples: Sequence[tuple[int, str, ND
     lines = [_percentiles(*sample) for sample in samples]
     ys = np.concatenate([one.y for one in lines])
     labels = min(0.38 * WIDE, max(text_width(one.label) for one in lines) + _LABEL_GAP)
-    frame = _Frame(WIDE, 0.36 * WIDE, 40.0, 20.0, WIDE - labels, 0.36 * WIDE - 30)
+    frame = _Frame(WIDE, 0.28 * WIDE, 40.0, 20.0, WIDE - labels, 0.28 * WIDE - 30)
     x_axis = frame.x(0.0, _beyond(LAST_PERCENTILE * 100))
     positive = bool((ys > 0).all())
     bounds = (log_range if positive else round_range)(float(ys.min()), float(ys.max()))
@@ -178,8 +204,7 @@ def _bar(bar: Bar, axis: Axis, y: float, width: float) -> list[str]:
     right = max(zero, end)
     if bar.interval is not None:
         low, high = axis.place(bar.interval.low), axis.place(bar.interval.high)
-        # A pale line under the dark one: the whisker shows on the bar and beside it.
-        for colour, thickness in (("#ffffff", 2.4), (INK, 0.9)):
+        for colour, thickness in _WHISKER:
             parts.append(line(low, middle, high, middle, colour, thickness))
             parts += [line(x, middle - 3, x, middle + 3, colour, thickness) for x in (low, high)]
         right = max(right, high)

@@ -49,12 +49,16 @@ class Head:
 
 @dataclass(frozen=True)
 class Table:
-    """Rows under heads, as many cells as heads in each. The first cell of a row is the row's head."""
+    """Rows under heads, as many cells as heads in each. The first cell of a row is the row's head.
+
+    Details of cells are beneath their texts, or behind them (`inline`), where the columns are few.
+    """
 
     caption: str
     heads: tuple[Head, ...]
     rows: tuple[tuple[TextCell, ...], ...]
     notes: tuple[str, ...] = ()
+    inline: bool = False
 
     def __post_init__(self) -> None:
         if any(len(row) != len(self.heads) for row in self.rows):
@@ -125,6 +129,20 @@ class Heading:
     title: str
 
 
+@dataclass(frozen=True)
+class Card:
+    """An answer, with which a report opens: `number` is set large, `tone` is that of what is judged, `svg` a small
+    chart with the words for those who do not see it."""
+
+    question: str
+    number: str
+    sentence: str
+    tone: Tone
+    svg: str
+    alt: str
+    small_print: str
+
+
 Block = Table | Facts | Paragraph | Bullets | Callout | Figure | Gallery | Heading
 
 
@@ -139,7 +157,7 @@ class Section:
 @dataclass(frozen=True)
 class Document:
     """A whole report. `kind` stands over the title ("Comparison report"); `identity` in the footer says which runs of
-    which database it tells of."""
+    which database it tells of. `cards` are on the title page."""
 
     kind: str
     title: str
@@ -149,6 +167,7 @@ class Document:
     generated: datetime
     cover: tuple[Fact, ...]
     sections: tuple[Section, ...]
+    cards: tuple[Card, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """Plain JSON; every block says what it is in `block`."""
@@ -156,6 +175,7 @@ class Document:
             **{name: getattr(self, name) for name in ("kind", "title", "lead", "author", "identity")},
             "generated": f"{self.generated:%Y-%m-%d %H:%M} UTC",
             "cover": [asdict(fact) for fact in self.cover],
+            "cards": [asdict(card) for card in self.cards],
             "sections": [
                 {"title": section.title, "blocks": [_block(block) for block in section.blocks]}
                 for section in self.sections

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from labconsole.analysis.answers import Answer
 from labconsole.analysis.caveats import ENOUGH_BEYOND
+from labconsole.analysis.change import Judgement
 from labconsole.analysis.comparison import MetricLine, RunGroup
 from labconsole.analysis.distributions import load_distributions
 from labconsole.analysis.figures import format_figure, readable
@@ -15,8 +17,8 @@ from labconsole.analysis.findings import key_metrics
 from labconsole.analysis.intervals import Interval
 from labconsole.analysis.run_curves import load_curves
 from labconsole.plugin import Plugins
-from labconsole.report.charts import NARROW, WIDE, Bar, Line, bar_chart, line_chart, percentile_chart
-from labconsole.report.document import Block, Callout, Figure, Gallery, Paragraph
+from labconsole.report.charts import NARROW, WIDE, Bar, Line, answer_chart, bar_chart, line_chart, percentile_chart
+from labconsole.report.document import Block, Callout, Card, Figure, Gallery, Paragraph, Tone
 from labconsole.report.material import Material
 from labconsole.report.surroundings import run_span
 from labconsole.store.reader import Reader
@@ -25,8 +27,12 @@ from labconsole.trial import Curve, Direction, Distribution, TrialError
 MOST_LINES = 6
 """Lines in one chart; more cannot be told apart in grey."""
 _MOST_BARS = 4
+_MOST_PERCENTILES = 1
+"""Distributions that are drawn, those that a trial names first; the window has all."""
+_TONES = {Judgement.BETTER: Tone.GOOD, Judgement.WORSE: Tone.BAD}
 _TIME = "seconds since the work began (T0)"
-_MEMORY = "Resident memory"
+_OF_THE_COMPUTER = ("Resident memory", "CPU, 100 % = one core")
+"""Groups of curves that a comparison leaves to the reports of its runs."""
 
 Told = Callable[[str], None]
 """Told what is being done, in a few words, before it is."""
@@ -41,6 +47,22 @@ class _Drawn:
     curve: Curve
 
 
+def answer_cards(answers: Sequence[Answer]) -> tuple[Card, ...]:
+    """The answers of a comparison as cards for the title page."""
+    return tuple(
+        Card(
+            answer.question,
+            answer.number,
+            answer.sentence,
+            _TONES.get(answer.judgement, Tone.PLAIN) if answer.judged else Tone.MUTED,
+            answer_chart(answer),
+            "; ".join(f"{bar.title}: {bar.text}" for bar in answer.bars),
+            answer.footnote,
+        )
+        for answer in answers
+    )
+
+
 def bar_figures(material: Material) -> Iterator[Block]:
     """The key figures of all columns as bars, published points hollow beside them; nothing for a single column."""
     comparison = material.beside
@@ -52,7 +74,7 @@ def bar_figures(material: Material) -> Iterator[Block]:
         if line.kind.quantile == 0.99 and line.kind.direction is not Direction.NEUTRAL
     ]
     told = dict.fromkeys((*key_metrics(comparison, material.trial), *tails))
-    lines = [line for line in told if any(cell.value for cell in line.cells)]
+    lines = [line for line in told if any(cell.value and not cell.not_judged for cell in line.cells)]
     # The titles of published columns name their table: they need the whole width.
     narrow = comparison is material.measured
     figures = tuple(_bars(material, line, NARROW if narrow else WIDE) for line in lines[:_MOST_BARS])
@@ -126,7 +148,7 @@ def _run_lines(curves: Sequence[Curve]) -> Iterator[Figure]:
 
 
 def _column_lines(curves: Mapping[str, Sequence[Curve]]) -> Iterator[Figure]:
-    """One chart for each curve, with a line for each column."""
+    """One chart for each curve that several columns have, with a line for each of them."""
     names = dict.fromkeys((curve.group, curve.title) for drawn in curves.values() for curve in drawn)
     for group, title in names:
         of_name = [
@@ -135,7 +157,7 @@ def _column_lines(curves: Mapping[str, Sequence[Curve]]) -> Iterator[Figure]:
             for curve in drawn
             if (curve.group, curve.title) == (group, title) and len(curve.t_s)
         ]
-        if of_name and group != _MEMORY:
+        if len(of_name) > 1 and group not in _OF_THE_COMPUTER:
             yield _lines(f"{group}: {title}", of_name)
 
 
@@ -154,7 +176,7 @@ def _lines(title: str, drawn: Sequence[_Drawn]) -> Figure:
 
 def _percentiles(samples: Mapping[str, Sequence[Distribution]], *, pooled: bool) -> Iterator[Figure]:
     titles = dict.fromkeys((one.title, one.unit) for found in samples.values() for one in found)
-    for title, unit in titles:
+    for title, unit in list(titles)[:_MOST_PERCENTILES]:
         of_title = [
             (style, label, one.values)
             for style, (label, found) in enumerate(samples.items())

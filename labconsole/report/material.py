@@ -13,7 +13,7 @@ from labconsole.report.request import ReportRequest
 from labconsole.store.evidence import as_sealed
 from labconsole.store.reader import Reader
 from labconsole.store.records import Evidence, RunDetail, RunRow
-from labconsole.trial import Trial, TrialError
+from labconsole.trial import Trial, TrialError, Verdict
 
 
 @dataclass(frozen=True)
@@ -37,6 +37,11 @@ class Material:
     def groups(self) -> tuple[RunGroup, ...]:
         """The measured columns."""
         return tuple(column for column in self.measured.columns if isinstance(column, RunGroup))
+
+    @property
+    def verdicts(self) -> Mapping[int, tuple[Verdict, ...]]:
+        """The verdicts of each run, by its id."""
+        return {detail.row.id: detail.verdicts for detail in self.details}
 
     def detail(self, run_id: int) -> RunDetail:
         """The detail of one of the runs."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from labconsole.analysis.caveats import too_few
 from labconsole.analysis.change import Change, Judgement
 from labconsole.analysis.columns import RunGroup, counterpart
-from labconsole.analysis.comparison import Cell, Comparison
+from labconsole.analysis.comparison import Cell, Comparison, common_remarks
 from labconsole.analysis.comparison_notes import MARK
 from labconsole.analysis.figures import NO_FIGURE, Scale, format_number, row_scale
 from labconsole.analysis.intervals import Interval
@@ -20,12 +20,15 @@ from labconsole.trial import Direction, Metric, MetricKind
 MOST_COLUMNS = 5
 """Columns of figures that stand beside each other on a page; more are told in several tables."""
 
+MOST_INLINE = 2
+"""Columns of figures up to which a cell has its interval and its change behind the value."""
+
 _LEGEND = (
-    "▲ better, ▼ worse: the 95 % interval of the ratio to the baseline excludes no change, also after Holm's "
-    "correction. ≈ no significant change. A difference without a mark is not judged."
+    "↑ higher is better, ↓ lower is better. ▲ better, ▼ worse: the 95 % interval of the ratio to the baseline excludes "
+    "no change, also after Holm's correction. ≈ no significant change. A difference without a mark is not judged."
 )
 _OURS = "Ours: what was measured for the same scenario, against the published figure."
-_DIRECTIONS = {Direction.HIGHER: "higher is better", Direction.LOWER: "lower is better", Direction.NEUTRAL: ""}
+_ARROWS = {Direction.HIGHER: "↑", Direction.LOWER: "↓", Direction.NEUTRAL: ""}
 _MARKS = {
     Judgement.BETTER: ("▲ {} better", Tone.GOOD),
     Judgement.WORSE: ("▼ {} worse", Tone.BAD),
@@ -80,7 +83,7 @@ def parameter_tables(comparison: Comparison) -> tuple[Table, ...]:
             Head("Parameter", "", Align.LEFT, 1.3),
             *(column_head(comparison, index, Align.LEFT) for index in part),
         )
-        tables.append(Table("Parameters that differ", heads, rows))
+        tables.append(Table("Parameters that differ", heads, rows, inline=True))
     return tuple(tables)
 
 
@@ -116,24 +119,33 @@ def parts(comparison: Comparison) -> Iterator[tuple[int, ...]]:
 
 
 def _comparison_table(comparison: Comparison, part: Sequence[int], index: int, of: int) -> Table:
+    common = common_remarks(comparison)
     rows = tuple(
         (
             TextCell(
                 line.kind.title,
                 Tone.STRONG,
-                _details(", ".join(filter(None, (line.scale.unit, _DIRECTIONS[line.kind.direction]))), line.remark),
+                _details("; ".join(remark for remark in line.remarks if remark not in common)),
             ),
+            TextCell(f"{line.scale.unit} {_ARROWS[line.kind.direction]}".strip(), Tone.MUTED),
             *(_cell(line.cells[column], line.scale) for column in part),
         )
         for line in comparison.metrics
         if any(line.cells[column].value is not None for column in part)
     )
-    heads = (Head("Figure", "unit, direction", Align.LEFT, 1.25), *(column_head(comparison, column) for column in part))
+    heads = (
+        Head("Figure", "", Align.LEFT, 1.6),
+        Head("Unit", "", Align.LEFT, 0.6),
+        *(column_head(comparison, column) for column in part),
+    )
     caption = "Figures with 95 % intervals, and their differences from the baseline"
     published = [comparison.columns[column] for column in part]
     sources = [f"{column.title}: {column.reference}." for column in published if isinstance(column, PublishedColumn)]
-    notes = (_LEGEND, _OURS, *sources) if sources else (_LEGEND,)
-    return Table(caption if of == 1 else f"{caption} ({index + 1} of {of})", heads, rows, notes)
+    remarks = (f"All lines: {'; '.join(common)}.",) if common else ()
+    notes = (*remarks, _LEGEND, *((_OURS,) if sources else ()), *sources)
+    return Table(
+        caption if of == 1 else f"{caption} ({index + 1} of {of})", heads, rows, notes, inline=len(part) <= MOST_INLINE
+    )
 
 
 def column_head(comparison: Comparison, index: int, align: Align = Align.RIGHT) -> Head:

@@ -8,12 +8,12 @@ from typing import Any
 
 from labconsole.analysis.comparison import RunGroup
 from labconsole.analysis.figures import NO_FIGURE, format_duration, format_figure
-from labconsole.analysis.parameters import ParameterValue, describe_parameters, value_text
+from labconsole.analysis.parameters import ParameterValue, describe_parameters, in_effect, value_text
 from labconsole.report.document import Align, Block, Fact, Facts, Head, Heading, Paragraph, Table, TextCell, Tone
 from labconsole.report.material import Material
 from labconsole.report.result_tables import column_head, parameter_tables, parts
 from labconsole.store.records import RunRow, RunStatus
-from labconsole.trial import Event, Verdict
+from labconsole.trial import Event, Parameters, Verdict
 
 EVIDENCE = (
     "Everything that the database holds of a run (parameters, seed, provenance, events, figures, verdicts, and the "
@@ -55,7 +55,11 @@ def parameter_blocks(material: Material) -> Iterator[Block]:
     groups, several = material.groups, len(material.measured.columns) > 1
     differing = {line.name for line in material.measured.parameters if line.differs} if several else set()
     model = material.trial.parameters if material.trial is not None else None
-    same = [value for value in describe_parameters(groups[0].parameters, model) if value.name not in differing]
+    same = [
+        value
+        for value in describe_parameters(groups[0].parameters, model)
+        if value.name not in differing and _plays_a_part(value.name, groups, model)
+    ]
     changed = [value for value in same if value.changed]
     if changed:
         yield Heading("Changed from their defaults" if len(groups) == 1 else "The same in all, changed from defaults")
@@ -68,6 +72,12 @@ def parameter_blocks(material: Material) -> Iterator[Block]:
         unset = [value.title for value in others if value.text == NO_FIGURE]
         if unset:
             yield Paragraph(f"Not set: {', '.join(unset)}.", Tone.MUTED)
+
+
+def _plays_a_part(name: str, groups: Sequence[RunGroup], model: type[Parameters] | None) -> bool:
+    """Whether a parameter does anything in one of the scenarios."""
+    top = name.partition(".")[0]
+    return model is None or any(in_effect(top, group.parameters, model) for group in groups)
 
 
 def run_list(rows: Sequence[RunRow]) -> Table:
@@ -106,7 +116,7 @@ def verdict_tables(material: Material) -> list[Table]:
             for name in names
         )
         columns_heads = (column_head(material.measured, index, Align.LEFT) for index in indices)
-        tables.append(Table(_VERDICTS, (Head("Verdict", "", Align.LEFT, 1.5), *columns_heads), rows))
+        tables.append(Table(_VERDICTS, (Head("Verdict", "", Align.LEFT, 1.5), *columns_heads), rows, inline=True))
     return tables
 
 
@@ -131,7 +141,8 @@ def environment(material: Material) -> Facts:
         for name, value in (*_environment(detail.provenance), *dict.fromkeys(_negotiated(detail.events))):
             told.setdefault(name, {}).setdefault(value, []).append(detail.row.id)
     everything = len(material.rows)
-    return Facts(tuple(Fact(name, _over_runs(values, everything)) for name, values in told.items()))
+    facts = tuple(Fact(name, _over_runs(values, everything)) for name, values in told.items())
+    return Facts(facts, compact=True)
 
 
 def notes(rows: Sequence[RunRow]) -> Iterator[Block]:

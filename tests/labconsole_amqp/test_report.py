@@ -49,8 +49,8 @@ def test_a_campaign_fills_the_tables_of_its_source(tmp_path: Path) -> None:
     ]
     [results] = tables["Results"]
     found = next(cells for cells in results.rows if cells[0].text == "Message throughput")
-    assert found[2].text == "522.9*", "theirs directly right of ours"
-    assert [text for text, _ in found[2].details] == ["ours −2.5 %", "inside our interval"]
+    assert found[3].text == "522.9*", "theirs directly right of ours"
+    assert [text for text, _ in found[3].details] == ["ours −2.5 %", "inside our interval"]
     assert any("WP/16" in note for note in results.notes)
 
 

@@ -173,10 +173,10 @@ def test_a_published_column_is_the_baseline_of_the_table_and_of_the_report(fille
     [origins, table] = sections["Results"]
     assert isinstance(origins, Paragraph) and origins.text.startswith("* Published by the source")
     assert isinstance(table, Table)
-    assert [head.detail for head in table.heads[1:]] == ["2 runs", "baseline, published", "2 runs"]
+    assert [head.detail for head in table.heads[2:]] == ["2 runs", "baseline, published", "2 runs"]
     row = next(row for row in table.rows if row[0].text == line["title"])
     percent = line["cells"][0]["change"]["percent"]
-    assert row[3].details[-1][0] == format_difference(percent).replace("-", "−")
+    assert row[4].details[-1][0] == format_difference(percent).replace("-", "−")
 
 
 def test_json_and_csv_hold_what_the_table_shows(filled: Filled, compare: Compare, tmp_path: Path) -> None:

@@ -66,25 +66,25 @@ def test_a_comparison_says_what_changed_with_intervals_marks_and_words(store: St
     assert findings.items[0].text.startswith("sealed against open: rate is lower by a factor 2.00 (95 % interval")
     assert any(WARNING.removesuffix(".") in sentence for sentence in told.sentences)
     [table] = tables(document, "Results")
-    assert [head.detail for head in table.heads] == ["unit, direction", "baseline, 5 runs", "5 runs"]
-    name, baseline, other = row(table, "Rate")
-    assert name.details == (("letters/s, higher is better", Tone.MUTED),)
+    assert [head.detail for head in table.heads] == ["", "", "baseline, 5 runs", "5 runs"]
+    _, unit, baseline, other = row(table, "Rate")
+    assert unit.text == "letters/s ↑"
     assert baseline.text == "1,020" and len(baseline.details) == 1
     assert other.details[1] == ("▼ −50.0 % worse", Tone.BAD)
-    assert row(table, "CPU per letter (role sender)")[2].details[1][1] is Tone.BAD
-    assert row(table, "Wait p99")[0].details[1] == (
+    assert row(table, "CPU per letter (role sender)")[3].details[1][1] is Tone.BAD
+    assert row(table, "Wait p99")[0].details[0] == (
         "not judged, p99 needs 5,000 samples, and there are 500: all columns",
         Tone.MUTED,
     )
-    assert not row(table, "Lost")[2].details, "what is zero everywhere has neither interval nor difference"
+    assert not row(table, "Lost")[3].details, "what is zero everywhere has neither interval nor difference"
 
 
 def test_the_baseline_is_the_one_asked_for(store: Store, reader: Reader) -> None:
     run_ids = store_post(store)
     document = built(reader, run_ids, ReportKind.COMPARISON, baseline=run_ids[1])
     [table] = tables(document, "Results")
-    assert table.heads[1].title == "sealed"
-    assert row(table, "Rate")[2].details[1] == ("▲ +100 % better", Tone.GOOD)
+    assert table.heads[2].title == "sealed"
+    assert row(table, "Rate")[3].details[1] == ("▲ +100 % better", Tone.GOOD)
 
 
 def test_more_columns_than_a_page_holds_come_in_several_tables_each_with_the_baseline(
@@ -92,7 +92,7 @@ def test_more_columns_than_a_page_holds_come_in_several_tables_each_with_the_bas
 ) -> None:
     run_ids = store_post(store, [f"scenario {number}" for number in range(8)], repeats=1)
     titles = [
-        [head.title for head in table.heads[1:]]
+        [head.title for head in table.heads[2:]]
         for table in tables(built(reader, run_ids, ReportKind.COMPARISON), "Results")
     ]
     assert titles == [
@@ -135,7 +135,6 @@ def test_charts_are_of_figures_and_of_samples_and_have_words(store: Store, reade
     drawn = list(figures(built(reader, store_post(store), ReportKind.COMPARISON)))
     assert [figure.caption.partition(",")[0].partition(":")[0] for figure in drawn] == [
         "Rate",
-        "Wait p99",
         "Waiting",
         "Wait",
     ]
@@ -236,7 +235,7 @@ def test_an_interrupted_run_is_allowed_and_marked(store: Store, reader: Reader) 
 def test_runs_of_a_trial_that_is_not_installed_are_told_by_what_is_stored(store: Store, reader: Reader) -> None:
     document = built(reader, store_post(store), ReportKind.COMPARISON, plugins=Plugins(()))
     [table] = tables(document, "Results")
-    assert row(table, "rate")[1].text == "1,020"
+    assert row(table, "rate")[2].text == "1,020"
     assert document.lead == "Trial post"
 
 

@@ -21,10 +21,10 @@ def test_a_published_figure_is_right_of_what_was_measured_with_the_ratio_and_whe
         published({"rate": 70.0}, SCENARIOS["stamped"], title="Gazette, stamped"),
     ]
     [table] = comparison_tables(compare(columns, PostTrial()))
-    assert [head.title for head in table.heads[1:]] == [
+    assert [head.title for head in table.heads[2:]] == [
         "open", "Gazette, open", "sealed", "Gazette, sealed", "Gazette, stamped",
     ]  # fmt: skip
-    [[_, _, outside, _, inside, nowhere]] = table.rows
+    [[_, _, _, outside, _, inside, nowhere]] = table.rows
     assert (inside.text, inside.details) == (
         "99*", (("ours +1.0 %", Tone.MUTED), ("inside our interval", Tone.MUTED)),
     )  # fmt: skip
@@ -36,7 +36,7 @@ def test_a_published_figure_is_right_of_what_was_measured_with_the_ratio_and_whe
 def test_one_run_has_no_interval_that_could_hold_a_figure() -> None:
     columns = [*group_repeats([run(1, "sealed", {"rate": 99.0})]), published({"rate": 33.0}, SCENARIOS["sealed"])]
     [table] = comparison_tables(compare(columns, PostTrial()))
-    assert [text for text, _ in table.rows[0][2].details] == ["ours +200 %"]
+    assert [text for text, _ in table.rows[0][3].details] == ["ours +200 %"]
 
 
 def test_a_published_column_stays_with_its_scenario_where_a_table_is_broken() -> None:
@@ -44,7 +44,7 @@ def test_a_published_column_stays_with_its_scenario_where_a_table_is_broken() ->
     runs += [*repeats(11, "stamped", "rate", RATES), run(16, "a", {"rate": 1.0}, parameters={"letters": 1})]
     columns = [*group_repeats(runs), published({"rate": 1.0}, SCENARIOS["stamped"])]
     first, second = comparison_tables(compare([*columns, published({"rate": 2.0}, SCENARIOS["open"])], PostTrial()))
-    titles = [[head.title for head in table.heads[1:]] for table in (first, second)]
+    titles = [[head.title for head in table.heads[2:]] for table in (first, second)]
     assert titles == [
         ["open", "Gazette, sealed", "sealed", "stamped", "Gazette, sealed"],
         ["open", "Gazette, sealed", "a"],
@@ -54,30 +54,33 @@ def test_a_published_column_stays_with_its_scenario_where_a_table_is_broken() ->
 def test_a_row_has_one_readable_unit_and_large_changes_are_factors() -> None:
     waits = [*repeats(1, "open", "wait_p99", (40_646.0,)), *repeats(6, "sealed", "wait_p99", (7.5,))]
     [table] = comparison_tables(compare(group_repeats(waits), PostTrial()))
-    name, slow, quick = table.rows[0]
-    assert name.details[0][0] == "s, lower is better" and (slow.text, quick.text) == ("40.65", "0.007500")
+    _, unit, slow, quick = table.rows[0]
+    assert unit.text == "s ↓" and (slow.text, quick.text) == ("40.65", "0.007500")
     assert quick.details[-1][0] == "÷ 5,420"
 
 
 def test_a_figure_that_is_not_judged_is_grey() -> None:
     grey = metric("rate", 5.0, not_judged="the computer was busy")
     [table] = comparison_tables(compare(group_repeats([run(1, "open", {}, metrics={"rate": grey})]), PostTrial()))
-    name, value = table.rows[0]
-    assert value.tone is Tone.MUTED and "not judged, the computer was busy: open" in name.details[1][0]
+    _, _, value = table.rows[0]
+    assert (
+        value.tone is Tone.MUTED
+        and "All lines: fewer than 5 repeats; not judged, the computer was busy: open." in table.notes
+    )
 
 
 def test_a_difference_that_is_not_judged_has_no_mark() -> None:
     runs = [*repeats(1, "open", "rate", RATES[:2]), *repeats(6, "sealed", "rate", [rate * 2 for rate in RATES[:2]])]
     [table] = comparison_tables(compare(group_repeats(runs), PostTrial()))
-    name, _, other = table.rows[0]
+    _, _, _, other = table.rows[0]
     assert other.details[-1] == ("+100 %", Tone.MUTED)
-    assert name.details[-1] == ("fewer than 5 repeats", Tone.MUTED), "and the same line says why"
+    assert table.notes[0] == "All lines: fewer than 5 repeats.", "why is said once"
 
 
 def test_no_significant_change_has_a_mark_of_its_own() -> None:
     runs = [*repeats(1, "open", "rate", RATES), *repeats(6, "sealed", "rate", [rate * 1.01 for rate in RATES])]
     [table] = comparison_tables(compare(group_repeats(runs), PostTrial()))
-    assert table.rows[0][2].details[-1] == ("≈ +1.0 %", Tone.MUTED)
+    assert table.rows[0][3].details[-1] == ("≈ +1.0 %", Tone.MUTED)
 
 
 def test_a_sources_own_table_shows_measured_and_printed_figures() -> None:
