@@ -72,6 +72,7 @@ plugin = Plugin(
         "pki rotate": "labconsole_certificates.commands.arguments.rotation:ROTATE",
         "pki rotations": "labconsole_certificates.commands.arguments.rotation:ROTATIONS",
         "pki rotation": "labconsole_certificates.commands.arguments.rotation:ROTATION",
+        "pki remove-key-files": "labconsole_certificates.commands.arguments.revocation:REMOVE_KEY_FILES",
         "pki list": "labconsole_certificates.commands.arguments.looking:LIST",
         "pki show": "labconsole_certificates.commands.arguments.looking:SHOW",
         "pki compare": "labconsole_certificates.commands.arguments.looking:COMPARE",

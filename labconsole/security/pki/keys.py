@@ -8,8 +8,10 @@ guess, and older files, with 2,048, are encrypted again when they are used.
 
 from __future__ import annotations
 
+import re
 import secrets
-from collections.abc import Iterator
+import time
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,6 +33,9 @@ _OWN_PASSPHRASE = "own-passphrase.json"
 _OWN_FILE = "passphrase-"
 _OWN_ENTRY = "certificate-keys-"
 """How the names of file and keyring entry begin that keep such a passphrase."""
+_KEY_FILE = re.compile(r"\.?[0-9a-f]{32}-[0-9a-f]{8}\.pem(-[0-9a-f]{32})?")
+"""As `keep_key` names them, and `write_private` what it has not finished."""
+_SETTLED_S = 3600.0
 _LOCK_TIMEOUT_S = 30.0
 
 
@@ -110,6 +115,17 @@ def opened_key(directory: Path, record: KeyRecord, prompt: Prompt | None = None)
                 with suppress(OSError):  # a full or read-only disk: the file stays as it is until the next use
                     save_private_key(path, private, secret, typed=True)
             yield private
+
+
+def stray_key_files(directory: Path, records: Iterable[KeyRecord]) -> tuple[Path, ...]:
+    """Key files, and parts of them, that none of `records` names: a process was killed before it wrote the row.
+
+    Only what is older than an hour: another process may be about to write its row. Raises OSError.
+    """
+    known = {record.place.file for record in records if isinstance(record.place, FileKey)}
+    oldest = time.time() - _SETTLED_S
+    found = (path for path in keys_directory(directory).iterdir() if _KEY_FILE.fullmatch(path.name))
+    return tuple(sorted(path for path in found if path.name not in known and path.stat().st_mtime < oldest))
 
 
 def own_passphrase(directory: Path) -> tuple[SecretSource, Secret]:

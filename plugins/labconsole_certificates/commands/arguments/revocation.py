@@ -46,6 +46,10 @@ def _ask(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("url", metavar="URL", help="of the OCSP responder")
 
 
+def _confirming(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--yes", action="store_true", help="remove them without a question")
+
+
 REVOKE = shared.command("revoke a certificate", _revoke, "revocation:revoked")
 PUBLISH_CRL = shared.command("sign a new CRL", _publish, "revocation:publish")
 CRLS = shared.command("list the CRLs", shared.nothing, "revocation:show_all")
@@ -53,3 +57,8 @@ OCSP = shared.command("answer OCSP requests until Ctrl+C", _ocsp, "revocation:se
 REMOVE = shared.command("hide a certificate", shared.certificate, "revocation:hide")
 RESTORE = shared.command("show a hidden certificate again", shared.certificate, "revocation:restore_hidden")
 ASK_OCSP = shared.command("ask an OCSP responder about a certificate", _ask, "revocation:ask_responder")
+REMOVE_KEY_FILES = shared.command(
+    "remove key files that a killed process has left, which no certificate needs",
+    _confirming,
+    "revocation:remove_key_files",
+)

@@ -10,11 +10,12 @@ from cryptography.x509.ocsp import OCSPCertStatus
 
 from labconsole.cli.exit_codes import FAILED, FINISHED
 from labconsole.cli.interrupts import interrupts
+from labconsole.security.pki.keys import stray_key_files
 from labconsole.security.pki.reader import PkiReader
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.x509.names import short_name
 from labconsole.trial import TrialError
-from labconsole_certificates.commands.work.shared import prompt, show, table, tell, write_out
+from labconsole_certificates.commands.work.shared import confirmed, prompt, show, table, tell, write_out
 from labconsole_certificates.operations.exporting import Form, exported, must_be_new_file
 from labconsole_certificates.operations.references import certificate_named
 from labconsole_certificates.operations.removing import remove, restore
@@ -104,4 +105,24 @@ def restore_hidden(arguments: argparse.Namespace) -> int:
     with PkiStore.open() as store:
         record = restore(store, certificate_named(store.snapshot(), arguments.certificate))
     tell(f"{short_name(record.certificate)} is back.")
+    return FINISHED
+
+
+def remove_key_files(arguments: argparse.Namespace) -> int:
+    """List key files that no key of the database names, and remove them once that is confirmed. Raises TrialError."""
+    with PkiStore.open() as store:
+        stray = stray_key_files(store.directory, store.snapshot().keys)
+        if not stray:
+            tell("Every key file belongs to a key of the database: there is nothing to remove.")
+            return FINISHED
+        for path in stray:
+            tell(f"{path}")
+        if not arguments.yes and not confirmed(f"{len(stray)} key files are removed for good."):
+            tell("Nothing was removed: confirm it, or give --yes.")
+            return FAILED
+        with store.change() as change:
+            for path in stray_key_files(store.directory, change.snapshot().keys):
+                path.unlink(missing_ok=True)
+                change.note("removed key file", path.name)
+    tell(f"Key files removed: {len(stray)}")
     return FINISHED

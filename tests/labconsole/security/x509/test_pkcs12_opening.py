@@ -6,6 +6,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import psutil
 import pytest
 from asn1crypto import pkcs12 as asn1_pkcs12
 from cryptography import x509
@@ -13,7 +14,7 @@ from cryptography import x509
 from labconsole.security.secrets import Secret
 from labconsole.security.x509.bad_input import BadInput
 from labconsole.security.x509.gate import read_certificate, read_pkcs12
-from labconsole.security.x509.pkcs12_opening import open_here
+from labconsole.security.x509.pkcs12_opening import open_here, open_in_child
 
 CORPUS = Path(__file__).with_name("pkcs12_corpus")
 FILES = sorted(CORPUS.glob("*.p12"))
@@ -93,3 +94,11 @@ def test_the_rounds_of_all_parts_count_together() -> None:
     file["mac_data"]["iterations"] = 2_000_000
     with pytest.raises(BadInput, match="far too much work"):
         open_here(file.dump(force=True), Secret("secret"), "The file")
+
+
+def test_a_file_that_takes_too_long_is_given_up_with_its_process() -> None:
+    """What an encrypted part demands shows with the password only, so a time limit ends it."""
+    data, before = (CORPUS / "openssl-3.p12").read_bytes(), set(psutil.Process().children(recursive=True))
+    with pytest.raises(BadInput, match="takes too long to open"):
+        open_in_child(data, Secret("secret"), "The file", timeout_s=0.02)
+    assert set(psutil.Process().children(recursive=True)) <= before
