@@ -224,6 +224,7 @@ def test_thresholds_seed_and_sites_of_a_preset_go_into_runs_and_saved_profiles(
 
 
 def test_wrong_form_cannot_run_and_says_why(qtbot: QtBot, panel: TrialPanel) -> None:
+    panel.form.set_values({"loop": "closed"})
     edit = panel.form.row("count").editor.findChild(QLineEdit)
     edit.selectAll()
     qtbot.keyClicks(edit, "0")
@@ -249,6 +250,7 @@ def test_help_line_explains_the_field_with_the_focus(qtbot: QtBot, panel: TrialP
 
 
 def test_warnings_of_the_trial_are_shown(panel: TrialPanel) -> None:
+    panel.form.set_values({"loop": "closed"})
     texts = [label.text() for label in panel.findChildren(QLabel)]
     assert any(text.startswith("Closed loop: ") for text in texts)
 
