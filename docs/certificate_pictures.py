@@ -26,7 +26,6 @@ from labconsole_certificates.panel.requests.view import RequestsView
 from labconsole_certificates.panel.revoking.view import RevocationView
 from labconsole_certificates.panel.rotating.view import RotationView
 from labconsole_certificates.panel.trusting.bundle_dialog import BundleDialog
-from labconsole_certificates.panel.trusting.trust_dialog import TrustDialog
 from labconsole_certificates.panel.trusting.view import TrustView
 from labconsole_certificates.trust.making import make_bundle
 from labconsole_certificates.trust.taking_in import take_in
@@ -90,21 +89,12 @@ def _exchange(camera: Camera, page: CertificatesPage) -> None:
     """Click through the way that is missing."""
     view = page.show_tab(ExchangeView.key)
     assert isinstance(view, ExchangeView)
-    camera.wait(lambda: view.next_button.text().startswith("Trust the root"))
+    camera.wait(lambda: view.next_button.text().startswith("Confirm"))
     camera.take("certificates-exchange")
     view.next_button.click()
-    dialog = _dialog(camera, TrustDialog)
-    digits = dialog.question.read_out.text().split()
-    for edit, group in list(zip(dialog.question.typing.edits, digits, strict=True))[:11]:
-        edit.textEdited.emit(group)
-    camera.settle()
-    camera.take("certificates-fingerprint", LIGHT, dialog)
-    dialog.question.typing.edits[0].textEdited.emit("".join(digits))
-    dialog.trust_button.click()
-    _step(camera, view, "Make key and CSR")
-    _act(camera)
-    _step(camera, view, "Give the CSR")
-    _step(camera, view, "Look, and decide")
+    _step(camera, view, "Make the CSR")
+    camera.wait(lambda: view.next_button.text().startswith("Approve"))
+    view.details_button.click()
     asked = page.tabs.currentWidget().findChild(RequestsView)
     assert isinstance(asked, RequestsView)
     camera.wait(lambda: asked.sight.look is not None and asked.sight.approve_button.isVisible())
@@ -115,7 +105,6 @@ def _exchange(camera: Camera, page: CertificatesPage) -> None:
     page.show_tab(ExchangeView.key)
     _step(camera, view, "Give the certificate")
     _step(camera, view, "Prove it")
-    _act(camera)
     camera.wait(lambda: view.sentence.text().startswith("Both ways"))
     camera.take("certificates-proven")
 
@@ -169,6 +158,7 @@ def _trust(camera: Camera, page: CertificatesPage, folder: Path) -> None:
     view.grid.choose(0, 2)
     camera.settle()
     camera.take("certificates-trust")
+    _typed(camera, view, files[0][1])
     file, fingerprint = files[-1]
     view.take([file])
     dialog = _dialog(camera, BundleDialog)
@@ -176,6 +166,19 @@ def _trust(camera: Camera, page: CertificatesPage, folder: Path) -> None:
         edit.textEdited.emit(group)
     camera.settle()
     camera.take("certificates-bundle", LIGHT, dialog)
+    dialog.reject()
+
+
+def _typed(camera: Camera, view: TrustView, fingerprint: str) -> None:
+    """The root of a State elsewhere, half of whose fingerprint is typed."""
+    dialog = view.trust()
+    assert dialog is not None
+    with PkiStore.open(pki_dir()) as store:
+        dialog.choose(store.certificate(fingerprint).id)
+    for edit, group in list(zip(dialog.question.typing.edits, groups(fingerprint).split(), strict=True))[:11]:
+        edit.textEdited.emit(group)
+    camera.settle()
+    camera.take("certificates-fingerprint", LIGHT, dialog)
     dialog.reject()
 
 
