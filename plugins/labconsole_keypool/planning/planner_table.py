@@ -47,18 +47,21 @@ def plan_table(service: PlannedService, runs: Sequence[RunRow]) -> tuple[PlanRow
 
 
 def disagreement(rows: Sequence[PlanRow]) -> str:
-    """One sentence where the simulation of the key pool drops more requests than the formula; "" where it does not.
+    """One sentence where the simulation of the key pool drops more requests than the formula, or has more of them
+    wait; "" where it does not.
 
     The formula counts every key as ready in the token; the simulation waits for those that are unwrapped at peak.
     """
-    row = next(row for row in rows if row.name == "dropped")
-    simulated = row.simulation.value
-    if simulated is None or simulated <= row.formula.value + max(_FEW, _SLACK * row.formula.value):
-        return ""
-    return (
-        f"The formula drops {round(row.formula.value):,} requests, the simulation {round(simulated):,}: the formula "
-        f"counts every key as ready in the token. Simulated: {row.simulation.note}."
-    )
+    by_name = {row.name: row for row in rows}
+    for name, said in (("dropped", "drops {} requests"), ("queue", "has {} requests wait at the end")):
+        row = by_name[name]
+        formula, simulated = row.formula.value, row.simulation.value
+        if simulated is not None and simulated > formula + max(_FEW, _SLACK * formula):
+            return (
+                f"The formula {said.format(f'{round(formula):,}')}, the simulation {round(simulated):,}: the formula "
+                f"counts every key as ready in the token. Simulated: {row.simulation.note}."
+            )
+    return ""
 
 
 def _with_keys(service: PlannedService, simulated: PlanSimulations, measured: PlanMeasurements) -> Iterator[PlanRow]:

@@ -79,6 +79,10 @@ def test_a_peak_that_outlasts_the_keys_in_the_token_is_simulated_with_its_drops(
     assert rows["latency"].simulation.value == pytest.approx(51 * 70 + 20, rel=0.02)
     said = disagreement(tuple(rows.values()))
     assert said.startswith("The formula drops 0 requests, the simulation 2,5")
+    endless = table(replace(service(50.0, 100.0, queue_limit=0), sign_ms=20.0, keys_in_token=1000))
+    assert disagreement(tuple(endless.values())).startswith(
+        "The formula has 0 requests wait at the end, the simulation 2,5"
+    )
     assert "the token's keys last for 28" in said and said.endswith("then requests wait for keys to be unwrapped.")
 
 
