@@ -12,6 +12,12 @@ from labconsole.shown_text import shown_lines
 from labconsole_ui.theme import Theme
 
 MAX_TITLE = 28
+KEPT = 4
+"""Pages with data of their own that stay as they are behind the one in front; of others the tab alone stays."""
+
+
+class FreedPage(QWidget):
+    """In place of a page that was freed."""
 
 
 class Pages(QTabWidget):
@@ -23,6 +29,8 @@ class Pages(QTabWidget):
         super().__init__()
         self._theme = theme
         self._icons: dict[QWidget, tuple[str, str]] = {}
+        self._makers: dict[str, Callable[[], QWidget]] = {}
+        """Of pages that can be freed, by key; the one that was in front last is the last."""
         self.setDocumentMode(True)
         self.setMovable(True)
         self.setTabsClosable(True)
@@ -32,7 +40,7 @@ class Pages(QTabWidget):
         self.tabBar().setExpanding(False)
         self.tabBar().installEventFilter(self)
         self.tabCloseRequested.connect(self.close_page)
-        self.currentChanged.connect(lambda _index: self.shown.emit(self.current_key))
+        self.currentChanged.connect(self._brought_to_front)
         theme.changed.connect(self._paint_icons)
 
     def minimumSizeHint(self) -> QSize:  # noqa: N802 - Qt names it
@@ -54,11 +62,22 @@ class Pages(QTabWidget):
         return [page for index in range(self.count()) if (page := self.widget(index)) is not None]
 
     def show_page(
-        self, key: str, title: str, icon: str, make: Callable[[], QWidget], *, closable: bool = True
+        self,
+        key: str,
+        title: str,
+        icon: str,
+        make: Callable[[], QWidget],
+        *,
+        closable: bool = True,
+        freed: bool = False,
     ) -> QWidget:
-        """Bring the page to the front, made now if it is not open."""
+        """Bring the page to the front, made now if it is not open; with `freed` it is made again when it was not in
+        front for so long that its memory was freed.
+        """
         found = self.page(key)
         if found is None:
+            if freed:
+                self._makers[key] = make
             found = make()
             found.setObjectName(key)
             self._icons[found] = (icon, "muted")
@@ -72,7 +91,7 @@ class Pages(QTabWidget):
             elif button is not None:
                 button.setAccessibleName(self.tr("Close {title}").format(title=title))
         self.setCurrentWidget(found)
-        return found
+        return self.page(key) or found
 
     def set_icon(self, key: str, icon: str, meaning: str) -> None:
         """Show another icon for a page; nothing if it is not open."""
@@ -102,8 +121,45 @@ class Pages(QTabWidget):
         widget = self.all_pages()[index]
         self.removeTab(index)
         self._icons.pop(widget, None)
+        self._makers.pop(widget.objectName(), None)
         widget.close()
         widget.deleteLater()
+
+    def _brought_to_front(self, index: int) -> None:
+        key = self.current_key
+        if key in self._makers:
+            self._makers[key] = make = self._makers.pop(key)
+            if isinstance(self.currentWidget(), FreedPage):
+                self._put(index, make())
+            self._free()
+        self.shown.emit(key)
+
+    def _free(self) -> None:
+        """Free the pages that were not in front for longest, all but `KEPT`."""
+        made = [key for key in self._makers if not isinstance(self.page(key), FreedPage)]
+        for key in made[: -KEPT - 1]:
+            page = self.page(key)
+            if page is not None:
+                self._put(self.indexOf(page), FreedPage())
+
+    def _put(self, index: int, page: QWidget) -> None:
+        """Put a page in the place of another one: its tab looks the same."""
+        before = self.all_pages()[index]
+        page.setObjectName(before.objectName())
+        self._icons[page] = self._icons.pop(before)
+        self.blockSignals(True)
+        self.insertTab(index, page, self.tabIcon(index), self.tabText(index))
+        self.setTabToolTip(index, self.tabToolTip(index + 1))
+        side = QTabBar.ButtonPosition.RightSide
+        button, old_button = self.tabBar().tabButton(index, side), self.tabBar().tabButton(index + 1, side)
+        if button is not None and old_button is not None:
+            button.setAccessibleName(old_button.accessibleName())
+        if self.currentWidget() is before:
+            self.setCurrentIndex(index)
+        self.removeTab(index + 1)
+        self.blockSignals(False)
+        before.close()
+        before.deleteLater()
 
     def _paint_icons(self) -> None:
         for index, page in enumerate(self.all_pages()):

@@ -54,7 +54,7 @@ class RunPages(QObject):
             view.export_wanted.connect(self.export_wanted)
             return view
 
-        self._pages.show_page(key, self.tr("Run {run}").format(run=run_id), "live", make)
+        self._pages.show_page(key, self.tr("Run {run}").format(run=run_id), "live", make, freed=True)
 
     def open_runs(self, run_ids: list[int]) -> None:
         """Open the views of several runs."""
@@ -86,7 +86,7 @@ class RunPages(QObject):
             return view
 
         key, title = f"compare:{','.join(map(str, run_ids))}", self.tr("Compare {runs}")
-        self._pages.show_page(key, title.format(runs=number_ranges(run_ids)), "compare", make)
+        self._pages.show_page(key, title.format(runs=number_ranges(run_ids)), "compare", make, freed=True)
 
     def offer(self, tone: Tone, sentence: str, run_ids: list[int], *, lasting: bool = False) -> None:
         """Show a message that leads to these runs: to the one, or the comparison of several; without any nowhere.
