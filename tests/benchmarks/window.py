@@ -20,7 +20,7 @@ from PySide6.QtWidgets import QApplication
 from labconsole.engine.provenance import provenance
 from labconsole_ui.main_window import MainWindow
 from labconsole_ui.navigation import HELP, targets_of
-from labconsole_ui.start import make_services
+from labconsole_ui.start import import_ahead, make_services
 from tests.benchmarks.views import StallWatch, stored_runs
 
 RUNS, SAMPLES, SETTLED_MS = 40, 1_000_000, 1_500
@@ -46,6 +46,7 @@ def measure(database: Path, runs: list[int]) -> None:
     window = MainWindow(services)
     window.resize(1280, 800)
     window.show()
+    import_ahead(services.plugins)
     QTest.qWait(SETTLED_MS)
     watch = StallWatch()
     for target in [*(target for plugin in services.plugins.found for target in targets_of(plugin)), HELP]:

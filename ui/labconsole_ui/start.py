@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import logging
 import sys
+import threading
 from pathlib import Path
 
 import shiboken6
@@ -13,7 +14,7 @@ from PySide6.QtWidgets import QApplication
 
 from labconsole import locations
 from labconsole.engine.queue import RunQueue
-from labconsole.plugin import Plugins
+from labconsole.plugin import Plugins, load_dotted
 from labconsole.store.backups import back_up
 from labconsole.store.errors import StoreError
 from labconsole.trial import TrialError
@@ -68,9 +69,11 @@ def run_window(app: QApplication, services: Services) -> tuple[int, Path | None]
     logging.getLogger().addHandler(window.log_relay.handler)
     window.show()
     QTimer.singleShot(0, services.bridge.recover)
+    importing = import_ahead(services.plugins)
     # What is there now stays: looked through at every full collection, it would hold up the window for 50 ms and more.
     gc.freeze()
     code = app.exec()
+    importing.join()
     logging.getLogger().removeHandler(window.log_relay.handler)
     net.remove()
     wanted = window.wanted_database
@@ -78,6 +81,23 @@ def run_window(app: QApplication, services: Services) -> tuple[int, Path | None]
     shiboken6.delete(window)
     keep_backup(services.database)
     return code, wanted
+
+
+def import_ahead(plugins: Plugins) -> threading.Thread:
+    """Import what the pages of all plugins need in a thread, so that their first opening does not hold up the window."""
+
+    def work() -> None:
+        for plugin in plugins.found:
+            pages = [page.factory for page in plugin.pages.values()]
+            for dotted in (*plugin.trials.values(), *plugin.panels.values(), *pages):
+                try:
+                    load_dotted(dotted)
+                except Exception as error:  # noqa: BLE001 - foreign code: its page says what is wrong when it is opened
+                    logging.getLogger(__name__).debug("%s cannot be imported: %s", dotted, error)
+
+    thread = threading.Thread(target=work, name="import pages", daemon=True)
+    thread.start()
+    return thread
 
 
 def keep_backup(database: Path) -> None:
