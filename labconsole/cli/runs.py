@@ -15,7 +15,7 @@ from labconsole.cli.terminal import output
 from labconsole.clock import wall_time
 from labconsole.report.csv_export import flat_provenance
 from labconsole.report.run_json import run_as_json
-from labconsole.store.records import Evidence, RunDetail, RunRow, StoredArtefact
+from labconsole.store.records import Evidence, RunDetail, RunRow, RunStatus, StoredArtefact
 
 _KEY_METRICS = ("throughput", "latency_mean", "lost")
 
@@ -39,7 +39,8 @@ def runs(arguments: argparse.Namespace) -> int:
 
 
 def _status(row: RunRow) -> str:
-    return f"{row.status}, check failed" if row.failed_checks else row.status
+    """The status; a run that did not finish has failed checks of its data for that reason alone."""
+    return f"{row.status}, check failed" if row.failed_checks and row.status is RunStatus.FINISHED else row.status
 
 
 def show(arguments: argparse.Namespace) -> int:
