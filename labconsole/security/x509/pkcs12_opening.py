@@ -49,20 +49,20 @@ def open_in_child(data: bytes, password: Secret | None, what: str, *, timeout_s:
     """
     question = {"data": _text(data), "password": None if password is None else password.reveal(), "what": what}
     try:
-        told = ask("labconsole.security.x509.pkcs12_opening", question, timeout_s, what)
+        answered = ask("labconsole.security.x509.pkcs12_opening", question, timeout_s, what)
     except TokenError as error:
         raise BadInput(
             f"{what} takes too long to open, or fails in it: ask for one that openssl has written."
         ) from error
-    if "refusal" in told:
-        raise BadInput(told["refusal"])
-    key, certificate, *chain = (None if each is None else base64.b64decode(each) for each in told["parts"])
+    if "refusal" in answered:
+        raise BadInput(answered["refusal"])
+    key, certificate, *chain = (None if each is None else base64.b64decode(each) for each in answered["parts"])
     with refused(what, "a PKCS#12 file"):
         return Pkcs12(
             key=None if key is None else signing_key(load_der_private_key(key, None), what),
             certificate=None if certificate is None else _certificate(certificate, what),
             chain=tuple(_certificate(each, what) for each in chain if each is not None),
-            friendly_name=told["friendly_name"],
+            friendly_name=answered["friendly_name"],
         )
 
 

@@ -41,12 +41,12 @@ class _Pbmac1Parameters(core.Sequence):  # type: ignore[misc]
 
 
 def refuse_costly_key(der: bytes, what: str) -> None:
-    """Refuse an encrypted PKCS#8 key that takes too long to open, or whose work cannot be told. Raises BadInput."""
+    """Refuse an encrypted PKCS#8 key that takes too long to open, or whose work is unknown. Raises BadInput."""
     _refuse(lambda: [_cost(keys.EncryptedPrivateKeyInfo.load(der)["encryption_algorithm"])], what)
 
 
 def refuse_costly_pkcs12(der: bytes, what: str) -> None:
-    """Refuse a PKCS#12 file that takes too long to open, or whose work cannot be told. Raises BadInput.
+    """Refuse a PKCS#12 file that takes too long to open, or whose work is unknown. Raises BadInput.
 
     What its encrypted parts hold shows with the password only: such a file is opened under a time limit, too.
     """

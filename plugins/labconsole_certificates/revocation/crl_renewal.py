@@ -58,7 +58,7 @@ def due_crls(snapshot: Snapshot, at: datetime, state: State | None = None) -> tu
 
 
 def renew_crls(store: PkiStore, state: State | None = None, opened: Issuer | None = None) -> tuple[CrlRecord, ...]:
-    """Publish what is due where nobody has to be asked: with the opened CA `opened`, or a key whose passphrase is kept.
+    """Publish what is due where no question is needed: with the opened CA `opened`, or a key whose passphrase is kept.
 
     It never prompts, and never opens a key in a token: a PIN that is refused may lock it. What cannot be renewed stays
     due. Raises StoreError.

@@ -1,4 +1,4 @@
-"""CRLs that come to their end: told of early, and renewed where no passphrase is needed."""
+"""CRLs that come to their end: reported early, and renewed where no passphrase is needed."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_upkeep_renews_what_is_due(world: World) -> None:
 
 
 def test_a_bundle_renews_the_crl_of_the_root_that_signs_it(world: World) -> None:
-    """Its passphrase is asked for anyway, once; that of an intermediate is not, and its CRL is told of."""
+    """Its passphrase is asked for anyway, once; that of an intermediate is not, and its CRL is reported."""
     state = add_state(world.store, "State D")
     root = create_root(world.store, state, ASKED, prompt=typed)
     lower = create_intermediate(world.store, root, state, ASKED, prompt=typed)
