@@ -128,7 +128,7 @@ def _answer(question: Question, line: MetricLine, titles: tuple[str, str], cells
     )
     said = _share if question.left_of else _times
     sentence, number = said(question, change.judgement, change.ratio, bars)
-    withheld = "; ".join(dict.fromkeys(cell.not_judged for cell in cells if cell.not_judged))
+    withheld = next((cell.not_judged for cell in cells if cell.not_judged), "")  # one is enough on a card
     judgement = Judgement.NOT_JUDGED if withheld else change.judgement
     reason = (withheld or change.note) if judgement is Judgement.NOT_JUDGED else ""
     return Answer(question.title, sentence, number, judgement, bars, _small_print(change, change.ratio, cells), reason)

@@ -383,6 +383,23 @@ def test_published_columns_stand_beside_the_runs_and_are_marked(
     assert wanted.args == [list(view.selection.run_ids), list(view.selection.published), view.selection.run_ids[0]]
 
 
+def test_published_columns_are_seen_next_to_their_scenarios_without_scrolling_at_1280(
+    stored: StoredRuns, opened: Open, qtbot: QtBot
+) -> None:
+    """The page of a window of 1280 x 800 px, with the navigation and the docks open."""
+    demo = [("Test 1: plain", 1), ("Test 2: TLS", 2), ("Test 3: TLS, signed", 3), ("Test 4: TLS, signed, encrypted", 4)]
+    scenarios = [(title, {"test": test, "payload": "fpl-tac"}) for title, test in demo]
+    view = opened(stored.finished(*scenarios, repeats=5, messages=200), 1079)
+    view.resize(1079, 452)
+    view.add_published([f"{PUBLISHED}/test-{test}" for _, test in demo])
+    qtbot.waitUntil(lambda: len(headings(view)) == 8, timeout=30_000)
+    qtbot.wait(20)
+    header, seen = view.table.header, view.table.viewport().width()
+    right = [header.sectionViewportPosition(place) + header.sectionSize(place) for place in range(1, 9)]
+    assert view.splitter.orientation() is Qt.Orientation.Vertical, "the table has the whole width"
+    assert right[5] <= seen, "three pairs are whole"
+
+
 def test_the_first_column_stays_when_the_others_are_scrolled(stored: StoredRuns, opened: Open) -> None:
     scenarios = [(f"Scenario {number}", {"test": 1, "count": 1_000 + number}) for number in range(8)]
     view = opened(stored.finished(*scenarios, messages=200), width=900)

@@ -107,7 +107,7 @@ def titled(row: Row) -> str:
 class ValueDelegate(RowDelegate):
     """A value, and beneath it its change; what is judged has a tinted ground, a colour and a word beside the value.
 
-    Where columns must be narrow (`compact`) the interval of a change has a line of its own.
+    Where columns must be narrow (`compact`) the interval of a change and the word have lines of their own.
     """
 
     compact = False
@@ -150,7 +150,7 @@ class ValueDelegate(RowDelegate):
         for row in rows:
             if row.metric:
                 cell = row.cells[column]
-                mark = caption.horizontalAdvance(cell.mark) + GAP if cell.mark else 0
+                mark = caption.horizontalAdvance(cell.mark) + GAP if cell.mark and not compact else 0
                 widths += [strong.horizontalAdvance(cell.value) + mark]
                 widths += [caption.horizontalAdvance(line) for line in _lines(cell, compact=compact)]
         return max(widths) + 2 * PADDING + 2
@@ -169,15 +169,17 @@ class ValueDelegate(RowDelegate):
         painter.drawText(top, _RIGHT, cell.value)
         painter.setFont(self.font(FontRole.CAPTION))
         painter.setPen(colour)
-        painter.drawText(top, _LEFT, cell.mark)
+        painter.drawText(top, _LEFT, "" if self.compact else cell.mark)
         for place, line in enumerate(_lines(cell, compact=self.compact)):
             beneath = QRect(area.left(), top.top() + first + place * further, area.width(), further)
             painter.drawText(beneath, _RIGHT, line)
 
 
 def _lines(cell: CellText, *, compact: bool) -> list[str]:
-    """The lines beneath a value."""
-    return (cell.change.replace(" [", "\n[") if compact else cell.change).split("\n")
+    """The lines beneath a value; of a narrow one also the word of its judgement."""
+    if not compact:
+        return cell.change.split("\n")
+    return [*cell.change.replace(" [", "\n[").split("\n"), *([cell.mark] if cell.mark else [])]
 
 
 def _table_font(theme: Theme, role: FontRole) -> QFont:

@@ -15,7 +15,7 @@ from labconsole_ui.theme import FontRole, Theme
 PADDING = 7
 SWATCH = 10
 BADGE_PADDING = 6
-MOST_LINES = 2
+MOST_LINES, MOST_NARROW_LINES = 2, 5
 LEAST_WIDTH, MOST_WIDTH = 90, 260
 
 
@@ -44,13 +44,14 @@ class ColumnHeader(QHeaderView):
         ]
         self.setFixedHeight(max(lines, default=1) * title.height() + caption.height() + 18)
 
-    def least_width(self, index: int) -> int:
-        """So wide must the column be for its title on `MOST_LINES` lines, and for its badges."""
+    def least_width(self, index: int, *, compact: bool) -> int:
+        """So wide must the column be for its title on `MOST_LINES` lines (more where it is narrow), and its badges."""
+        most = MOST_NARROW_LINES if compact else MOST_LINES
         heading = self._headings[index]
         title, caption = self._metrics()
         badges = sum(caption.horizontalAdvance(text) + 2 * BADGE_PADDING + 4 for text, _ in heading.badges)
         width = max(caption.horizontalAdvance(heading.count) + 8 + badges + 2 * PADDING, LEAST_WIDTH)
-        while width < MOST_WIDTH and _lines(heading, width, title) > MOST_LINES:
+        while width < MOST_WIDTH and _lines(heading, width, title) > most:
             width += 10
         return width
 

@@ -106,7 +106,10 @@ class ScenarioTable(DataTable):
         self._needed = max((plain.horizontalAdvance(titled(row)) for row in rows), default=0) + 2 * PADDING + 4
         self._least, self._compact = (
             [
-                max(self._values.least_width(rows, index, compact=compact), self.header.least_width(index))
+                max(
+                    self._values.least_width(rows, index, compact=compact),
+                    self.header.least_width(index, compact=compact),
+                )
                 for index in range(self._count)
             ]
             for compact in (False, True)

@@ -51,7 +51,7 @@ class SharedRoom(QSplitter):
     def fit(self, page: QSize) -> None:
         """Share the room anew on a page of this size."""
         self._page = page
-        beside = page.width() >= SIDE_BY_SIDE_FROM and self._needed <= (page.width() - AROUND) * self._share()
+        beside = page.width() >= SIDE_BY_SIDE_FROM and self._needed <= page.width() * self._share() - AROUND
         self.setOrientation(Qt.Orientation.Horizontal if beside else Qt.Orientation.Vertical)
         self._share_out()
 
