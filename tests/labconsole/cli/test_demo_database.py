@@ -112,7 +112,7 @@ def test_runs_are_exported_in_every_format(labconsole: CommandLine, database: Pa
         whole = json.loads((out / f"run-{run}.json").read_text(encoding="utf-8"))
         latencies = [int(row["latency_ns [ns]"]) for row in table(out / f"run-{run}" / "samples-messages.csv")]
         assert len(latencies) == 300
-        assert max(latencies) / 1e6 == whole["metrics"]["latency_max"]["value"]
+        assert max(latencies) / 1e6 == whole["metrics"]["queue_time_max"]["value"]
         samples = pq.read_table(out / f"run-{run}" / "samples-messages.parquet")
         assert samples["latency_ns"].to_pylist() == latencies
         (figure,) = [row for row in table(out / "metrics.csv") if (row["run"], row["metric"]) == (run, "throughput")]
