@@ -7,6 +7,7 @@ import importlib
 import sys
 
 from labconsole.cli.exit_codes import FAILED
+from labconsole.cli.interrupts import end_when_interrupted
 from labconsole.locations import database_path
 
 
@@ -23,5 +24,6 @@ def gui(arguments: argparse.Namespace) -> int:
             file=sys.stderr,
         )
         return FAILED
+    end_when_interrupted()
     code: int = app.main(["--db", str(arguments.db or database_path())])
     return code

@@ -33,6 +33,12 @@ def raise_when_interrupted() -> None:
         signal.signal(number, signal.default_int_handler)
 
 
+def end_when_interrupted() -> None:
+    """Let an interrupt end this process as one that does not handle it: the window, whose slots would lose it."""
+    for number in _not_ignored(_INTERRUPTS):
+        signal.signal(number, signal.SIG_DFL)
+
+
 @contextmanager
 def interrupts(wakeup: threading.Event) -> Iterator[list[int]]:
     """Catches interrupts and SIGTERM and wakes the main loop; yields a list that is not empty once one came."""

@@ -31,7 +31,7 @@ plugin = Plugin(
     commands={
         "hsm verify-store": "labconsole_keypool.commands:VERIFY_STORE",
         "hsm plan": "labconsole_keypool.planning.plan_arguments:PLAN",
-        "hsm timing": "labconsole_keypool.measuring.timing_command:TIMING",
+        "hsm timing": "labconsole_keypool.commands:TIMING",
     },
     profiles=(
         "keypool-live-demo",

@@ -84,7 +84,7 @@ def run_window(app: QApplication, services: Services) -> tuple[int, Path | None]
 
 
 def import_ahead(plugins: Plugins) -> threading.Thread:
-    """Import what the pages of all plugins need in a thread, so that their first opening does not hold up the window."""
+    """Import what the pages of all plugins need, in a thread: their first opening then does not hold up the window."""
 
     def work() -> None:
         for plugin in plugins.found:
@@ -92,8 +92,9 @@ def import_ahead(plugins: Plugins) -> threading.Thread:
             for dotted in (*plugin.trials.values(), *plugin.panels.values(), *pages):
                 try:
                     load_dotted(dotted)
-                except Exception as error:  # noqa: BLE001 - foreign code: its page says what is wrong when it is opened
+                except Exception as error:  # noqa: BLE001 - foreign code: its page says what is wrong, once opened
                     logging.getLogger(__name__).debug("%s cannot be imported: %s", dotted, error)
+        gc.freeze()  # as in `run_window`
 
     thread = threading.Thread(target=work, name="import pages", daemon=True)
     thread.start()

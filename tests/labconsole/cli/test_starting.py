@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from tests.helpers.practice import profile_text
+from tests.helpers.practice import profile_text, wait_until
 from tests.helpers.signals import interruptible
 from tests.labconsole.cli.conftest import CommandLine
 
@@ -93,3 +93,15 @@ def test_a_signal_that_was_ignored_at_the_start_stays_ignored(labconsole: Comman
     output, log = process.communicate()
     assert process.returncode == 0, log
     assert '"status": "finished"' in output
+
+
+@not_on_windows
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
+def test_an_interrupt_ends_the_window(labconsole: CommandLine, number: signal.Signals) -> None:
+    """Its runs are marked by the next console, as after any end of its process."""
+    labconsole.environment["QT_QPA_PLATFORM"] = "offscreen"
+    window = labconsole.start("gui", "--db", "runs.db")
+    assert wait_until((labconsole.folder / "runs.db").exists, 60)
+    window.send_signal(number)
+    _, log = window.communicate(timeout=60)
+    assert window.returncode == -number and "Traceback" not in log
