@@ -25,6 +25,8 @@ from labconsole_certificates.panel.certificates.view import CertificatesView
 from labconsole_certificates.panel.exchanging.view import ExchangeView
 from labconsole_certificates.panel.page import CertificatesPage
 from labconsole_certificates.panel.trusting.bundle_dialog import BundleDialog
+from labconsole_certificates.panel.trusting.grid import TrustGrid
+from labconsole_certificates.panel.trusting.grid_look import GridLook
 from labconsole_certificates.panel.trusting.trust_dialog import TrustDialog, can_be_trusted
 from labconsole_certificates.panel.trusting.view import TrustView
 from labconsole_certificates.rotation import steps
@@ -33,7 +35,6 @@ from labconsole_certificates.trust.taking_in import take_in
 from labconsole_ui.main_window import MainWindow
 from tests.labconsole_certificates.panel.conftest import Pair
 from tests.labconsole_certificates.panel.lab import Lab, local_state, trust
-from tests.labconsole_ui.shell.slot_watch import slots_watched
 
 MANY = 40
 
@@ -151,24 +152,31 @@ def forty(home: object) -> None:
 
 
 def test_forty_states_are_drawn_and_walked_through_without_holding_up_the_window(
-    qtbot: QtBot, forty: None, window: MainWindow
+    qtbot: QtBot, forty: None, window: MainWindow, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Pieces of work: one drawing for each step, one picture for each mark."""
+    drawn: list[str] = []
+    paint, mark = TrustGrid.paintEvent, GridLook._mark
+    monkeypatch.setattr(TrustGrid, "paintEvent", lambda *given: (drawn.append("paintEvent"), paint(*given))[1])
+    monkeypatch.setattr(GridLook, "_mark", lambda *given: (drawn.append("_mark"), mark(*given))[1])
     page = window.plugin_pages.open("page:certificates:certificates")
     assert isinstance(page, CertificatesPage)
     lab = Lab(qtbot, window, page)
     window.resize(2400, 2000)
-    with slots_watched() as watch:
-        view = lab.tab("trust", TrustView)
-        until_shown(lab, view)
-        click_cell(lab, view, 0, 1)
-        assert view.cause.title.text() == "State 01 → State 02: trusted"
-        for _ in range(MANY):
-            qtbot.keyClick(view.grid, Qt.Key.Key_Right)
-            qtbot.keyClick(view.grid, Qt.Key.Key_Down)
-            qtbot.wait(1)
-        assert view.grid.current == (MANY - 2, MANY - 1)
-        assert view.grid.viewport().rect().contains(view.grid.cell_area(MANY - 2, MANY - 1).center().toPoint())
-    watch.assert_short()
+    view = lab.tab("trust", TrustView)
+    until_shown(lab, view)
+    click_cell(lab, view, 0, 1)
+    assert view.cause.title.text() == "State 01 → State 02: trusted"
+    qtbot.wait(1)
+    before = drawn.count("paintEvent")
+    for _ in range(MANY):
+        qtbot.keyClick(view.grid, Qt.Key.Key_Right)
+        qtbot.keyClick(view.grid, Qt.Key.Key_Down)
+        qtbot.wait(1)
+    assert view.grid.current == (MANY - 2, MANY - 1)
+    assert view.grid.viewport().rect().contains(view.grid.cell_area(MANY - 2, MANY - 1).center().toPoint())
+    assert drawn.count("paintEvent") - before <= 2 * MANY
+    assert drawn.count("_mark") <= 4, "each mark is drawn once, not for each of 1,560 cells"
     bars = (view.grid.horizontalScrollBar(), view.grid.verticalScrollBar())
     assert [bar.maximum() for bar in bars] == [0, 0]  # all of it was drawn each time
     assert view.cause.title.text().startswith("State 39 → State 40")
