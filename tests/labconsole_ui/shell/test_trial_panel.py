@@ -155,13 +155,13 @@ def test_campaign_is_off_while_the_form_or_one_of_its_scenarios_is_wrong(qtbot: 
 
 
 def test_reset_of_a_field_gives_the_preset_s_value(qtbot: QtBot, panel: TrialPanel) -> None:
-    row = panel.form.row("count")
-    assert row.reset_button.isHidden(), "it is as the preset has it"
-    type_into(qtbot, panel, "count", "55")
-    assert not row.reset_button.isHidden()
-    assert row.reset_button.toolTip() == f"Back to the preset: {demo_count(panel)}"
+    row = panel.form.row("open_loop")
+    assert row.value() == 1.0 != row.spec.default and row.reset_button.isHidden(), "it is as the preset has it"
+    type_into(qtbot, panel, "open_loop", "9")
+    assert row.value() == 9.0 and not row.reset_button.isHidden()
+    assert row.reset_button.toolTip() == "Back to the preset: 1.0 s"
     qtbot.mouseClick(row.reset_button, Qt.MouseButton.LeftButton)
-    assert row.value() == demo_count(panel) and row.reset_button.isHidden()
+    assert row.value() == 1.0 and row.reset_button.isHidden()
     qtbot.waitUntil(lambda: panel.presets.modified_label.isHidden())
     choose_profile(qtbot, panel, "")
     assert row.reset_button.toolTip().startswith("Back to the default: ")
