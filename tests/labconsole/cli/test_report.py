@@ -45,7 +45,7 @@ def text_of(path: Path) -> str:
 def test_a_comparison_on_letter_paper_under_somebodys_name(report: Command, tmp_path: Path) -> None:
     names = ("--title", "Letters", "--author", "A. Registrar", "--place", "Bangkok")
     code, told, _ = report(2, 1, 3, "--pdf", "out/r.pdf", "--paper", "letter", "--baseline", "1", *names)
-    assert (code, told) == (0, "out/r.pdf: 4 pages, PDF/A-2a\n")
+    assert (code, told) == (0, "out/r.pdf: 3 pages, PDF/A-2a\n")
     text = text_of(tmp_path / "out" / "r.pdf")
     for part in ("Comparison report", "Letters", "A. Registrar", "Bangkok", "baseline, 2 runs", "runs 1–3"):
         assert part in text
