@@ -10,7 +10,8 @@ import os
 import socket
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from queue import SimpleQueue
 
 import psutil
 import pytest
@@ -124,20 +125,44 @@ def test_broker_survives_many_mutants() -> None:
 
 
 class Hostile:
-    """A broker that says what it is given, each frame when the client is as far as when it was recorded."""
+    """A broker that says what it is given, each frame when the client is as far as when it was recorded.
+
+    A client that was refused asks on connections of its own what the port speaks; those are closed at once.
+    """
 
     def __init__(self) -> None:
         self._listener = socket.create_server(("127.0.0.1", 0))
+        self._to_say: SimpleQueue[list[Frame]] = SimpleQueue()
+        self._answering: list[threading.Thread] = []
+        self._accepting = threading.Thread(target=self._accept)
+        self._accepting.start()
         self.endpoint = Endpoint("127.0.0.1", self._listener.getsockname()[1], connect_timeout_s=2)
 
-    def say(self, frames: list[Frame]) -> threading.Thread:
-        """Answer one client with it."""
-        thread = threading.Thread(target=self._answer, args=(frames,))
-        thread.start()
-        return thread
+    @contextmanager
+    def saying(self, frames: list[Frame]) -> Iterator[None]:
+        """Answer the next client with it."""
+        self._to_say.put(frames)
+        try:
+            yield
+        finally:
+            while self._answering:
+                self._answering.pop().join()
 
-    def _answer(self, frames: list[Frame]) -> None:
-        sock, _ = self._listener.accept()
+    def _accept(self) -> None:
+        while True:
+            try:
+                sock, _ = self._listener.accept()
+            except OSError:
+                # It is closed.
+                return
+            if self._to_say.empty():
+                sock.close()
+                continue
+            thread = threading.Thread(target=self._answer, args=(sock, self._to_say.get()))
+            self._answering.append(thread)
+            thread.start()
+
+    def _answer(self, sock: socket.socket, frames: list[Frame]) -> None:
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         sock.settimeout(_ANSWER_S)
         heard = 0
@@ -162,7 +187,10 @@ class Hostile:
             return b""
 
     def close(self) -> None:
+        with suppress(OSError):  # not connected, which wakes the accept all the same
+            self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
+        self._accepting.join()
 
 
 @contextmanager
@@ -180,13 +208,11 @@ def face_all(count: int) -> None:
     before = psutil.Process().memory_info().rss
     with hostile() as broker:
         for number, frames in enumerate(mutants(conversation(user=False)[1].frames(), count, seed=2)):
-            thread = broker.say(frames)
-            try:
-                live(broker.endpoint)
-            except TrialError as error:
-                assert "\n" not in str(error)
-            finally:
-                thread.join()
+            with broker.saying(frames):
+                try:
+                    live(broker.endpoint)
+                except TrialError as error:
+                    assert "\n" not in str(error)
             if number % _LOOK_EVERY == 0:
                 assert psutil.Process().memory_info().rss < before + _MOST_GROWTH, number
 
@@ -195,11 +221,12 @@ def test_client_takes_no_session_that_a_broker_opens() -> None:
     """Each would take memory, and a client never looks at it."""
     frames = conversation(user=False)[1].frames()
     begin = frame(BEGIN, [None, uint(0), uint(2048), uint(2048)], channel=5)
-    with hostile() as broker:
-        thread = broker.say([*frames[:5], Frame(begin, frames[5].after)])
-        with pytest.raises(TrialError, match="opened a session or link to the console"):
-            live(broker.endpoint)
-        thread.join()
+    with (
+        hostile() as broker,
+        broker.saying([*frames[:5], Frame(begin, frames[5].after)]),
+        pytest.raises(TrialError, match="opened a session or link to the console"),
+    ):
+        live(broker.endpoint)
 
 
 def test_client_gives_up_a_message_that_is_too_large(connection: Connection) -> None:
