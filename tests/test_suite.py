@@ -25,14 +25,16 @@ def test_pytest_needs_no_display() -> None:
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows ignores no SIGINT")
-def test_processes_that_are_interrupted_accept_it_in_a_suite_started_in_the_background() -> None:
-    said = "import signal; print(signal.getsignal(signal.SIGINT) is signal.SIG_IGN)"
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows ignores neither")
+@pytest.mark.parametrize("number", ["SIGINT", "SIGHUP"])
+def test_processes_that_are_interrupted_accept_it_in_a_suite_that_ignores_it(number: str) -> None:
+    """A shell's background ignores SIGINT, `nohup` SIGHUP."""
+    said = f"import signal; print(signal.getsignal(signal.{number}) is signal.SIG_IGN)"
+    before = signal.signal(signal.Signals[number], signal.SIG_IGN)
     try:
         with interruptible():
             started = subprocess.Popen([sys.executable, "-c", said], stdout=subprocess.PIPE, text=True)
-        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+        assert signal.getsignal(signal.Signals[number]) is signal.SIG_IGN
     finally:
-        signal.signal(signal.SIGINT, before)
+        signal.signal(signal.Signals[number], before)
     assert started.communicate(timeout=60)[0] == "False\n"
