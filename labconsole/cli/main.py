@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Sequence
 
 from labconsole.cli.exit_codes import BAD_USAGE, CANCELLED, FAILED
 from labconsole.cli.interrupts import exit_when_interrupted, raise_when_interrupted
-from labconsole.shown_text import shown_lines
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -25,6 +25,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     arguments = command_parser(given).parse_args(given)
     from labconsole.profile_file import ProfileError
+    from labconsole.shown_text import shown_lines
     from labconsole.trial import TrialError
 
     module, _, function = arguments.command.partition(":")
@@ -41,7 +42,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         return FAILED
     except KeyboardInterrupt:
         return CANCELLED
-    except BrokenPipeError:
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:  # raised by each look at such a path, before it is known to be missing
+            print(shown_lines(f"labconsole: The file name {error.filename} is too long: shorten it."), file=sys.stderr)
+            return FAILED
+        if not isinstance(error, BrokenPipeError):
+            raise
         sys.stderr.close()  # who read our output has left; so that the interpreter does not complain about it at exit
         return FAILED
     return code

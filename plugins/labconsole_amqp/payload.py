@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,15 +35,16 @@ def load_payload(choice: str, *, as_string: bool = True) -> Payload:
         TrialError: missing, unreadable, empty, or not UTF-8 where it must be.
     """
     path = resource("payloads", BUILT_IN[choice]) if choice in BUILT_IN else Path(choice).expanduser()
-    if not path.exists():
-        names = ", ".join(BUILT_IN)
-        raise TrialError(f"There is no payload {choice}: name an existing file or one of {names}.")
-    if not path.is_file():
-        raise TrialError(f"The payload {path} is not a regular file: name a file.")
     try:
-        data = path.read_bytes()
+        regular = stat.S_ISREG(path.stat().st_mode)
+        data = path.read_bytes() if regular else b""
+    except FileNotFoundError as error:
+        names = ", ".join(BUILT_IN)
+        raise TrialError(f"There is no payload {choice}: name an existing file or one of {names}.") from error
     except OSError as error:
-        raise TrialError(f"The payload {path} cannot be read ({error.strerror}): check its permissions.") from error
+        raise TrialError(f"The payload {path} cannot be read ({error.strerror}): check its name.") from error
+    if not regular:
+        raise TrialError(f"The payload {path} is not a regular file: name a file.")
     if not data:
         raise TrialError(f"The payload {path} is empty: name a file with something in it.")
     if as_string:

@@ -73,7 +73,13 @@ def test_binary_payload_only_where_the_body_is_encrypted(tmp_path: Path) -> None
 def test_unusable_files_are_refused_in_one_sentence(tmp_path: Path) -> None:
     empty = tmp_path / "empty"
     empty.touch()
-    for choice, reason in ((tmp_path / "none", "no payload"), (tmp_path, "not a regular file"), (empty, "is empty")):
+    long = tmp_path / ("x" * 300)
+    for choice, reason in (
+        (tmp_path / "none", "no payload"),
+        (tmp_path, "not a regular file"),
+        (empty, "is empty"),
+        (long, "cannot be read"),
+    ):
         with pytest.raises(TrialError, match=reason) as caught:
             load_payload(str(choice))
         assert str(caught.value).endswith(".") and "\n" not in str(caught.value)

@@ -94,7 +94,10 @@ def _segments() -> list[Segment]:
 
 def _payload_size(choice: str) -> int | None:
     path = resource("payloads", BUILT_IN[choice]) if choice in BUILT_IN else Path(choice).expanduser()
-    return path.stat().st_size if path.is_file() else None
+    try:
+        return path.stat().st_size if path.is_file() else None
+    except OSError:  # a name that is too long: the form says so
+        return None
 
 
 def _size(size: int) -> str:

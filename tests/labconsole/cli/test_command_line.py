@@ -104,6 +104,15 @@ def test_bad_usage_is_said_in_one_sentence(refusals: list[subprocess.CompletedPr
     assert sentence in done.stderr and "Traceback" not in done.stderr
 
 
+def test_a_file_name_that_is_too_long_is_said_in_one_sentence(labconsole: CommandLine) -> None:
+    name = "x" * 300
+    asked = (("import", name), ("run", f"{name}.toml"), ("runs", "--db", name), ("verify", "1", "--db", name))
+    for done in labconsole.together(*asked):
+        assert (done.returncode, done.stdout) == (1, "")
+        assert done.stderr.startswith(f"labconsole: The file name {name}")
+        assert done.stderr.endswith(" is too long: shorten it.\n") and "Traceback" not in done.stderr
+
+
 def test_a_failed_run_is_exit_code_1_and_the_others_still_run(labconsole: CommandLine) -> None:
     profile = labconsole.profile(profile_text({"fault": "refuse"}, {"count": 100}))
     done = labconsole("run", profile, "--json")

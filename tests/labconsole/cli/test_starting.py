@@ -37,6 +37,18 @@ def test_help_of_a_plugins_command_shows_its_own_arguments(labconsole: CommandLi
     assert "--profile PROFILE" in done.stdout and "--type TYPE" in done.stdout and "ml-dsa-65" in done.stdout
 
 
+def test_next_to_nothing_is_imported_before_an_interrupt_is_handled() -> None:
+    """An interrupt while Python imports the entry shows a traceback: that takes a few milliseconds alone."""
+    script = (
+        "import sys; before = set(sys.modules); import labconsole.cli.main; print(*sorted(set(sys.modules) - before))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True)
+    imported = set(done.stdout.split())
+    own = {"labconsole", "labconsole.cli", "labconsole.cli.exit_codes", "labconsole.cli.interrupts"}
+    assert {name for name in imported if name.startswith("labconsole")} == own | {"labconsole.cli.main"}
+    assert not {"logging", "argparse", "importlib.metadata", "threading"} & imported
+
+
 @not_on_windows
 @pytest.mark.parametrize("number", ["SIGINT", "SIGHUP"])
 @pytest.mark.parametrize(
