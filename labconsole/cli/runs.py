@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from rich.table import Table
 
+from labconsole.analysis.comparison_notes import MARK
 from labconsole.analysis.figures import format_number
 from labconsole.cli.exit_codes import FINISHED
 from labconsole.cli.opening import open_database
@@ -16,6 +17,7 @@ from labconsole.clock import wall_time
 from labconsole.report.csv_export import flat_provenance
 from labconsole.report.run_json import run_as_json
 from labconsole.store.records import Evidence, RunDetail, RunRow, RunStatus, StoredArtefact
+from labconsole.trial import Metric
 
 _KEY_METRICS = ("throughput", "latency_mean", "lost")
 
@@ -23,19 +25,27 @@ _KEY_METRICS = ("throughput", "latency_mean", "lost")
 def runs(arguments: argparse.Namespace) -> int:
     """List all runs, newest first."""
     table = Table("Run", "Status", "Profile", "Scenario", "Repeat", "Started (UTC)", "Seconds", *_KEY_METRICS, box=None)
+    marked = False
     with open_database(arguments) as reader:
         for row in reader.runs():
             started = f"{row.started:%Y-%m-%d %H:%M:%S}" if row.started else "–"
             seconds = "–" if row.duration_s is None else f"{row.duration_s:.1f}"
-            figures = [
-                f"{format_number(row.metrics[name].value)} {row.metrics[name].unit}" if name in row.metrics else "–"
-                for name in _KEY_METRICS
-            ]
+            figures = [_figure(row.metrics.get(name)) for name in _KEY_METRICS]
+            marked = marked or any(figure.endswith(MARK) for figure in figures)
             table.add_row(
                 str(row.id), _status(row), row.profile, row.scenario, str(row.repeat), started, seconds, *figures
             )
     output().print(table)
+    if marked:
+        output().print(f"{MARK} not judged: `labconsole show RUN` gives the reason.")
     return FINISHED
+
+
+def _figure(metric: Metric | None) -> str:
+    """A figure with its unit, and a mark where it is not judged."""
+    if metric is None:
+        return "–"
+    return f"{format_number(metric.value)} {metric.unit}{f' {MARK}' if metric.not_judged else ''}"
 
 
 def _status(row: RunRow) -> str:
@@ -65,6 +75,9 @@ def _print(detail: RunDetail, evidence: Evidence | None, artefacts: Sequence[Sto
         name = f"{metric.name} ({labels})" if labels else metric.name
         table.add_row(name, format_number(metric.value), metric.unit, f"{metric.samples:,}", metric.origin)
     console.print(table)
+    for reason in dict.fromkeys(metric.not_judged for metric in detail.metrics if metric.not_judged):
+        names = ", ".join(metric.name for metric in detail.metrics if metric.not_judged == reason)
+        console.print(f"Not judged: {names}: {reason}.")
     for verdict in detail.verdicts:
         console.print(f"{verdict.result}: {verdict.name}: {verdict.reason}")
     changed = ", ".join(f"{name}={value}" for name, value in row.parameters.items() if value != "")

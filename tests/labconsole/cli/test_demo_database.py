@@ -71,6 +71,18 @@ def test_runs_are_compared_and_what_the_table_says_is_in_csv_and_json(
     assert {row["runs"] for row in rows if row["origin"] == "published"} == {"0"}
 
 
+def test_figures_that_are_not_judged_are_marked_in_the_list_and_explained_with_the_run(
+    labconsole: CommandLine, database: Path
+) -> None:
+    listed, shown = all_checked(labconsole, ("runs", "--db", database), ("show", "1", "--db", database))
+    [plain] = [line for line in listed.splitlines() if line.split()[:2] == ["1", "finished"]]
+    assert " msg/s *" in plain and " 0 msg *" not in plain
+    assert listed.splitlines()[-1] == "* not judged: `labconsole show RUN` gives the reason."
+    reasons = [line for line in shown.splitlines() if line.startswith("Not judged: ")]
+    assert any(line.startswith("Not judged: throughput: all within ") for line in reasons)
+    assert "Not judged: queue_time_p99: p99 needs 5,000 samples, and there are 300." in reasons
+
+
 def test_a_campaign_becomes_a_report_and_csv(labconsole: CommandLine, database: Path, tmp_path: Path) -> None:
     pdf, folder = tmp_path / "report.pdf", tmp_path / "csv"
     checked(labconsole, "report", "1", "--campaign", "--pdf", pdf, "--csv", folder, "--db", database)

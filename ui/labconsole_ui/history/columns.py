@@ -183,4 +183,20 @@ def _metric_field(kind: MetricKind) -> Field[RunRow]:
         found = metric(run)
         return found.value if found else None
 
-    return Field(kind.title, text, sort=value, right=True, header_tooltip=kind.description)
+    def not_judged(run: RunRow) -> str:
+        found = metric(run)
+        return found.not_judged if found else ""
+
+    def hint(run: RunRow) -> str:
+        reason = not_judged(run)
+        return QCoreApplication.translate("History", "Not judged: {0}.").format(reason) if reason else text(run)
+
+    return Field(
+        kind.title,
+        text,
+        sort=value,
+        right=True,
+        tone=lambda run: "muted" if not_judged(run) else None,
+        tooltip=hint,
+        header_tooltip=kind.description,
+    )

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from PySide6.QtCore import QPoint, Qt
+from PySide6.QtGui import QColor
 from pytestqt.qtbot import QtBot
 from sqlalchemy import update
 
@@ -18,6 +20,7 @@ from labconsole_ui.history import query
 from labconsole_ui.history.columns import column_of
 from labconsole_ui.history.view import HistoryView
 from labconsole_ui.run_mime import decode_runs
+from labconsole_ui.theme import Theme
 from tests.labconsole_ui.views.conftest import StoredRuns
 from tests.labconsole_ui.views.history.lines import cell, click, heads_and_runs, select, shown, stored_run
 
@@ -44,6 +47,22 @@ def test_a_run_whose_data_fail_a_check_is_marked(make: Callable[[StoredRuns], Hi
     assert [cell(view, run_id, "Status") for run_id in (1, 2, 3)] == ["Check failed", "Finished", "Failed"]
     marked = view.model.index(2, column_of(view.model.fields, "Status"))
     assert marked.data(Qt.ItemDataRole.ToolTipRole) == "20 messages were refused."
+
+
+def test_a_figure_that_is_not_judged_is_grey_with_its_reason(
+    make: Callable[[StoredRuns], HistoryView], filled: StoredRuns, theme: Theme
+) -> None:
+    metrics = stored_run(filled, 1).metrics
+    burst = replace(metrics["throughput"], not_judged="all within 2 ms")
+    filled.store.replace_evaluation(1, Evaluation((burst, metrics["latency_mean"]), ()))
+    view = make(filled)
+    role = Qt.ItemDataRole
+    throughput, judged = (
+        view.model.index(shown(view).index(run_id), column_of(view.model.fields, "Throughput")) for run_id in (1, 2)
+    )
+    assert throughput.data(role.ToolTipRole) == "Not judged: all within 2 ms."
+    assert throughput.data(role.ForegroundRole) == QColor(theme.colour("muted"))
+    assert judged.data(role.ForegroundRole) is None and judged.data(role.ToolTipRole) == judged.data()
 
 
 def test_a_rate_of_six_digits_is_not_cut_off(view: HistoryView, filled: StoredRuns) -> None:
