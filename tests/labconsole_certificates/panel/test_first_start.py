@@ -7,6 +7,7 @@ from pathlib import Path
 from cryptography import x509
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QComboBox, QLabel
 from pytestqt.qtbot import QtBot
 
 from labconsole.locations import pki_dir
@@ -23,6 +24,7 @@ from labconsole_certificates.panel.certificates.state_question import StateQuest
 from labconsole_certificates.panel.certificates.view import CertificatesView
 from labconsole_certificates.panel.page import CertificatesPage
 from labconsole_certificates.panel.requests.new_request_dialog import NewRequestDialog
+from labconsole_ui.action_dialog import ActionDialog
 from labconsole_ui.main_window import MainWindow
 from labconsole_ui.secret_dialog import SecretDialog
 from tests.helpers.authorities import named, new_authority
@@ -61,6 +63,21 @@ def test_first_start_leads_to_a_state_with_its_own_ca(qtbot: QtBot, window: Main
     lab.qtbot.keyClicks(audit.search, record.sha256[:16])
     fingerprints = {entry.fingerprint for entry in audit.model.records()}
     assert fingerprints == {record.sha256}
+
+
+def test_dialog_for_a_new_ca_says_what_each_kind_of_key_is_good_for(pair: Pair, lab: Lab) -> None:
+    view = lab.tab("certificates", CertificatesView)
+    lab.until(lambda: view.tree.tree.shown == 2)
+    view.forms.create_state()
+    dialog = lab.dialog(NewStateDialog)
+    lab.qtbot.keyClicks(dialog.name_edit, "State D")
+    lab.click(dialog.add_button)
+    form = lab.dialog(ActionDialog)
+    offered = [box.itemText(row) for box in form.findChildren(QComboBox) for row in range(box.count())]
+    good = {kind: said for kind, _, said in (text.partition(": ") for text in offered) if said}
+    assert good["RSA-3072"] == "Tests 1 to 4" and good["ECDSA P-256"] == "Tests 1 and 2"
+    assert "For the AMQP Tests 3 and 4 choose RSA" in " ".join(label.text() for label in form.findChildren(QLabel))
+    form.reject()
 
 
 def test_a_state_whose_name_is_taken_is_refused_and_can_be_renamed(pair: Pair, lab: Lab) -> None:
