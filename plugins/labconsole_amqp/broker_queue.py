@@ -192,8 +192,9 @@ class Inlet(_End):
                 message = self._whole(delivery, partial=partial)
             else:
                 size = recv(link, buffer, _BUFFER_BYTES)
-                rest = self._rest(largest) if size == _BUFFER_BYTES else b""
-                message = unpack(buffer, size)[:] + rest if size >= 0 else None
+                message = unpack(buffer, size)[:] if size >= 0 else None
+                if message is not None and size == _BUFFER_BYTES:
+                    message += self._rest(largest)  # which reads into the same buffer
             if len(self._begun) > largest or (message is not None and len(message) > largest):
                 self.queue.put(taken)
                 self._refuse("amqp:link:message-size-exceeded", f"{self.queue.name} takes at most {largest} bytes")

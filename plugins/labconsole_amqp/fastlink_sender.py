@@ -105,14 +105,10 @@ class Sender(Link):
         times: list[int] = []
         stamps: list[int] = []
         while len(times) < len(messages) and (capacity := self.capacity):
-            chunk = [
-                bytearray(message) for message in messages[len(times) : len(times) + min(capacity, _CHUNK_MESSAGES)]
-            ]
+            chunk = messages[len(times) : len(times) + min(capacity, _CHUNK_MESSAGES)]
             for message in chunk:
                 self.check_size(len(message))
-                stamps.append(time.time_ns() // 1_000_000)
-                struct.pack_into(">q", message, stamp_offset, stamps[-1])
-            self._write([ffi.from_buffer("char[]", message) for message in chunk], map(len, chunk), times)
+            self._write(_stamped(chunk, stamp_offset, stamps), map(len, chunk), times)
         return Sent(np.array(times, np.int64), np.array(stamps, np.int64))
 
     def _write(self, starts: Iterable[Any], sizes: Iterable[int], times: list[int]) -> None:
@@ -181,6 +177,16 @@ class Sender(Link):
     @property
     def _written(self) -> bool:
         return not self.connection.wire.blocked and lib.pn_link_queued(self._link) == 0
+
+
+def _stamped(messages: Iterable[bytes], stamp_offset: int, stamps: list[int]) -> Iterator[Any]:
+    """A copy of each message, with the stamp of the moment at which it is taken, which `stamps` gets, too (ms since
+    the Unix epoch)."""
+    for message in messages:
+        copy = bytearray(message)
+        stamps.append(time.time_ns() // 1_000_000)
+        struct.pack_into(">q", copy, stamp_offset, stamps[-1])
+        yield ffi.from_buffer("char[]", copy)
 
 
 class _Rows:

@@ -22,7 +22,7 @@ from labconsole_amqp.fastlink import (
     drain_queue,
     probe_queue_depth,
 )
-from labconsole_amqp.fastlink_sender import _Rows
+from labconsole_amqp.fastlink_sender import _Rows, _stamped
 from labconsole_amqp.fastlink_wire import ffi
 from tests.labconsole_amqp.embedded import Serving, broker_process, serving
 from tests.labconsole_amqp.link import PAYLOAD, await_credit, raw_messages, receive_all, send_all, template
@@ -64,9 +64,10 @@ class TestTransfer:
         assert [raw[:stamp] + raw[stamp + 8 :] for raw in got] == [m[:stamp] + m[stamp + 8 :] for m in messages]
         assert [envelope.decode(raw).stamp_ms for raw in got] == sent.stamps_ms.tolist()
 
-    @pytest.mark.parametrize("size", [42_708, 300_000])
+    @pytest.mark.parametrize("size", [42_708, 65_477, 100_000, 300_000])
     def test_large_messages_arrive_whole(self, connection: Connection, size: int) -> None:
-        """43 KB is one frame; 300 KB needs three, and no row of the receiver has room for it."""
+        """43 KB is one frame; 100 KB is one, too, and more than the broker reads at once (as is 65,477 with the rest of
+        the message, just so much); 300 KB needs three frames. No row of the receiver has room for any of them."""
         payload = bytes(65 + n % 26 for n in range(size))
         send_all(Sender(connection, "q"), template(payload), 5)
         for raw in raw_messages(Receiver(connection, "q"), 5):
@@ -184,12 +185,13 @@ def test_memory_does_not_grow(messages: int, limit_mb: int) -> None:
         assert max(grown) < limit_mb * 1024 * 1024
 
 
-def test_each_message_has_the_stamp_of_its_own_millisecond() -> None:
+@pytest.mark.parametrize("distinct", [False, True])
+def test_each_message_has_the_stamp_of_its_own_millisecond(distinct: bool) -> None:
     message, offset = envelope.encode(envelope.Parts(b"x" * 11))
     rows = _Rows(Template(message, offset, None))
     stamps: list[int] = []
     written: list[int] = []
-    for start in rows.stamped(4, stamps):
+    for start in _stamped([message] * 4, offset, stamps) if distinct else rows.stamped(4, stamps):
         written.append(int.from_bytes(ffi.buffer(start + offset, 8)[:], "big"))
         while time.time_ns() // 1_000_000 == stamps[-1]:
             time.sleep(0)
