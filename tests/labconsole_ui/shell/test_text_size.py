@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from PySide6.QtGui import QKeySequence
+from PySide6.QtGui import QFont, QKeySequence
 from PySide6.QtWidgets import QApplication, QComboBox, QLabel
 from pytestqt.qtbot import QtBot
 
@@ -13,7 +13,7 @@ from labconsole_ui.main_window import MainWindow
 from labconsole_ui.services import Services
 from labconsole_ui.settings import WindowState
 from labconsole_ui.start import _remembered_theme
-from labconsole_ui.theme import BODY_POINTS, TEXT_SIZES, FontRole, Theme
+from labconsole_ui.theme import BODY_POINTS, TEXT_SIZES, FontRole, Theme, ThemeMode
 
 
 @pytest.fixture(autouse=True)
@@ -67,6 +67,32 @@ def test_the_size_is_remembered(
     again = _remembered_theme(qapp, WindowState(services.state.path), None)
     assert again.text_size == shown
     again.setParent(None)
+
+
+@pytest.mark.parametrize(
+    ("platform", "points", "shown"),
+    [
+        ("linux", 10.0, 10.0),
+        ("linux", 15.0, 15.0),
+        ("win32", 18.0, 20.0),
+        ("darwin", 13.0, 10.0),
+        ("linux", 72.0, 20.0),
+    ],
+)
+def test_text_has_the_size_that_the_system_s_texts_have(
+    qapp: QApplication, monkeypatch: pytest.MonkeyPatch, platform: str, points: float, shown: float
+) -> None:
+    """Offscreen there is no system whose texts have a size: only what it answers is made up here."""
+    usual = qapp.font()
+    font = QFont(usual)
+    font.setPointSizeF(points)
+    monkeypatch.setattr("labconsole_ui.theme.sys.platform", platform)
+    monkeypatch.setattr("labconsole_ui.theme.QGuiApplication.platformName", lambda: "xcb")
+    monkeypatch.setattr("labconsole_ui.theme.QFontDatabase.systemFont", lambda _: font)
+    theme = Theme(qapp, ThemeMode.LIGHT)
+    assert theme.font(FontRole.BODY).pointSizeF() == qapp.font().pointSizeF() == pytest.approx(shown)
+    theme.setParent(None)
+    qapp.setFont(usual)
 
 
 @pytest.mark.parametrize("size", [100, 200])
