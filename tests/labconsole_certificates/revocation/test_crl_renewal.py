@@ -13,8 +13,10 @@ from labconsole.security.pki.keys import opened_key
 from labconsole.security.pki.records import CertificateRecord, CrlRecord
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.secrets import Secret, SecretSource
+from labconsole.security.token.softhsm import library
 from labconsole.security.x509.crls import make_crl
 from labconsole.security.x509.issuing import Issuer
+from labconsole.security.x509.key_types import KeyType
 from labconsole.security.x509.status import StatusKind, status_of
 from labconsole.security.x509.validity import Validity
 from labconsole_certificates.operations.authorities import add_state, create_intermediate, create_root
@@ -89,6 +91,16 @@ def test_a_typed_passphrase_is_never_asked_for_but_the_crl_told_of(
         assert "The CRL of State A Root CA expires" in " ".join(capsys.readouterr().out.split())
     assert main(["doctor"]) == 1
     assert "The CRL of State" in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.skipif(library() is None, reason="SoftHSM2 is needed")
+def test_a_key_in_a_token_is_never_opened_for_a_renewal(world: World) -> None:
+    """Not even by a PIN that is kept: one that is refused may lock the token."""
+    root = create_root(world.store, world.a, NewKey(KeyType.P_256, token="lab"))
+    published(world, root, 25)
+    upkeep()
+    [due] = due_crls(world.store.snapshot(), now())
+    assert due.authority == root and len(world.store.snapshot().crls) == 1
 
 
 def test_upkeep_renews_what_is_due(world: World) -> None:
