@@ -76,6 +76,8 @@ class PublishedColumn:
     figures: Mapping[str, PublishedFigure]
     reference: str
     known: Mapping[str, Any] = field(default_factory=dict)
+    table_title: str = ""
+    """With which `title` ends, after the title of the scenario."""
 
     @property
     def kind(self) -> str:
@@ -271,6 +273,7 @@ class _Reading:
             figures,
             reference,
             {key: values[key] for key in table.known},
+            table.title,
         )
 
     def _figure(self, text: str, metric: str, wanted: str, reference: str) -> PublishedFigure:

@@ -20,6 +20,7 @@ from labconsole.store.reader import Reader
 from labconsole.store.records import RunStatus
 from labconsole_ui.run_mime import RUNS_TYPE, encode_runs
 from labconsole_ui.settings import WindowState
+from labconsole_ui.sidebyside.header import Density
 from labconsole_ui.sidebyside.rows import CellText, Row
 from labconsole_ui.sidebyside.view import SideBySideView
 from labconsole_ui.theme import Theme, ThemeMode
@@ -394,10 +395,16 @@ def test_published_columns_are_seen_next_to_their_scenarios_without_scrolling_at
     view.add_published([f"{PUBLISHED}/test-{test}" for _, test in demo])
     qtbot.waitUntil(lambda: len(headings(view)) == 8, timeout=30_000)
     qtbot.wait(20)
-    header, seen = view.table.header, view.table.viewport().width()
-    right = [header.sectionViewportPosition(place) + header.sectionSize(place) for place in range(1, 9)]
+    table, header = view.table, view.table.header
     assert view.splitter.orientation() is Qt.Orientation.Vertical, "the table has the whole width"
-    assert right[5] <= seen, "three pairs are whole"
+    assert table.horizontalScrollBar().maximum() == 0, "every column is seen"
+    assert [heading.endswith(", published") for heading in headings(view)] == [False, True] * 4
+    assert all(cell.change.startswith("ours ") for cell in cells(view, "Message throughput")[1::2]), "with its ratio"
+    assert header.density is Density.DENSE and [header._headings[place].short for place in (0, 1)] == [
+        "",
+        "SWIM within Malaysia, medium payload",
+    ]
+    assert table.columnWidth(0) >= 200, "titles are readable"
 
 
 def test_the_first_column_stays_when_the_others_are_scrolled(stored: StoredRuns, opened: Open) -> None:

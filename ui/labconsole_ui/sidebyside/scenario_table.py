@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QWidget
 
 from labconsole_ui.sidebyside.delegates import PADDING, TitleDelegate, ValueDelegate, titled
 from labconsole_ui.sidebyside.frozen import FrozenColumn
-from labconsole_ui.sidebyside.header import ColumnHeader
+from labconsole_ui.sidebyside.header import ColumnHeader, Density
 from labconsole_ui.sidebyside.headings import Heading
 from labconsole_ui.sidebyside.rows import Row, Section
 from labconsole_ui.tables import DataTable, Field, RecordModel
@@ -30,7 +30,8 @@ class ScenarioTable(DataTable):
         super().__init__(name, theme, parent)
         self._theme = theme
         self._count = 0
-        self._needed, self._least, self._compact = 0, list[int](), list[int]()
+        self._needed = 0
+        self._least: dict[Density, list[int]] = {density: [] for density in Density}
         self.header = ColumnHeader(theme, self)
         self.setHorizontalHeader(self.header)
         self.header.setStretchLastSection(False)
@@ -63,7 +64,7 @@ class ScenarioTable(DataTable):
 
     def least_width(self) -> int:
         """The width (px) that titles and scenarios need at least, with intervals beneath the changes."""
-        return LEAST_TITLE + sum(self._compact)
+        return LEAST_TITLE + sum(self._least[Density.DENSE])
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Share the width."""
@@ -104,31 +105,34 @@ class ScenarioTable(DataTable):
         rows = [row for row in self.rows.records() if not row.heading]
         plain = QFontMetrics(self._theme.font(FontRole.BODY))
         self._needed = max((plain.horizontalAdvance(titled(row)) for row in rows), default=0) + 2 * PADDING + 4
-        self._least, self._compact = (
-            [
+        self._least = {
+            density: [
                 max(
-                    self._values.least_width(rows, index, compact=compact),
-                    self.header.least_width(index, compact=compact),
+                    self._values.least_width(rows, index, compact=density is not Density.WIDE),
+                    self.header.least_width(index, density),
                 )
                 for index in range(self._count)
             ]
-            for compact in (False, True)
-        )
+            for density in Density
+        }
 
     def _fit(self) -> None:
         """The titles as wide as they need or may be, what is left to the scenarios; rows as high as their titles."""
         rows = [row for row in self.rows.records() if not row.heading]
         if not rows or not self._count:
             return
-        self._values.compact = LEAST_TITLE + sum(self._least) > self.viewport().width()
-        needed, least = self._needed, self._compact if self._values.compact else self._least
+        width = self.viewport().width()
+        fitting = (density for density in Density if LEAST_TITLE + sum(self._least[density]) <= width)
+        self.header.density = next(fitting, Density.DENSE)
+        self._values.compact = self.header.density is not Density.WIDE
+        needed, least = self._needed, self._least[self.header.density]
         # Titles may be wrapped, values not; where even that leaves too little room, the table is scrolled sideways.
-        room = self.viewport().width() - sum(least)
+        room = width - sum(least)
         first = min(needed, WIDEST_TITLE, room if room >= LEAST_TITLE else SCROLLED_TITLE)
-        spare = max(0, self.viewport().width() - first - sum(least)) // len(least)
+        spare = max(0, width - first - sum(least)) // len(least)
         self.setColumnWidth(0, first)
-        for index, width in enumerate(least):
-            self.setColumnWidth(FIRST_VALUE + index, min(width + spare, max(width, WIDEST_VALUE)))
+        for index, one in enumerate(least):
+            self.setColumnWidth(FIRST_VALUE + index, min(one + spare, max(one, WIDEST_VALUE)))
         self.header.fit()
         for place, row in enumerate(self.rows.records()):
             height = max(self._values.height(row), self._titles.height(row, first)) if row.metric else ROW_HEIGHT
