@@ -171,7 +171,9 @@ class LiveChannel:
 class Metric:
     """One figure of one run, from `samples` samples.
 
-    `not_judged` is the reason why the figure is shown but never judged (no arrow, colour or finding), or empty.
+    `not_judged` is the reason why the figure is shown but never judged (no arrow, colour or finding), or empty; several
+    have "; " between them. Figures are in brackets at a reason's end, so that those of several runs can be told in one:
+    "the sender was late (p99 3.1 ms)".
     """
 
     name: str

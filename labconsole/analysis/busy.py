@@ -44,7 +44,7 @@ def busy(samples: Samples, begin_ns: int, end_ns: int) -> str:
         outside = (spent["busy_ns"] - spent["own_ns"]) / spent["all_ns"]
         stolen = spent["steal_ns"] / spent["all_ns"]
         if outside > MOST_OUTSIDE:
-            return f"other processes took {outside:.0%} of the computer's CPU time"
+            return f"the computer was busy (other processes took {outside:.0%} of its CPU time)"
         if stolen > MOST_STEAL:
-            return f"the computer is virtual, and its host took {stolen:.0%} of its CPU time"
+            return f"the host of this virtual computer was busy (it took {stolen:.0%} of the CPU time)"
     return ""

@@ -66,4 +66,4 @@ def too_few(samples: int, quantile: float) -> str:
     """Why a percentile of so many samples is not judged, in a few words; empty where they are enough."""
     beyond = min(quantile, 1 - quantile)
     needed = math.ceil((_ENOUGH_FAR_BEYOND if beyond <= _FAR + _ROUNDING else ENOUGH_BEYOND) / beyond - _ROUNDING)
-    return f"p{quantile * 100:g} needs {needed:,} samples, and there are {samples:,}" if samples < needed else ""
+    return f"p{quantile * 100:g} needs {needed:,} samples (there are {samples:,})" if samples < needed else ""

@@ -26,7 +26,7 @@ from labconsole.analysis.comparison_notes import named, notes, origin_note
 from labconsole.analysis.contrasts import apart
 from labconsole.analysis.figures import NO_FIGURE, Scale, row_scale
 from labconsole.analysis.intervals import Interval, centre, interval_of
-from labconsole.analysis.judged import Figures, figures_of
+from labconsole.analysis.judged import Figures, figures_of, in_short
 from labconsole.analysis.parameters import describe_parameters
 from labconsole.analysis.published import PublishedColumn
 from labconsole.store.records import RunStatus
@@ -48,6 +48,9 @@ __all__ = [
     "group_repeats",
     "single_runs",
 ]
+
+
+NOT_JUDGED = "not judged"
 
 
 @dataclass(frozen=True)
@@ -86,6 +89,8 @@ class MetricLine:
     kind: MetricKind
     cells: tuple[Cell, ...]
     remarks: tuple[str, ...]
+    unjudged: str = ""
+    """The last one of its remarks, where there are columns in which it is not judged: the reasons, and the columns."""
 
     @property
     def remark(self) -> str:
@@ -143,12 +148,7 @@ def compare(columns: Sequence[Column], trial: Trial[Any] | None, *, baseline: in
     judged = sum(one is not None and one.p is not None for one in changes)
     following = iter(changes)
     lines = tuple(
-        MetricLine(
-            row.name,
-            row.kind,
-            tuple(_cell(columns, row, index, next(following)) for index in range(len(columns))),
-            _remarks(columns, row),
-        )
+        _line(columns, row, tuple(_cell(columns, row, index, next(following)) for index in range(len(columns))))
         for row in rows
     )
     foreign = {
@@ -265,6 +265,11 @@ def _unit_and_direction(name: str, columns: Sequence[Column]) -> Iterator[tuple[
             yield column.figures[name].unit, Direction.NEUTRAL
 
 
+def _line(columns: Sequence[Column], row: _Row, cells: tuple[Cell, ...]) -> MetricLine:
+    unjudged = _unjudged(columns, row)
+    return MetricLine(row.name, row.kind, cells, (*_remarks(columns, row), *filter(None, (unjudged,))), unjudged)
+
+
 def _changes(columns: Sequence[Column], row: _Row, baseline: int, excluded: Collection[int]) -> list[Change | None]:
     """Each column against the baseline; None for that itself, for those `excluded`, for published columns that have
     their measured one, and where there is nothing to compare."""
@@ -337,11 +342,21 @@ def _remarks(columns: Sequence[Column], row: _Row) -> tuple[str, ...]:
         for column, figures in measured
         if figures.left_out
     ]
-    reasons = dict.fromkeys(figures.not_judged for _, figures in measured if figures.not_judged)
-    for reason in reasons:
-        unjudged = [column for column, figures in measured if figures.not_judged == reason]
-        told.append(f"not judged, {reason}: {named(unjudged, groups)}")
     return tuple(told)
+
+
+def _unjudged(columns: Sequence[Column], row: _Row) -> str:
+    """Why the line is not judged in some columns, all reasons in one remark; empty where there are none."""
+    groups = [
+        (column, figures)
+        for column, figures in zip(columns, row.figures, strict=True)
+        if isinstance(column, RunGroup) and figures.metrics
+    ]
+    unjudged = [(column, figures) for column, figures in groups if figures.not_judged]
+    if not unjudged:
+        return ""
+    reasons = ", ".join(in_short(doubt for _, figures in unjudged for doubt in figures.doubts))
+    return f"{NOT_JUDGED}, {reasons}: {named([column for column, _ in unjudged], [column for column, _ in groups])}"
 
 
 def _parameters(columns: Sequence[Column], trial: Trial[Any] | None) -> tuple[ParameterLine, ...]:

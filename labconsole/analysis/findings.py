@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,7 @@ from labconsole.analysis.change import ONE_RUN, Change, Judgement
 from labconsole.analysis.columns import counterpart
 from labconsole.analysis.comparison import Comparison, MetricLine, RunGroup
 from labconsole.analysis.contrasts import Pair
+from labconsole.analysis.judged import SEPARATOR, in_short, most_frequent
 from labconsole.analysis.pair_lines import pair_lines
 from labconsole.analysis.published import PublishedColumn
 from labconsole.analysis.wording import Size, count, in_sentence, rounded, runs_in_words, span
@@ -21,6 +22,8 @@ KEY_METRICS = ("throughput", "latency_mean")
 """The metrics on which findings are drawn; of a trial that has none of them, its first ones that have a direction."""
 
 _OTHERWISE = 3
+_MOST_REASONS = 4
+"""Reasons that are named in the sentence on all that is not judged."""
 
 
 @dataclass(frozen=True)
@@ -28,17 +31,34 @@ class Finding:
     """A sentence with the figures it rests on in it.
 
     "TLS against plain: no significant difference in throughput (ratio 0.98, 95 % interval 0.94–1.03, 5 runs each)".
-    `judged` is whether it is a judgement by an interval (`Judgement`), and not only told.
+    `judged` is whether it is a judgement by an interval (`Judgement`), and not only told; `reasons` are why a figure is
+    not judged. One that is `bare` says no more than that.
     """
 
     sentence: str
     judged: bool
+    reasons: tuple[str, ...] = ()
+    bare: bool = False
 
 
 def findings(comparison: Comparison, trial: Trial[Any] | None) -> tuple[Finding, ...]:
     """Sentences on the key figures of the pairs that the trial calls a fair contrast (or each column and the baseline),
     on columns that are link-bound, and on how the published figures lie to the measured ones."""
     return (*_changes(comparison, trial), *_link_bound(comparison), *_published(comparison, trial))
+
+
+def unjudged(comparison: Comparison, found: Sequence[Finding]) -> str:
+    """How many metrics, and of the findings `found`, are not judged, and why: one sentence, or nothing."""
+    metrics = [line for line in comparison.metrics if line.unjudged]
+    differences = [finding for finding in found if finding.reasons]
+    withheld = [cell.not_judged for line in metrics for cell in line.cells if cell.not_judged]
+    reasons = most_frequent([*withheld, *(one for finding in differences for one in finding.reasons)], _MOST_REASONS)
+    counted = [
+        f"{len(those)} {name if len(those) == 1 else f'{name}s'}"
+        for those, name in ((metrics, "metric"), (differences, "finding"))
+        if those
+    ]
+    return f"Not judged: {' and '.join(counted)} ({', '.join(reasons)})." if counted else ""
 
 
 def key_metrics(comparison: Comparison, trial: Trial[Any] | None) -> tuple[MetricLine, ...]:
@@ -62,9 +82,10 @@ def _changes(comparison: Comparison, trial: Trial[Any] | None) -> Iterator[Findi
             words = f"{comparison.columns[pair.other].title}: {words}"
         for name in names:
             line = lines[name]
-            doubts = dict.fromkeys(line.cells[index].not_judged for index in (pair.reference, pair.other))
-            if reason := "; ".join(filter(None, doubts)):
-                yield Finding(f"{words}: {in_sentence(line.kind)} is not judged: {reason}", False)
+            doubts = in_short(filter(None, (line.cells[index].not_judged for index in (pair.reference, pair.other))))
+            if doubts:
+                reason = SEPARATOR.join(doubts)
+                yield Finding(f"{words}: {in_sentence(line.kind)} is not judged: {reason}", False, doubts, bare=True)
                 continue
             change = line.cells[pair.other].change
             if change is not None and change.ratio is not None:
@@ -87,11 +108,12 @@ def _sentence(words: str, line: MetricLine, pair: Pair, change: Change, ratio: f
         behind = [] if size.interval is None else [f"95 % interval {span(size.value, size.interval)}{size.unit}"]
     if interval is None:
         others = [note for note in change.notes if note != ONE_RUN]
-        return Finding(f"{words}: {said} ({'; '.join([f'{runs}: no interval', *others])})", judged)
+        sentence = f"{words}: {said} ({'; '.join([f'{runs}: no interval', *others])})"
+        return Finding(sentence, judged, () if judged else change.notes)
     behind.append(runs)
     if change.note:
         behind.append(change.note if judged else f"not judged: {change.note}")
-    return Finding(f"{words}: {said} ({', '.join(behind)})", judged)
+    return Finding(f"{words}: {said} ({', '.join(behind)})", judged, () if judged else change.notes)
 
 
 def _link_bound(comparison: Comparison) -> Iterator[Finding]:

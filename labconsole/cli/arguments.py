@@ -67,6 +67,7 @@ def command_parser(given: Sequence[str]) -> argparse.ArgumentParser:
         "compare", parents=[database, campaign, columns], help="put runs and published figures side by side"
     )
     compare.add_argument("--each", action="store_true", help="every run as a column of its own")
+    compare.add_argument("--all", action="store_true", help="also all that is not judged, each with its reason")
     compare.add_argument("--csv", type=Path, metavar="FILE", help="also write the table as CSV")
     compare.add_argument("--json", action="store_true", help="everything as one JSON object")
     compare.set_defaults(command="labconsole.cli.compare:compare_runs")

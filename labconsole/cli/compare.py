@@ -62,7 +62,7 @@ def compare_runs(arguments: argparse.Namespace) -> int:
     console = output(bounded=True)
     print_answers(console, told)
     print_parameters(console, comparison)
-    print_comparison(console, comparison, trial)
+    print_comparison(console, comparison, trial, "" if arguments.all else "--all")
     if arguments.csv is not None:
         console.print(f"The comparison is in {arguments.csv}", soft_wrap=True)
     return FINISHED

@@ -14,10 +14,10 @@ from rich.text import Text
 from labconsole.analysis.answers import Answer
 from labconsole.analysis.change import Change, Judgement
 from labconsole.analysis.columns import Column, RunGroup, counterpart
-from labconsole.analysis.comparison import Cell, Comparison, common_remarks
+from labconsole.analysis.comparison import NOT_JUDGED, Cell, Comparison, common_remarks
 from labconsole.analysis.comparison_notes import MARK
 from labconsole.analysis.figures import NO_FIGURE, Scale
-from labconsole.analysis.findings import findings
+from labconsole.analysis.findings import findings, unjudged
 from labconsole.analysis.published import PublishedColumn
 from labconsole.store.records import RunStatus
 from labconsole.trial import Direction, Trial
@@ -46,22 +46,28 @@ def print_answers(console: Console, answers: Sequence[Answer]) -> None:
         console.print()
 
 
-def print_comparison(console: Console, comparison: Comparison, trial: Trial[Any] | None) -> None:
+def print_comparison(console: Console, comparison: Comparison, trial: Trial[Any] | None, more: str = "") -> None:
     """Print a comparison: scenarios as columns, metrics as rows, differences from the baseline with their intervals;
     then findings and notes.
 
-    Columns that do not fit beside each other are printed below each other. A remark on all lines is made once below.
+    Columns that do not fit next to each other are printed below each other. A remark on all lines is made once below.
+    With `more`, the command that shows all of it, what is not judged is in one line.
     """
     common = common_remarks(comparison)
     if comparison.origins:
         console.print(comparison.origins)
         console.print()
-    _print_parts(console, comparison, lambda first, last: _metrics(console, comparison, first, last, common))
+    folded = bool(more)
+    _print_parts(console, comparison, lambda first, last: _metrics(console, comparison, first, last, common, folded))
     console.print(_legend(comparison))
-    if common:
-        console.print(f"All lines: {'; '.join(common)}.")
-    for finding in findings(comparison, trial):
-        console.print(f"- {finding.sentence}", style="" if finding.judged else "dim")
+    if told := [remark for remark in common if not (folded and remark.startswith(NOT_JUDGED))]:
+        console.print(f"All lines: {'; '.join(told)}.")
+    found = findings(comparison, trial)
+    for finding in found:
+        if not (folded and finding.reasons):
+            console.print(f"- {finding.sentence}", style="" if finding.judged else "dim")
+    if folded and (sentence := unjudged(comparison, found)):
+        console.print(f"{sentence} `{more}` shows them.", style="dim")
     for note in comparison.notes:
         console.print(note)
 
@@ -128,9 +134,11 @@ def _parameters(comparison: Comparison, first: int, last: int) -> Table:
     return table
 
 
-def _metrics(console: Console, comparison: Comparison, first: int, last: int, told: Sequence[str]) -> Table:
+def _metrics(
+    console: Console, comparison: Comparison, first: int, last: int, told: Sequence[str], folded: bool
+) -> Table:
     """The metrics of columns `first` to `last` (not included), with the remarks that are not `told` elsewhere under
-    their titles."""
+    their titles; one on why it is not judged is `folded` to that it is not."""
     table = Table(box=None, pad_edge=False)
     table.add_column("Metric", max_width=_NARROW_METRIC if console.width < _NARROW else _METRIC)
     table.add_column("Unit")
@@ -138,7 +146,10 @@ def _metrics(console: Console, comparison: Comparison, first: int, last: int, to
         table.add_column(f"{textwrap.fill(column.title, _HEAD_WIDTH)}{_source(column)}", justify="right")
     for line in comparison.metrics:
         title = Text(f"{line.kind.title} {_ARROWS[line.kind.direction]}".strip())
-        remark = "; ".join(remark for remark in line.remarks if remark not in told)
+        remarks = [remark for remark in line.remarks if remark not in (*told, line.unjudged)]
+        if line.unjudged:
+            remarks.append(NOT_JUDGED if folded else line.unjudged)
+        remark = "; ".join(remarks)
         if remark:
             title.append(f"\n{remark}", "dim")
         scale = line.scale

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shlex
 import sys
 import threading
 from datetime import datetime
@@ -216,7 +217,9 @@ def _summary(
         comparison = compare(group_repeats(rows), trial)
         verdicts = {detail.row.id: detail.verdicts for detail in details}
         print_answers(console, answers(comparison, trial, verdicts))
-        print_comparison(console, comparison, trial)
+        elsewhere = f" --db {shlex.quote(str(database))}" if database != database_path() else ""
+        more = f"labconsole compare {rows[0].id} --campaign --all{elsewhere}"
+        print_comparison(console, comparison, trial, more)
     console.print(f"{_runs([detail.row.id for detail in details])} in {database}", soft_wrap=True)
     if csv is not None:
         directory = (

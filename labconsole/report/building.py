@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from labconsole.analysis.answers import answers
 from labconsole.analysis.caveats import caveats
-from labconsole.analysis.findings import findings
+from labconsole.analysis.findings import findings, unjudged
 from labconsole.analysis.table_shape import fill, table_shapes
 from labconsole.plugin import Plugins
 from labconsole.report.document import (
@@ -24,7 +24,7 @@ from labconsole.report.document import (
 from labconsole.report.figures import Told, answer_cards, bar_figures, sample_figures
 from labconsole.report.material import Material, read_material
 from labconsole.report.request import ReportKind, ReportRequest
-from labconsole.report.result_tables import comparison_tables, run_table, shape_table
+from labconsole.report.result_tables import comparison_tables, printed_tables, run_table, shape_table
 from labconsole.report.surroundings import (
     EVIDENCE,
     NOT_AS_SEALED,
@@ -45,6 +45,9 @@ _KINDS = {
     ReportKind.CAMPAIGN: "Campaign report",
 }
 
+_MOST_BARE = 2
+"""Findings that say no more than that a metric is not judged, and why: more of them are told in one sentence."""
+
 
 def build_report(reader: Reader, plugins: Plugins, request: ReportRequest, progress: Told | None = None) -> Document:
     """Read what the report tells and put it together; takes a while with many samples.
@@ -59,7 +62,7 @@ def build_report(reader: Reader, plugins: Plugins, request: ReportRequest, progr
     told("Putting the report together")
     sections = (
         *section("Summary", list(_summary(material))),
-        *section("Results", list(_results(material))),
+        *section("Results", list(_results(material, request))),
         *section("In the source's own tables", list(_source_tables(material, plugins, request))),
         *section("Charts", charts),
         *section("Verdicts", verdict_tables(material)),
@@ -137,7 +140,12 @@ def _places(material: Material) -> str:
 
 
 def _summary(material: Material) -> Iterator[Block]:
-    sentences = [finding.sentence for finding in findings(material.beside, material.trial)]
+    found = findings(material.beside, material.trial)
+    bare = [finding for finding in found if finding.bare]
+    folded = bare if len(bare) > _MOST_BARE else []
+    sentences = [finding.sentence for finding in found if finding not in folded]
+    if folded:
+        sentences.append(unjudged(material.beside, folded))
     if sentences:
         yield Bullets(tuple(TextCell(f"{sentence.removesuffix('.')}.") for sentence in sentences))
     if len(material.rows) == 1:
@@ -150,13 +158,15 @@ def _summary(material: Material) -> Iterator[Block]:
         yield Callout("What a reader must know", told)
 
 
-def _results(material: Material) -> Iterator[Block]:
+def _results(material: Material, request: ReportRequest) -> Iterator[Block]:
     alone = len(material.rows) == 1
     tables = [run_table(material.measured, material.rows[0])] if alone else []
     if not alone or len(material.beside.columns) > 1:
         if material.beside.origins:
             yield Paragraph(material.beside.origins, leads=True)
         tables += comparison_tables(material.beside)
+        if request.kind is not ReportKind.CAMPAIGN:  # there the source's own tables show them
+            tables += printed_tables(material.beside)
     told = [table for table in tables if table.rows]
     yield from told
     if not told:

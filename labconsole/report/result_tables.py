@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from labconsole.analysis.caveats import too_few
 from labconsole.analysis.change import Change, Judgement
 from labconsole.analysis.columns import RunGroup, counterpart
-from labconsole.analysis.comparison import Cell, Comparison, common_remarks
+from labconsole.analysis.comparison import Cell, Comparison, MetricLine, common_remarks
 from labconsole.analysis.comparison_notes import MARK
 from labconsole.analysis.figures import NO_FIGURE, Scale, format_number, row_scale
 from labconsole.analysis.intervals import Interval
@@ -68,6 +68,24 @@ def comparison_tables(comparison: Comparison) -> tuple[Table, ...]:
     """All figures against the baseline, which is first in each table; published ones right of those measured."""
     told = list(parts(comparison))
     return tuple(_comparison_table(comparison, part, index, len(told)) for index, part in enumerate(told))
+
+
+def printed_tables(comparison: Comparison) -> tuple[Table, ...]:
+    """The published figures as their source prints them, as far as that differs from how the console writes them."""
+    columns = [column for column in comparison.columns if isinstance(column, PublishedColumn)]
+    lines = [line for line in comparison.metrics if any(_otherwise(line, column) for column in columns)]
+    tables = []
+    for first in range(0, len(columns), MOST_COLUMNS) if lines else ():
+        part = columns[first : first + MOST_COLUMNS]
+        rows = tuple(
+            (TextCell(line.kind.title, Tone.STRONG), *(TextCell(_printed(column, line.name)) for column in part))
+            for line in lines
+        )
+        heads = (Head("Figure", "", Align.LEFT, 1.3), *(Head(column.title) for column in part))
+        tables.append(
+            Table("As printed in the source, where that is in another unit or with other digits", heads, rows)
+        )
+    return tuple(tables)
 
 
 def parameter_tables(comparison: Comparison) -> tuple[Table, ...]:
@@ -182,6 +200,19 @@ def _ours(cell: Cell) -> tuple[tuple[str, Tone], ...]:
         return ()
     holds = "" if cell.holds is None else "inside our interval" if cell.holds else "outside our interval"
     return _details(f"ours {cell.ours.text.partition(' [')[0].replace('-', '−')}", holds)
+
+
+def _printed(column: PublishedColumn, name: str) -> str:
+    """A figure of the source with its unit, `7.02 seconds`; `–` where it prints none."""
+    return column.figures[name].printed if name in column.figures else NO_FIGURE
+
+
+def _otherwise(line: MetricLine, column: PublishedColumn) -> bool:
+    """Whether the source prints the line's figure in another unit, or with other digits."""
+    figure = column.figures.get(line.name)
+    return figure is not None and figure.printed.partition(" ")[0].replace(",", "") != line.scale.number(
+        figure.value
+    ).replace(",", "")
 
 
 def _shape_cell(cell: ShapeCell) -> TextCell:

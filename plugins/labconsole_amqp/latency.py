@@ -157,17 +157,16 @@ def _doubts(parameters: AmqpParameters, joined: Joined, latencies: NDArray[np.in
             due &= joined.sent["seq"] >= parameters.warm_up
         missing = int(np.count_nonzero(due)) - len(latencies)
         if missing > 0:
-            yield f"{missing:,} of {np.count_nonzero(due):,} messages were lost or refused"
+            yield f"messages were lost or refused ({missing:,} of {np.count_nonzero(due):,})"
         yield from _of_sender(parameters, joined, due)
     elif refused:
-        yield f"{refused:,} messages were refused"
+        yield f"messages were refused ({refused:,})"
     third = len(latencies) // 3
     if third:
         first, last = float(np.median(latencies[:third])), float(np.median(latencies[-third:]))
         if last > LARGEST_RISE * first:
-            yield (
-                f"latency rose from {first / 1e6:.3g} to {last / 1e6:.3g} ms (medians of the first and the last third)"
-            )
+            thirds = f"median {first / 1e6:.3g} ms in the first third, {last / 1e6:.3g} in the last"
+            yield f"latency rose during the run ({thirds})"
 
 
 def _of_sender(parameters: AmqpParameters, joined: Joined, due: NDArray[np.bool_]) -> Iterator[str]:
@@ -179,7 +178,7 @@ def _of_sender(parameters: AmqpParameters, joined: Joined, due: NDArray[np.bool_
         if len(times) > 1 and times[-1] > times[0]
     ]
     if achieved and min(achieved) < LEAST_ACHIEVED:
-        yield f"{min(achieved):.0%} of the offered rate was achieved"
+        yield f"the offered rate was not achieved ({min(achieved):.0%} of it)"
     # Sealing is part of latency; what is late is the sender that did not begin it when the message was due.
     late_ns = sent["sent_ns"] - sent["intended_ns"] - sent["sign_ns"] - sent["encrypt_ns"]
     late_ms = float(np.quantile(late_ns, 0.99, method="inverted_cdf")) / 1e6 if len(late_ns) else 0.0

@@ -102,7 +102,7 @@ def test_latencies_at_different_rates_are_not_set_against_each_other() -> None:
 
 def test_p99_of_few_messages_and_the_time_in_queue_are_never_judged() -> None:
     runs = [*rounds(1, speed=40_000, latency=0.5), *rounds(4, speed=1_200, latency=2.5)]
-    assert cells(runs, "latency_p99")[1].not_judged == "p99 needs 5,000 samples, and there are 250"
+    assert cells(runs, "latency_p99")[1].not_judged == "p99 needs 5,000 samples (there are 250)"
     queue_time = cells(runs, "queue_time_mean")[1].change
     assert queue_time is not None
     assert (queue_time.judgement, queue_time.notes) == (Judgement.NOT_JUDGED, ("neither way is better",))

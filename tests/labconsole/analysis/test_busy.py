@@ -41,9 +41,9 @@ class Readings:
     ("outside", "steal", "reason"),
     (
         (0.09, 0.0, ""),
-        (0.12, 0.0, "other processes took 12% of the computer's CPU time"),
+        (0.12, 0.0, "the computer was busy (other processes took 12% of its CPU time)"),
         (0.0, 0.019, ""),
-        (0.0, 0.03, "the computer is virtual, and its host took 3% of its CPU time"),
+        (0.0, 0.03, "the host of this virtual computer was busy (it took 3% of the CPU time)"),
     ),
 )
 def test_a_busy_computer_is_one_with_other_processes_or_a_greedy_host(

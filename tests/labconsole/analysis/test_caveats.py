@@ -32,8 +32,8 @@ def test_a_percentile_needs_samples_beyond_it_and_more_of_them_from_p99_on(
 
 
 def test_a_percentile_of_too_few_samples_says_how_many_it_needs() -> None:
-    assert too_few(250, 0.99) == "p99 needs 5,000 samples, and there are 250"
-    assert too_few(250, 0.999) == "p99.9 needs 50,000 samples, and there are 250"
+    assert too_few(250, 0.99) == "p99 needs 5,000 samples (there are 250)"
+    assert too_few(250, 0.999) == "p99.9 needs 50,000 samples (there are 250)"
 
 
 def test_a_run_that_fills_its_link_is_link_bound_and_the_link_is_named() -> None:

@@ -23,7 +23,7 @@ from labconsole.analysis.comparison import (
 )
 from labconsole.analysis.findings import findings
 from labconsole.store.records import RunRow, RunStatus
-from labconsole.trial import LINK_USE, Origin, Parameters, TrialError
+from labconsole.trial import LINK_USE, Metric, Origin, Parameters, TrialError
 from tests.helpers.post import PostParameters, PostTrial, metric, published, repeats, run
 
 QUICK = (100.0, 101.0, 99.0, 100.5, 99.5)
@@ -304,14 +304,26 @@ def test_a_column_without_any_figure_that_may_be_judged_says_why_and_is_in_no_fi
     runs += [run(6 + place, "sealed", {}, metrics={"rate": one}) for place, one in enumerate(busy)]
     comparison = compared(runs)
     cells = line(comparison, "rate").cells
-    assert (cells[1].not_judged, cells[1].runs) == ("busy (and 1 more run)", 3)
+    assert (cells[1].not_judged, cells[1].runs) == ("busy in 2 of 3 runs; late in 1 of 3 runs", 3)
     assert change(cells[1]).judgement is Judgement.NOT_JUDGED
-    assert change(cells[1]).notes[0] == "busy (and 1 more run)"
+    assert change(cells[1]).notes[0] == cells[1].not_judged
     assert cells[0].not_judged == ""
-    assert line(comparison, "rate").remark == "fewer than 5 repeats; not judged, busy (and 1 more run): sealed"
+    assert line(comparison, "rate").remark == "fewer than 5 repeats; not judged, busy, late: sealed"
+    assert line(comparison, "rate").unjudged == line(comparison, "rate").remarks[-1]
     assert [one.sentence for one in findings(comparison, None)] == [
-        "sealed against open: rate is not judged: busy (and 1 more run)"
+        "sealed against open: rate is not judged: busy in 2 of 3 runs; late in 1 of 3 runs"
     ]
+
+
+def test_one_reason_with_different_figures_is_told_once_without_them() -> None:
+    def late(ms: int, *, busy: bool = False) -> Metric:
+        return metric("rate", 5.0, not_judged=f"late (p99 {ms} ms)" + ("; busy" if busy else ""))
+
+    runs = [run(place, "open", {}, metrics={"rate": late(place)}) for place in (1, 2)]
+    runs += [run(place, "sealed", {}, metrics={"rate": late(3, busy=True)}) for place in (3, 4)]
+    rate = line(compared(runs), "rate")
+    assert [cell.not_judged for cell in rate.cells] == ["late", "late (p99 3 ms); busy"]
+    assert rate.unjudged == "not judged, late, busy: all columns"
 
 
 def test_runs_that_may_not_be_judged_are_left_out_where_others_may() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -39,14 +39,23 @@ class Filled:
     def __init__(self, path: Path) -> None:
         self.store = Store.open(path)
 
-    def campaign(self, repeats: int, *tests: int, kind: str = KIND, end: RunStatus = RunStatus.FINISHED) -> list[int]:
-        """Ended runs of these tests, in interleaved order; each repeat is a little faster."""
+    def campaign(
+        self,
+        repeats: int,
+        *tests: int,
+        kind: str = KIND,
+        end: RunStatus = RunStatus.FINISHED,
+        not_judged: Sequence[str] = ("",),
+    ) -> list[int]:
+        """Ended runs of these tests, in interleaved order; each repeat is a little faster. Their throughput is not
+        judged for these reasons, by turns."""
         order = tuple((index, repeat) for repeat in range(1, repeats + 1) for index in range(len(tests)))
         scenarios = tuple(NewScenario(f"Test {test}", kind, parameters(test)) for test in tests)
         run_ids = self.queued(NewCampaign("demo", "Demo", "", 7, scenarios, order))
         for run_id, (index, repeat) in zip(run_ids, order, strict=True):
             self.store.run_started(run_id, this_process(), {}, ["Closed loop: latency includes queueing."], NOW)
-            throughput = Metric("throughput", THROUGHPUT[tests[index]] + 2 * repeat, "msg/s", Direction.HIGHER, 500)
+            rate, why = THROUGHPUT[tests[index]] + 2 * repeat, not_judged[repeat % len(not_judged)]
+            throughput = Metric("throughput", rate, "msg/s", Direction.HIGHER, 500, not_judged=why)
             cpu = Metric("cpu_per_message", 40.0 + repeat, "us", Direction.LOWER, 500, {"role": "sender"})
             self.store.replace_evaluation(run_id, Evaluation((throughput, cpu)))
             self.store.run_ended(run_id, end, "", NOW)
@@ -99,6 +108,25 @@ def test_repeats_stand_in_columns_with_differences_intervals_and_findings(filled
     assert "- Signing against TLS: message throughput is lower by a factor 3.89 (" in table
     assert "Closed loop: latency includes queueing (all columns)." in table
     assert "Holm's correction over" in " ".join(table.split())
+
+
+def test_what_is_not_judged_is_one_line_until_all_is_asked_for(filled: Filled, compare: Compare) -> None:
+    reasons = [f"the computer was busy (other processes took {share}% of its CPU time)" for share in (20, 30, 40, 50)]
+    run_ids = filled.campaign(5, 1, 2, 3, not_judged=[*reasons, f"{reasons[0]}; the sender was late (p99 3 ms)"])
+    _, shown, _ = compare(*run_ids)
+    lines = shown.splitlines()
+    assert (
+        "Not judged: 1 metric and 3 findings (the computer was busy, the sender was late). `--all` shows them." in lines
+    )
+    [place] = [place for place, line in enumerate(lines) if line.startswith("Message throughput ↑")]
+    assert lines[place + 1].startswith("not judged ") and "busy" not in lines[place + 1]
+    assert not [line for line in lines if line.startswith("- ") and "throughput" in line]
+    assert any("Not judged: the computer was busy; the sender was late" in line for line in lines), "on the cards"
+    _, everything, _ = compare(*run_ids, "--all")
+    assert "- Signing against TLS: message throughput is not judged: the computer was busy; the sender" in everything
+    assert "1 metric and" not in everything and "not judged, the computer was" in everything
+    judged = filled.campaign(5, 1, 2, 3)
+    assert "Not judged" not in compare(*judged)[1], "there is nothing to fold"
 
 
 def test_published_figures_stand_beside_the_runs(filled: Filled, compare: Compare) -> None:
@@ -170,7 +198,8 @@ def test_a_published_column_is_the_baseline_of_the_table_and_of_the_report(fille
         sections = {
             section.title: section.blocks for section in build_report(reader, Plugins.discover(), request).sections
         }
-    [origins, table] = sections["Results"]
+    [origins, table, printed] = sections["Results"]
+    assert isinstance(printed, Table) and printed.caption.startswith("As printed in the source")
     assert isinstance(origins, Paragraph) and origins.text.startswith("* Published by the source")
     assert isinstance(table, Table)
     assert [head.detail for head in table.heads[2:]] == ["2 runs", "baseline, published", "2 runs"]

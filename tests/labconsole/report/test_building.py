@@ -73,10 +73,18 @@ def test_a_comparison_says_what_changed_with_intervals_marks_and_words(store: St
     assert other.details[1] == ("▼ −50.0 % worse", Tone.BAD)
     assert row(table, "CPU per letter (role sender)")[3].details[1][1] is Tone.BAD
     assert row(table, "Wait p99")[0].details[0] == (
-        "not judged, p99 needs 5,000 samples, and there are 500: all columns",
+        "not judged, p99 needs 5,000 samples (there are 500): all columns",
         Tone.MUTED,
     )
     assert not row(table, "Lost")[3].details, "what is zero everywhere has neither interval nor difference"
+
+
+def test_many_metrics_that_are_not_judged_are_one_sentence_of_the_summary(store: Store, reader: Reader) -> None:
+    document = built(reader, store_post(store, ["open", "sealed", "a", "b", "c"], repeats=5), ReportKind.COMPARISON)
+    [found, _] = blocks(document, "Summary")
+    assert isinstance(found, Bullets)
+    [folded] = [item.text for item in found.items if "p99" in item.text]
+    assert folded.startswith("Not judged: 1 metric and ") and folded.endswith(" findings (p99 needs 5,000 samples).")
 
 
 def test_the_baseline_is_the_one_asked_for(store: Store, reader: Reader) -> None:
@@ -122,9 +130,7 @@ def test_a_run_has_its_figures_with_samples_and_origin(store: Store, reader: Rea
     document = built(reader, store_post(store)[:1], ReportKind.RUN)
     [table] = tables(document, "Results")
     assert [cell.text for cell in row(table, "Rate")] == ["Rate", "1,000", "letters/s", "2,000", "measured"]
-    assert row(table, "Wait p99")[0].details == (
-        ("not judged: p99 needs 5,000 samples, and there are 500", Tone.MUTED),
-    )
+    assert row(table, "Wait p99")[0].details == (("not judged: p99 needs 5,000 samples (there are 500)", Tone.MUTED),)
     [told] = blocks(document, "Summary")
     assert isinstance(told, Callout) and told.sentences[0] == WARNING
     assert "no interval" in told.sentences[-1]

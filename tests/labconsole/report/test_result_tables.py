@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from labconsole.analysis.comparison import compare, group_repeats
 from labconsole.analysis.intervals import Interval
 from labconsole.analysis.published import PublishedFigure
 from labconsole.analysis.table_shape import FilledTable, ShapeCell, ShapeColumn, ShapeRow, TableShape
 from labconsole.report.document import Tone
-from labconsole.report.result_tables import comparison_tables, shape_table
+from labconsole.report.result_tables import comparison_tables, printed_tables, shape_table
 from tests.helpers.post import SCENARIOS, PostTrial, metric, published, repeats, run
 
 RATES = (100.0, 104.0, 96.0, 102.0, 98.0)
@@ -49,6 +51,18 @@ def test_a_published_column_stays_with_its_scenario_where_a_table_is_broken() ->
         ["open", "Gazette, sealed", "sealed", "stamped", "Gazette, sealed"],
         ["open", "Gazette, sealed", "a"],
     ]
+
+
+def test_figures_that_the_console_writes_otherwise_are_shown_as_printed() -> None:
+    column = published({"rate": 1.0, "wait_p99": 2204.67}, SCENARIOS["open"])
+    printed = {
+        "rate": replace(column.figures["rate"], value=1100.0, printed="1,100 letters / sec"),
+        "wait_p99": replace(column.figures["wait_p99"], printed="2204.67 ms"),
+    }
+    runs = repeats(1, "open", "rate", RATES)
+    [table] = printed_tables(compare([*group_repeats(runs), replace(column, figures=printed)], PostTrial()))
+    assert [[cell.text for cell in cells] for cells in table.rows] == [["Wait p99", "2204.67 ms"]]
+    assert printed_tables(compare(group_repeats(runs), PostTrial())) == ()
 
 
 def test_a_row_has_one_readable_unit_and_large_changes_are_factors() -> None:

@@ -162,8 +162,7 @@ def _inset(heading: Heading) -> int:
 
 
 def _parts(heading: Heading) -> list[tuple[str, str]]:
-    """What is beneath the title, as (text, name of the badge's colour): the number of runs, which is no badge, first.
-    """
+    """What is beneath the title, as (text, name of the badge's colour): the number of runs first, without one."""
     return [*([(heading.count, "")] if heading.count else []), *heading.badges]
 
 
