@@ -17,12 +17,16 @@ from labconsole.analysis.comparison import Cell, Comparison, MetricLine
 from labconsole.analysis.contrasts import contrasts, parameters_of
 from labconsole.analysis.figures import NO_FIGURE, format_difference, format_factor, row_scale
 from labconsole.analysis.intervals import Interval
+from labconsole.analysis.judged import SEPARATOR, most_frequent
 from labconsole.analysis.pair_lines import pair_lines
 from labconsole.analysis.wording import FACTOR_SAID_FROM, Size, count, runs_in_words, span
 from labconsole.trial import Direction, Question, ServiceLevel, Trial, Verdict
 
 _ONE_OF_BELOW = 0.1
 """A smaller share of what there was is told as one of so many, a larger one as so many of 100."""
+
+_MOST_REASONS = 2
+"""Why an answer is not judged, on a card."""
 
 Verdicts = Mapping[int, Sequence[Verdict]]
 """Verdicts of runs, by the run's id."""
@@ -128,9 +132,10 @@ def _answer(question: Question, line: MetricLine, titles: tuple[str, str], cells
     )
     said = _share if question.left_of else _times
     sentence, number = said(question, change.judgement, change.ratio, bars)
-    withheld = next((cell.not_judged for cell in cells if cell.not_judged), "")  # one is enough on a card
+    withheld = [cell.not_judged for cell in cells if cell.not_judged]
     judgement = Judgement.NOT_JUDGED if withheld else change.judgement
-    reason = (withheld or change.note) if judgement is Judgement.NOT_JUDGED else ""
+    reasons = withheld or list(change.notes) if judgement is Judgement.NOT_JUDGED else []
+    reason = SEPARATOR.join(most_frequent(reasons, _MOST_REASONS))
     return Answer(question.title, sentence, number, judgement, bars, _small_print(change, change.ratio, cells), reason)
 
 

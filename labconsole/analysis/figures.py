@@ -76,11 +76,10 @@ def row_scale(values: Iterable[float | None], unit: str) -> Scale:
 
 
 def format_figure(value: float | None, unit: str) -> str:
-    """`value` with its unit, `–` where there is none: `1.235 ms`, `60,123 msg/s`, `42,756 B`, `12.50 %`."""
+    """`value` with a readable unit, `–` where there is none: `1.235 ms`, `40.65 s`, `60,123 msg/s`, `12.50 %`."""
     if value is None or math.isnan(value):
         return NO_FIGURE
-    scaled, shown = readable(value, unit)
-    return f"{format_number(scaled)} {shown}" if shown else format_number(scaled)
+    return row_scale((value,), unit).figure(value)
 
 
 def format_difference(percent: float | None) -> str:

@@ -95,9 +95,12 @@ def _gist(reason: str) -> str:
 
 
 def _together(reasons: Sequence[str]) -> str:
-    """The reasons of all runs, and for how many of them each holds where that is not for all."""
-    told = []
-    for shown in in_short(reasons):
-        having = sum(_gist(shown) in map(_gist, reason.split(SEPARATOR)) for reason in reasons)
-        told.append(shown if having == len(reasons) else f"{shown} in {having} of {len(reasons)} runs")
-    return SEPARATOR.join(told)
+    """The reasons of all runs, the most frequent first, and for how many of them each holds where not for all."""
+    having = {
+        shown: sum(_gist(shown) in map(_gist, reason.split(SEPARATOR)) for reason in reasons)
+        for shown in in_short(reasons)
+    }
+    return SEPARATOR.join(
+        shown if having[shown] == len(reasons) else f"{shown} in {having[shown]} of {len(reasons)} runs"
+        for shown in sorted(having, key=lambda shown: -having[shown])
+    )

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from rich.table import Table
 
 from labconsole.analysis.comparison_notes import MARK
-from labconsole.analysis.figures import format_number
+from labconsole.analysis.figures import format_figure, row_scale
 from labconsole.cli.exit_codes import FINISHED
 from labconsole.cli.opening import open_database
 from labconsole.cli.terminal import output
@@ -45,7 +45,7 @@ def _figure(metric: Metric | None) -> str:
     """A figure with its unit, and a mark where it is not judged."""
     if metric is None:
         return "–"
-    return f"{format_number(metric.value)} {metric.unit}{f' {MARK}' if metric.not_judged else ''}"
+    return f"{format_figure(metric.value, metric.unit)}{f' {MARK}' if metric.not_judged else ''}"
 
 
 def _status(row: RunRow) -> str:
@@ -73,7 +73,8 @@ def _print(detail: RunDetail, evidence: Evidence | None, artefacts: Sequence[Sto
     for metric in detail.metrics:
         labels = ", ".join(f"{name} {value}" for name, value in metric.labels.items())
         name = f"{metric.name} ({labels})" if labels else metric.name
-        table.add_row(name, format_number(metric.value), metric.unit, f"{metric.samples:,}", metric.origin)
+        scale = row_scale((metric.value,), metric.unit)
+        table.add_row(name, scale.number(metric.value), scale.unit, f"{metric.samples:,}", metric.origin)
     console.print(table)
     for reason in dict.fromkeys(metric.not_judged for metric in detail.metrics if metric.not_judged):
         names = ", ".join(metric.name for metric in detail.metrics if metric.not_judged == reason)

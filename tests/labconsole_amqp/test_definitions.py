@@ -5,16 +5,25 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from labconsole.analysis.comparison import compare, group_repeats
+from labconsole.analysis.answers import answers
+from labconsole.analysis.comparison import Comparison, compare, group_repeats
+from labconsole.analysis.findings import findings
+from labconsole.cli.comparison import print_comparison
+from labconsole.cli.terminal import output
+from labconsole.report.document import Tone
+from labconsole.report.result_tables import comparison_tables
 from labconsole.store.reader import Reader
 from labconsole.store.store import Store
 from labconsole.trial import Direction
 from labconsole_amqp.parameters import AmqpParameters
 from labconsole_amqp.trial import AmqpTrial
+from labconsole_ui.runview.records import metric_fields, metric_rows
+from labconsole_ui.sidebyside.rows import rows_of
 
 GOLDEN = Path(__file__).parent / "golden" / "definitions-1.db"
 CLOSED, ENCRYPTED, OPEN = 1, 2, 3
@@ -71,3 +80,63 @@ def test_the_latency_of_an_old_closed_loop_is_shown_as_time_in_queue_and_never_j
     assert change is not None
     assert "neither way is better" in change.notes
     assert lines["queue_time_mean"].kind.title == "Mean time in queue at full speed"
+
+
+QUEUE_TIMES = ("Mean time in queue at full speed", "Time in queue at full speed")
+
+
+@pytest.fixture
+def repeated(old_runs: Path) -> Comparison:
+    """Five repeats of each of two old closed loops, of which the second is slower beyond any doubt."""
+    with Reader(old_runs) as reader:
+        closed, encrypted = reader.comparable([CLOSED, ENCRYPTED])
+    rows = [
+        replace(
+            row,
+            id=10 * row.id + repeat,
+            metrics={name: replace(one, value=one.value * (1 + repeat / 100)) for name, one in row.metrics.items()},
+        )
+        for row in (closed, encrypted)
+        for repeat in range(5)
+    ]
+    return compare(group_repeats(rows), AmqpTrial())
+
+
+def test_window_shows_the_time_in_queue_of_old_runs_without_arrow_and_colour(
+    repeated: Comparison, old_runs: Path
+) -> None:
+    rows = {row.title: row for row in rows_of(repeated, unfolded=False) if row.metric}
+    assert {cell.tone for cell in rows["Message throughput"].cells} == {"", "bad"}, "others have one"
+    shown = [row for title, row in rows.items() if title.startswith(QUEUE_TIMES)]
+    assert len(shown) >= 5
+    assert {(row.arrow, cell.tone, cell.mark) for row in shown for cell in row.cells} == {("", "", "")}
+    with Reader(old_runs) as reader:
+        alone = metric_rows(reader.run(CLOSED).metrics, AmqpTrial())
+    better = next(field for field in metric_fields() if field.title == "Better")
+    assert {better.text(row) for row in alone if row.title.startswith(QUEUE_TIMES)} <= {"", "not judged"}
+    assert {better.text(row) for row in alone if row.title == "Sender message size"} == {"↓"}
+
+
+def test_terminal_and_report_show_the_time_in_queue_of_old_runs_without_arrow_and_judgement(
+    repeated: Comparison, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    print_comparison(output(bounded=True), repeated, AmqpTrial())
+    lines = capsys.readouterr().out.splitlines()
+    places = [place for place, line in enumerate(lines) if line.startswith(QUEUE_TIMES)]
+    assert len(places) >= 5
+    for place in places:
+        shown = " ".join(lines[place : place + 3])
+        assert not set("↑↓") & set(lines[place]) and "worse" not in shown.split("CPU")[0]
+    [table] = comparison_tables(repeated)
+    cells = [row for row in table.rows if row[0].text.startswith(QUEUE_TIMES)]
+    assert len(cells) >= 5
+    assert not any(set("↑↓") & set(row[1].text) for row in cells)
+    assert {tone for row in cells for cell in row[2:] for _, tone in cell.details} == {Tone.MUTED}
+
+
+def test_the_time_in_queue_of_old_runs_is_in_no_finding_and_on_no_card(repeated: Comparison) -> None:
+    told = [finding.sentence for finding in findings(repeated, AmqpTrial())]
+    told += [answer.question + answer.sentence for answer in answers(repeated, AmqpTrial())]
+    assert any("throughput" in one for one in told)
+    assert not [one for one in told if "latency" in one.lower() or "time in queue" in one.lower()]

@@ -80,7 +80,7 @@ def test_figures_that_are_not_judged_are_marked_in_the_list_and_explained_with_t
     assert listed.splitlines()[-1] == "* not judged: `labconsole show RUN` gives the reason."
     reasons = [line for line in shown.splitlines() if line.startswith("Not judged: ")]
     assert any(line.startswith("Not judged: throughput: all within ") for line in reasons)
-    assert "Not judged: queue_time_p99: p99 needs 5,000 samples, and there are 300." in reasons
+    assert "Not judged: queue_time_p99: p99 needs 5,000 samples (there are 300)." in reasons
 
 
 def test_a_campaign_becomes_a_report_and_csv(labconsole: CommandLine, database: Path, tmp_path: Path) -> None:

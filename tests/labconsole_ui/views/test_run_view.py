@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,7 @@ from labconsole.plugin import Plugins
 from labconsole.store import edits, schema
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunStatus
-from labconsole.trial import Evaluation, Verdict, VerdictKind
+from labconsole.trial import Evaluation, Metric, Verdict, VerdictKind
 from labconsole_ui.bridge import QueueBridge
 from labconsole_ui.export_menu import ExportFormat
 from labconsole_ui.runview.artefacts import TextViewer
@@ -278,13 +279,29 @@ def test_on_a_common_screen_all_tabs_are_seen_beside_the_plots(
     assert view.grid.width() >= LEAST_PLOTS_WIDTH
 
 
-def test_percentiles_with_too_few_samples_are_marked(stored: StoredRuns, make: Callable[..., RunView]) -> None:
+def test_figures_that_are_not_judged_are_grey_with_the_reason_and_without_an_arrow(
+    stored: StoredRuns, make: Callable[..., RunView], theme: Theme
+) -> None:
     [run_id] = stored.finished(("Test 1", {"test": 1}), messages=200)
     model = make(run_id).tables["metrics"].model()
-    marked = {}
-    for row in range(model.rowCount()):
-        marked[model.index(row, 0).data()] = model.index(row, 2).data(Qt.ItemDataRole.DecorationRole) is not None
-    assert marked["Latency p99"] and not marked["Latency p50"] and not marked["Mean latency"]
+    places = {model.index(row, 0).data(): row for row in range(model.rowCount())}
+    value, better = (model.index(places["Latency p99"], column) for column in (1, 4))
+    grey = value.data(Qt.ItemDataRole.ForegroundRole)
+    assert (grey.color() if hasattr(grey, "color") else grey) == theme.colour("muted")
+    assert "Not judged: p99 needs 5,000 samples (there are 200)." in value.data(Qt.ItemDataRole.ToolTipRole)
+    assert better.data() == "not judged"
+    assert model.index(places["Latency p50"], 1).data(Qt.ItemDataRole.ForegroundRole) is None
+    assert [model.index(places[title], 4).data() for title in ("Latency p50", "Message throughput")] == ["↓", "↑"]
+
+
+def test_a_figure_of_a_single_run_has_a_readable_unit(
+    stored: StoredRuns, make: Callable[..., RunView], readers: Callable[[], Reader]
+) -> None:
+    [run_id] = stored.queued(("Test 1", {"test": 1}))
+    stored.start(run_id)
+    stored.store.replace_evaluation(run_id, Evaluation((Metric("latency_mean", 40_646.0, "ms", samples=200),)))
+    stored.store.run_ended(run_id, RunStatus.FINISHED, "", datetime.now(UTC))
+    assert rows(make(run_id), "metrics")[0][1] == "40.65 s"
 
 
 def test_buttons_hand_out_the_run_and_the_baseline_it_is_compared_with(

@@ -40,6 +40,11 @@ class MetricRow:
         few = "" if self.kind.quantile is None else too_few(self.metric.samples, self.kind.quantile)
         return self.metric.not_judged or few
 
+    @property
+    def better(self) -> str:
+        """Which way is better, as the trial says now: of a run stored before that, too."""
+        return direction_text(self.kind.direction)
+
 
 def metric_rows(metrics: tuple[Metric, ...], trial: Trial[Any] | None) -> list[MetricRow]:
     """Metrics with the trial's descriptions; one that it does not describe goes by its name."""
@@ -72,23 +77,24 @@ def metric_fields() -> list[Field[MetricRow]]:
             lambda row: format_figure(row.metric.value, row.metric.unit),
             sort=lambda row: row.metric.value,
             right=True,
-            tooltip=lambda row: f"{row.metric.value!r} {row.metric.unit}".strip(),
-            strong=lambda row: True,
+            tone=lambda row: "muted" if row.not_judged else None,
+            tooltip=lambda row: "\n".join(filter(None, (f"{row.metric.value!r} {row.metric.unit}".strip(), _why(row)))),
+            strong=lambda row: not row.not_judged,
         ),
         Field(
             translate("RunView", "Samples"),
             lambda row: f"{row.metric.samples:,}" if row.metric.samples else "",
             sort=lambda row: row.metric.samples,
             right=True,
-            icon=lambda row: ("warning", "warning") if row.not_judged else None,
-            tone=lambda row: "warning" if row.not_judged else None,
-            tooltip=_samples_hint,
+            tone=lambda row: "muted" if row.not_judged else None,
+            tooltip=lambda row: _why(row) or (f"{row.metric.samples:,}" if row.metric.samples else ""),
         ),
         Field(translate("RunView", "Origin"), lambda row: row.metric.origin.value),
         Field(
             translate("RunView", "Better"),
-            lambda row: direction_text(row.metric.direction)[:1],
-            tooltip=lambda row: direction_text(row.metric.direction),
+            lambda row: translate("RunView", "not judged") if row.not_judged else row.better[:1],
+            tone=lambda row: "muted" if row.not_judged else None,
+            tooltip=lambda row: _why(row) or row.better,
         ),
     ]
 
@@ -97,10 +103,9 @@ def _definition(row: MetricRow) -> str:
     return row.kind.description or row.title
 
 
-def _samples_hint(row: MetricRow) -> str:
-    if not row.not_judged:
-        return f"{row.metric.samples:,}" if row.metric.samples else ""
-    return translate("RunView", "Not judged: {0}.").format(row.not_judged)
+def _why(row: MetricRow) -> str:
+    """Why the figure is not judged, as a sentence; empty where it may be."""
+    return translate("RunView", "Not judged: {0}.").format(row.not_judged) if row.not_judged else ""
 
 
 def parameter_fields() -> list[Field[ParameterValue]]:
