@@ -17,12 +17,14 @@ from tests.labconsole_certificates.world import World
 
 @pytest.fixture
 def left(world: World) -> list[Path]:
-    """A key without a row and half of a file, two hours old; and a key that another process is creating just now."""
+    """A key without a row and half of a file, as old as the keys with rows; and one that is being created just now."""
     directory = keys_directory(world.store.directory)
+    used = list(directory.glob("*.pem"))
+    assert used
     key = directory / make_key(world.store.directory, KeyType.P_256).place.file
     half = directory / f".{key.name}-{'0' * 32}"
     half.write_bytes(b"-----BEGIN")
-    for path in (key, half):
+    for path in (key, half, *used):
         os.utime(path, (time.time() - 7200,) * 2)
     make_key(world.store.directory, KeyType.P_256)
     return sorted((key, half))
