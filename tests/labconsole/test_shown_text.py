@@ -37,8 +37,15 @@ def test_the_terminal_shows_no_escape_sequence_of_a_name(capsys: pytest.CaptureF
     assert printed.count("<U+001B>[31m") == 4 and "\x1b" not in printed and "\u202e" not in printed
 
 
-def test_a_refusal_shows_no_escape_sequence_of_a_file_name(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["run", f"{HOSTILE}.toml"]) != 0
+@pytest.mark.parametrize(
+    "arguments",
+    [("run", f"{HOSTILE}.toml"), ("import", f"{HOSTILE}.lcz"), ("import", f"{HOSTILE}{'x' * 300}")],
+    ids=["bad usage", "failed", "too long"],
+)
+def test_a_refusal_shows_no_escape_sequence_of_a_file_name(
+    capsys: pytest.CaptureFixture[str], arguments: tuple[str, str]
+) -> None:
+    assert main(arguments) != 0
     said = capsys.readouterr().err
     assert "<U+001B>[31m" in said and "\x1b" not in said
 
