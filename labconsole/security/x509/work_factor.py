@@ -13,6 +13,11 @@ MOST_ROUNDS = 3_000_000
 MOST_SCRYPT = 2**21
 """N x r x p (RFC 7914, 2): 256 MiB of memory, about a second. OpenSSL takes 2**17."""
 
+_QUICK_HASHES = frozenset({"sha1", "sha224", "sha256"})
+"""Processors have instructions for them."""
+_SLOW_HASH = 2
+"""A round of HMAC-SHA-512 or another hash, in rounds of HMAC-SHA-256: 3,000,000 take three seconds."""
+
 _SCRYPT = "1.3.6.1.4.1.11591.4.11"
 """RFC 7914, 7; asn1crypto has no name for it, and does not parse its parameters."""
 _PBMAC1 = "1.2.840.113549.1.5.14"
@@ -111,7 +116,8 @@ def _derivation_cost(derivation: algos.KdfAlgorithm) -> float:
         if min(factors) < 1:
             raise ValueError("a factor that is not positive")
         return float(factors[0] * factors[1] * factors[2] / MOST_SCRYPT)
-    return _rounds(parameters["iteration_count"])
+    quick = parameters["prf"]["algorithm"].native in _QUICK_HASHES
+    return _rounds(parameters["iteration_count"]) * (1 if quick else _SLOW_HASH)
 
 
 def _rounds(number: core.Integer) -> float:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from asn1crypto import keys
 from asn1crypto import pkcs12 as asn1_pkcs12
 from cryptography import x509
 
@@ -15,6 +16,7 @@ from labconsole.security.secrets import Secret
 from labconsole.security.x509.bad_input import BadInput
 from labconsole.security.x509.gate import read_certificate, read_pkcs12
 from labconsole.security.x509.pkcs12_opening import open_here, open_in_child
+from labconsole.security.x509.work_factor import refuse_costly_key
 
 CORPUS = Path(__file__).with_name("pkcs12_corpus")
 FILES = sorted(CORPUS.glob("*.p12"))
@@ -94,6 +96,29 @@ def test_the_rounds_of_all_parts_count_together() -> None:
     file["mac_data"]["iterations"] = 2_000_000
     with pytest.raises(BadInput, match="far too much work"):
         open_here(file.dump(force=True), Secret("secret"), "The file")
+
+
+@pytest.mark.parametrize(("prf", "refused"), [("sha256", False), ("sha512", True)])
+def test_rounds_of_slow_hashes_count_twice(prf: str, refused: bool) -> None:
+    """2,000,000 rounds of HMAC-SHA-512 take as long as the limit allows."""
+    derivation = {"salt": {"specified": bytes(16)}, "iteration_count": 2_000_000, "prf": {"algorithm": prf}}
+    encrypted = keys.EncryptedPrivateKeyInfo(
+        {
+            "encryption_algorithm": {
+                "algorithm": "pbes2",
+                "parameters": {
+                    "key_derivation_func": {"algorithm": "pbkdf2", "parameters": derivation},
+                    "encryption_scheme": {"algorithm": "aes256_cbc", "parameters": bytes(16)},
+                },
+            },
+            "encrypted_data": bytes(48),
+        }
+    ).dump()
+    if refused:
+        with pytest.raises(BadInput, match="far too much work"):
+            refuse_costly_key(encrypted, "The key")
+    else:
+        refuse_costly_key(encrypted, "The key")
 
 
 def test_a_file_that_takes_too_long_is_given_up_with_its_process() -> None:
