@@ -164,7 +164,9 @@ def _doubts(parameters: AmqpParameters, joined: Joined, latencies: NDArray[np.in
     third = len(latencies) // 3
     if third:
         first, last = float(np.median(latencies[:third])), float(np.median(latencies[-third:]))
-        if last > LARGEST_RISE * first:
+        if min(first, last) < 0:  # only from a stamp
+            yield "latency is below zero: the clocks of both computers differ"
+        elif last > LARGEST_RISE * first:
             thirds = f"median {first / 1e6:.3g} ms in the first third, {last / 1e6:.3g} in the last"
             yield f"latency rose during the run ({thirds})"
 

@@ -103,6 +103,20 @@ def test_lost_and_refused_messages_of_the_open_loop_leave_it_unjudged() -> None:
     assert before.not_judged("latency_mean") == "", "it was due at full speed"
 
 
+def test_refused_messages_and_clocks_that_differ_leave_the_latency_of_a_console_that_only_receives_unjudged() -> None:
+    values = {"mode": "receiver", "broker": "external", "loop": "open", "rate": 100.0, "count": 50}
+    parameters = AmqpParameters.model_validate(values)
+    for refused, stamp_before_ms, reason in (
+        (0, 5, ""),
+        (1, 5, "messages were refused (1)"),
+        (0, -5, "latency is below zero: the clocks of both computers differ"),
+    ):
+        received = received_table((np.arange(50) * 10 + 100) * MS, np.arange(50) * 10 + 100 - stamp_before_ms)
+        received["outcome"] = (np.arange(50) < refused).astype(np.uint8)
+        evaluation = evaluate(parameters, Tables({("received", "receiver-0"): received}), ended())
+        assert {one.name: one.not_judged for one in evaluation.metrics}["latency_mean"] == reason
+
+
 def test_latencies_that_rise_during_the_run_are_not_judged() -> None:
     rising = Run()
     rising.latency_ns[rising.open_loop] = np.linspace(4 * MS, 9 * MS, 100).astype(np.int64)
@@ -146,6 +160,16 @@ def test_a_burst_of_less_than_half_a_second_is_no_throughput_to_judge() -> None:
     opened = evaluate(AmqpParameters(count=200, loop="open"), tables, ended())
     [offered] = [one for one in opened.metrics if one.name == "throughput"]
     assert offered.not_judged.startswith("an open loop is not full speed")
+
+
+def test_a_phase_at_full_speed_is_no_throughput_to_judge_where_it_is_short_or_came_in_a_burst() -> None:
+    assert Run().not_judged("throughput") == ""
+    short = PARAMETERS.model_copy(update={"full_speed": 0.4})
+    assert "a burst below 0.5 s says little of a rate" in Run().not_judged("throughput", short)
+    held_up = Run()
+    fast = held_up.sent["phase"] <= Phase.FULL_SPEED
+    held_up.latency_ns[fast] = 850 * MS - held_up.sent["intended_ns"][fast] * 6 // 10
+    assert held_up.not_judged("throughput").startswith("all within 200 ms: a burst below 0.5 s")
 
 
 def test_both_phases_need_both_ends_in_this_console() -> None:
