@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from labconsole.analysis.change import Change, Judgement
+from labconsole.analysis.change import ONE_RUN, Change, Judgement
 from labconsole.analysis.columns import RunGroup
 from labconsole.analysis.comparison import Cell, Comparison, MetricLine
 from labconsole.analysis.contrasts import contrasts, parameters_of
@@ -25,6 +25,8 @@ from labconsole.trial import Direction, Question, ServiceLevel, Trial, Verdict
 _ONE_OF_BELOW = 0.1
 """A smaller share of what there was is told as one of so many, a larger one as so many of 100."""
 
+_ABOUT_ZERO = 10.0
+"""Up to this difference in % one that is not significant is told as about zero."""
 _MOST_REASONS = 2
 """Why an answer is not judged, on a card."""
 
@@ -67,9 +69,10 @@ class Answer:
     @property
     def footnote(self) -> str:
         """Small print, and why the answer is not judged."""
-        return ". ".join(
-            part for part in (self.small_print, f"Not judged: {self.reason}" if self.reason else "") if part
-        )
+        small_print = self.small_print[:1].upper() + self.small_print[1:]
+        if self.reason == ONE_RUN:
+            return f"{small_print}: not judged"
+        return ". ".join(part for part in (small_print, f"Not judged: {self.reason}" if self.reason else "") if part)
 
 
 def answers(comparison: Comparison, trial: Trial[Any] | None, verdicts: Verdicts | None = None) -> tuple[Answer, ...]:
@@ -142,11 +145,13 @@ def _answer(question: Question, line: MetricLine, titles: tuple[str, str], cells
 def _share(question: Question, judgement: Judgement, ratio: float, bars: Sequence[AnswerBar]) -> tuple[str, str]:
     """ "Signing leaves 1 of 50 messages a second", "1 of 50"."""
     if judgement is Judgement.NO_CHANGE:
-        about = f"≈ {format_difference((ratio - 1) * 100)}"
-        return f"{question.subject} makes no significant difference in {question.left_of}", about
+        return f"{question.subject} makes no significant difference in {question.left_of}", _about_the_same(ratio)
     if ratio > 1:
-        size = str(Size.of(ratio, None)) if ratio >= FACTOR_SAID_FROM else format_difference((ratio - 1) * 100)
-        return f"{question.subject} gives {size.removeprefix('+')} more {question.left_of}", size.removeprefix("a ")
+        if ratio >= FACTOR_SAID_FROM:
+            times = format_factor(ratio, 2)
+            return f"{question.subject} gives {times} times the {question.left_of}", f"{times} ×"
+        size = format_difference((ratio - 1) * 100)
+        return f"{question.subject} gives {size.removeprefix('+')} more {question.left_of}", size
     share = f"1 of {format_factor(1 / ratio, 2)}" if ratio < _ONE_OF_BELOW else f"{ratio * 100:.0f} of 100"
     return f"{question.subject} leaves {share} {question.left_of}", share
 
@@ -158,11 +163,17 @@ def _times(question: Question, judgement: Judgement, ratio: float, bars: Sequenc
     factor = max(ratio, 1 / ratio)
     percent = format_difference((ratio - 1) * 100)
     if judgement is Judgement.NO_CHANGE:
-        return f"{both}: no significant difference", f"≈ {percent}"
+        return f"{both}: no significant difference", _about_the_same(ratio)
     if factor >= FACTOR_SAID_FROM:
         times = format_factor(factor, 2)
         return f"{both}: {times} times", f"{times} ×"
     return f"{both}: {percent.lstrip('+-')} {'more' if ratio > 1 else 'less'}", percent
+
+
+def _about_the_same(ratio: float) -> str:
+    """The number for no significant difference: a large one that is not significant is unclear, and not about zero."""
+    percent = (ratio - 1) * 100
+    return f"≈ {format_difference(percent)}" if abs(percent) <= _ABOUT_ZERO else "unclear"
 
 
 def _small_print(change: Change, ratio: float, cells: tuple[Cell, Cell]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from labconsole.analysis.intervals import Interval
@@ -42,6 +42,17 @@ def in_sentence(kind: MetricKind) -> str:
     """A metric's title within a sentence; an abbreviation stays as it is."""
     title = kind.title
     return title if title[1:2].isupper() else title[:1].lower() + title[1:]
+
+
+def short_titles(titles: Sequence[str]) -> list[str]:
+    """`Test 2` for `Test 2: TLS`, where no other title begins so."""
+    first = [title.partition(":")[0] for title in titles]
+    return [begin if first.count(begin) == 1 else title for begin, title in zip(first, titles, strict=True)]
+
+
+def fitting_titles(titles: Sequence[str], fits: Callable[[str], bool]) -> list[str]:
+    """The titles in whole if all of them fit, otherwise all of them shortened."""
+    return list(titles) if all(map(fits, titles)) else short_titles(titles)
 
 
 def count(runs: int) -> str:

@@ -19,6 +19,7 @@ from labconsole.analysis.comparison_notes import MARK
 from labconsole.analysis.figures import NO_FIGURE, Scale
 from labconsole.analysis.findings import findings, unjudged
 from labconsole.analysis.published import PublishedColumn
+from labconsole.analysis.wording import fitting_titles
 from labconsole.store.records import RunStatus
 from labconsole.trial import Direction, Trial
 
@@ -80,7 +81,8 @@ def print_parameters(console: Console, comparison: Comparison) -> None:
 
 def _bars(console: Console, answer: Answer) -> Table:
     """The scenarios of an answer, each with its value behind a bar from zero on."""
-    titles = [textwrap.shorten(bar.title, _HEAD_WIDTH, placeholder=" …") for bar in answer.bars]
+    shown = fitting_titles([bar.title for bar in answer.bars], lambda title: len(title) <= _HEAD_WIDTH)
+    titles = [textwrap.shorten(title, _HEAD_WIDTH, placeholder=" …") for title in shown]
     texts = max((len(bar.text) for bar in answer.bars), default=0)
     room = max(4, console.width - _NUMBER_WIDTH - max(map(len, titles), default=0) - texts - 8)
     largest = max((bar.value for bar in answer.bars), default=0.0) or 1.0

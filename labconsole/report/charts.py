@@ -16,6 +16,7 @@ from labconsole.analysis.answers import Answer
 from labconsole.analysis.distributions import LAST_PERCENTILE, percentile_curve
 from labconsole.analysis.figures import format_number
 from labconsole.analysis.intervals import Interval
+from labconsole.analysis.wording import fitting_titles
 from labconsole.report.svg import (
     GRID,
     INK,
@@ -91,7 +92,9 @@ def bar_chart(title: str, unit: str, bars: Sequence[Bar], width: float = NARROW)
 def answer_chart(answer: Answer, width: float = NARROW) -> str:
     """The scenarios of an answer: title, bar from zero with a whisker, value; grey where it is not judged."""
     bars, row = answer.bars, 13.0
-    titles = min(0.4 * width, max(text_width(bar.title) for bar in bars))
+    most = 0.4 * width
+    shown = fitting_titles([bar.title for bar in bars], lambda title: text_width(title) <= most)
+    titles = min(most, max(map(text_width, shown)))
     values = max(text_width(bar.text) for bar in bars)
     largest = max(bar.interval.high if bar.interval is not None else bar.value for bar in bars) or 1.0
     axis = Axis(0.0, largest, titles + 6, width - titles - values - 14)
@@ -101,7 +104,7 @@ def answer_chart(answer: Answer, width: float = NARROW) -> str:
         fill = GRID if not answer.judged else _BAR if place == len(bars) - 1 else _BASELINE
         ink = INK if answer.judged else MUTED
         parts += [
-            text(0, top + 9, shortened(bar.title, titles), fill=MUTED),
+            text(0, top + 9, shortened(shown[place], titles), fill=MUTED),
             element("rect", x=axis.start, y=top + 2, width=max(end - axis.start, 0.8), height=8, fill=fill),
             text(width, top + 9, bar.text, anchor="end", fill=ink),
         ]

@@ -82,14 +82,18 @@ def test_small_changes_are_told_in_percent_and_no_difference_as_none() -> None:
     [same] = answered(waits(("open", ten), ("sealed", [value * 1.001 for value in ten])))
     assert same.sentence == "With sealing 10.0 ms, without 10.0 ms: no significant difference"
     assert (same.number, same.judgement) == ("≈ +0.1 %", Judgement.NO_CHANGE)
+    [vague] = answered(waits(("open", (1.0, 9.0, 2.0, 7.0, 4.0)), ("sealed", (9.0, 2.0, 20.0, 3.0, 15.0))))
+    assert (vague.number, vague.judgement) == ("unclear", Judgement.NO_CHANGE), "not about zero"
     [gain] = answered(rates(("open", SLOW), ("sealed", FAST)))
-    assert gain.sentence == "Sealing gives a factor 50 more letters a second" and gain.number == "factor 50"
+    assert gain.sentence == "Sealing gives 50 times the letters a second" and gain.number == "50 ×"
 
 
 def test_fewer_than_five_runs_are_shown_and_not_judged() -> None:
     [answer] = answered(rates(("open", FAST[:2]), ("sealed", SLOW[:2])))
     assert (answer.number, answer.judged, answer.reason) == ("1 of 50", False, "fewer than 5 repeats")
     assert answer.footnote.endswith("2 runs each. Not judged: fewer than 5 repeats")
+    [alone] = answered(rates(("open", FAST[:1]), ("sealed", SLOW[:1])))
+    assert alone.footnote == "One run each: not judged"
 
 
 def busy(figure: Metric) -> Metric:

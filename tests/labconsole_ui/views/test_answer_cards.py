@@ -69,6 +69,16 @@ def test_a_comparison_opens_with_its_answers_above_the_table(stored: StoredRuns,
     assert view.answers.mapTo(view, cards[0].pos()).y() < view.controls.mapTo(view, view.controls.rect().topLeft()).y()
 
 
+def test_titles_in_a_chart_are_short_where_they_would_be_cut(stored: StoredRuns, opened: Open) -> None:
+    steps = (*STEPS[1:], ("Test 4: TLS, signed, encrypted", {"test": 4}))
+    view = opened(stored.finished(*((name, values | {"loop": "closed"}) for name, values in steps), messages=300))
+    signing, encryption = (card.chart for card in view.answers.cards())
+    signing.resize(314, 40)
+    encryption.resize(314, 40)
+    assert signing.titles() == ["Test 2: TLS", "Test 3: TLS, signed"]
+    assert encryption.titles() == ["Test 3", "Test 4"]
+
+
 def test_answers_that_are_not_judged_are_grey_with_the_reason(stored: StoredRuns, opened: Open, theme: Theme) -> None:
     view = opened(stored.finished(*STEPS[:2], repeats=2, messages=300, rate=1_000.0))
     for card in view.answers.cards():
@@ -98,7 +108,7 @@ def test_the_cards_of_a_followed_campaign_fill_in_and_are_judged_after_the_fifth
         tls = view.answers.cards()[0]
         if done == 2:
             qtbot.waitUntil(lambda: view.answers.cards()[0].number.text() == "50 of 100")
-            assert grey(tls) and "one run" in tls.footnote.text()
+            assert grey(tls) and tls.footnote.text() == "One run each: not judged"
         if done == 6:
             qtbot.waitUntil(lambda: view.progress.text().startswith("Round 3 of 5, 6 of 15 runs done."))
             assert grey(tls)

@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QSizePolicy, QVB
 
 from labconsole.analysis.answers import Answer
 from labconsole.analysis.change import Judgement
+from labconsole.analysis.wording import fitting_titles
 from labconsole_ui.plain_text import plain_label
 from labconsole_ui.theme import FontRole, Theme
 
@@ -155,7 +156,8 @@ class AnswerChart(QWidget):
         font = self._theme.font(FontRole.CAPTION)
         painter.setFont(font)
         metrics, bars, row = QFontMetrics(font), self._answer.bars, self._row()
-        titles = min(max(metrics.horizontalAdvance(bar.title) for bar in bars), int(self.width() * TITLE_SHARE))
+        shown = self.titles()
+        titles = min(max(map(metrics.horizontalAdvance, shown)), int(self.width() * TITLE_SHARE))
         texts = max(metrics.horizontalAdvance(bar.text) for bar in bars)
         room = QRectF(titles + 8, 0, max(self.width() - titles - texts - 16, 10), row)
         largest = max((bar.interval.high if bar.interval else bar.value) for bar in bars) or 1.0
@@ -164,7 +166,7 @@ class AnswerChart(QWidget):
             top = place * row
             middle = top + row / 2
             painter.setPen(self._theme.colour("muted"))
-            title = metrics.elidedText(bar.title, Qt.TextElideMode.ElideRight, titles)
+            title = metrics.elidedText(shown[place], Qt.TextElideMode.ElideRight, titles)
             painter.drawText(QRect(0, top, titles, row), int(Qt.AlignmentFlag.AlignVCenter.value), title)
             length = max(LEAST_BAR if bar.value > 0 else 0, room.width() * bar.value / largest)
             painter.setPen(Qt.PenStyle.NoPen)
@@ -180,6 +182,12 @@ class AnswerChart(QWidget):
             align = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight
             painter.drawText(value, int(align.value), bar.text)
         painter.end()
+
+    def titles(self) -> list[str]:
+        """The titles as they are shown: `Test 4` for `Test 4: TLS, signed, encrypted` where room is short."""
+        metrics, room = QFontMetrics(self._theme.font(FontRole.CAPTION)), int(self.width() * TITLE_SHARE)
+        bars = self._answer.bars if self._answer is not None else ()
+        return fitting_titles([bar.title for bar in bars], lambda title: metrics.horizontalAdvance(title) <= room)
 
     def _colour(self, place: int) -> QColor:
         """The last scenario is what the answer is about; the one before is what it is compared with."""

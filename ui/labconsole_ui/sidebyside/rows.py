@@ -22,6 +22,7 @@ from labconsole.analysis.comparison import (
 from labconsole.analysis.comparison_notes import MARK
 from labconsole.analysis.figures import Scale
 from labconsole.analysis.intervals import Interval
+from labconsole.analysis.wording import short_titles
 from labconsole.trial import Direction
 from labconsole_ui.runview.records import direction_text
 
@@ -183,7 +184,7 @@ def _remark(line: MetricLine, columns: Sequence[Column], *, short: bool = False)
 
     In `short`, columns are named by the first part of their titles, and what follows from another remark is left out.
     """
-    names = _short_titles(columns) if short else [column.title for column in columns]
+    names = short_titles([column.title for column in columns]) if short else [column.title for column in columns]
     noted: dict[str, list[str]] = {}
     withheld = [cell.not_judged for cell in line.cells if cell.not_judged]
     for cell, name in zip(line.cells, names, strict=True):
@@ -197,12 +198,6 @@ def _remark(line: MetricLine, columns: Sequence[Column], *, short: bool = False)
     remarks = [remark for remark in line.remarks if not (alone and remark == FEW_REPEATS)]
     notes = [note if len(named) == compared else f"{note}: {', '.join(named)}" for note, named in noted.items()]
     return "; ".join([*remarks, *notes])
-
-
-def _short_titles(columns: Sequence[Column]) -> list[str]:
-    """`Test 2` for `Test 2: TLS`, where no other column begins so."""
-    first = [column.title.partition(":")[0] for column in columns]
-    return [begin if first.count(begin) == 1 else column.title for begin, column in zip(first, columns, strict=True)]
 
 
 def _tr(text: str) -> str:
