@@ -157,7 +157,7 @@ class AnswerChart(QWidget):
         painter.setFont(font)
         metrics, bars, row = QFontMetrics(font), self._answer.bars, self._row()
         shown = self.titles()
-        titles = min(max(map(metrics.horizontalAdvance, shown)), int(self.width() * TITLE_SHARE))
+        titles = max(map(metrics.horizontalAdvance, shown))
         texts = max(metrics.horizontalAdvance(bar.text) for bar in bars)
         room = QRectF(titles + 8, 0, max(self.width() - titles - texts - 16, 10), row)
         largest = max((bar.interval.high if bar.interval else bar.value) for bar in bars) or 1.0
@@ -166,8 +166,7 @@ class AnswerChart(QWidget):
             top = place * row
             middle = top + row / 2
             painter.setPen(self._theme.colour("muted"))
-            title = metrics.elidedText(shown[place], Qt.TextElideMode.ElideRight, titles)
-            painter.drawText(QRect(0, top, titles, row), int(Qt.AlignmentFlag.AlignVCenter.value), title)
+            painter.drawText(QRect(0, top, titles + 4, row), int(Qt.AlignmentFlag.AlignVCenter.value), shown[place])
             length = max(LEAST_BAR if bar.value > 0 else 0, room.width() * bar.value / largest)
             painter.setPen(Qt.PenStyle.NoPen)
             painter.setBrush(self._colour(place) if judged else self._theme.colour("scroll"))
@@ -187,7 +186,14 @@ class AnswerChart(QWidget):
         """The titles as they are shown: `Test 4` for `Test 4: TLS, signed, encrypted` where room is short."""
         metrics, room = QFontMetrics(self._theme.font(FontRole.CAPTION)), int(self.width() * TITLE_SHARE)
         bars = self._answer.bars if self._answer is not None else ()
-        return fitting_titles([bar.title for bar in bars], lambda title: metrics.horizontalAdvance(title) <= room)
+
+        def fits(title: str) -> bool:
+            return metrics.horizontalAdvance(title) <= room
+
+        # Qt would cut a text whose advance is rounded down to just the room that there is: only others are elided.
+        elided = Qt.TextElideMode.ElideRight
+        shown = fitting_titles([bar.title for bar in bars], fits)
+        return [title if fits(title) else metrics.elidedText(title, elided, room) for title in shown]
 
     def _colour(self, place: int) -> QColor:
         """The last scenario is what the answer is about; the one before is what it is compared with."""
