@@ -6,7 +6,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,16 +20,20 @@ if TYPE_CHECKING:
 
 _GRACE_S = 5.0
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")  # without a display Qt would abort pytest
-_USER_DATA = platformdirs.user_data_path("labconsole", appauthor=False)
 
 
 @pytest.fixture(scope="session", autouse=True)
-def shared_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """A home for fixtures that serve more than one test; the developer's own stays untouched."""
+def shared_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A home for fixtures that serve more than one test; the developer's own stays untouched.
+
+    Gives the directory of user data that a program without `LABCONSOLE_HOME` would use. On Linux it is the test run's
+    own, so that consoles of other processes do not write there.
+    """
     with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_DATA_HOME", str(tmp_path_factory.mktemp("user-data")))
         patch.setenv("LABCONSOLE_HOME", str(tmp_path_factory.mktemp("home")))
         patch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.fail.Keyring")
-        yield
+        yield platformdirs.user_data_path("labconsole", appauthor=False)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -65,14 +69,15 @@ def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def nothing_left_behind() -> Iterator[None]:
+def nothing_left_behind(shared_home: Path) -> Iterator[None]:
     """Fail a test that leaves a thread, a child process or a file; those that just end get a moment."""
-    threads, pids, files = _threads(), set(psutil.pids()), _files()
+    folders = (Path.cwd(), shared_home)
+    threads, pids, files = _threads(), set(psutil.pids()), _files(folders)
     yield
     left = {
         "threads": _left(lambda: _threads() - threads),
         "processes": _left(lambda: _children(set(psutil.pids()) - pids)),
-        "files": _left(lambda: _files() - files),
+        "files": _left(lambda: _files(folders) - files),
     }
     assert not any(left.values()), f"left behind: {left}"
 
@@ -108,6 +113,9 @@ def _command(process: psutil.Process) -> list[str]:
         return ["gone"]
 
 
-def _files() -> set[str]:
-    """What lies where a careless test would write: the working directory, and the user's own data."""
-    return {str(path) for folder in (Path.cwd(), _USER_DATA) for path in folder.glob("*")}
+def _files(folders: Iterable[Path]) -> set[str]:
+    """What is where a careless test would write: the working directory, and the user's own data.
+
+    Names with a dot are left out: tools that are started next to the tests keep their caches so.
+    """
+    return {str(path) for folder in folders for path in folder.glob("[!.]*")}
