@@ -48,6 +48,7 @@ def take_certificates(camera: Camera, window: MainWindow) -> None:
         singapore, malaysia = _begin(store)
         page = window.plugin_pages.open(PAGE)
         assert isinstance(page, CertificatesPage)
+        page.building.finish()
         camera.settle(1.0)
         _exchange(camera, page)
         _prepare_the_rest(store, singapore, malaysia)

@@ -84,6 +84,7 @@ def take_key_pool(camera: Camera, window: MainWindow) -> None:
     """The live key pool's page: before and in a run, an action, the planner."""
     page = window.open_trial("keypool.signing-service")
     assert isinstance(page, ServicePanel)
+    page.building.finish()
     toggle_bottom(window)
     page.form.set_values({**page.form.values(), **SMALL_POOL})
     camera.settle(1.0)
@@ -123,6 +124,7 @@ def take_all(camera: Camera, window: MainWindow) -> None:
     camera.settle()
     camera.take("start")
     window.open_trial(KIND)
+    camera.settle()
     camera.take("form")
     window.show_page(HELP)
     camera.take("help")

@@ -10,6 +10,7 @@ import re
 import tomllib
 from contextlib import suppress
 from enum import StrEnum
+from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated
@@ -244,11 +245,17 @@ def _tables(name: str, extended_by: tuple[str, ...] = ()) -> dict[str, object]:
     if name in extended_by:
         raise TrialError(f"The timing profile {name} extends itself: correct `extends` in {files[name]}.")
     try:
-        tables = tomllib.loads(files[name].read_text(encoding="utf-8"))
+        tables = dict(_parsed(files[name].read_text(encoding="utf-8")))
     except (OSError, ValueError) as error:
         raise TrialError(f"The timing profile {files[name]} cannot be read: {error}.") from error
     base = tables.pop("extends", None)
     return tables if base is None else {**_tables(str(base), (*extended_by, name)), **tables}
+
+
+@lru_cache(maxsize=64)
+def _parsed(text: str) -> dict[str, object]:
+    """The tables of a profile's text, parsed once: a campaign's form reads the same few profiles a hundred times."""
+    return tomllib.loads(text)
 
 
 def _fault(error: ValidationError) -> str:

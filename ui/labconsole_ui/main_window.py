@@ -36,7 +36,7 @@ from labconsole_ui.navigation import GUIDE, HELP, START, Navigation
 from labconsole_ui.notices import DesktopNotices
 from labconsole_ui.pages import Pages
 from labconsole_ui.panel import PanelContext, TrialPanel
-from labconsole_ui.plugin_pages import PluginPages, icon_of, show_broken
+from labconsole_ui.plugin_pages import PluginPages, show_broken, show_guarded
 from labconsole_ui.queue_view import QueueView
 from labconsole_ui.report.window import ReportWindow
 from labconsole_ui.run_files import RunFiles, bundles_in
@@ -119,27 +119,29 @@ class MainWindow(QMainWindow):
                 self._open_broken(name)
 
     def open_trial(self, kind: str) -> TrialPanel | None:
-        """Bring the panel of a trial to the front. Returns it, or None if the plugin's code fails (a page says so)."""
-        plugin = self.services.plugins.of_kind(kind)
+        """Bring the panel of a trial to the front; it is built piece by piece.
+
+        Returns it, or None if the plugin's code fails (a page says so). Raises KeyError: no plugin has the trial.
+        """
+        plugin, theme = self.services.plugins.of_kind(kind), self.services.theme
         try:
             trial = self.services.plugins.trial(kind)
             make_panel = load_dotted(plugin.panels[kind]) if kind in plugin.panels else TrialPanel
-            context = PanelContext(
-                trial=trial,
-                plugin=plugin,
-                plugins=self.services.plugins,
-                bridge=self.services.bridge,
-                launcher=self.launcher,
-                theme=self.services.theme,
-                state=self.services.state,
-                open_run=self.runs.open_run,
-                show_message=self.messages.show_message,
-            )
-            icon = icon_of(plugin, context.theme)
-            page = self.pages.show_page(f"trial:{kind}", trial.title, icon, lambda: make_panel(context))
         except Exception as error:  # noqa: BLE001 - foreign code: its fault is shown and must not take the window down
-            show_broken(self.pages, kind, plugin.title, error, self.services.theme)
+            show_broken(self.pages, kind, plugin.title, error, theme)
             return None
+        context = PanelContext(
+            trial=trial,
+            plugin=plugin,
+            plugins=self.services.plugins,
+            bridge=self.services.bridge,
+            launcher=self.launcher,
+            theme=theme,
+            state=self.services.state,
+            open_run=self.runs.open_run,
+            show_message=self.messages.show_message,
+        )
+        page = show_guarded(self.pages, f"trial:{kind}", trial.title, plugin, lambda: make_panel(context), theme)
         return page if isinstance(page, TrialPanel) else None
 
     def run_demo(self) -> None:

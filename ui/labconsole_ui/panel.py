@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,7 @@ from labconsole.profile import Profile, ProfileError
 from labconsole.store.records import NewScenario
 from labconsole.trial import Parameters, Trial
 from labconsole_ui.bridge import QueueBridge
+from labconsole_ui.building import Building
 from labconsole_ui.form.form import ParameterForm
 from labconsole_ui.form.row import EditorFactory
 from labconsole_ui.form.spec import FieldSpec
@@ -59,30 +60,46 @@ class Fact:
 class TrialPanel(QWidget):
     """Title, presets, form, facts, warnings, sites, and run bar. A plugin may replace editors and add facts."""
 
+    presets: PresetRow
+    form: ParameterForm
+    facts_card: _FactsCard
+    sites: SitesTable
+    run_bar: RunBar
+
     def __init__(self, context: PanelContext, editors: Mapping[str, EditorFactory] | None = None) -> None:
+        """Opens as an empty frame; the rest is there when `building` is complete."""
         super().__init__()
         self.context = context
-        trial, theme = context.trial, context.theme
+        self._editors = editors
+        self._kept = context.state.mapping(self._state_key())
+        for keys, action in (("Ctrl+Return", self.run), ("Ctrl+Shift+Return", self.add)):
+            shortcut = QShortcut(QKeySequence(keys), self)
+            shortcut.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
+            shortcut.activated.connect(action)
+        self.building = Building(self, self.pieces())
+
+    def pieces(self) -> Iterator[None]:
+        """Build the panel from the top down, which is also the order of the Tab key; a plugin's panel adds its own."""
         area = ScrollPage(COLUMN_WIDTH, 16, self)
-        self.presets = PresetRow(trial, context.plugins, theme, area.page)
-        self.form = ParameterForm(trial.parameters, theme, editors, area.page)
-        self.run_bar = RunBar(context.bridge, theme, COLUMN_WIDTH, self)
-        self.sites = SitesTable(theme, area.page)
-        self.facts_card = _FactsCard(theme, area.page)
-        self._warnings = QVBoxLayout()
+        content = QVBoxLayout()
+        content.setSpacing(8)
+        area.column.addLayout(content)
+        area.column.addStretch(1)  # first of all, so that what is built stays where it is
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
-        self._fill(area.column)
         column.addWidget(area, 1)
+        yield from self._fill(content)
         line = QFrame()
         line.setFrameShape(QFrame.Shape.HLine)
         line.setForegroundRole(self.palette().ColorRole.Mid)
         line.setFrameShadow(QFrame.Shadow.Plain)
+        self.run_bar = RunBar(self.context.bridge, self.context.theme, COLUMN_WIDTH, self)
+        if isinstance(self._kept.get("repeats"), int):
+            self.run_bar.repeats_box.setValue(self._kept["repeats"])
         column.addWidget(line)
         column.addWidget(self.run_bar)
         self._connect()
-        self._restore()
         self._judged()
 
     def facts(self, parameters: Parameters) -> list[Fact]:
@@ -90,8 +107,8 @@ class TrialPanel(QWidget):
         return []
 
     def use_parameters(self, values: Mapping[str, Any]) -> None:
-        """Fill the form with the parameters of an earlier run."""
-        self.form.set_values(values)
+        """Fill the form with the parameters of an earlier run, once it is complete."""
+        self.building.when_complete(lambda: self.form.set_values(values))
 
     def run(self) -> None:
         """Run what the form holds, before what waits."""
@@ -103,6 +120,7 @@ class TrialPanel(QWidget):
 
     def run_campaign(self) -> None:
         """Queue all runs of the chosen profile, with what was edited in the form."""
+        self.building.finish()
         self.form.judge()
         if self.form.parameters is None:
             self.form.show_first_problem()
@@ -115,6 +133,7 @@ class TrialPanel(QWidget):
             self.context.launcher.run_campaign(campaign, at_once=True)
 
     def _launch(self, at_once: bool) -> None:
+        self.building.finish()
         self.form.judge()
         parameters = self.form.parameters
         if parameters is None:
@@ -131,8 +150,13 @@ class TrialPanel(QWidget):
             sites=presets.sites,
         )
 
-    def _fill(self, column: QVBoxLayout) -> None:
-        column.setSpacing(8)
+    def _fill(self, column: QVBoxLayout) -> Iterator[None]:
+        """Build what scrolls, in pieces."""
+        yield from self._add_heading(column)
+        yield from self._add_form(column)
+
+    def _add_heading(self, column: QVBoxLayout) -> Iterator[None]:
+        """Title, description and presets, with the preset that was chosen last."""
         title = QLabel(self.context.trial.title)
         title.setFont(self.context.theme.font(FontRole.TITLE))
         description = QLabel(self.context.trial.description)
@@ -143,18 +167,37 @@ class TrialPanel(QWidget):
         heading.addWidget(title)
         heading.addWidget(description, 1)
         column.addLayout(heading)
+        yield
+        self.presets = PresetRow(self.context.trial, self.context.plugins, self.context.theme, column.parentWidget())
+        self.presets.chosen.connect(self._preset_chosen)
+        self.presets.failed.connect(lambda text: self.context.show_message(Message(Tone.BAD, text)))
+        yield
+        first = next(filter(self.presets.offers, self.context.plugin.profiles), "")
+        profile = str(self._kept.get("profile", "")) if self._kept else first
+        self.presets.remember(profile, str(self._kept.get("scenario", "")))
         column.addWidget(self.presets)
+        yield
+
+    def _add_form(self, column: QVBoxLayout) -> Iterator[None]:
+        """Form, facts, warnings and sites."""
+        theme, page = self.context.theme, column.parentWidget()
+        self.form = ParameterForm(self.context.trial.parameters, theme, self._editors, page, in_pieces=True)
         column.addWidget(self.form)
+        preset = self.presets.scenario.parameters if self.presets.scenario is not None else None
+        kept = self._kept.get("values") if self._kept else preset
+        yield from self.form.pieces(kept if isinstance(kept, Mapping) else {}, preset)
+        yield
+        self.facts_card = _FactsCard(theme, page)
+        self._warnings = QVBoxLayout()
+        self.sites = SitesTable(theme, page)
         column.addWidget(self.facts_card)
         column.addLayout(self._warnings)
         column.addWidget(self.sites)
-        column.addStretch(1)
+        yield
 
     def _connect(self) -> None:
         self.form.judged.connect(self._judged)
         self.form.field_focused.connect(self._show_help)
-        self.presets.chosen.connect(self._preset_chosen)
-        self.presets.failed.connect(lambda text: self.context.show_message(Message(Tone.BAD, text)))
         self.presets.saved.connect(
             lambda name: self.context.show_message(
                 Message(Tone.GOOD, self.tr("Saved as profile {name}.").format(name=name))
@@ -165,12 +208,9 @@ class TrialPanel(QWidget):
         self.run_bar.campaign.connect(self.run_campaign)
         self.run_bar.problem_clicked.connect(self.form.show_first_problem)
         self.run_bar.repeats_changed.connect(self._judged)
-        for keys, action in (("Ctrl+Return", self.run), ("Ctrl+Shift+Return", self.add)):
-            shortcut = QShortcut(QKeySequence(keys), self)
-            shortcut.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
-            shortcut.activated.connect(action)
 
     def _preset_chosen(self, scenario: NewScenario | None) -> None:
+        self.building.finish()
         self.form.set_base(scenario.parameters if scenario is not None else None)
         if scenario is not None:
             self.form.set_values(scenario.parameters)
@@ -240,20 +280,6 @@ class TrialPanel(QWidget):
                 "repeats": self.run_bar.repeats_box.value(),
             },
         )
-
-    def _restore(self) -> None:
-        kept = self.context.state.mapping(self._state_key())
-        if not kept:
-            first = next(filter(self.presets.offers, self.context.plugin.profiles), "")
-            self.presets.remember(first, "")
-            self._preset_chosen(self.presets.scenario)
-            return
-        if isinstance(kept.get("values"), dict):
-            self.form.set_values(kept["values"])
-        self.presets.remember(str(kept.get("profile", "")), str(kept.get("scenario", "")))
-        self.form.set_base(self.presets.scenario.parameters if self.presets.scenario else None)
-        if isinstance(kept.get("repeats"), int):
-            self.run_bar.repeats_box.setValue(kept["repeats"])
 
 
 def campaign_plan(profile: Profile, edits: Mapping[str, Any], trial: Trial[Any]) -> str:

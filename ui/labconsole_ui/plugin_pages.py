@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QWidget
 
 from labconsole.plugin import Plugin, load_dotted
 from labconsole_ui.broken_page import BrokenPage
+from labconsole_ui.building import BuiltInPieces
 from labconsole_ui.long_jobs import LongJobs
 from labconsole_ui.message_bar import Message
 from labconsole_ui.pages import Pages
@@ -44,12 +45,9 @@ class PluginPages:
             show_message=self._show_message,
             jobs=self._jobs,
         )
-        try:
-            make = load_dotted(page.factory)
-            return self._pages.show_page(target, page.title, icon_of(plugin, context.theme), lambda: make(context))
-        except Exception as error:  # noqa: BLE001 - foreign code: its fault is shown and must not take the window down
-            show_broken(self._pages, target, page.title, error, context.theme)
-            return None
+        return show_guarded(
+            self._pages, target, page.title, plugin, lambda: load_dotted(page.factory)(context), context.theme
+        )
 
     def files_in(self, data: QMimeData) -> dict[str, list[Path]]:
         """The files among what is dragged that a page takes, by the page."""
@@ -87,7 +85,31 @@ def icon_of(plugin: Plugin, theme: Theme) -> str:
     return own if theme.has_icon(own) else "plugin"
 
 
+def show_guarded(
+    pages: Pages, key: str, title: str, plugin: Plugin, make: Callable[[], QWidget], theme: Theme
+) -> QWidget | None:
+    """Bring a plugin's page to the front. Returns it, or None if the plugin's code fails: a page shows why.
+
+    A page that is `BuiltInPieces` opens as an empty frame; a piece that fails later closes it for that page, too.
+    """
+
+    def show_why(error: Exception) -> None:
+        opened = pages.page(key)
+        if opened is not None:
+            pages.close_page(pages.indexOf(opened))
+        show_broken(pages, key, title, error, theme)
+
+    try:
+        page = pages.show_page(key, title, icon_of(plugin, theme), make)
+    except Exception as error:  # noqa: BLE001 - foreign code: its fault is shown and must not take the window down
+        show_why(error)
+        return None
+    if isinstance(page, BuiltInPieces):
+        page.building.on_failure = show_why
+    return page
+
+
 def show_broken(pages: Pages, key: str, title: str, error: Exception, theme: Theme) -> None:
-    """Show that a page of a plugin could not be made, and why."""
+    """Show that a page of a plugin could not be built, and why."""
     text = f"{type(error).__name__}: {error}"
     pages.show_page(f"broken:{key}", title, "broken", lambda: BrokenPage(title, text, theme))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import weakref
 from enum import StrEnum
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -195,24 +196,25 @@ class Theme(QObject):
         """Path of the icon as a file in `colour`, for the style sheet, which takes nothing else."""
         path = Path(self._icon_files.filePath(f"{name}-{colour.removeprefix('#')}.svg"))
         if not path.exists():
-            path.write_text(_icon_source(name, colour), encoding="utf-8")
+            path.write_text(_icon_source(name).replace("currentColor", colour), encoding="utf-8")
         return path.as_posix()
 
     def _draw_icon(self, name: str, meaning: str) -> QIcon:
         icon = QIcon()
-        for mode, colour in (
-            (QIcon.Mode.Normal, getattr(self.colours, meaning)),
-            (QIcon.Mode.Disabled, self.colours.disabled),
-            (QIcon.Mode.Selected, getattr(self.colours, meaning)),
+        source = _icon_source(name)
+        for modes, colour in (
+            ((QIcon.Mode.Normal, QIcon.Mode.Selected), getattr(self.colours, meaning)),
+            ((QIcon.Mode.Disabled,), self.colours.disabled),
         ):
-            renderer = QSvgRenderer(QByteArray(_icon_source(name, colour).encode()))
+            renderer = QSvgRenderer(QByteArray(source.replace("currentColor", colour).encode()))
             for size in ICON_SIZES:
                 pixmap = QPixmap(size, size)
                 pixmap.fill(Qt.GlobalColor.transparent)
                 painter = QPainter(pixmap)
                 renderer.render(painter, QRectF(0, 0, size, size))
                 painter.end()
-                icon.addPixmap(pixmap, mode)
+                for mode in modes:
+                    icon.addPixmap(pixmap, mode)
         return icon
 
     def _system_changed(self) -> None:
@@ -234,9 +236,10 @@ class Theme(QObject):
         self.changed.emit()
 
 
-def _icon_source(name: str, colour: str) -> str:
-    source = locations.resource("icons", f"{name}.svg").read_text(encoding="utf-8")
-    return source.replace("currentColor", colour)
+@cache
+def _icon_source(name: str) -> str:
+    """The icon as it is shipped, with `currentColor` for its colour."""
+    return locations.resource("icons", f"{name}.svg").read_text(encoding="utf-8")
 
 
 def _system_points() -> float:

@@ -31,7 +31,10 @@ class Turns(QObject):
     def replace(self, pieces: Iterable[Callable[[], None]]) -> None:
         """Do these, and no more what still waits."""
         self._waiting = deque(pieces)
-        self._next.start()
+        if self._waiting:
+            self._next.start()
+        else:
+            self._next.stop()
 
     def _do_one(self) -> None:
         piece = self._waiting.popleft()

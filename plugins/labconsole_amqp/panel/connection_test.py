@@ -43,6 +43,7 @@ class ConnectionTest(QWidget):
         self._result_line.setContentsMargins(12, 8, 12, 8)
         self._result_line.setSpacing(10)
         self.text = plain_label("", self.result)
+        self.text.setAccessibleName(self.tr("Result of the connection test"))
         self.text.setWordWrap(True)
         self.text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self._icon: QWidget = QWidget(self.result)

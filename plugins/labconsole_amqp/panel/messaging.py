@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 from PySide6.QtCore import QCoreApplication
@@ -38,11 +39,15 @@ class AmqpPanel(TrialPanel):
 
         names = {f"{role}_identity": IdentityEditor for role in ("broker", "sender", "receiver")}
         super().__init__(context, {"test": tests, **names})
+
+    def pieces(self) -> Iterator[None]:
+        """Build the usual panel, and the test of a connection."""
+        yield from super().pieces()
         self.form.judged.connect(self._offer_test)
         self._offer_test()
 
-    def _fill(self, column: QVBoxLayout) -> None:
-        super()._fill(column)
+    def _add_form(self, column: QVBoxLayout) -> Iterator[None]:
+        yield from super()._add_form(column)
         self.connection_test = ConnectionTest(self.context.theme, self)
         column.insertWidget(column.indexOf(self.facts_card), self.connection_test)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from labconsole_certificates.panel.sorting import FileSorting
 from labconsole_certificates.panel.tab import Sight, Tab, TabServices
 from labconsole_certificates.panel.trusting.view import TrustView
 from labconsole_ui.action_dialog import ActionDialog
+from labconsole_ui.building import Building
 from labconsole_ui.form.editors import Editor
 from labconsole_ui.form.row import EditorFactory
 from labconsole_ui.form.spec import FieldSpec
@@ -35,7 +37,10 @@ _TAB_KEY = "certificates/tab"
 
 
 class CertificatesPage(QWidget):
-    """The page. Tabs are made when they first come to the front, and follow the database while they are there."""
+    """The page. Tabs are made when they first come to the front, and follow the database while they are there.
+
+    It opens as an empty frame; the tabs are there when `building` is complete.
+    """
 
     refreshed = Signal()
     """The tab in front shows what is newest."""
@@ -46,6 +51,7 @@ class CertificatesPage(QWidget):
         self._sight: Sight | None = None
         self._shown: dict[str, Sight] = {}
         self._built: dict[str, Tab] = {}
+        self._classes: dict[str, type[Tab]] = {}
         self.services = TabServices(
             page=context,
             directory=locations.pki_dir(),
@@ -60,13 +66,16 @@ class CertificatesPage(QWidget):
         self._sorting = FileSorting(self)
         self._sorting.sorted.connect(self._hand_on)
         self._sorting.refused.connect(self._say_bad)
+        self.building = Building(self, self.pieces())
+
+    def pieces(self) -> Iterator[None]:
+        """Build the empty tabs, then the one in front."""
         self.tabs = QTabWidget(self)
         self.tabs.setDocumentMode(True)
         self.tabs.setIconSize(QSize(16, 16))
         self.tabs.setAccessibleName(self.tr("Certificates"))
         self.tabs.tabBar().setAccessibleName(self.tr("Certificates"))
         self.tabs.tabBar().setExpanding(False)
-        self._classes: dict[str, type[Tab]] = {}
         for made, title in self._tabs():
             self._classes[made.key] = made
             holder = QWidget()
@@ -76,12 +85,15 @@ class CertificatesPage(QWidget):
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.addWidget(self.tabs)
-        context.theme.changed.connect(self._paint_icons)
-        self._paint_icons()
-        kept = context.state.text(_TAB_KEY)
+        kept = self._context.state.text(_TAB_KEY)
         self.tabs.setCurrentIndex(max(0, list(self._classes).index(kept) if kept in self._classes else 0))
         self.tabs.currentChanged.connect(self._tab_changed)
+        yield
+        self._context.theme.changed.connect(self._paint_icons)
+        self._paint_icons()
+        yield
         self._build_current()
+        self._refresh_current()
 
     def _tabs(self) -> tuple[tuple[type[Tab], str], ...]:
         """All tabs from left to right, with their titles."""
@@ -100,8 +112,10 @@ class CertificatesPage(QWidget):
         self._sorting.sort(paths)
 
     def show_tab(self, key: str) -> Tab:
-        """Bring a tab to the front. Raises KeyError: there is none of this key."""
+        """Bring a tab to the front, complete. Raises KeyError: there is none of this key."""
+        self.building.finish()
         self.tabs.setCurrentIndex(list(self._classes).index(key) if key in self._classes else _unknown(key))
+        self._built[key].building.finish()
         return self._built[key]
 
     def showEvent(self, event: QShowEvent) -> None:
@@ -157,13 +171,18 @@ class CertificatesPage(QWidget):
         if key in self._built or holder is None:
             return
         tab = self._built[key] = self._classes[key](self.services, holder)
+        tab.building.on_failure = self.building.on_failure
         layout = holder.layout()
         if layout is not None:
             layout.addWidget(tab)
         self.tabs.setFocusProxy(tab)
 
     def _refresh_current(self) -> None:
-        key = self._current_key
+        tab = self._built.get(self._current_key)
+        if tab is not None:
+            tab.building.when_complete(partial(self._refresh, tab.key))
+
+    def _refresh(self, key: str) -> None:
         if self._sight is not None and self._shown.get(key) is not self._sight:
             self._shown[key] = self._sight
             self._built[key].refresh(self._sight)

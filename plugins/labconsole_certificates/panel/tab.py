@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QWidget
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.x509.status import Status
 from labconsole_ui.action_dialog import ActionDialog
+from labconsole_ui.building import Building
 from labconsole_ui.form.row import EditorFactory
 from labconsole_ui.plugin_page import PageContext
 
@@ -54,6 +55,11 @@ class Tab(QWidget):
     def __init__(self, services: TabServices, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.services = services
+        self.building = Building(self, self.pieces())
+
+    def pieces(self) -> Iterator[None]:
+        """Build what takes too long for one turn of the event loop; `refresh` and `take` are called when it is done."""
+        yield from ()
 
     def refresh(self, sight: Sight) -> None:
         """Show this: called when the tab comes to the front, and while it is there whenever something has changed.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,7 @@ from labconsole_ui.plain_text import plain_label
 from labconsole_ui.plots.curveplot import CurvePlot, PlotCurve
 from labconsole_ui.tables import DataTable, Field, RecordModel
 from labconsole_ui.theme import FontRole, Theme
+from labconsole_ui.turns import Turns
 
 _PLOT_HEIGHT = 250
 _CAME, _PREDICTED, _NAIVE, _NEXT = 0, 1, 3, 2
@@ -31,12 +33,13 @@ class ForecastCard(QFrame):
         super().__init__(parent)
         self.setProperty("card", True)
         self._theme = theme
+        self._turns = Turns(self)
         self.plot: CurvePlot | None = None
         self.title = plain_label("", self)
         self.title.setFont(theme.font(FontRole.HEADING))
-        self.errors = self._line()
-        self.generation = self._line()
-        self.pool = self._line()
+        self.errors = self._line(self.tr("Error of the forecast"))
+        self.generation = self._line(self.tr("Plan of key generation"))
+        self.pool = self._line(self.tr("Size of the pool"))
         self.windows = DataTable(self.tr("Idle windows"), theme, self)
         self.windows.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         titles = (self.tr("Idle from"), self.tr("to"), self.tr("Keys to generate"), self.tr("Then in the pool"))
@@ -50,13 +53,20 @@ class ForecastCard(QFrame):
         self.hide()
 
     def show_forecast(self, forecast: Forecast, generation: GenerationPlan) -> None:
-        """Show this one instead of the one before."""
+        """Show this one instead of the one before, plot and texts in a turn of the event loop each."""
+        self._turns.replace([partial(self._draw, forecast), partial(self._show_texts, forecast, generation)])
+
+    def forget(self) -> None:
+        """Show none."""
+        self._turns.replace([])
+        self.hide()
+
+    def _show_texts(self, forecast: Forecast, generation: GenerationPlan) -> None:
         self.title.setText(self.tr("Forecast from {source}").format(source=forecast.log.source))
         self.errors.setText(forecast.sentence)
         self.errors.setProperty("tone", None if forecast.beats_naive else "warning")
         self.generation.setText(generation.sentence)
         self.pool.setText("\n".join(generation.pool.steps))
-        self._draw(forecast)
         self.model.set_records(generation.windows)
         self.windows.setVisible(bool(generation.windows))
         height = self.windows.verticalHeader().defaultSectionSize() * len(generation.windows)
@@ -86,8 +96,9 @@ class ForecastCard(QFrame):
         self._column.insertWidget(2, plot)
         self.plot = plot
 
-    def _line(self) -> QLabel:
+    def _line(self, name: str) -> QLabel:
         label = plain_label("", self)
+        label.setAccessibleName(name)
         label.setWordWrap(True)
         label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         return label

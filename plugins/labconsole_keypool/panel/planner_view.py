@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -54,9 +54,14 @@ class PlannerView(QWidget):
         self._log: ArrivalLog | None = None
         self._plan: Plan | None = None
         self._busy = self._stale = False
-        self._begun = False
-        theme = context.theme
-        self.form = ParameterForm(PlannerParameters, theme, {"timing": self._timing_editor}, self)
+        self._begun = self._complete = False
+        self._theme = context.theme
+        self._finished = context.bridge.finished
+        self._background = Background(self)
+
+    def pieces(self) -> Iterator[None]:
+        """Build the planner, some parts at a time."""
+        theme = self._theme
         self.scenario_button = self._button(self.tr("Take from the &scenario"), self.take_from_scenario)
         self.import_button = self._button(self.tr("&Import log …"), self._import)
         self.runs_button = self._button(self.tr("&Log of past runs"), self.take_from_runs)
@@ -69,21 +74,31 @@ class PlannerView(QWidget):
         self.trouble = self._line()
         self.trouble.setProperty("tone", "bad")
         self.trouble.hide()
+        self.form = ParameterForm(PlannerParameters, theme, {"timing": self._timing_editor}, self, in_pieces=True)
+        column = self._arrange()
+        yield
+        yield from self.form.pieces({}, None)
         self.figures = PlanFigures(theme, self)
         self.forecast = ForecastCard(theme, self)
-        self._background = Background(self)
-        self._arrange()
+        column.addWidget(self.figures)
+        column.addWidget(self.forecast)
         self.form.judged.connect(self._plan_when_seen)
-        context.bridge.finished.connect(self._run_ended)
+        self._finished.connect(self._run_ended)
+        self._complete = True
+        if self.isVisible():
+            self._begin()
 
     def showEvent(self, event: QShowEvent) -> None:
         """Begin with what the scenario says; later, with runs that ended meanwhile."""
         super().showEvent(event)
         if self._begun:
             self._plan_when_seen()
-        else:
-            self._begun = True
-            self.take_from_scenario()
+        elif self._complete:
+            self._begin()
+
+    def _begin(self) -> None:
+        self._begun = True
+        self.take_from_scenario()
 
     @property
     def plan(self) -> Plan | None:
@@ -111,7 +126,7 @@ class PlannerView(QWidget):
         """Plan without a forecast again."""
         self._log = None
         self.trouble.hide()
-        self.forecast.hide()
+        self.forecast.forget()
         self.forget_button.hide()
         self._plan_when_seen()
 
@@ -178,7 +193,7 @@ class PlannerView(QWidget):
             self._stale = False
             self._plan_when_seen()
 
-    def _arrange(self) -> None:
+    def _arrange(self) -> QVBoxLayout:
         buttons = QHBoxLayout()
         buttons.setSpacing(8)
         for button in (self.scenario_button, self.import_button, self.runs_button, self.forget_button):
@@ -189,8 +204,9 @@ class PlannerView(QWidget):
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(8)
         column.addLayout(buttons)
-        for part in (self.trouble, self.form, self.figures, self.forecast):
-            column.addWidget(part)
+        column.addWidget(self.trouble)
+        column.addWidget(self.form)
+        return column
 
     def _button(self, text: str, clicked: Callable[[], None]) -> QPushButton:
         button = QPushButton(text, self)

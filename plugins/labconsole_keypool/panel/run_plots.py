@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from PySide6.QtWidgets import QGridLayout, QWidget
 
@@ -23,33 +25,60 @@ _COLOURS = {
     KeyOrigin.POOL: 0,
     KeyOrigin.GENERATED: 1,
 }
+_TITLES = {
+    source: f"{letter}: {channel.title}" for source, letter, channel in zip(_COLOURS, "ABCD", SOURCES, strict=True)
+}
 _DROPPED_COLOUR = 3
 _PLOT_HEIGHT = 236
+_NO_POINTS = RunPoints(0, {}, (np.empty(0), np.empty(0)))
 
 
 class RunPlots(QWidget):
     """Rates and queue come from live frames, the points from what the run has stored by now."""
 
+    latency_plot: ScatterPlot
+    queue_plot: TimePlot
+    rate_plot: TimePlot
+
     def __init__(self, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)
+        self._theme = theme
         self._queue = GrowingCurve()
-        waiting = self.tr("Appears once a run of the service has started")
-        self.latency_plot = ScatterPlot(
-            self.tr("Latency of each request"), "ms", TimeScale(), theme, empty_text=waiting, parent=self
-        )
-        self.queue_plot = TimePlot(self.tr("Queue length"), "requests", theme, empty_text=waiting, parent=self)
-        self.rate_plot = TimePlot(self.tr("Arrival rate"), "requests/s", theme, empty_text=waiting, parent=self)
-        self.sources = FigureTable(theme, self)
+
+    def pieces(self) -> Iterator[None]:
+        """Build the table of sources and the plots: each is built in one turn and laid out in the next."""
+        theme, waiting = self._theme, self.tr("Appears once a run of the service has started")
         grid = QGridLayout(self)
         grid.setContentsMargins(0, 0, 0, 0)
         grid.setSpacing(8)
+        self.sources = FigureTable(theme, self)
         grid.addWidget(self.sources, 0, 0, 1, 2)
+        self._show_sources(_NO_POINTS)
+        yield
+        self.latency_plot = ScatterPlot(
+            self.tr("Latency of each request"), "ms", TimeScale(), theme, empty_text=waiting, parent=self
+        )
+        self.latency_plot.hide()
+        yield
+        self.latency_plot.setMinimumHeight(_PLOT_HEIGHT)
+        self.latency_plot.show()
         grid.addWidget(self.latency_plot, 1, 0, 1, 2)
+        yield
+        self.queue_plot = TimePlot(self.tr("Queue length"), "requests", theme, empty_text=waiting, parent=self)
+        self.queue_plot.hide()
+        yield
+        self.queue_plot.setMinimumHeight(_PLOT_HEIGHT)
+        self.queue_plot.show()
         grid.addWidget(self.queue_plot, 2, 0)
+        yield
+        self.rate_plot = TimePlot(self.tr("Arrival rate"), "requests/s", theme, empty_text=waiting, parent=self)
+        self.rate_plot.hide()
+        yield
+        self.rate_plot.setMinimumHeight(_PLOT_HEIGHT)
+        self.rate_plot.show()
         grid.addWidget(self.rate_plot, 2, 1)
-        for plot in (self.latency_plot, self.queue_plot, self.rate_plot):
-            plot.setMinimumHeight(_PLOT_HEIGHT)
-        self.show_points(RunPoints(0, {}, (np.empty(0), np.empty(0))))
+        yield
+        self.show_points(_NO_POINTS)
 
     def begin(self) -> None:
         """Another run starts: its curves take the place of those before."""
@@ -88,20 +117,18 @@ class RunPlots(QWidget):
             ]
             if stored:
                 plot.set_curves(stored)
-        titles = {source: channel.title for source, channel in zip(_COLOURS, SOURCES, strict=True)}
-        letters = dict(zip(_COLOURS, "ABCD", strict=True))
         kinds = [
-            PlotPoints(f"{letters[source]}: {titles[source]}", x, values, _COLOURS[source])
-            for source, (x, values) in points.by_source.items()
+            PlotPoints(_TITLES[source], x, values, _COLOURS[source]) for source, (x, values) in points.by_source.items()
         ]
         if len(points.dropped[0]):
             kinds.append(PlotPoints(self.tr("Dropped"), *points.dropped, _DROPPED_COLOUR, marked=True))
         self.latency_plot.set_points(kinds)
+        self._show_sources(points)
+
+    def _show_sources(self, points: RunPoints) -> None:
         counts = {source: len(points.by_source[source][0]) if source in points.by_source else 0 for source in _COLOURS}
         about = self.tr("Requests by where their key pair came from, as in Appendix B")
-        figures = [
-            Figure(f"{letters[source]}: {titles[source]}", f"{count:,}", about) for source, count in counts.items()
-        ]
+        figures = [Figure(_TITLES[source], f"{count:,}", about) for source, count in counts.items()]
         dropped = Figure(
             self.tr("Dropped"), f"{len(points.dropped[0]):,}", self.tr("Requests that found the queue full")
         )

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from PySide6.QtGui import QHideEvent, QShowEvent
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QTabBar, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QPushButton, QTabBar, QVBoxLayout, QWidget
 
 from labconsole.store.records import NewScenario
 from labconsole.trial import Parameters
@@ -21,7 +21,6 @@ from labconsole_keypool.panel.pool_watch import PoolWatch
 from labconsole_keypool.panel.run_plots import RunPlots
 from labconsole_keypool.panel.token_card import TokenCard
 from labconsole_ui.panel import Fact, PanelContext, TrialPanel
-from labconsole_ui.theme import FontRole
 
 SERVICE, SCENARIO, PLANNER = range(3)
 TOKEN_ACTIONS = ("keypool.initialise-token", "keypool.add-token")
@@ -37,13 +36,21 @@ class ServicePanel(TrialPanel):
 
     def __init__(self, context: PanelContext) -> None:
         super().__init__(context, editors(context.theme))
+
+    def pieces(self) -> Iterator[None]:
+        """Build the page: what its first tab shows, the form of the second, the planner last."""
+        yield from super().pieces()
         self.both_button = QPushButton(self.tr("Run &both and compare"))
         self.both_button.setToolTip(self.tr("Run with the pool and without it, then open the comparison"))
         self.run_bar.add_way(self.both_button, "compare")
-        self.pool_actions = PoolActions(context, self.form.values, self)
-        self.watch = PoolWatch(context, self)
+        self.pool_actions = PoolActions(self.context, self.form.values, self)
+        self.watch = PoolWatch(self.context, self)
         self._connect_service()
         self._follow_form()
+        yield
+        yield from self.planner.pieces()
+        if self.isVisible():
+            self._begin_watching()
 
     def facts(self, parameters: Parameters) -> list[Fact]:
         """What the pool means for these parameters."""
@@ -53,18 +60,23 @@ class ServicePanel(TrialPanel):
     def showEvent(self, event: QShowEvent) -> None:
         """Look at token and store while somebody looks at the page."""
         super().showEvent(event)
-        self.token_card.show_token(self._token())
-        self.watch.set_active(True)
+        if self.building.complete:
+            self._begin_watching()
 
     def hideEvent(self, event: QHideEvent) -> None:
         """Nobody looks."""
         super().hideEvent(event)
-        self.watch.set_active(False)
+        if self.building.complete:
+            self.watch.set_active(False)
+
+    def _begin_watching(self) -> None:
+        self.token_card.show_token(self._token())
+        self.watch.set_active(True)
 
     def use_parameters(self, values: Mapping[str, Any]) -> None:
         """Fill the form, and show it."""
         super().use_parameters(values)
-        self.tabs.setCurrentIndex(SCENARIO)
+        self.building.when_complete(lambda: self.tabs.setCurrentIndex(SCENARIO))
 
     def run_both(self) -> None:
         """Run what the form holds with the pool and without, as one campaign; both are compared when they are done."""
@@ -98,20 +110,14 @@ class ServicePanel(TrialPanel):
     # What the parts tell one another
 
     def _connect_service(self) -> None:
-        watch, pool, actions = self.watch, self.pool_card, self.pool_actions
+        watch, pool = self.watch, self.pool_card
         watch.state.connect(pool.show_state)
         watch.points.connect(self.plots.show_points)
         watch.framed.connect(self.plots.take)
         watch.drawn.connect(self.plots.draw)
         watch.began.connect(self.plots.begin)
         watch.began.connect(pool.picture.forget_levels)
-        pool.fill_wanted.connect(lambda: actions.fill())
-        pool.purge_wanted.connect(lambda: actions.purge())
-        pool.export_wanted.connect(lambda: actions.export_shares())
-        pool.load_wanted.connect(lambda: actions.load_shares())
-        self.token_card.initialise_wanted.connect(lambda: actions.initialise())
-        self.token_card.add_wanted.connect(lambda: actions.add_token())
-        actions.ended.connect(self._action_ended)
+        self.pool_actions.ended.connect(self._action_ended)
         self.form.judged.connect(self._follow_form)
         self.run_bar.problem_clicked.connect(self._show_problem)
         self.both_button.clicked.connect(lambda: self.run_both())
@@ -148,53 +154,54 @@ class ServicePanel(TrialPanel):
 
     # Building
 
-    def _fill(self, column: QVBoxLayout) -> None:
-        theme, page = self.context.theme, self.form.parentWidget()
-        assert page is not None
-        column.setSpacing(8)
-        title = QLabel(self.context.trial.title)
-        title.setFont(theme.font(FontRole.TITLE))
-        description = QLabel(self.context.trial.description)
-        description.setProperty("muted", True)
-        description.setWordWrap(True)
-        heading = QHBoxLayout()
-        heading.setSpacing(14)
-        heading.addWidget(title)
-        heading.addWidget(description, 1)
+    def _fill(self, column: QVBoxLayout) -> Iterator[None]:
+        theme, page = self.context.theme, column.parentWidget()
+        yield from self._add_heading(column)
         self.tabs = QTabBar(page)
         self.tabs.setExpanding(False)
         self.tabs.setAccessibleName(self.tr("Parts of the page"))
         for text in (self.tr("Service"), self.tr("Scenario"), self.tr("Planner")):
             self.tabs.addTab(text)
-        self.pool_card = PoolCard(theme, page)
-        self.token_card = TokenCard(theme, page)
-        self.plots = RunPlots(theme, page)
-        service, _ = _part(page, self.pool_card, self.token_card, self.plots)
-        scenario, inner = _part(page, self.form, self.facts_card)
-        inner.addLayout(self._warnings)
-        inner.addWidget(self.sites)
-        self.planner = PlannerView(self.context, values=self.form.values, use=self._use_planned, parent=page)
-        self._parts = (service, scenario, self.planner)
-        column.addLayout(heading)
-        column.addWidget(self.presets)
         column.addWidget(self.tabs)
+        self._parts = tuple(QWidget(page) for _tab in range(self.tabs.count()))
+        service, scenario, planning = (_column(part) for part in self._parts)
         for part in self._parts:
             column.addWidget(part)
-        column.addStretch(1)
         self.tabs.currentChanged.connect(self._show_part)
         self._show_part(SERVICE)
+        self.pool_card = pool = PoolCard(theme, self._parts[SERVICE])
+        pool.fill_wanted.connect(self._waiting(lambda: self.pool_actions.fill()))
+        pool.purge_wanted.connect(self._waiting(lambda: self.pool_actions.purge()))
+        pool.export_wanted.connect(self._waiting(lambda: self.pool_actions.export_shares()))
+        pool.load_wanted.connect(self._waiting(lambda: self.pool_actions.load_shares()))
+        service.addWidget(self.pool_card)
+        yield
+        self.token_card = token = TokenCard(theme, self._parts[SERVICE])
+        token.initialise_wanted.connect(self._waiting(lambda: self.pool_actions.initialise()))
+        token.add_wanted.connect(self._waiting(lambda: self.pool_actions.add_token()))
+        service.addWidget(self.token_card)
+        yield
+        self.plots = RunPlots(theme, self._parts[SERVICE])
+        service.addWidget(self.plots)
+        yield from self.plots.pieces()
+        yield from self._add_form(scenario)
+        self.planner = PlannerView(
+            self.context, values=self.form.values, use=self._use_planned, parent=self._parts[PLANNER]
+        )
+        planning.addWidget(self.planner)
+
+    def _waiting(self, open_dialog: Callable[[], object]) -> Callable[[], None]:
+        """What a button does: a click before the page is complete opens the dialog when it is."""
+        return lambda: self.building.when_complete(open_dialog)
 
     def _show_part(self, shown: int) -> None:
         for number, part in enumerate(self._parts):
             part.setVisible(number == shown)
 
 
-def _part(page: QWidget, *widgets: QWidget) -> tuple[QWidget, QVBoxLayout]:
-    """A part of the page with these widgets beneath one another."""
-    part = QWidget(page)
+def _column(part: QWidget) -> QVBoxLayout:
+    """A column for a part of the page."""
     column = QVBoxLayout(part)
     column.setContentsMargins(0, 0, 0, 0)
     column.setSpacing(8)
-    for widget in widgets:
-        column.addWidget(widget)
-    return part, column
+    return column

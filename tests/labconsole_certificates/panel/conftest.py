@@ -53,4 +53,5 @@ def lab(qtbot: QtBot, pair: Pair, window: MainWindow) -> Lab:
     """The page in the window."""
     page = window.plugin_pages.open("page:certificates:certificates")
     assert isinstance(page, CertificatesPage)
+    page.building.finish()
     return Lab(qtbot, window, page)

@@ -100,6 +100,7 @@ def test_two_states_from_nothing_to_two_green_handshakes_in_twenty_clicks(qtbot:
     clicks = Clicks(application)
     page = window.plugin_pages.open("page:certificates:certificates")
     assert isinstance(page, CertificatesPage)
+    page.building.finish()
     lab = Lab(qtbot, window, page)
     view = lab.tab("exchange", ExchangeView)
     for name in ("State A", "State B"):

@@ -34,6 +34,7 @@ def lab(qtbot: QtBot, elsewhere: Path, window: MainWindow) -> Lab:
     """The page in State A's window."""
     page = window.plugin_pages.open("page:certificates:certificates")
     assert isinstance(page, CertificatesPage)
+    page.building.finish()
     return Lab(qtbot, window, page)
 
 

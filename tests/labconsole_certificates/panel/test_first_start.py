@@ -37,6 +37,7 @@ PASSWORD = "a password of the file"
 def opened(qtbot: QtBot, window: MainWindow) -> Lab:
     page = window.plugin_pages.open("page:certificates:certificates")
     assert isinstance(page, CertificatesPage)
+    page.building.finish()
     return Lab(qtbot, window, page)
 
 

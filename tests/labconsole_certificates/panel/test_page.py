@@ -29,6 +29,7 @@ def test_every_control_of_every_tab_says_what_it_is_and_takes_the_keyboard(pair:
 
 def test_tab_and_widths_are_remembered(pair: Pair, lab: Lab) -> None:
     view = lab.tab("certificates", CertificatesView)
+    lab.until(lambda: view.split.width() > 700)
     view.split.setSizes([300, 700])
     widths = view.split.sizes()
     lab.tab("rotation", Tab)
@@ -36,6 +37,7 @@ def test_tab_and_widths_are_remembered(pair: Pair, lab: Lab) -> None:
     lab.window.pages.close_page(index)
     again = lab.window.plugin_pages.open("page:certificates:certificates")
     assert isinstance(again, CertificatesPage)
+    again.building.finish()
     assert again is not lab.page
     assert again.tabs.currentWidget().objectName() == "rotation"
     view = Lab(lab.qtbot, lab.window, again).tab("certificates", CertificatesView)

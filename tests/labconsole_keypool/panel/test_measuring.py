@@ -9,6 +9,7 @@ from pytestqt.qtbot import QtBot
 from labconsole.timing_profile import load_timing
 from labconsole_ui.main_window import MainWindow
 from labconsole_ui.panel import TrialPanel
+from tests.helpers.pages import opened_trial
 from tests.labconsole_ui.shell.conftest import bridge, home, open_window, services, theme, window
 
 __all__ = ["bridge", "home", "open_window", "services", "theme", "window"]
@@ -27,8 +28,8 @@ def boxes(panel: TrialPanel, name: str) -> list[str]:
 
 
 def test_a_step_on_an_emulated_device_says_how_long_it_takes(qtbot: QtBot, window: MainWindow) -> None:
-    panel = window.open_trial("keypool.step-times")
-    assert panel is not None and panel.presets.profile_name == "keypool-step-times"
+    panel = opened_trial(window, "keypool.step-times")
+    assert panel.presets.profile_name == "keypool-step-times"
     assert "lab" in boxes(panel, "token")
     devices = panel.form.row("timing").editor.findChild(QComboBox)
     assert devices.itemText(0) == "None: as fast as the token is" and devices.currentIndex() == 0
@@ -40,6 +41,6 @@ def test_a_step_on_an_emulated_device_says_how_long_it_takes(qtbot: QtBot, windo
 
 
 def test_the_benchmark_takes_any_token(window: MainWindow) -> None:
-    panel = window.open_trial("keypool.device-benchmark")
+    panel = opened_trial(window, "keypool.device-benchmark")
     assert panel is not None and "lab" in boxes(panel, "token")
     assert facts(panel) == {}

@@ -66,6 +66,7 @@ def open_planner(qtbot: QtBot, window: MainWindow) -> PlannerView:
     qtbot.mouseClick(navigation.viewport(), Qt.MouseButton.LeftButton, pos=place)
     page = window.pages.currentWidget()
     assert isinstance(page, ServicePanel)
+    page.building.finish()
     tab = page.tabs.tabRect(PLANNER).center()
     qtbot.mouseClick(page.tabs, Qt.MouseButton.LeftButton, pos=tab)
     settle(qtbot, page.planner)
@@ -193,6 +194,7 @@ def test_use_these_values_puts_the_pool_s_size_into_the_form_of_the_scenario(
 ) -> None:
     page = window.pages.currentWidget()
     assert isinstance(page, ServicePanel)
+    page.building.finish()
     choose_file(monkeypatch, log)
     click(qtbot, view.import_button)
     qtbot.waitUntil(lambda: view.plan is not None and view.plan.generation is not None, timeout=20_000)

@@ -54,6 +54,7 @@ def page(qtbot: QtBot, window: MainWindow) -> ServicePanel:
     qtbot.mouseClick(navigation.viewport(), LEFT, pos=navigation.visualItemRect(entry).center())
     opened = window.pages.currentWidget()
     assert isinstance(opened, ServicePanel)
+    opened.building.finish()
     opened.form.set_values({**opened.form.values(), **SMALL})
     assert opened.form.problems == ()
     return opened

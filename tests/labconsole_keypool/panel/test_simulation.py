@@ -33,6 +33,7 @@ def panel(qtbot: QtBot, window: MainWindow) -> TrialPanel:
     qtbot.mouseClick(navigation.viewport(), Qt.MouseButton.LeftButton, pos=place)
     page = window.pages.currentWidget()
     assert isinstance(page, TrialPanel) and page.context.trial.kind == KIND
+    page.building.finish()
     return page
 
 

@@ -14,6 +14,7 @@ from labconsole.store.records import NewCampaign, NewScenario, Owner
 from labconsole_ui.main_window import MainWindow
 from labconsole_ui.navigation import GUIDE, HELP, START, targets_of
 from labconsole_ui.services import Services
+from tests.helpers.pages import opened
 
 CAMPAIGN = NewCampaign(
     "demo",
@@ -76,7 +77,7 @@ def test_alt_keys_are_unique_on_every_page(window: MainWindow) -> None:
     targets = [target for plugin in window.services.plugins.found for target in targets_of(plugin)]
     faults = []
     for target in [START, HELP, GUIDE, *targets]:
-        window.show_page(target)
+        opened(window, target)
         faults += faults_on_page(window, target)
     assert not faults, "\n".join(faults)
 

@@ -12,6 +12,7 @@ from labconsole_ui.main_window import MainWindow
 from labconsole_ui.menus import bring_forward
 from labconsole_ui.services import Services
 from labconsole_ui.theme import ThemeMode
+from tests.helpers.pages import opened_trial
 
 from .campaigns import KIND
 
@@ -37,7 +38,7 @@ def test_layout_and_theme_are_remembered(services: Services, open_window: Callab
 
 def test_default_layout_fits_a_small_screen(window: MainWindow) -> None:
     window.resize(1280, 800)
-    window.open_trial(KIND)
+    opened_trial(window, KIND)
     assert window.minimumSizeHint().width() <= 1280
     assert window.width() == 1280
     assert not window.queue_view.visibleRegion().isEmpty()

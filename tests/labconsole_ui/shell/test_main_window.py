@@ -14,7 +14,7 @@ from pytestqt.qtbot import QtBot
 
 from labconsole.plugin import BrokenPlugin, Plugin, Plugins
 from labconsole_ui.main_window import MainWindow
-from labconsole_ui.navigation import Navigation
+from labconsole_ui.navigation import Navigation, targets_of
 from labconsole_ui.pages import Pages
 from labconsole_ui.second_console import WindowLock
 from labconsole_ui.services import Services
@@ -22,6 +22,7 @@ from labconsole_ui.settings import WindowState
 from labconsole_ui.sidebyside.view import SideBySideView
 from labconsole_ui.start_page import RecentRun, StartPage
 from labconsole_ui.theme import Theme
+from tests.helpers.pages import opened, opened_trial
 
 from .campaigns import KIND, campaign
 
@@ -50,9 +51,9 @@ def nameless(root: QWidget) -> list[str]:
 
 def test_every_widget_that_takes_the_focus_has_a_name(qtbot: QtBot, window: MainWindow) -> None:
     assert nameless(window) == []
-    window.open_trial(KIND)
-    window.show_page("help")
-    assert nameless(window) == []
+    for target in [*(target for plugin in window.services.plugins.found for target in targets_of(plugin)), "help"]:
+        opened(window, target)
+        assert nameless(window) == [], target
     (run_id,) = window.services.bridge.queue.submit(campaign("A"))
     qtbot.waitUntil(lambda: not window.services.bridge.queue.busy, timeout=30_000)
     window.runs.open_run(run_id)
@@ -72,7 +73,7 @@ def test_nothing_flashes_up_as_a_window_of_its_own(qapp: QApplication, qtbot: Qt
 
     watch = Watch()
     qapp.installEventFilter(watch)
-    window.open_trial(KIND)
+    opened_trial(window, KIND)
     window.show_page("help")
     window.runs.compare_runs([])
     qtbot.wait(100)
@@ -114,7 +115,7 @@ def test_start_page_leads_to_the_documentation(qtbot: QtBot, window: MainWindow,
     link = next(button for button in page.findChildren(QAbstractButton) if button.text() == text)
     qtbot.mouseClick(link, Qt.MouseButton.LeftButton)
     assert window.pages.current_key == key
-    assert len(window.pages.currentWidget().toPlainText()) > 500
+    qtbot.waitUntil(lambda: len(window.pages.currentWidget().toPlainText()) > 500)
 
 
 def test_broken_plugins_are_shown_with_their_error(
@@ -130,7 +131,7 @@ def test_broken_plugins_are_shown_with_their_error(
     assert any("ImportError: no module gone" in widget.toPlainText() for widget in details(window))
     window.show_page("trial:bad.trial")
     assert any("no_such_module" in widget.toPlainText() for widget in details(window))
-    assert window.open_trial(KIND) is not None
+    opened_trial(window, KIND)
 
 
 def details(window: MainWindow) -> list[QWidget]:
@@ -138,7 +139,7 @@ def details(window: MainWindow) -> list[QWidget]:
 
 
 def test_pages_are_stepped_through_by_keys_and_closed_by_the_middle_button(qtbot: QtBot, window: MainWindow) -> None:
-    window.open_trial(KIND)
+    opened_trial(window, KIND)
     window.show_page("help")
     qtbot.keyClick(window, Qt.Key.Key_Tab, Qt.KeyboardModifier.ControlModifier)
     assert window.pages.current_key == "start"
@@ -219,4 +220,4 @@ def test_window_starts_with_any_nonsense_in_its_memory(
     services.state.save()
     state = WindowState(services.state.path)
     window = open_window(replace(services, state=state))
-    assert window.open_trial(KIND) is not None
+    opened_trial(window, KIND)

@@ -14,6 +14,7 @@ from labconsole_ui.services import Services
 from labconsole_ui.settings import WindowState
 from labconsole_ui.start import _remembered_theme
 from labconsole_ui.theme import BODY_POINTS, TEXT_SIZES, FontRole, Theme, ThemeMode
+from tests.helpers.pages import opened_trial
 
 
 @pytest.fixture(autouse=True)
@@ -29,8 +30,8 @@ def press(window: MainWindow, keys: str) -> None:
 
 
 def test_keys_change_the_size_of_every_text_and_back(window: MainWindow, theme: Theme) -> None:
-    window.show_page("trial:amqp.messaging")
-    titles = {label.text(): label for label in window.pages.currentWidget().findChildren(QLabel)}
+    page = opened_trial(window, "amqp.messaging")
+    titles = {label.text(): label for label in page.findChildren(QLabel)}
     title = titles["AMQP messaging, Tests 1-4"]
     before = [theme.font(role).pointSizeF() for role in FontRole]
     row = window.history_view.table.verticalHeader().defaultSectionSize()

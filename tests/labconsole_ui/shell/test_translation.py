@@ -16,6 +16,7 @@ from labconsole_ui.form.spec import FieldSpec, fields_of
 from labconsole_ui.main_window import MainWindow
 from labconsole_ui.pages import Pages
 from labconsole_ui.services import Services
+from tests.helpers.pages import opened_trial
 
 KIND = "amqp.messaging"
 WORD = re.compile(r"[A-Za-z]{3,}")
@@ -88,7 +89,7 @@ def test_every_text_of_the_window_passes_the_translator(
     marker: None, services: Services, open_window: Callable[[Services], MainWindow]
 ) -> None:
     window = open_window(services)
-    assert window.open_trial(KIND) is not None
+    opened_trial(window, KIND)
     window.show_page("help")
     known = own_words(services)
     assert {text for text in visible_texts(window) if "«" not in text and text not in known} == set()

@@ -21,6 +21,7 @@ from labconsole_ui.panel import TrialPanel
 from labconsole_ui.segmented import SegmentedEditor
 from labconsole_ui.services import Services
 from labconsole_ui.settings import WindowState
+from tests.helpers.pages import opened_trial
 
 KIND = "amqp.messaging"
 Opener = Callable[[Services], MainWindow]
@@ -29,9 +30,7 @@ Opener = Callable[[Services], MainWindow]
 @pytest.fixture
 def panel(window: MainWindow) -> TrialPanel:
     window.services.bridge.queue.pause()
-    panel = window.open_trial(KIND)
-    assert panel is not None
-    return panel
+    return opened_trial(window, KIND)
 
 
 def demo_count(panel: TrialPanel) -> int:
@@ -296,8 +295,7 @@ def test_form_survives_a_restart(panel: TrialPanel, services: Services, open_win
     panel.form.set_values({"count": 321, "test": 3})
     panel.run_bar.repeats_box.setValue(5)
     services.state.save()
-    again = open_window(replace(services, state=WindowState(services.state.path))).open_trial(KIND)
-    assert again is not None
+    again = opened_trial(open_window(replace(services, state=WindowState(services.state.path))), KIND)
     assert (again.form.values()["count"], again.form.values()["test"]) == (321, 3)
     assert again.run_bar.repeats_box.value() == 5
     assert again.presets.profile_name == "demo"

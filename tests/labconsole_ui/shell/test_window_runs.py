@@ -20,6 +20,7 @@ from labconsole_ui.export_menu import ExportFormat
 from labconsole_ui.main_window import MainWindow
 from labconsole_ui.menus import bring_forward
 from labconsole_ui.message_bar import Message, Tone
+from tests.helpers.pages import opened_trial
 from tests.labconsole_amqp.embedded import serving
 from tests.labconsole_ui.told import told
 from tests.labconsole_ui.views.conftest import StoredRuns
@@ -99,8 +100,8 @@ def test_parameters_that_the_installed_trial_does_not_have_are_named(window: Mai
     window.runs.use_parameters(run_id)
     (entry,) = window.messages.entries()
     assert entry.message.sentence.endswith(f"does not have these parameters of run {run_id}: of_a_later_version.")
-    panel = window.open_trial(KIND)
-    assert panel is not None and panel.form.parameters is not None
+    panel = opened_trial(window, KIND)
+    assert panel.form.parameters is not None
     assert panel.form.parameters.model_dump()["count"] == 77
 
 
@@ -156,8 +157,7 @@ def test_parameters_of_a_run_fill_the_form(qtbot: QtBot, window: MainWindow) -> 
     window.services.bridge.queue.pause()
     (run_id,) = window.services.bridge.queue.submit(campaign("A", count=123, test=2))
     window.runs.use_parameters(run_id)
-    panel = window.open_trial(KIND)
-    assert panel is not None
+    panel = opened_trial(window, KIND)
     assert panel.form.parameters is not None
     assert panel.form.parameters.model_dump()["count"] == 123
 

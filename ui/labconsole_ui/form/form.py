@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pydantic import ValidationError
@@ -20,6 +20,8 @@ from labconsole_ui.theme import Theme
 
 DEBOUNCE_MS = 150
 OPEN_SECTIONS = 2
+ROWS_IN_A_PIECE = 3
+"""Rows that are built in one turn of the event loop, where the form is built in pieces."""
 TWO_COLUMNS_FROM = 860
 _NAME = re.compile(r"`(\w+)`")
 """A parameter as a model's sentence names it."""
@@ -37,13 +39,17 @@ class ParameterForm(QWidget):
         theme: Theme,
         editors: Mapping[str, EditorFactory] | None = None,
         parent: QWidget | None = None,
+        *,
+        in_pieces: bool = False,
     ) -> None:
-        """`editors` replaces the usual editor of the fields it names."""
+        """`editors` replaces the usual editor of the fields it names; with `in_pieces` the caller runs `pieces`."""
         super().__init__(parent)
         self._editors = editors or {}
         self._model = model
         self._theme = theme
         self._rows: dict[tuple[str, ...], FieldRow] = {}
+        self._first_values: dict[tuple[str, ...], Any] = {}
+        self._complete = False
         self.sections: list[FormSection] = []
         self._parameters: Parameters | None = None
         self._problems: list[str] = []
@@ -60,15 +66,35 @@ class ParameterForm(QWidget):
         self.model_error.setWordWrap(True)
         self.model_error.hide()
         self._column.addWidget(self.model_error)
-        self._build(fields_of(model))
+        if not in_pieces:
+            for _piece in self.pieces({}, None):
+                pass
+
+    def pieces(self, values: Mapping[str, Any], base: Mapping[str, Any] | None) -> Iterator[None]:
+        """Build the form, some rows at a time: with `values`, as `set_values`, and `base`, as `set_base`.
+
+        Each row has its value, and is shown or hidden, as soon as it is there. The form is judged at the end.
+        """
+        groups = _grouped(fields_of(self._model))
+        for spec, path in (entry for entries in groups.values() for entry in entries):
+            known, value = _lookup(values, path)
+            self._first_values[path] = value if known else spec.default
+        yield
+        for title, entries in groups.items():
+            yield from self._add_section(title, entries, base)
+        self._first_values.clear()
+        self._complete = True
         self.judge()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Two columns where there is room."""
         super().resizeEvent(event)
-        columns = 2 if event.size().width() >= TWO_COLUMNS_FROM else 1
         for section in self.sections:
-            section.set_columns(columns)
+            section.set_columns(self._columns)
+
+    @property
+    def _columns(self) -> int:
+        return 2 if self.width() >= TWO_COLUMNS_FROM else 1
 
     @property
     def parameters(self) -> Parameters | None:
@@ -126,8 +152,13 @@ class ParameterForm(QWidget):
         row.editor.setFocus()
 
     def judge(self) -> None:
-        """Let the model judge what is entered, show its sentences, and show or hide dependent fields."""
+        """Let the model judge what is entered, show its sentences, and show or hide dependent fields.
+
+        A form of which rows are missing is not judged.
+        """
         self._debounce.stop()
+        if not self._complete:
+            return
         self._show_dependent()
         values = self.values()
         errors = self._errors(values)
@@ -184,41 +215,62 @@ class ParameterForm(QWidget):
         return names, ""
 
     def _show_dependent(self) -> None:
-        for path, row in self._rows.items():
-            wanted = row.spec.shown_if
-            row.setVisible(all(self._sibling(path, name) in values for name, values in wanted.items()))
+        for row in self._rows.values():
+            row.setVisible(self._matters(row))
         for section in self.sections:
             section.follow()
 
+    def _matters(self, row: FieldRow) -> bool:
+        wanted = row.spec.shown_if
+        return all(self._sibling(row.path, name) in values for name, values in wanted.items())
+
     def _sibling(self, path: tuple[str, ...], name: str) -> Any:
         for prefix in (path[:-1], ()):
-            row = self._rows.get((*prefix, name))
+            other = (*prefix, name)
+            row = self._rows.get(other)
             if row is not None:
                 return row.value()
+            if other in self._first_values:
+                return self._first_values[other]
         return None
 
-    def _build(self, specs: tuple[FieldSpec, ...]) -> None:
-        groups: dict[str, list[tuple[FieldSpec, tuple[str, ...]]]] = {}
-        for spec in specs:
-            if spec.kind is FieldKind.GROUP:
-                entries = groups.setdefault(spec.title, [])
-                entries += [(inner, (spec.name, inner.name)) for inner in spec.fields]
-            else:
-                groups.setdefault(spec.group, []).append((spec, (spec.name,)))
-        for title, entries in groups.items():
-            self._add_section(title, entries)
-
-    def _add_section(self, title: str, entries: list[tuple[FieldSpec, tuple[str, ...]]]) -> None:
+    def _add_section(
+        self, title: str, entries: list[tuple[FieldSpec, tuple[str, ...]]], base: Mapping[str, Any] | None
+    ) -> Iterator[None]:
         # From the top down: a widget that gets its parent late is styled again with all that it holds.
         section = FormSection(title, self._theme, self, folded=len(self.sections) >= OPEN_SECTIONS)
-        for spec, path in entries:
+        section.set_columns(self._columns)
+        self.sections.append(section)
+        for number, (spec, path) in enumerate(entries, 1):
             row = FieldRow(spec, path, self._theme, section.body, self._editors.get(spec.name))
+            known, value = _lookup(base or {}, path)
+            row.set_base(value if known else spec.default, of_preset=base is not None)
+            row.set_value(self._first_values[path])
             row.edited.connect(self._debounce.start)
             row.focused.connect(self.field_focused)
             self._rows[path] = row
+            matters = self._matters(row)
+            if not matters:
+                row.hide()
             section.add_row(row)
-        self.sections.append(section)
-        self._column.addWidget(section)
+            row.setVisible(matters)
+            if number == 1:
+                self._column.addWidget(section)
+            if number % ROWS_IN_A_PIECE == 0 or number == len(entries):
+                section.follow()
+                yield
+
+
+def _grouped(specs: tuple[FieldSpec, ...]) -> dict[str, list[tuple[FieldSpec, tuple[str, ...]]]]:
+    """The fields with their paths by the title of their section."""
+    groups: dict[str, list[tuple[FieldSpec, tuple[str, ...]]]] = {}
+    for spec in specs:
+        if spec.kind is FieldKind.GROUP:
+            entries = groups.setdefault(spec.title, [])
+            entries += [(inner, (spec.name, inner.name)) for inner in spec.fields]
+        else:
+            groups.setdefault(spec.group, []).append((spec, (spec.name,)))
+    return groups
 
 
 def _nested(flat: Mapping[tuple[str, ...], Any]) -> dict[str, Any]:

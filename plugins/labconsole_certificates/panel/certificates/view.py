@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import ClassVar
@@ -38,18 +38,25 @@ class CertificatesView(Tab):
 
     def __init__(self, services: TabServices, parent: QWidget | None = None) -> None:
         super().__init__(services, parent)
-        theme = services.page.theme
         self._sight: Sight | None = None
         self._wanted = 0
         self._pinned: x509.Certificate | None = None
         self._desk = Desk(services, self)
+
+    def pieces(self) -> Iterator[None]:
+        """Build tree, detail, and the way to begin."""
+        theme = self.services.page.theme
         self.browser = TreeBrowser(theme, self)
         self.tree = self.browser.tree
+        yield
         self.detail = DetailPane(theme, self)
+        yield
         self.forms = AuthorityForms(self._desk, self.browser.state, self)
         self.file_pane = FilePane(self._desk, self.detail, self.forms, self)
         self.actions_of_one = CertificateActions(self._desk, self.browser.certificate, self)
+        yield
         self.first_start = FirstStart(theme, self)
+        yield
         self._arrange()
         self._connect()
 
@@ -72,6 +79,8 @@ class CertificatesView(Tab):
     def hideEvent(self, event: QHideEvent) -> None:
         """Remember how wide everything is."""
         super().hideEvent(event)
+        if not self.building.complete:
+            return
         self.services.page.state.keep(_SPLIT_KEY, self.split.saveState())
         self.services.page.state.keep(_COLUMNS_KEY, self.tree.header().saveState())
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -54,15 +54,19 @@ class RevocationView(Tab):
         self._desk = Desk(services, self)
         self._snapshot: Snapshot | None = None
         self._wanted: int | None = None
-        theme = services.page.theme
+        self._answering = False
+
+    def pieces(self) -> Iterator[None]:
+        """Build the tables, then what is done with them, then the responder."""
+        theme = self.services.page.theme
         self.issued = RecordModel(issued_fields(), theme, self)
         self.issued_table = self._table(self.tr("Issued here"), self.issued)
         self.crls = RecordModel(crl_fields(datetime.now(UTC)), theme, self)
         self.crl_table = self._table(self.tr("CRLs"), self.crls)
+        yield
         self.revoke_button = self._button(self.tr("&Revoke …"), self.revoke)
         self.ask_button = self._button(self.tr("&Ask OCSP"), self.ask)
         self.ask_button.setToolTip(self.tr("Ask the responder about the chosen certificate"))
-        self._answering = False
         self.publish_button = self._button(self.tr("&Publish CRL …"), self.publish)
         self.hand_out = HandOut(theme, self)
         self.hand_out.handed.connect(self._crl_handed)
@@ -70,8 +74,10 @@ class RevocationView(Tab):
         self.drop_box = DropBox(theme, self.tr("Drop or paste the CRL of a peer's CA"), self)
         self.drop_box.files.connect(self.take)
         self.drop_box.pasted.connect(self._take_data)
+        yield
         self.responder = ResponderCard(self._desk, self)
         self.responder.answers.connect(self._responder_answers)
+        yield
         self.issued_table.selectionModel().selectionChanged.connect(lambda *_changed: self._allow())
         self.crl_table.selectionModel().selectionChanged.connect(lambda *_changed: self._allow())
         self._arrange()

@@ -1,0 +1,75 @@
+"""Builds a page in pieces, each in a turn of the event loop of its own: opening it does not hold up the window."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Protocol, runtime_checkable
+
+from PySide6.QtCore import QObject
+
+from labconsole_ui.turns import Turns
+
+
+class Building(QObject):
+    """Runs a generator that yields after each piece, one piece a turn, from the next turn of the event loop on."""
+
+    def __init__(self, parent: QObject, pieces: Iterator[None]) -> None:
+        super().__init__(parent)
+        self.complete = False
+        self.on_failure: Callable[[Exception], None] | None = None
+        """Called with the error of a piece that failed in a turn of its own; without it the error is raised there."""
+        self._pieces = pieces
+        self._failure: Exception | None = None
+        self._later: list[Callable[[], object]] = []
+        self._turns = Turns(self)
+        self._turns.add(self._take_turn)
+
+    def step(self) -> bool:
+        """Build the next piece. Returns whether there are more; raises what the piece raises."""
+        if self._failure is not None:
+            raise self._failure
+        if self.complete:
+            return False
+        try:
+            next(self._pieces)
+        except StopIteration:
+            self.complete = True
+            self._turns.replace([])
+            for action in self._later:
+                action()
+            self._later.clear()
+            return False
+        except Exception as error:
+            self._failure = error
+            raise
+        return True
+
+    def finish(self) -> None:
+        """Build all that is missing at once: for a caller that needs the whole page now."""
+        while self.step():
+            pass
+
+    def when_complete(self, action: Callable[[], object]) -> None:
+        """Do `action` once all pieces are built, or now if they are."""
+        if self.complete:
+            action()
+        else:
+            self._later.append(action)
+
+    def _take_turn(self) -> None:
+        if self.complete or self._failure is not None:
+            return
+        try:
+            if self.step():
+                self._turns.add(self._take_turn)
+        except Exception as error:
+            if self.on_failure is None:
+                raise
+            self.on_failure(error)
+
+
+@runtime_checkable
+class BuiltInPieces(Protocol):
+    """A page that opens as an empty frame; `building` fills it."""
+
+    building: Building
