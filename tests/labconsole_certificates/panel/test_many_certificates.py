@@ -1,69 +1,92 @@
-"""The certificates of 40 States, each with all others: opening, finding, selecting do not hold up the window."""
+"""The certificates of 40 States, each with all others: opening, finding and selecting is done in few pieces of work.
+
+Their times are printed by `tests/benchmarks/window.py`.
+"""
 
 from __future__ import annotations
 
+import threading
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
 import pytest
-from cryptography import x509
 from pytestqt.qtbot import QtBot
 
 from labconsole.locations import pki_dir
-from labconsole.security.pki.records import Origin, TokenKey
 from labconsole.security.pki.store import PkiStore
-from labconsole.security.x509.issuing import Issuer, issue, make_root
-from labconsole.security.x509.key_types import KeyType, generate
-from labconsole.security.x509.profiles import CertificateProfile
-from labconsole.security.x509.validity import Validity
+from labconsole_certificates.panel.certificates import certificate_sight
+from labconsole_certificates.panel.certificates import view as certificates_view
+from labconsole_certificates.panel.certificates.tree_model import TreeModel
 from labconsole_certificates.panel.certificates.view import CertificatesView
 from labconsole_certificates.panel.page import CertificatesPage
 from labconsole_ui.main_window import MainWindow
-from tests.helpers.authorities import named
+from tests.helpers.many_states import STATES, certify_each_other
 from tests.labconsole_certificates.panel.lab import Lab
-from tests.labconsole_ui.shell.slot_watch import slots_watched
 
-STATES = 40
+ALL = STATES * (STATES + 1)
+ROWS_IN_SIGHT = 60
 
 
 @pytest.fixture
 def forty(home: object) -> None:
-    """Each State's root, and what it issued to the others; these all with one key, since only their number matters."""
-    key, profile = generate(KeyType.P_256), CertificateProfile.TLS_CLIENT
-    with PkiStore.open(pki_dir()) as store, store.change() as change:
-        states = [change.add_state(f"State {number:02}", "", local=number < 2) for number in range(STATES)]
-        for state in states:
-            root_key = generate(KeyType.P_256)
-            if state.local:
-                change.add_key(state.id, state.name, root_key.public_key(), TokenKey("office", state.name))
-            root = make_root(root_key, named(f"CN=Root of {state.name}"), Validity.for_days(900))
-            change.add_certificate(root, origin=Origin.IMPORTED, state=state.id, profile=CertificateProfile.ROOT)
-            for other in states:
-                names = [x509.DNSName(f"client{other.id}.example")]
-                subject = named(f"CN={other.name} at {state.name}")
-                leaf = issue(Issuer(root, root_key), key.public_key(), subject, names, profile, Validity.for_days(300))
-                change.add_certificate(leaf, origin=Origin.IMPORTED, state=other.id, profile=profile)
+    certify_each_other(pki_dir())
+
+
+class Work:
+    """Counts calls of functions, those in the window's thread apart."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._monkeypatch = monkeypatch
+        self.calls: Counter[str] = Counter()
+        self.in_window: Counter[str] = Counter()
+
+    def count(self, owner: Any, name: str) -> None:
+        """Count calls of `name` of a module or class from now on."""
+        function: Callable[..., Any] = getattr(owner, name)
+
+        def counted(*given: Any, **named: Any) -> Any:
+            self.calls[name] += 1
+            self.in_window[name] += threading.current_thread() is threading.main_thread()
+            return function(*given, **named)
+
+        self._monkeypatch.setattr(owner, name, counted)
 
 
 @pytest.mark.slow
-def test_forty_states_open_and_are_found_smoothly(qtbot: QtBot, forty: None, window: MainWindow) -> None:
-    with slots_watched() as watch:
-        page = window.plugin_pages.open("page:certificates:certificates")
-        assert isinstance(page, CertificatesPage)
-        lab = Lab(qtbot, window, page)
-        view = lab.tab("certificates", CertificatesView)
-        lab.until(lambda: view.browser.count.text() == f"{STATES * (STATES + 1)} certificates")
-        qtbot.keyClicks(view.browser.search, "state 07 root")
-        lab.until(lambda: view.browser.count.text() == f"{STATES + 1} found")
-        view.browser.search.clear()
-        lab.until(lambda: view.browser.count.text() == f"{STATES * (STATES + 1)} certificates")
-        view.tree.expandAll()
-        view.tree.selectAll()
-        lab.until(lambda: view.detail.shown is not None and "certificates" in view.detail.shown.title)
-        with PkiStore.open(pki_dir()) as store, store.change() as change:
-            change.add_state("State 40", "", local=False)
-        lab.until(lambda: view.tree.tree.index_of(f"state:{STATES + 1}").isValid())
-        assert len(view.tree.selected_nodes()) == STATES * (STATES + 2)
-        view.tree.select(f"certificate:{STATES}")
-        lab.until(lambda: view.detail.shown is not None and view.detail.shown.record is not None)
-        for key in ("requests", "exchange", "trust", "rotation", "revocation", "audit"):
-            page.show_tab(key)
-            qtbot.wait(300)
-    watch.assert_short()
+def test_forty_states_are_opened_found_and_selected_in_few_pieces(
+    qtbot: QtBot, forty: None, window: MainWindow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work = Work(monkeypatch)
+    work.count(certificates_view, "nodes_of")
+    work.count(certificate_sight, "several_shown")
+    for name in ("set_nodes", "set_filter", "data"):
+        work.count(TreeModel, name)
+    page = window.plugin_pages.open("page:certificates:certificates")
+    assert isinstance(page, CertificatesPage)
+    page.building.finish()
+    lab = Lab(qtbot, window, page)
+    view = lab.tab("certificates", CertificatesView)
+    lab.until(lambda: view.browser.count.text() == f"{ALL} certificates")
+    assert (work.calls["nodes_of"], work.in_window["nodes_of"], work.calls["set_nodes"]) == (1, 0, 1)
+    work.calls.clear()
+    qtbot.keyClicks(view.browser.search, "state 07 root")
+    lab.until(lambda: view.browser.count.text() == f"{STATES + 1} found")
+    assert work.calls["set_filter"] == 1, "once for a word, not for each letter"
+    view.browser.search.clear()
+    lab.until(lambda: view.browser.count.text() == f"{ALL} certificates")
+    view.tree.expandAll()
+    work.calls.clear()
+    view.tree.selectAll()
+    lab.until(lambda: view.detail.shown is not None and "certificates" in view.detail.shown.title)
+    assert work.calls["several_shown"] == 1 and work.in_window["several_shown"] == 0
+    columns = view.tree.model().columnCount()
+    roles = 10
+    assert 0 < work.calls["data"] <= 4 * ROWS_IN_SIGHT * columns * roles, "only what is in sight is drawn"
+    with PkiStore.open(pki_dir()) as store, store.change() as change:
+        change.add_state("State 40", "", local=False)
+    lab.until(lambda: view.tree.tree.index_of(f"state:{STATES + 1}").isValid())
+    assert work.calls["nodes_of"] == 1 and work.in_window["nodes_of"] == 0
+    assert len(view.tree.selected_nodes()) == STATES * (STATES + 2)
+    view.tree.select(f"certificate:{STATES}")
+    lab.until(lambda: view.detail.shown is not None and view.detail.shown.record is not None)

@@ -10,14 +10,10 @@ from PySide6.QtGui import QGuiApplication
 from pytestqt.qtbot import QtBot
 
 from labconsole.locations import pki_dir
-from labconsole.security.pki.records import Origin, TokenKey, TrustKind
+from labconsole.security.pki.records import TrustKind
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.x509.fingerprints import groups
-from labconsole.security.x509.issuing import make_root
-from labconsole.security.x509.key_types import KeyType, generate
-from labconsole.security.x509.names import name_from_text
 from labconsole.security.x509.profiles import CertificateProfile
-from labconsole.security.x509.validity import Validity
 from labconsole_certificates.operations.authorities import claim_domain
 from labconsole_certificates.operations.end_certificates import WARNING, make_self_signed
 from labconsole_certificates.operations.new_keys import NewKey
@@ -33,10 +29,9 @@ from labconsole_certificates.rotation import steps
 from labconsole_certificates.trust.making import make_bundle
 from labconsole_certificates.trust.taking_in import take_in
 from labconsole_ui.main_window import MainWindow
+from tests.helpers.many_states import STATES, trust_a_third
 from tests.labconsole_certificates.panel.conftest import Pair
 from tests.labconsole_certificates.panel.lab import Lab, local_state, trust
-
-MANY = 40
 
 
 def until_shown(lab: Lab, view: TrustView) -> None:
@@ -131,24 +126,7 @@ def test_a_self_signed_certificate_is_pinned_after_its_warning(pair: Pair, lab: 
 @pytest.fixture
 def forty(home: object) -> None:
     """40 States with a root each; every one trusts a third of the others."""
-    keys = [generate(KeyType.P_256) for _ in range(MANY)]
-    with PkiStore.open(pki_dir()) as store, store.change() as change:
-        states = [change.add_state(f"State {number + 1:02}") for number in range(MANY)]
-        for key, state in zip(keys, states, strict=True):
-            change.add_key(state.id, state.name, key.public_key(), TokenKey("office", state.name))
-        roots = [
-            change.add_certificate(
-                make_root(key, name_from_text(f"CN=Root of {state.name}"), Validity.for_days(3650)),
-                origin=Origin.IMPORTED,
-                state=state.id,
-                profile=CertificateProfile.ROOT,
-            )
-            for key, state in zip(keys, states, strict=True)
-        ]
-        for row, state in enumerate(states):
-            for column, root in enumerate(roots):
-                if row != column and (row + column) % 3 == 1:
-                    change.trust(state.id, root.id, TrustKind.ROOT, "test")
+    trust_a_third(pki_dir())
 
 
 def test_forty_states_are_drawn_and_walked_through_without_holding_up_the_window(
@@ -161,6 +139,7 @@ def test_forty_states_are_drawn_and_walked_through_without_holding_up_the_window
     monkeypatch.setattr(GridLook, "_mark", lambda *given: (drawn.append("_mark"), mark(*given))[1])
     page = window.plugin_pages.open("page:certificates:certificates")
     assert isinstance(page, CertificatesPage)
+    page.building.finish()
     lab = Lab(qtbot, window, page)
     window.resize(2400, 2000)
     view = lab.tab("trust", TrustView)
@@ -169,13 +148,13 @@ def test_forty_states_are_drawn_and_walked_through_without_holding_up_the_window
     assert view.cause.title.text() == "State 01 → State 02: trusted"
     qtbot.wait(1)
     before = drawn.count("paintEvent")
-    for _ in range(MANY):
+    for _ in range(STATES):
         qtbot.keyClick(view.grid, Qt.Key.Key_Right)
         qtbot.keyClick(view.grid, Qt.Key.Key_Down)
         qtbot.wait(1)
-    assert view.grid.current == (MANY - 2, MANY - 1)
-    assert view.grid.viewport().rect().contains(view.grid.cell_area(MANY - 2, MANY - 1).center().toPoint())
-    assert drawn.count("paintEvent") - before <= 2 * MANY
+    assert view.grid.current == (STATES - 2, STATES - 1)
+    assert view.grid.viewport().rect().contains(view.grid.cell_area(STATES - 2, STATES - 1).center().toPoint())
+    assert drawn.count("paintEvent") - before <= 2 * STATES
     assert drawn.count("_mark") <= 4, "each mark is drawn once, not for each of 1,560 cells"
     bars = (view.grid.horizontalScrollBar(), view.grid.verticalScrollBar())
     assert [bar.maximum() for bar in bars] == [0, 0]  # all of it was drawn each time
