@@ -1,8 +1,9 @@
 """Measure the window: the CPU time of the longest turn when a page opens first, and memory with 40 pages of runs.
 
 Run it with `python tests/benchmarks/window.py`; it works in temporary directories and leaves nothing behind. A turn is
-what the window's thread computes between two rounds of its event loop; none should be over 50 ms. Each page is opened
-in a process of its own, `window.py PAGE`, since what the first one draws and reads serves the others.
+what the window's thread computes between two rounds of its event loop; none should be over 50 ms but for the one in
+which the window itself is built. Each page is opened in a process of its own, `window.py PAGE`, since what the first
+one draws and reads serves the others.
 """
 
 from __future__ import annotations
@@ -31,16 +32,17 @@ from labconsole_certificates.panel.page import CertificatesPage
 from labconsole_certificates.panel.trusting.view import TrustView
 from labconsole_ui.main_window import MainWindow
 from labconsole_ui.menus import bring_forward
-from labconsole_ui.navigation import GUIDE, HELP, START, targets_of
+from labconsole_ui.navigation import GUIDE, HELP, targets_of
 from labconsole_ui.start import import_ahead, make_services
 from tests.benchmarks.views import StallWatch, stored_runs
 from tests.helpers.many_states import certify_each_other, trust_a_third
 
 RUNS, SAMPLES, SETTLED_MS, TIMES = 40, 1_000_000, 1_500, 3
 CERTIFICATES = "page:certificates:certificates"
-HISTORY, RUN, COMPARISON, MEMORY = "history", "run view", "comparison", "memory"
+START, HISTORY, RUN, COMPARISON = "the window with its start page", "history", "run view", "comparison"
+MEMORY = "memory"
 MATRIX, MANY = (
-    "trust matrix of 40 States, opened and walked through",
+    "trust matrix of 40 States, walked through",
     "1,640 certificates of 40 States, opened and searched",
 )
 
@@ -94,25 +96,25 @@ def measure(page: str) -> None:
         else:
             if page != START:
                 watch, begun = StallWatch(), time.thread_time()
-                _work(window, page, runs)()
+                _work(window, page, runs, watch)()
             QTest.qWait(SETTLED_MS)
             print(watch.most_cpu_ms, (time.thread_time() - begun) * 1e3)
         window.close()
 
 
-def _work(window: MainWindow, page: str, runs: list[int]) -> Callable[[], object]:
+def _work(window: MainWindow, page: str, runs: list[int], watch: StallWatch) -> Callable[[], object]:
     """What is measured."""
     work: dict[str, Callable[[], object]] = {
         HISTORY: lambda: bring_forward(window.history_dock),
         RUN: lambda: window.runs.open_run(runs[0]),
         COMPARISON: lambda: window.runs.compare_runs(runs[:5]),
-        MATRIX: lambda: _walk(window),
+        MATRIX: lambda: _walk(window, watch),
         MANY: lambda: _search(window),
     }
     return work.get(page, lambda: window.show_page(page))
 
 
-def _walk(window: MainWindow) -> None:
+def _walk(window: MainWindow, watch: StallWatch) -> None:
     page = window.plugin_pages.open(CERTIFICATES)
     assert isinstance(page, CertificatesPage)
     window.resize(2400, 2000)
@@ -121,6 +123,7 @@ def _walk(window: MainWindow) -> None:
     assert isinstance(view, TrustView)
     QTest.qWait(SETTLED_MS)
     view.grid.setFocus()
+    watch.restart()
     for _step in range(40):
         QTest.keyClick(view.grid, Qt.Key.Key_Right)
         QTest.keyClick(view.grid, Qt.Key.Key_Down)

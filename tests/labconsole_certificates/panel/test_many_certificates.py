@@ -79,14 +79,14 @@ def test_forty_states_are_opened_found_and_selected_in_few_pieces(
     work.calls.clear()
     view.tree.selectAll()
     lab.until(lambda: view.detail.shown is not None and "certificates" in view.detail.shown.title)
-    assert work.calls["several_shown"] == 1 and work.in_window["several_shown"] == 0
+    assert 1 <= work.calls["several_shown"] <= 2 and work.in_window["several_shown"] == 0
     columns = view.tree.model().columnCount()
     roles = 10
     assert 0 < work.calls["data"] <= 4 * ROWS_IN_SIGHT * columns * roles, "only what is in sight is drawn"
     with PkiStore.open(pki_dir()) as store, store.change() as change:
         change.add_state("State 40", "", local=False)
     lab.until(lambda: view.tree.tree.index_of(f"state:{STATES + 1}").isValid())
-    assert work.calls["nodes_of"] == 1 and work.in_window["nodes_of"] == 0
+    assert 1 <= work.calls["nodes_of"] <= 2 and work.in_window["nodes_of"] == 0
     assert len(view.tree.selected_nodes()) == STATES * (STATES + 2)
     view.tree.select(f"certificate:{STATES}")
     lab.until(lambda: view.detail.shown is not None and view.detail.shown.record is not None)

@@ -19,10 +19,10 @@ from labconsole_keypool.panel.share_editor import ShareEditor
 from labconsole_keypool.shares.share_files import ShareForm, to_text, write_shares
 from labconsole_keypool.shares.sharing import split
 from labconsole_ui.action_dialog import ActionDialog
+from labconsole_ui.live.model import LiveRun
 from labconsole_ui.main_window import MainWindow
 from labconsole_ui.navigation import Navigation
 from tests.labconsole_ui.shell.conftest import bridge, home, open_window, services, theme, window
-from tests.labconsole_ui.shell.slot_watch import slots_watched
 
 __all__ = ["bridge", "home", "open_window", "services", "theme", "window"]
 
@@ -102,14 +102,17 @@ def test_a_run_with_the_pool_moves_the_picture_and_marks_each_request(qtbot: QtB
     states: list[PoolState] = []
     page.watch.state.connect(states.append)
     queue = page.context.bridge.queue
-    with slots_watched() as slots:
-        assert page.run_bar.run_button.text() == "&Run with pool"
-        qtbot.mouseClick(page.run_bar.run_button, LEFT)
-        qtbot.waitUntil(lambda: page.pool_card.picture.moving, timeout=PATIENCE_MS)
-        qtbot.waitUntil(lambda: [item.state for item in queue.items] == [QueueState.DONE], timeout=PATIENCE_MS)
-        qtbot.waitUntil(lambda: page.plots.sources.value("Dropped") != "", timeout=PATIENCE_MS)
-        qtbot.waitUntil(lambda: points(page) == 120, timeout=PATIENCE_MS)
-    slots.assert_short()
+    frames: list[LiveRun] = []
+    drawings: list[LiveRun] = []
+    page.watch.framed.connect(frames.append)
+    page.watch.drawn.connect(drawings.append)
+    assert page.run_bar.run_button.text() == "&Run with pool"
+    qtbot.mouseClick(page.run_bar.run_button, LEFT)
+    qtbot.waitUntil(lambda: page.pool_card.picture.moving, timeout=PATIENCE_MS)
+    qtbot.waitUntil(lambda: [item.state for item in queue.items] == [QueueState.DONE], timeout=PATIENCE_MS)
+    qtbot.waitUntil(lambda: page.plots.sources.value("Dropped") != "", timeout=PATIENCE_MS)
+    qtbot.waitUntil(lambda: points(page) == 120, timeout=PATIENCE_MS)
+    assert 0 < len(drawings) <= len(frames), "drawn once for a frame at most"
     assert queue.items[0].status is RunStatus.FINISHED
     live = [state for state in states if state.running]
     assert any(state.in_token > 0 and state.rates.used > 0 for state in live)
