@@ -65,7 +65,9 @@ def run(arguments: argparse.Namespace) -> int:
                 if cancelled:
                     queue.cancel_all()
                 queue.pump()
-                run_ids += [item.run_id for item in queue.items if item.run_id not in run_ids]  # what it repeats
+                for disturbed, again in queue.repeated.items():
+                    if again not in run_ids:
+                        run_ids.insert(run_ids.index(disturbed) + 1, again)
                 progress.waiting_for(queue.waiting_for)
                 while reported < len(run_ids) and _done(item := _item(queue, run_ids[reported])):
                     progress.report(reader.run(run_ids[reported]), item, as_json=arguments.json)

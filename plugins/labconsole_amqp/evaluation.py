@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,9 @@ _LINK_USE_LIMIT = 110.0
 """Above this share (%) of a link its stated rate cannot be right; a shaper lets a burst through at the beginning."""
 _SHORTEST_S = 0.5
 """A throughput over less time than this is not judged: so short a burst fits into buffers."""
+
+
+_WHILE: Final = {Phase.FULL_SPEED: "at full speed", Phase.OPEN_LOOP: "in the open loop"}
 
 
 def evaluate(parameters: AmqpParameters, samples: Samples, events: Sequence[Event]) -> Evaluation:
@@ -52,7 +56,7 @@ def evaluate(parameters: AmqpParameters, samples: Samples, events: Sequence[Even
         *_crypto(joined),
         *_cpu(events),
     ]
-    reasons = dict.fromkeys(filter(None, disturbed.values()))
+    reasons = (f"{_WHILE[phase]} {reason}" for phase, reason in disturbed.items() if reason)
     return Evaluation(tuple(metrics), tuple(_verdicts(parameters, joined, metrics)), "; ".join(reasons))
 
 

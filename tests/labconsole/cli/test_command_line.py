@@ -151,6 +151,13 @@ def test_a_failed_check_of_the_data_is_exit_code_3_and_marks_the_run(labconsole:
     assert "finished, check failed" in labconsole("show", "1", "--db", "runs.db").stdout
 
 
+def test_runs_are_reported_as_they_end_with_each_repeat_of_a_disturbed_one(labconsole: CommandLine) -> None:
+    profile = labconsole.profile(profile_text({"fault": "disturbed"}, {}, count=100))
+    done = labconsole("run", profile, "--db", "runs.db")
+    ended = [line.split(" (")[0] for line in done.stderr.splitlines() if line.endswith("finished.")]
+    assert ended == ["Run 1", "Run 3", "Run 2"]
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="sends signals")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_an_interrupt_cancels_everything_and_is_exit_code_130(
