@@ -55,7 +55,7 @@ class StallWatch:
         self._timer = QTimer()
         self._timer.setTimerType(Qt.TimerType.PreciseTimer)
         self._timer.timeout.connect(self._tick)
-        self._timer.start(1)
+        self._timer.start(0)
 
     def restart(self) -> None:
         """Forget what was before."""

@@ -44,6 +44,6 @@ def test_the_trial_in_contributing_runs(tmp_path: Path) -> None:
     assert run["status"] == "finished"
     assert 3.3 < run["metrics"]["eyes_mean"]["value"] < 3.7
     more = json.loads(labconsole("run", str(profile), "--set", "throws=9000", "--json"))
-    assert "More throws against fewer" in labconsole("compare", str(run["run"]), str(more["run"]))
+    assert "More throws against fewer" in labconsole("compare", str(run["run"]), str(more["run"]), "--all")
     labconsole("report", str(run["run"]), str(more["run"]), "--pdf", str(tmp_path / "dice.pdf"))
     assert (tmp_path / "dice.pdf").stat().st_size > 20_000

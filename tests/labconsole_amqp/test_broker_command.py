@@ -15,6 +15,7 @@ import pytest
 from labconsole.security.lab_identities import STATE_A, lab_identities
 from labconsole.trial import TrialError
 from labconsole_amqp.fastlink import Endpoint, Receiver, Sender, TlsSettings, connect
+from tests.helpers.signals import interruptible
 from tests.labconsole_amqp.lab import run
 from tests.labconsole_amqp.lab_pki import LabCa
 from tests.labconsole_amqp.link import receive_all, send_all, template
@@ -27,7 +28,8 @@ COMMAND = [sys.executable, "-m", "labconsole.cli.main", "broker"]
 @contextmanager
 def broker(*arguments: str) -> Iterator[tuple[subprocess.Popen[str], dict[str, int]]]:
     """The command, and its ports by scheme."""
-    process = subprocess.Popen([*COMMAND, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    with interruptible():
+        process = subprocess.Popen([*COMMAND, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdout is not None
     try:
         ports = {}

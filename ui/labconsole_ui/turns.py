@@ -21,12 +21,12 @@ class Turns(QObject):
     def add(self, *pieces: Callable[[], None]) -> None:
         """Do these too, last. One that still waits is not done twice: it shows what is newest when its turn comes."""
         self._waiting.extend(piece for piece in pieces if piece not in self._waiting)
-        self._next.start()
+        self._start()
 
     def add_first(self, pieces: Iterable[Callable[[], None]]) -> None:
         """Do these too, before those that wait."""
         self._waiting.extendleft(reversed(list(pieces)))
-        self._next.start()
+        self._start()
 
     def replace(self, pieces: Iterable[Callable[[], None]]) -> None:
         """Do these, and no more what still waits."""
@@ -35,6 +35,10 @@ class Turns(QObject):
             self._next.start()
         else:
             self._next.stop()
+
+    def _start(self) -> None:
+        if self._waiting:
+            self._next.start()
 
     def _do_one(self) -> None:
         piece = self._waiting.popleft()

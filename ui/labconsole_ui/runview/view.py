@@ -255,22 +255,26 @@ class RunView(QWidget):
             self.grid.remove(name)
         self._plots_note.setText(self.tr("This run has recorded no samples."))
         self._plots_note.setVisible(not groups)
-        self._turns.add(*(partial(self._show_plot, name, members) for name, members in groups.items()), self._all_shown)
+        for name, members in groups.items():
+            self._turns.add(partial(self._add_plot, name, members[0].unit), partial(self._fill_plot, name, members))
+        self._turns.add(self._all_shown)
         # Every plot that comes moves those before it, which would paint them again each time.
         self.grid.setUpdatesEnabled(False)
 
     def _all_shown(self) -> None:
-        self.grid.setUpdatesEnabled(True)
         self.progress.hide()
+        plots = tuple(self.plots.values())
+        for plot in plots:
+            plot.setUpdatesEnabled(False)
+        self.grid.setUpdatesEnabled(True)
+        self._turns.add(*(partial(plot.setUpdatesEnabled, True) for plot in plots))  # each is painted in its turn
 
-    def _show_plot(self, name: str, members: Sequence[Curve]) -> None:
-        plot = self.plots.get(name) or self._new_plot(name, members[0].unit)
-        plot.set_curves([PlotCurve(curve.title, curve.t_s, curve.values) for curve in members])
+    def _add_plot(self, name: str, unit: str) -> None:
+        if name not in self.plots:
+            self.grid.add(name, TimePlot(name, unit, self._theme, empty_text=self.tr("No samples")))
 
-    def _new_plot(self, name: str, unit: str) -> TimePlot:
-        plot = TimePlot(name, unit, self._theme, empty_text=self.tr("No samples"))
-        self.grid.add(name, plot)
-        return plot
+    def _fill_plot(self, name: str, members: Sequence[Curve]) -> None:
+        self.plots[name].set_curves([PlotCurve(curve.title, curve.t_s, curve.values) for curve in members])
 
     # Note and tags
 
