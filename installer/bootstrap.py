@@ -14,6 +14,8 @@ from pathlib import Path
 
 OLDEST_PYTHON = (3, 11)
 ROOT = Path(__file__).resolve().parent.parent
+IN_PARALLEL = ["--numprocesses=logical", "--dist=loadfile"]
+"""The suite waits for processes half of its time: one test process for each core."""
 USAGE = """%(prog)s run  [-- ARGUMENTS]   open the window, or hand ARGUMENTS to labconsole;
                                                 without a display: run the demo campaign in the terminal
        %(prog)s test [-- ARGUMENTS]   run the whole test suite, ARGUMENTS go to pytest
@@ -36,7 +38,7 @@ def main(arguments: "list[str]") -> int:
     if command == "test":
         os.environ["QT_QPA_PLATFORM"] = "offscreen"
         os.chdir(str(ROOT))
-        return hand_over([installed("python"), "-m", "pytest", *handed_on])
+        return hand_over([installed("python"), "-m", "pytest", *IN_PARALLEL, *handed_on])
     return hand_over([installed("labconsole"), *(handed_on or start_arguments(has_display()))])
 
 

@@ -120,7 +120,8 @@ class TestASecondStart:
     def test_test_runs_pytest_offscreen_at_the_root(self, finished_checkout: Path) -> None:
         done = start(finished_checkout / "installer" / "bootstrap.py", "test", "--", "-k", "x", QT_QPA_PLATFORM="xcb")
         assert done.returncode == 7
-        assert done.stdout.split()[1:] == ["-m", "pytest", "-k", "x", "offscreen", str(finished_checkout)]
+        parallel = ["--numprocesses=logical", "--dist=loadfile"]
+        assert done.stdout.split()[1:] == ["-m", "pytest", *parallel, "-k", "x", "offscreen", str(finished_checkout)]
 
     def test_it_takes_under_a_second(self, finished_checkout: Path) -> None:
         began = time.perf_counter()
