@@ -27,7 +27,8 @@ _ARROWS = {Direction.HIGHER: "↑", Direction.LOWER: "↓", Direction.NEUTRAL: "
 _STYLES = {Judgement.BETTER: "green", Judgement.WORSE: "red"}
 _NARROW, _NARROW_METRIC, _METRIC = 100, 26, 36
 """Below this width of a terminal the titles of metrics are broken earlier."""
-_HEAD_WIDTH = 24
+_NARROW_HEAD, _HEAD = 16, 24
+"""Where titles of columns are broken, below that width and from it on."""
 _NUMBER_WIDTH = 12
 _BAR = "█"
 
@@ -76,13 +77,13 @@ def print_comparison(console: Console, comparison: Comparison, trial: Trial[Any]
 def print_parameters(console: Console, comparison: Comparison) -> None:
     """Print the parameters in which the columns differ, if there are any."""
     if any(line.differs for line in comparison.parameters):
-        _print_parts(console, comparison, lambda first, last: _parameters(comparison, first, last))
+        _print_parts(console, comparison, lambda first, last: _parameters(console, comparison, first, last))
 
 
 def _bars(console: Console, answer: Answer) -> Table:
     """The scenarios of an answer, each with its value behind a bar from zero on."""
-    shown = fitting_titles([bar.title for bar in answer.bars], lambda title: len(title) <= _HEAD_WIDTH)
-    titles = [textwrap.shorten(title, _HEAD_WIDTH, placeholder=" …") for title in shown]
+    shown = fitting_titles([bar.title for bar in answer.bars], lambda title: len(title) <= _HEAD)
+    titles = [textwrap.shorten(title, _HEAD, placeholder=" …") for title in shown]
     texts = max((len(bar.text) for bar in answer.bars), default=0)
     room = max(4, console.width - _NUMBER_WIDTH - max(map(len, titles), default=0) - texts - 8)
     largest = max((bar.value for bar in answer.bars), default=0.0) or 1.0
@@ -123,16 +124,20 @@ def _width(console: Console, table: Table) -> int:
     return table.__rich_measure__(console, console.options.update(width=10_000, max_width=10_000)).maximum
 
 
-def _parameters(comparison: Comparison, first: int, last: int) -> Table:
+def _broken(console: Console, text: str) -> str:
+    return textwrap.fill(text, _NARROW_HEAD if console.width < _NARROW else _HEAD)
+
+
+def _parameters(console: Console, comparison: Comparison, first: int, last: int) -> Table:
     """The parameters that differ, in columns `first` to `last` (not included)."""
     table = Table(box=None, pad_edge=False)
     table.add_column("Differs")
     table.add_column("Unit")
     for column in comparison.columns[first:last]:
-        table.add_column(textwrap.fill(column.title, _HEAD_WIDTH))
+        table.add_column(_broken(console, column.title))
     for line in comparison.parameters:
         if line.differs:
-            table.add_row(line.title, line.unit, *(textwrap.fill(text, _HEAD_WIDTH) for text in line.texts[first:last]))
+            table.add_row(line.title, line.unit, *(_broken(console, text) for text in line.texts[first:last]))
     return table
 
 
@@ -145,7 +150,7 @@ def _metrics(
     table.add_column("Metric", max_width=_NARROW_METRIC if console.width < _NARROW else _METRIC)
     table.add_column("Unit")
     for column in comparison.columns[first:last]:
-        table.add_column(f"{textwrap.fill(column.title, _HEAD_WIDTH)}{_source(column)}", justify="right")
+        table.add_column(f"{_broken(console, column.title)}{_source(column)}", justify="right")
     for line in comparison.metrics:
         title = Text(f"{line.kind.title} {_ARROWS[line.kind.direction]}".strip())
         remarks = [remark for remark in line.remarks if remark not in (*told, line.unjudged)]

@@ -159,9 +159,8 @@ class RunQueue:
     def submit(self, campaign: NewCampaign, secrets: Mapping[str, Secret] | None = None) -> list[int]:
         """Store a campaign, put its runs at the end, each with `secrets` until it is done. Returns the ids in order."""
         run_ids = self._store.add_campaign(campaign, this_process(), wall_now())
-        campaign_id = self._reader.run(run_ids[0]).row.campaign_id
-        rows = {row.id: row for row in self._reader.runs(campaign_id=campaign_id)}
-        expected_s = self._reader.expected_s(campaign_id)
+        rows = {row.id: row for row in self._reader.live_rows()}
+        expected_s = self._reader.expected_s(rows[run_ids[0]].campaign_id)
         repeats = max(repeat for _, repeat in campaign.order)
         self._items += [
             waiting_item(rows[run_id], repeats, expected_s.get(rows[run_id].scenario)) for run_id in run_ids

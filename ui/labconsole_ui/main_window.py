@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QEvent, Qt, QTimer
@@ -147,8 +148,8 @@ class MainWindow(QMainWindow):
     def run_demo(self) -> None:
         """Run the demo campaign: its comparison opens with it, and its answers fill in as the runs end."""
         run_ids = self.launcher.run_profile(DEMO_PROFILE, at_once=True, compare=True)
-        if run_ids:
-            self.runs.follow_runs(run_ids)
+        if run_ids:  # in a turn of its own, since queueing is one already
+            QTimer.singleShot(0, self, partial(self.runs.follow_runs, run_ids))
 
     def report_runs(self, run_ids: list[int], published: Sequence[str] = (), baseline: int | str | None = None) -> None:
         """Open the report window for these runs; `published` and `baseline` are those of a comparison."""

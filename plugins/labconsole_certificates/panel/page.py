@@ -154,7 +154,7 @@ class CertificatesPage(QWidget):
 
     def _seen(self, sight: Sight | None) -> None:
         self._sight = sight or Sight(Snapshot(), {}, wall_now())
-        self._refresh_current()
+        self.building.when_complete(self._refresh_current)
 
     def _tab_changed(self) -> None:
         self._build_current()

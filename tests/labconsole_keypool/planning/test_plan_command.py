@@ -60,7 +60,7 @@ def test_a_forecast_shows_its_error_beside_the_benchmark_s_and_all_goes_into_a_c
     [
         (["--rate", "ten"], "No plan was made: rate: input should be a valid number"),
         (["--threads", "0"], "No plan was made: threads: input should be greater than or equal to 1 (it is '0')."),
-        (["--timing", "luna"], "No timing profile is called luna; did you mean luna-sa-1700?"),
+        (["--timing", "luna"], "No plan was made: timing: no timing profile is called luna; there are: luna-sa-1700, "),
         (["--sign-ms", "1000001"], "No plan was made: sign_ms: input should be less than or equal to 1000000"),
         (["--wrap-ms", "5", "--sign", "malmo"], "No plan was made: --wrap-ms is of own times, --sign of a timing"),
         (["--arrivals", "short.csv"], "short.csv: 0.1 days of arrivals. A forecast needs 3 weeks at least"),

@@ -8,12 +8,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from heapq import nlargest
 
-from PySide6.QtCore import QObject, Qt, QTimer
+from PySide6.QtCore import QObject, QTimer
 
-TICK_MS = 2
 LONG_S = 0.02
 """Turns below this are never compared with the yardstick: they are far from any bound."""
 STEPS = 20_000
+YARDSTICK_S = 0.002
+"""Processor time of the yardstick on a machine that the bounds are meant for; a slower one has as much more time."""
 
 
 @contextmanager
@@ -30,7 +31,7 @@ def slots_watched() -> Iterator[SlotWatch]:
 
 
 class SlotWatch(QObject):
-    """Ticks every 2 ms; what the thread computed between two ticks was one turn.
+    """Ticks in each turn of the event loop; what the thread computed between two ticks was one turn.
 
     The time is the processor time of the window's thread: on any system what the window costs, but not what it waits
     for. A processor that is shared computes the same work at half its speed or less. After a long turn a piece of work
@@ -44,9 +45,8 @@ class SlotWatch(QObject):
         self._turns_s = [0.0, 0.0]
         self._last = time.thread_time()
         self._timer = QTimer(self)
-        self._timer.setTimerType(Qt.TimerType.PreciseTimer)
         self._timer.timeout.connect(self._tick)
-        self._timer.start(TICK_MS)
+        self._timer.start(0)
 
     def stop(self) -> None:
         """Measure no more."""
@@ -55,8 +55,9 @@ class SlotWatch(QObject):
     def assert_short(self) -> None:
         """No turn computed for more than 50 ms; one in all may, up to 100 ms, since no yardstick is exact."""
         longest, second = self._turns_s
-        assert second < 0.05
-        assert longest < 0.1
+        slowness = max(1.0, self._yardstick_s / YARDSTICK_S)
+        assert second < 0.05 * slowness, (self._turns_s, slowness)
+        assert longest < 0.1 * slowness, (self._turns_s, slowness)
 
     def _tick(self) -> None:
         turn = time.thread_time() - self._last

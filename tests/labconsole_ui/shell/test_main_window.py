@@ -88,6 +88,7 @@ def test_demo_is_one_click_away_and_brings_the_live_plots_forward(qtbot: QtBot, 
     queue = window.services.bridge.queue
     assert sorted(item.scenario.split(":")[0] for item in queue.items[:4]) == ["Test 1", "Test 2", "Test 3", "Test 4"]
     assert window.live_dock.isVisible()
+    qtbot.waitUntil(lambda: window.findChild(SideBySideView) is not None)
     compared = window.findChild(SideBySideView)
     qtbot.waitUntil(lambda: len(compared.answers.cards()) == 6)
     assert {card.number.text() for card in compared.answers.cards()} == {"–"}, "questions that are not answered yet"
