@@ -195,8 +195,9 @@ class AmqpTrial(Trial[AmqpParameters]):
         if parameters.settlement is Settlement.PRE_SETTLED:
             told.append("Pre-settled: nobody acknowledges a message, so one may be lost without anybody's fault.")
         if parameters.mode is Mode.RECEIVER:
+            measured = "Time in queue" if parameters.loop is Loop.CLOSED else "Latency"
             told.append(
-                "Latency is from the time stamp in the message (1 ms steps) by this computer's wall clock, and so "
+                f"{measured} is from the time stamp in the message (1 ms steps) by this computer's wall clock, and so "
                 "includes the difference of the two clocks."
             )
         if parameters.username and not parameters.tls:

@@ -68,3 +68,11 @@ def test_a_closed_loop_is_told_to_include_queueing_and_an_open_one_is_not() -> N
     closed = " ".join(AmqpTrial().warnings(AmqpParameters()))
     assert "time in queue is not the link's latency" in closed
     assert "queueing" not in " ".join(AmqpTrial().warnings(AmqpParameters(loop="open")))
+
+
+@pytest.mark.parametrize(("loop", "measured"), [("closed", "Time in queue"), ("open", "Latency")])
+def test_a_receiver_alone_names_what_its_wall_clock_measures(loop: str, measured: str) -> None:
+    parameters = AmqpParameters.model_validate(
+        {"mode": "receiver", "broker": "external", "host": "broker.example", "loop": loop}
+    )
+    assert any(text.startswith(f"{measured} is from the time stamp") for text in AmqpTrial().warnings(parameters))
