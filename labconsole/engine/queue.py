@@ -156,13 +156,22 @@ class RunQueue:
             self._recoveries += [_Recovery(row.id, row.status, row.reason) for row in ended]
         self._wake()
 
-    def submit(self, campaign: NewCampaign, secrets: Mapping[str, Secret] | None = None) -> list[int]:
-        """Store a campaign, put its runs at the end, each with `secrets` until it is done. Returns the ids in order."""
+    def submit(
+        self, campaign: NewCampaign, secrets: Mapping[str, Secret] | None = None, *, first: bool = False
+    ) -> list[int]:
+        """Store a campaign, queue its runs, each with `secrets` until it is done. Returns their ids in order.
+
+        They wait at the end, or with `first` ahead of all that wait already.
+        """
         run_ids = self._store.add_campaign(campaign, this_process(), wall_now())
         rows = {row.id: row for row in self._reader.live_rows()}
         expected_s = self._reader.expected_s(rows[run_ids[0]].campaign_id)
         repeats = max(repeat for _, repeat in campaign.order)
-        self._items += [
+        place = len(self._items)
+        if first:
+            places = (index for index, item in enumerate(self._items) if item.state is QueueState.WAITING)
+            place = next(places, place)
+        self._items[place:place] = [
             waiting_item(rows[run_id], repeats, expected_s.get(rows[run_id].scenario)) for run_id in run_ids
         ]
         self._secrets |= dict.fromkeys(run_ids, secrets) if secrets else {}

@@ -154,10 +154,7 @@ class Launcher(QObject):
     def _queue(self, campaign: NewCampaign, at_once: bool, compare: bool, secrets: Secrets) -> list[int]:
         queue = self._bridge.queue
         waiting = sum(item.state is QueueState.WAITING for item in queue.items)
-        run_ids = queue.submit(campaign, secrets)
-        if at_once:
-            for run_id in run_ids:
-                queue.move(run_id, -waiting)
+        run_ids = queue.submit(campaign, secrets, first=at_once)
         if queue.paused:
             text = self.tr("The queue is paused; it holds {count} run(s) more.").format(count=len(run_ids))
             self._show(Message(Tone.WARNING, text, link=(self.tr("Resume"), queue.resume)))

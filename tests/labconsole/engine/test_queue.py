@@ -51,6 +51,18 @@ def test_move_changes_the_order_of_those_that_wait(bench: Bench) -> None:
     assert [item.run_id for item in bench.queue.items] == [a, c, b]
 
 
+def test_a_campaign_that_comes_first_waits_ahead_of_the_others_and_changes_the_list_once(bench: Bench) -> None:
+    [running] = bench.submit(LONG)
+    bench.pump_until(lambda: _states(bench) == [(running, QueueState.RUNNING)])
+    [last] = bench.submit(QUICK)
+    changes = bench.told.changes
+    ahead = bench.queue.submit(campaign(bench.folder, QUICK, repeats=3), first=True)
+    assert bench.told.changes == changes + 1
+    assert [item.run_id for item in bench.queue.items] == [running, *ahead, last]
+    bench.queue.cancel_all()
+    bench.pump_until_idle()
+
+
 def test_the_order_of_running_is_the_order_of_the_list(bench: Bench) -> None:
     a, b = bench.submit(QUICK, QUICK)
     bench.queue.move(b, -1)
