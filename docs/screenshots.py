@@ -102,7 +102,7 @@ def take_key_pool(camera: Camera, window: MainWindow) -> None:
     camera.take("keypool-page")
     for mode in BOTH:
         camera.theme(mode)
-        page.with_button.click()
+        page.run_bar.run_button.click()
         camera.wait(lambda: page.pool_card.picture.moving)
         toggle_bottom(window)
         camera.wait(lambda: page.pool_card.picture.state.used > POOL_KEYS / 2)

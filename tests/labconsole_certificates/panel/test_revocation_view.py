@@ -44,6 +44,7 @@ def test_a_revoked_certificate_is_on_the_crl_and_told_by_ocsp(pair: Pair, lab: L
     lab.until(lambda: view.issued.record(0).record.revoked is not None)
     lab.click(view.ask_button)
     lab.until(lambda: any("was revoked on" in each.message.sentence for each in bar.entries()))
+    assert view.responder.stop_button.text().replace("&", "") == "Stop"
     lab.click(view.responder.stop_button)
     lab.until(lambda: not view.responder.running)
 

@@ -55,7 +55,7 @@ class ResponderCard(QFrame):
         self.start_button = QPushButton(self.tr("&Start"), self)
         desk.theme.bind_icon(self.start_button, "run")
         self.start_button.clicked.connect(lambda _checked: self.start())
-        self.stop_button = QPushButton(self.tr("SSto&ptop"), self)
+        self.stop_button = QPushButton(self.tr("Sto&p"), self)
         desk.theme.bind_icon(self.stop_button, "stop")
         self.stop_button.clicked.connect(lambda _checked: self.stop())
         texts = QVBoxLayout()
