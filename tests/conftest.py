@@ -41,11 +41,15 @@ def compiled_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """The hundreds of processes that tests start compile no module twice, though Python is told to write no bytecode.
 
     What one of them compiles is kept for the others, away from the sources, and as long as pytest keeps its folders.
+    Test processes that run in parallel share it.
     """
+    folder = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = folder.parent
     with pytest.MonkeyPatch.context() as patch:
         if sys.dont_write_bytecode:
             patch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
-            patch.setenv("PYTHONPYCACHEPREFIX", str(tmp_path_factory.mktemp("bytecode")))
+            patch.setenv("PYTHONPYCACHEPREFIX", str(folder / "bytecode"))
         yield
 
 
