@@ -101,7 +101,8 @@ def test_an_open_loop_keeps_its_rate_and_its_schedule(test: int, tmp_path: Path)
     assert np.abs(np.diff(intended) - 5_000_000).max() <= 1
     assert outcome.column("sent", "sent_ns")[-1] - intended[0] >= 99 * 5_000_000
     assert (outcome.column("sent", "sent_ns") >= intended).all(), "a message went out before it was due"
-    assert 100 < outcome.figures["send_rate"] < 205
+    span_ns = np.ptp(outcome.column("sent", "sent_ns"))  # shorter than the schedule where the first message was late
+    assert 100 < outcome.figures["send_rate"] <= 100e9 / span_ns
     assert outcome.figures["latency_mean"] == pytest.approx(
         (outcome.column("received", "received_ns") - intended).mean() / 1e6
     )
