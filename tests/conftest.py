@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,8 +18,10 @@ import pytest
 
 if TYPE_CHECKING:
     from PySide6.QtWidgets import QApplication
+    from pytestqt.qtbot import QtBot
 
 _GRACE_S = 5.0
+_PATIENCE_MS = 120_000
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")  # without a display Qt would abort pytest
 
 
@@ -61,6 +64,14 @@ def qapp(qapp: QApplication) -> Iterator[QApplication]:
     collector = WindowCollector(qapp)
     yield qapp
     collector.stop()
+
+
+@pytest.fixture
+def qtbot(qtbot: QtBot) -> QtBot:
+    """Waits as long for a state as a busy machine needs to reach it, instead of five seconds."""
+    for name in ("waitUntil", "waitSignal", "waitSignals"):
+        setattr(qtbot, name, partial(getattr(qtbot, name), timeout=_PATIENCE_MS))
+    return qtbot
 
 
 @pytest.fixture(autouse=True)

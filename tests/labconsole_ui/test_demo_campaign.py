@@ -48,8 +48,8 @@ def test_demo_by_clicks(qtbot: QtBot, qapp: QApplication, tmp_path: Path, monkey
 
     qtbot.mouseClick(page.demo_button, Qt.MouseButton.LeftButton)
     with slots_watched() as watch:
-        qtbot.waitUntil(lambda: len(ended) == 4, timeout=120_000)
-        qtbot.waitUntil(lambda: window.findChild(SideBySideView) is not None, timeout=5000)
+        qtbot.waitUntil(lambda: len(ended) == 4)
+        qtbot.waitUntil(lambda: window.findChild(SideBySideView) is not None)
         qtbot.wait(200)
     watch.assert_short()
 

@@ -166,7 +166,7 @@ def test_exchange_is_played_as_a_demo_and_the_matrix_fills_with_green(pair: Pair
     assert "2 connections" in dialog.sentence.text()
     lab.click(dialog.start_button)
     done = "2 of 2 connections proven by mutual TLS."
-    lab.qtbot.waitUntil(lambda: dialog.sentence.text() == done, timeout=90_000)
+    lab.qtbot.waitUntil(lambda: dialog.sentence.text() == done)
     assert {cell.meaning for cell in dialog.cells.values()} == {"good"}
     assert len(dialog.cells) == 2
     lab.click(dialog.close_button)

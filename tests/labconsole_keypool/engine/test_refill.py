@@ -55,7 +55,7 @@ def slow_to_unwrap() -> Device:
 
 
 def until(condition: Callable[[], bool]) -> None:
-    deadline_ns = now_ns() + 5_000_000_000
+    deadline_ns = now_ns() + 30_000_000_000
     while not condition():
         assert now_ns() < deadline_ns, "it never came"
         time.sleep(0.005)

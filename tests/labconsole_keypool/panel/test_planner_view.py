@@ -75,7 +75,7 @@ def open_planner(qtbot: QtBot, window: MainWindow) -> PlannerView:
 
 def settle(qtbot: QtBot, view: PlannerView) -> None:
     """Wait until everything that was entered is worked out."""
-    qtbot.waitUntil(lambda: view.plan is not None and view.status.text() == "", timeout=20_000)
+    qtbot.waitUntil(lambda: view.plan is not None and view.status.text() == "")
 
 
 def click(qtbot: QtBot, button: QPushButton) -> None:
@@ -115,7 +115,7 @@ def test_what_is_typed_is_planned_in_three_ways_and_a_row_shows_its_derivation(
     enter(qtbot, view, "rate", "60")
     enter(qtbot, view, "duration_s", "50")
     enter(qtbot, view, "queue_limit", "50")
-    qtbot.waitUntil(lambda: cells(view, "dropped")[1] == "450 requests", timeout=20_000)
+    qtbot.waitUntil(lambda: cells(view, "dropped")[1] == "450 requests")
     settle(qtbot, view)
     assert cells(view, "queue")[1:3] == ["50 requests", "50 requests"]
     assert cells(view, "dropped")[2] == "450 requests"
@@ -128,10 +128,10 @@ def test_what_is_typed_is_planned_in_three_ways_and_a_row_shows_its_derivation(
     assert derivation[:2] == ["Q = (HR - BR) * T", "Q = (60 - 50) * 50 s = 500 requests"]
     assert derivation[3] == "Simulation: 50 requests, 3,000 requests at 60/s"
     enter(qtbot, view, "rate", "70")
-    qtbot.waitUntil(lambda: "Q = (70 - 50)" in view.figures.derivation.text(), timeout=20_000)
+    qtbot.waitUntil(lambda: "Q = (70 - 50)" in view.figures.derivation.text())
     assert view.figures.disagreement.isHidden()
     enter(qtbot, view, "duration_s", "1200")
-    qtbot.waitUntil(lambda: "the simulation" in view.figures.disagreement.text(), timeout=20_000)
+    qtbot.waitUntil(lambda: "the simulation" in view.figures.disagreement.text())
     assert not view.figures.disagreement.isHidden() and "keys last for" in view.figures.disagreement.text()
     assert max(ms for _, ms in slots) < 50, slots
 
@@ -146,7 +146,7 @@ def test_the_scenario_s_rate_service_and_device_are_where_it_begins(qtbot: QtBot
     values = view.form.values()
     assert (values["rate"], values["duration_s"], values["queue_limit"]) == (40, 75, 150)
     assert values["sign"] == "stockholm-base-rate"
-    qtbot.waitUntil(lambda: cells(view, "dropped")[1] == "876.3 requests", timeout=20_000)
+    qtbot.waitUntil(lambda: cells(view, "dropped")[1] == "876.3 requests")
 
 
 def test_a_log_is_imported_forecast_from_and_forgotten(
@@ -154,7 +154,7 @@ def test_a_log_is_imported_forecast_from_and_forgotten(
 ) -> None:
     choose_file(monkeypatch, log)
     click(qtbot, view.import_button)
-    qtbot.waitUntil(view.forecast.isVisible, timeout=20_000)
+    qtbot.waitUntil(view.forecast.isVisible)
     settle(qtbot, view)
     card = view.forecast
     assert card.title.text() == "Forecast from arrivals of spring.csv"
@@ -168,7 +168,7 @@ def test_a_log_is_imported_forecast_from_and_forgotten(
     assert card.model.rowCount() > 5
     click(qtbot, view.forget_button)
     assert card.isHidden() and view.forget_button.isHidden()
-    qtbot.waitUntil(lambda: view.plan is not None and view.plan.forecast is None, timeout=20_000)
+    qtbot.waitUntil(lambda: view.plan is not None and view.plan.forecast is None)
     assert max(ms for _, ms in slots) < 50, slots
 
 
@@ -183,10 +183,10 @@ def test_what_is_wrong_with_a_log_is_said_and_the_plan_stays(
         (tmp_path / "log.csv").write_text(text)
         choose_file(monkeypatch, tmp_path / "log.csv")
         click(qtbot, view.import_button)
-        qtbot.waitUntil(lambda said=said: said in view.trouble.text() and view.trouble.isVisible(), timeout=20_000)
+        qtbot.waitUntil(lambda said=said: said in view.trouble.text() and view.trouble.isVisible())
     assert cells(view, "pool") == before and view.forecast.isHidden()
     click(qtbot, view.runs_button)
-    qtbot.waitUntil(lambda: "has no run of the signing service" in view.trouble.text(), timeout=20_000)
+    qtbot.waitUntil(lambda: "has no run of the signing service" in view.trouble.text())
 
 
 def test_use_these_values_puts_the_pool_s_size_into_the_form_of_the_scenario(
@@ -197,7 +197,7 @@ def test_use_these_values_puts_the_pool_s_size_into_the_form_of_the_scenario(
     page.building.finish()
     choose_file(monkeypatch, log)
     click(qtbot, view.import_button)
-    qtbot.waitUntil(lambda: view.plan is not None and view.plan.generation is not None, timeout=20_000)
+    qtbot.waitUntil(lambda: view.plan is not None and view.plan.generation is not None)
     assert view.plan is not None and view.plan.pool_keys > 1000
     rate = page.form.values()["rate"]
     click(qtbot, view.use_button)
@@ -220,7 +220,7 @@ def test_what_is_typed_while_a_plan_is_worked_out_is_planned_once_afterwards(
     monkeypatch.setattr(planner_view, "make_plan", slow)
     for rate in (11.0, 12.0, 13.0, 14.0):
         view.form.set_values({**view.form.values(), "rate": rate})
-    qtbot.waitUntil(lambda: planned == [11.0, 14.0], timeout=20_000)
+    qtbot.waitUntil(lambda: planned == [11.0, 14.0])
     settle(qtbot, view)
     assert cells(view, "hsms_with_pool")[1] == "1 HSM"
 

@@ -35,7 +35,7 @@ def test_it_moves_while_keys_move_and_somebody_looks(qtbot: QtBot, picture: Pool
     picture.show_state(RUNNING)
     assert picture.moving
     before = picture.grab().toImage()
-    qtbot.waitUntil(lambda: picture.grab().toImage() != before, timeout=3000)
+    qtbot.waitUntil(lambda: picture.grab().toImage() != before)
     picture.hide()
     assert not picture.moving
     picture.show_state(RUNNING)

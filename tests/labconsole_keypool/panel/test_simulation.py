@@ -84,12 +84,12 @@ def test_a_run_by_click_is_drawn_with_all_its_curves(qtbot: QtBot, panel: TrialP
     choose_scenario(panel, "Fig. 4-5: queue of 50, with pool")
     qtbot.mouseClick(panel.run_bar.run_button, Qt.MouseButton.LeftButton)
     queue = panel.context.bridge.queue
-    qtbot.waitUntil(lambda: [item.state for item in queue.items] == [QueueState.DONE], timeout=20_000)
+    qtbot.waitUntil(lambda: [item.state for item in queue.items] == [QueueState.DONE])
     (item,) = queue.items
     assert item.status is RunStatus.FINISHED
     panel.context.open_run(item.run_id)
     view = window.pages.currentWidget()
     assert isinstance(view, RunView)
     expected = {"Latency", "Queue length", "Arrival rate", "Keys in the token"}
-    qtbot.waitUntil(lambda: expected <= view.plots.keys(), timeout=10_000)
+    qtbot.waitUntil(lambda: expected <= view.plots.keys())
     assert [curve.title for curve in view.plots["Latency"].curves()] == ["Latency", "Dropped"]

@@ -67,7 +67,7 @@ def open_window(qtbot: QtBot, bridge: QueueBridge) -> Iterator[Callable[[Service
     for item in reversed(bridge.queue.items):
         if item.state is not QueueState.DONE:
             bridge.queue.cancel(item.run_id)
-    qtbot.waitUntil(lambda: all(item.state is QueueState.DONE for item in bridge.queue.items), timeout=20_000)
+    qtbot.waitUntil(lambda: all(item.state is QueueState.DONE for item in bridge.queue.items))
     for window in windows:
         shiboken6.delete(window)
 

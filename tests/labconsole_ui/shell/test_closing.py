@@ -55,10 +55,10 @@ def test_closing_during_a_run_asks_and_stay_stays(qtbot: QtBot, window: MainWind
 def test_cancel_and_close_cancels_the_run_and_keeps_what_it_measured(qtbot: QtBot, window: MainWindow) -> None:
     queue = window.services.bridge.queue
     running, waiting = [*queue.submit(endless()), *queue.submit(campaign("Later"))]
-    qtbot.waitUntil(lambda: queue.items[0].done > 0, timeout=30_000)
+    qtbot.waitUntil(lambda: queue.items[0].done > 0)
     window.close()
     qtbot.mouseClick(question(window).cancel_button, Qt.MouseButton.LeftButton)
-    qtbot.waitUntil(lambda: not window.isVisible(), timeout=30_000)
+    qtbot.waitUntil(lambda: not window.isVisible())
     with window.services.reader() as reader:
         assert reader.run(running).row.status is RunStatus.CANCELLED
         assert reader.run(running).series
@@ -72,6 +72,6 @@ def test_close_when_done_waits_for_the_queue(qtbot: QtBot, window: MainWindow) -
     window.close()
     qtbot.mouseClick(question(window).wait_button, Qt.MouseButton.LeftButton)
     assert window.isVisible()
-    qtbot.waitUntil(lambda: not window.isVisible(), timeout=60_000)
+    qtbot.waitUntil(lambda: not window.isVisible())
     with window.services.reader() as reader:
         assert [reader.run(run_id).row.status for run_id in run_ids] == [RunStatus.FINISHED] * 2

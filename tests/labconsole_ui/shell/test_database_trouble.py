@@ -115,8 +115,8 @@ def test_a_backup_is_made_when_runs_have_ended(qtbot: QtBot, window: MainWindow)
     window.backups.quiet.setInterval(50)
     queue, database = window.services.bridge.queue, window.services.database
     queue.submit(campaign("A"))
-    qtbot.waitUntil(lambda: all(item.state is QueueState.DONE for item in queue.items), timeout=30_000)
-    qtbot.waitUntil(lambda: [backup.runs for backup in backups_of(database)] == [1], timeout=10_000)
+    qtbot.waitUntil(lambda: all(item.state is QueueState.DONE for item in queue.items))
+    qtbot.waitUntil(lambda: [backup.runs for backup in backups_of(database)] == [1])
 
 
 def test_another_database_is_opened_when_the_window_has_closed(

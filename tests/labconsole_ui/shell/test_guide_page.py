@@ -32,7 +32,7 @@ def test_the_guide_is_opened_in_chapters_and_is_whole_then(qtbot: QtBot, theme: 
     qtbot.addWidget(page)
     page.show()
     assert page.toPlainText() == "", "it opens as an empty frame"
-    qtbot.waitUntil(lambda: page.document().blockCount() == whole.blockCount(), timeout=20_000)
+    qtbot.waitUntil(lambda: page.document().blockCount() == whole.blockCount())
     assert blocks(page.document()) == blocks(whole)
 
 

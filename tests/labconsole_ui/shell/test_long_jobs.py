@@ -38,12 +38,12 @@ def test_a_long_job_shows_how_far_it_is_and_is_cancelled_by_a_click(qtbot: QtBot
     jobs.run("Writing", steps, done.append)
     [dialog] = window.findChildren(QProgressDialog)
     assert not dialog.isVisible(), "a short job shows no dialog"
-    qtbot.waitUntil(lambda: dialog.isVisible() and dialog.value() > 0, timeout=3_000)
+    qtbot.waitUntil(lambda: dialog.isVisible() and dialog.value() > 0)
     [bar] = dialog.findChildren(QProgressBar)
     assert not bar.isTextVisible() and bar.value() > 0, "the bar is too thin for a text"
     [cancel] = dialog.findChildren(QPushButton)
     qtbot.mouseClick(cancel, Qt.MouseButton.LeftButton)
-    qtbot.waitUntil(lambda: bool(told), timeout=3_000)
+    qtbot.waitUntil(lambda: bool(told))
     assert told[0].sentence == "Cancelled. Nothing half-written is left."
     assert done == [] and jobs.dialogs == []
 
@@ -59,7 +59,7 @@ def test_jobs_are_done_in_order_and_a_refusal_is_told(qtbot: QtBot, window: QWid
     jobs.run("One", lambda _ticket: 1, done.append)
     jobs.run("Two", refuse, done.append)
     jobs.run("Three", lambda _ticket: 3, done.append)
-    qtbot.waitUntil(lambda: done == [1, 3], timeout=3_000)
+    qtbot.waitUntil(lambda: done == [1, 3])
     assert [message.sentence for message in told] == ["The disk is full: free some space."]
 
 
@@ -70,6 +70,6 @@ def test_a_fault_of_the_program_is_raised_and_leaves_no_dialog(qtbot: QtBot, win
     jobs = LongJobs(window, lambda _message: None)
     with qtbot.captureExceptions() as caught:
         jobs.run("One", fail, lambda _number: None)
-        qtbot.waitUntil(lambda: bool(caught), timeout=3_000)
+        qtbot.waitUntil(lambda: bool(caught))
     assert caught[0][0] is ZeroDivisionError
     assert jobs.dialogs == [] and not any(dialog.isVisible() for dialog in window.findChildren(QProgressDialog))

@@ -55,7 +55,7 @@ def test_every_widget_that_takes_the_focus_has_a_name(qtbot: QtBot, window: Main
         opened(window, target)
         assert nameless(window) == [], target
     (run_id,) = window.services.bridge.queue.submit(campaign("A"))
-    qtbot.waitUntil(lambda: not window.services.bridge.queue.busy, timeout=30_000)
+    qtbot.waitUntil(lambda: not window.services.bridge.queue.busy)
     window.runs.open_run(run_id)
     window.runs.compare_runs([run_id])
     qtbot.wait(300)
@@ -105,9 +105,9 @@ def test_start_page_shows_the_latest_runs_as_they_stand(qtbot: QtBot, window: Ma
 
     assert latest() == []
     queue.submit(campaign("A", "B", loop="open", rate=100, count=40))
-    qtbot.waitUntil(lambda: latest() == ["Waiting", "Running"], timeout=20_000)
-    qtbot.waitUntil(lambda: latest() == ["Running", "Finished"], timeout=20_000)
-    qtbot.waitUntil(lambda: latest() == ["Finished", "Finished"], timeout=20_000)
+    qtbot.waitUntil(lambda: latest() == ["Waiting", "Running"])
+    qtbot.waitUntil(lambda: latest() == ["Running", "Finished"])
+    qtbot.waitUntil(lambda: latest() == ["Finished", "Finished"])
 
 
 @pytest.mark.parametrize(("text", "key"), [("Help and shortcuts", "help"), ("Operator's guide", "guide")])

@@ -104,14 +104,14 @@ def test_after_a_kill_all_places_agree_from_the_first_moment_and_none_says_runni
         latest = set(shown["start page"].values())
         return shown["history"].get(killed) == "Interrupted" and latest == {"Cancelled"}
 
-    qtbot.waitUntil(lambda: over() or words(window)["history"].get(killed) == "Recovering", timeout=60_000)
+    qtbot.waitUntil(lambda: over() or words(window)["history"].get(killed) == "Recovering")
     assert set(words(window)["queue"].values()) == {"Recovering"}
     assert window.status.state_label.text().startswith(f"Recovering run {killed}: Test 1")
     services.bridge.recover()
-    qtbot.waitUntil(over, timeout=60_000)
+    qtbot.waitUntil(over)
     assert seen <= {"Recovering", "Interrupted", "Cancelled"}, "nothing is running, and nothing waits"
     assert window.queue_view.model.rowCount() == 0 and window.status.state_label.text() == "Ready"
-    qtbot.waitUntil(lambda: bool(told(window)), timeout=30_000)
+    qtbot.waitUntil(lambda: bool(told(window)))
     [sentence] = told(window)
     assert sentence.startswith(f"Run {killed} (Test 1: plain) was interrupted: "), "Run 10 () names nothing"
 
@@ -125,7 +125,7 @@ def test_a_cancelled_run_is_cancelling_everywhere_until_it_has_ended(qtbot: QtBo
     queue = window.services.bridge.queue
     bring_forward(window.queue_dock)
     [run_id] = queue.submit(endless())
-    qtbot.waitUntil(lambda: queue.items[0].done > 0 and run_id in words(window)["start page"], timeout=30_000)
+    qtbot.waitUntil(lambda: queue.items[0].done > 0 and run_id in words(window)["start page"])
     assert not disagreement(window)
     click(qtbot, window, "Cancel run")
     assert {place[run_id] for place in words(window).values() if run_id in place} == {"Cancelling"}
@@ -136,7 +136,7 @@ def test_a_cancelled_run_is_cancelling_everywhere_until_it_has_ended(qtbot: QtBo
         assert not disagreement(window)
         return all(place.get(run_id) == "Cancelled" for place in words(window).values())
 
-    qtbot.waitUntil(over, timeout=30_000)
+    qtbot.waitUntil(over)
 
 
 @pytest.fixture
@@ -166,7 +166,7 @@ def test_runs_of_another_console_are_shown_with_its_host_and_process(
 
         return check
 
-    qtbot.waitUntil(pumped(lambda: window.status.state_label.text() == wanted), timeout=30_000)
+    qtbot.waitUntil(pumped(lambda: window.status.state_label.text() == wanted))
     shown = words(window)["queue"]
     assert shown == {theirs: "Running", after: "Waiting"}
     assert where in str(window.queue_view.model.index(0, QueueColumn.CAMPAIGN).data())
@@ -181,5 +181,5 @@ def test_runs_of_another_console_are_shown_with_its_host_and_process(
     assert words(window)["queue"][own] == "Waiting"
     assert start.demo_caption.text() == f"Mine: waiting for run {theirs} of another console ({where})."
     other_console.cancel_all()
-    qtbot.waitUntil(pumped(lambda: bool(queue.items) and queue.items[0].status is RunStatus.FINISHED), timeout=60_000)
+    qtbot.waitUntil(pumped(lambda: bool(queue.items) and queue.items[0].status is RunStatus.FINISHED))
     assert queue.others == ()

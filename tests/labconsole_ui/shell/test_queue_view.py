@@ -115,14 +115,14 @@ def test_paused_queue_starts_nothing_and_resumes(qtbot: QtBot, view: QueueView, 
     qtbot.wait(400)
     assert bridge.queue.items[0].state is QueueState.WAITING
     assert view.pause_action.isChecked()
-    with qtbot.waitSignal(bridge.finished, timeout=30_000) as finished:
+    with qtbot.waitSignal(bridge.finished) as finished:
         click(qtbot, view, "Pause the queue")
     assert finished.args[1] is RunStatus.FINISHED
     assert view.model.index(0, QueueColumn.PROGRESS).data() == "100%"
     view.table.selectRow(0)
     click(qtbot, view, "Repeat")
     assert len(names(view)) == 2
-    qtbot.waitUntil(lambda: not bridge.queue.busy, timeout=30_000)
+    qtbot.waitUntil(lambda: not bridge.queue.busy)
     click(qtbot, view, "Clear done")
     assert not view.table.isVisible()
 
@@ -130,8 +130,8 @@ def test_paused_queue_starts_nothing_and_resumes(qtbot: QtBot, view: QueueView, 
 def test_running_run_is_cancelled_by_button(qtbot: QtBot, view: QueueView, bridge: QueueBridge) -> None:
     bridge.queue.submit(campaign("A", loop="open", rate=10, count=10_000))
     bridge.queue.resume()
-    qtbot.waitUntil(lambda: bridge.queue.items[0].done > 0, timeout=30_000)
-    with qtbot.waitSignal(bridge.finished, timeout=30_000) as finished:
+    qtbot.waitUntil(lambda: bridge.queue.items[0].done > 0)
+    with qtbot.waitSignal(bridge.finished) as finished:
         click(qtbot, view, "Cancel run")
     assert finished.args[1] is RunStatus.CANCELLED
     assert view.model.index(0, QueueColumn.STATUS).data() == "Cancelled"
@@ -143,18 +143,18 @@ def test_queue_shows_its_total_time_left_and_the_running_row(
     """From what runs of the same parameters took before; the row that has just started is scrolled into view."""
     bridge.queue.submit(campaign("A"))
     bridge.queue.resume()
-    qtbot.waitUntil(lambda: not bridge.queue.busy, timeout=30_000)
+    qtbot.waitUntil(lambda: not bridge.queue.busy)
     bridge.queue.pause()
     bridge.queue.submit(campaign(*(f"Run {number}" for number in range(40))))
     labels = [label.text() for label in view.findChildren(QLabel)]
     assert any(text.startswith("1 of 41 done, about ") and text.endswith(" left — paused") for text in labels), labels
     view.table.scrollToBottom()
     bridge.queue.resume()
-    qtbot.waitUntil(lambda: bridge.queue.items[1].state is QueueState.RUNNING, timeout=30_000)
+    qtbot.waitUntil(lambda: bridge.queue.items[1].state is QueueState.RUNNING)
     rect = view.table.visualRect(view.model.index(1, 0))
     assert view.table.viewport().rect().contains(rect), "the running row is in view"
     bridge.queue.cancel_all()
-    qtbot.waitUntil(lambda: not bridge.queue.busy, timeout=30_000)
+    qtbot.waitUntil(lambda: not bridge.queue.busy)
 
 
 def test_rows_are_copied_with_header(view: QueueView, bridge: QueueBridge) -> None:

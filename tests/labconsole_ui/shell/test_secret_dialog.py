@@ -44,7 +44,7 @@ def scenario(tmp_path: Path, home: Path) -> NewScenario:
 
 
 def dialog_of(qtbot: QtBot, window: MainWindow) -> SecretDialog:
-    qtbot.waitUntil(lambda: bool(window.findChildren(SecretDialog)), timeout=15_000)
+    qtbot.waitUntil(lambda: bool(window.findChildren(SecretDialog)))
     return window.findChildren(SecretDialog)[0]
 
 
@@ -57,7 +57,7 @@ def enter(qtbot: QtBot, dialog: SecretDialog) -> None:
         assert not dialog.go_on_button.isEnabled()
         qtbot.keyClicks(edit_for(dialog, role), passphrase)
     qtbot.mouseClick(dialog.go_on_button, Qt.MouseButton.LeftButton)
-    qtbot.waitUntil(lambda: not dialog_open(dialog), timeout=5_000)
+    qtbot.waitUntil(lambda: not dialog_open(dialog))
 
 
 def dialog_open(dialog: SecretDialog) -> bool:
@@ -71,7 +71,6 @@ def wait_for_runs(qtbot: QtBot, window: MainWindow, number: int) -> list[RunStat
     queue = window.services.bridge.queue
     qtbot.waitUntil(
         lambda: len(queue.items) == number and all(item.state is QueueState.DONE for item in queue.items),
-        timeout=30_000,
     )
     return [item.status for item in queue.items]
 
@@ -104,7 +103,7 @@ def test_cancel_queues_nothing_and_says_so(qtbot: QtBot, window: MainWindow, sce
     dialog = dialog_of(qtbot, window)
     qtbot.keyClicks(edit_for(dialog, "sender"), PASSPHRASES["sender"])
     qtbot.mouseClick(dialog.cancel_button, Qt.MouseButton.LeftButton)
-    qtbot.waitUntil(lambda: bool(told(window)), timeout=5_000)
+    qtbot.waitUntil(lambda: bool(told(window)))
     assert window.services.bridge.queue.items == ()
     assert told(window) == ["Nothing was queued, since no passphrase was given."]
 

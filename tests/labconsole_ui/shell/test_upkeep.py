@@ -48,7 +48,7 @@ def test_crls_are_renewed_while_the_window_is_open_or_shown_on_the_start_page(
         assert not page.notices.isVisible()
         assert window.upkeep.timer.isActive()
         window.upkeep.begin()
-        qtbot.waitUntil(page.notices.isVisible, timeout=20_000)
+        qtbot.waitUntil(page.notices.isVisible)
         assert "The CRL of Typed Root CA expires on " in page.notices.text() and "Kept" not in page.notices.text()
         newest = {crl.issuer: crl.number for crl in store.snapshot().newest_crls}
     assert sorted(newest.values()) == [1, 2]

@@ -34,7 +34,7 @@ def test_no_slot_holds_the_window_up_while_a_run_goes_on(qtbot: QtBot, window: M
     queue.submit(campaign("A", "B", count=3000))
     qtbot.waitUntil(lambda: queue.items[0].state is QueueState.RUNNING)
     with slots_watched() as watch:
-        qtbot.waitUntil(lambda: not queue.busy, timeout=60_000)
+        qtbot.waitUntil(lambda: not queue.busy)
         qtbot.wait(200)
     assert [item.status for item in queue.items] == [RunStatus.FINISHED] * 2
     watch.assert_short()
@@ -42,7 +42,7 @@ def test_no_slot_holds_the_window_up_while_a_run_goes_on(qtbot: QtBot, window: M
 
 def test_failed_run_is_told_with_its_reason_and_leads_to_the_run(qtbot: QtBot, window: MainWindow) -> None:
     bridge = window.services.bridge
-    with qtbot.waitSignal(bridge.finished, timeout=30_000):
+    with qtbot.waitSignal(bridge.finished):
         (run_id,) = bridge.queue.submit(campaign("A", broker="external", host="127.0.0.1", port=9))
     (entry,) = window.messages.entries()
     assert entry.message.sentence.startswith(f"Run {run_id} (A) failed: ")
@@ -57,15 +57,15 @@ def test_queue_that_is_not_empty_is_drained_by_the_button_of_its_message(qtbot: 
     with serving(BrokerSettings(queues=("q",))) as broker:
         through: dict[str, object] = {"broker": "external", "host": "127.0.0.1", "port": broker.ports.plain}
         through |= {"address": "q", "count": 20}
-        with qtbot.waitSignal(bridge.finished, timeout=30_000) as left:
+        with qtbot.waitSignal(bridge.finished) as left:
             bridge.queue.submit(campaign("Left", mode="sender", **through))
         assert left.args[1] is RunStatus.FINISHED
-        with qtbot.waitSignal(bridge.finished, timeout=30_000):
+        with qtbot.waitSignal(bridge.finished):
             bridge.queue.submit(campaign("Refused", **through))
         (entry,) = window.messages.entries()
         assert "is not empty, 20 messages lie in it" in entry.message.sentence
         assert entry.remedy_button.text() == "Drain the queue and run again"
-        with qtbot.waitSignal(bridge.finished, timeout=30_000) as again:
+        with qtbot.waitSignal(bridge.finished) as again:
             qtbot.mouseClick(entry.remedy_button, Qt.MouseButton.LeftButton)
     assert again.args[1] is RunStatus.FINISHED
     assert window.messages.entries() == []
@@ -77,7 +77,7 @@ def test_queue_that_is_not_empty_is_drained_by_the_button_of_its_message(qtbot: 
 def test_store_that_refuses_is_told_once(qtbot: QtBot, window: MainWindow) -> None:
     queue = window.services.bridge.queue
     (run_id,) = queue.submit(campaign("A"))
-    qtbot.waitUntil(lambda: not queue.busy, timeout=30_000)
+    qtbot.waitUntil(lambda: not queue.busy)
     queue.store.close()
     window.queue_view.select(run_id)
     window.queue_view.repeat_action.trigger()
@@ -108,10 +108,10 @@ def test_parameters_that_the_installed_trial_does_not_have_are_named(window: Mai
 def test_killed_run_is_told_and_its_samples_so_far_are_there(qtbot: QtBot, window: MainWindow) -> None:
     queue = window.services.bridge.queue
     (run_id,) = queue.submit(endless())
-    qtbot.waitUntil(lambda: queue.items[0].done > 0, timeout=30_000)
+    qtbot.waitUntil(lambda: queue.items[0].done > 0)
     qtbot.wait(600)
     (worker,) = [child for child in psutil.Process().children() if "labconsole.engine.worker" in child.cmdline()]
-    with qtbot.waitSignal(window.services.bridge.finished, timeout=30_000):
+    with qtbot.waitSignal(window.services.bridge.finished):
         worker.kill()
     (entry,) = window.messages.entries()
     assert "was interrupted" in entry.message.sentence
@@ -143,7 +143,7 @@ def test_result_of_a_long_run_stays_until_it_is_looked_at(
     show = window.notices.show
     monkeypatch.setattr(window.notices, "show", lambda sentence: (notices.append(sentence), show(sentence)))
     [run_id] = window.launcher.run_scenario(campaign("A").scenarios[0], "Mine", at_once=True)
-    qtbot.waitUntil(lambda: bool(window.messages.entries()), timeout=60_000)
+    qtbot.waitUntil(lambda: bool(window.messages.entries()))
     qtbot.wait(50)
     [entry] = window.messages.entries()
     assert entry.message.sentence.startswith(f"Run {run_id}: Finished, after ")
@@ -173,13 +173,13 @@ def test_runs_are_exported_and_verified_from_the_history(
     history.table.selectAll()
     monkeypatch.setattr(QFileDialog, "getExistingDirectory", lambda *_: str(tmp_path / "csv"))
     history.run_actions.export_menu.by_format[ExportFormat.CSV].trigger()
-    qtbot.waitUntil(lambda: any("files written to" in sentence for sentence in told(window)), timeout=10_000)
+    qtbot.waitUntil(lambda: any("files written to" in sentence for sentence in told(window)))
     rows = (tmp_path / "csv" / "metrics.csv").read_text(encoding="utf-8").splitlines()
     assert {row.split(",")[0] for row in rows[1:]} == {"1", "2"}
     monkeypatch.setattr(QFileDialog, "getExistingDirectory", lambda *_: str(tmp_path / "more"))
     for chosen in (ExportFormat.JSON, ExportFormat.PARQUET):
         history.run_actions.export_menu.by_format[chosen].trigger()
-    qtbot.waitUntil(lambda: any((tmp_path / "more").glob("run-2/samples-*.parquet")), timeout=10_000)
+    qtbot.waitUntil(lambda: any((tmp_path / "more").glob("run-2/samples-*.parquet")))
     assert json.loads((tmp_path / "more" / "run-1.json").read_text(encoding="utf-8"))["kind"] == KIND
     history.run_actions.verify.trigger()
     qtbot.waitUntil(lambda: "Verified: nothing has changed since these runs were sealed: 2." in told(window))
@@ -192,8 +192,8 @@ def test_an_export_that_cannot_be_written_is_said_in_a_sentence(
         (run_id,) = runs.finished(("A", {"test": 1}), messages=50)
     (tmp_path / "file").write_text("in the way", encoding="utf-8")
     window.files.export_to(ExportFormat.CSV, [run_id], tmp_path / "file" / "csv")
-    qtbot.waitUntil(lambda: bool(told(window)), timeout=10_000)
+    qtbot.waitUntil(lambda: bool(told(window)))
     assert "cannot be written" in told(window)[0]
     window.files.export_to(ExportFormat.CSV, [99], tmp_path / "csv")
-    qtbot.waitUntil(lambda: told(window)[0].startswith("There is no run 99"), timeout=10_000)
+    qtbot.waitUntil(lambda: told(window)[0].startswith("There is no run 99"))
     assert not (tmp_path / "csv").exists()

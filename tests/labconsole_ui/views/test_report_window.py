@@ -45,7 +45,7 @@ def make(
         kind = ReportKind.RUN if len(run_ids) == 1 else ReportKind.COMPARISON
         made = ReportWindow(services, ReportRequest(run_ids, kind, baseline, published), parent)
         made.show()
-        qtbot.waitUntil(lambda: settled(made), timeout=20_000)
+        qtbot.waitUntil(lambda: settled(made))
         return made
 
     yield window
@@ -97,12 +97,12 @@ def test_what_is_chosen_changes_the_pages_and_is_remembered(
     form.paper_box.setCurrentIndex(1)
     form.kind_box.setCurrentIndex(0)
     qtbot.waitUntil(lambda: window.pages.progress.isVisible())
-    qtbot.waitUntil(lambda: settled(window), timeout=20_000)
+    qtbot.waitUntil(lambda: settled(window))
     assert [page.grab().toImage() for page in window.pages.pages[:1]] != before
     target = tmp_path / "report"
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(target), ""))
     qtbot.mouseClick(window.save_button, Qt.MouseButton.LeftButton)
-    qtbot.waitUntil(lambda: bool(told(window)), timeout=20_000)
+    qtbot.waitUntil(lambda: bool(told(window)))
     pdf = tmp_path / "report.pdf"
     assert told(window) == [f"Saved: {pdf} ({len(window.pages.pages)} pages)."]
     assert pdf.read_bytes().startswith(b"%PDF")
@@ -141,7 +141,7 @@ def test_a_report_is_signed_after_the_passphrase_was_asked_for(
         [dialog] = window.findChildren(SecretDialog)
         qtbot.keyClicks(dialog.edits["signing"], passphrase)
         qtbot.mouseClick(dialog.go_on_button, Qt.MouseButton.LeftButton)
-        qtbot.waitUntil(lambda outcome=outcome: any(outcome in sentence for sentence in told(window)), timeout=20_000)
+        qtbot.waitUntil(lambda outcome=outcome: any(outcome in sentence for sentence in told(window)))
         QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
     assert b"ETSI.CAdES.detached" in target.read_bytes()
     assert "Signature is Valid" in pdfsig(target)
@@ -156,9 +156,9 @@ def test_a_report_that_is_cancelled_while_its_pages_are_set_is_not_written(
     window = make(run_id)
     window.save_to(tmp_path / "report.pdf")
     [dialog] = window.findChildren(QProgressDialog)
-    qtbot.waitUntil(lambda: dialog.labelText() == "Setting the pages", timeout=20_000)
+    qtbot.waitUntil(lambda: dialog.labelText() == "Setting the pages")
     dialog.canceled.emit()
-    qtbot.waitUntil(lambda: bool(told(window)), timeout=20_000)
+    qtbot.waitUntil(lambda: bool(told(window)))
     assert told(window) == ["Cancelled. Nothing half-written is left."]
     assert list(tmp_path.glob("*.pdf")) == []
 
@@ -175,7 +175,7 @@ def test_what_cannot_be_reported_or_written_is_said_in_a_sentence(
     window = make(run_id)
     (tmp_path / "file").write_text("in the way", encoding="utf-8")
     window.save_to(tmp_path / "file" / "report.pdf")
-    qtbot.waitUntil(lambda: bool(told(window)), timeout=20_000)
+    qtbot.waitUntil(lambda: bool(told(window)))
     assert "cannot be written" in told(window)[0]
 
 
@@ -186,5 +186,5 @@ def test_a_note_in_letters_that_no_font_has_is_reported_without_pdf_a_and_said_s
     window = make(run_id)
     window.form.title.setText("Report \U00012000")
     window.save_to(tmp_path / "report.pdf")
-    qtbot.waitUntil(lambda: bool(told(window)), timeout=20_000)
+    qtbot.waitUntil(lambda: bool(told(window)))
     assert "CUNEIFORM SIGN A" in told(window)[0]

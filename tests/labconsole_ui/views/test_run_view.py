@@ -107,7 +107,7 @@ def test_three_hundred_thousand_messages_do_not_hold_up_the_window(
     view.run_id = run_id
     with slots_watched() as watch:
         view.reload()
-        qtbot.waitUntil(lambda: list(view.plots) == PLOTS and view.progress.isHidden(), timeout=10_000)
+        qtbot.waitUntil(lambda: list(view.plots) == PLOTS and view.progress.isHidden())
         qtbot.wait(50)
     watch.assert_short()
 

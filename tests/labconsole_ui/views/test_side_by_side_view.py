@@ -393,7 +393,7 @@ def test_published_columns_are_seen_next_to_their_scenarios_without_scrolling_at
     view = opened(stored.finished(*scenarios, repeats=5, messages=200), 1079)
     view.resize(1079, 452)
     view.add_published([f"{PUBLISHED}/test-{test}" for _, test in demo])
-    qtbot.waitUntil(lambda: len(headings(view)) == 8, timeout=30_000)
+    qtbot.waitUntil(lambda: len(headings(view)) == 8)
     qtbot.wait(20)
     table, header = view.table, view.table.header
     assert view.splitter.orientation() is Qt.Orientation.Vertical, "the table has the whole width"
