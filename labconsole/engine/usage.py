@@ -46,6 +46,8 @@ class UsageMeter:
                 with process.oneshot():
                     usage = Usage(process.cpu_percent(None), process.memory_info().rss)
             except (psutil.NoSuchProcess, psutil.AccessDenied):
+                usage = None
+            if usage is None or not usage.rss:  # one that is exiting has no memory any more: that is not a reading
                 del self._processes[name]
                 continue
             latest[name] = usage
