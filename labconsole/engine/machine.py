@@ -57,7 +57,7 @@ class MachineMeter:
                 return
             if self._writer is None:
                 self._writer, self._begin = SpoolSeriesWriter(self._spool, "worker", MACHINE), now
-            since = {f"{name}_ns": [int((value - self._begin[name]) * 1e9)] for name, value in now.items()}
+            since = {f"{name}_ns": [round((value - self._begin[name]) * 1e9)] for name, value in now.items()}
             self._writer.extend(t_ns=[now_ns()], **since)
             self._readings += 1
             if self._readings % _WRITTEN_EVERY == 0:
