@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import tarfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QByteArray
 
-from labconsole_ui.settings import WindowState
+from labconsole.plugin import Plugins
+from labconsole_ui.bridge import QueueBridge
+from labconsole_ui.main_window import MainWindow
+from labconsole_ui.services import Services
+from labconsole_ui.settings import FILE_NAME, WindowState
+from labconsole_ui.theme import Theme
+from tests.helpers.pages import opened_trial
+from tests.labconsole_ui.shell.conftest import KIND
 
 
 def test_values_survive_a_restart(tmp_path: Path) -> None:
@@ -36,3 +45,14 @@ def test_broken_file_is_as_if_it_were_empty(tmp_path: Path, content: bytes) -> N
     state.keep("theme", "light")
     state.save()
     assert WindowState(path).text("theme") == "light"
+
+
+def test_what_a_window_of_version_0_1_0_remembered_is_shown(
+    open_window: Callable[[Services], MainWindow], bridge: QueueBridge, theme: Theme, home: Path
+) -> None:
+    with tarfile.open(Path(__file__).parents[2] / "recorded" / "home-0.1.0.tar.xz") as archive:
+        archive.extractall(home, filter="data")
+    state = WindowState(home / "home" / FILE_NAME)
+    window = open_window(Services(home / "runs.db", Plugins.discover(), bridge, theme, state))
+    assert opened_trial(window, KIND).form.values()["count"] == 777
+    assert state.text("window/text size") == "120"

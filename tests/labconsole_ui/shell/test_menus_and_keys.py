@@ -1,0 +1,66 @@
+"""Every menu entry and shortcut of version 0.1.0 is still there, under its name or one that `TITLES` gives.
+
+`window-0.1.0.json` was recorded before the tree was redesigned, and is never written again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+from PySide6.QtGui import QAction, QShortcut
+from PySide6.QtWidgets import QMenu, QTabBar
+from pytestqt.qtbot import QtBot
+
+from labconsole_ui.main_window import MainWindow
+from labconsole_ui.navigation import GUIDE, HELP, START, targets_of
+from tests.helpers.pages import opened
+
+RECORDED = json.loads((Path(__file__).parent / "window-0.1.0.json").read_text())
+TITLES: dict[str, str] = {}
+"""Entry or shortcut of version 0.1.0 -> what it is called today."""
+
+
+def entries(menu: QMenu, path: str) -> Iterator[tuple[str, str]]:
+    """Path of each entry below `menu` -> its shortcuts."""
+    for action in menu.actions():
+        if action.menu() is not None:
+            yield from entries(action.menu(), f"{path} > {plain(action.text())}")
+        elif not action.isSeparator():
+            yield f"{path} > {plain(action.text())}", keys_of(action)
+
+
+def shortcuts(window: MainWindow) -> Iterator[tuple[str, str]]:
+    """Title of each action with keys, in whatever view it works -> its keys; keys without a title by themselves."""
+    for action in window.findChildren(QAction):
+        if keys := keys_of(action):
+            yield plain(action.text()), keys
+    for shortcut in window.findChildren(QShortcut):
+        yield f"key {shortcut.key().toString()}", shortcut.key().toString()
+
+
+def plain(text: str) -> str:
+    """Without the mark of the Alt key, which a test of its own looks at."""
+    return text.replace("&", "")
+
+
+def keys_of(action: QAction) -> str:
+    return ", ".join(sequence.toString() for sequence in action.shortcuts())
+
+
+def test_menus_and_keys_are_those_that_fingers_know(qtbot: QtBot, window: MainWindow) -> None:
+    for page in [
+        START,
+        HELP,
+        GUIDE,
+        *(target for plugin in window.services.plugins.found for target in targets_of(plugin)),
+    ]:
+        for tabs in opened(window, page).findChildren(QTabBar):
+            for index in range(tabs.count()):
+                tabs.setCurrentIndex(index)
+                qtbot.wait(50)  # what is built in pieces is built now
+    menus = dict(found for menu in window.menuBar().actions() for found in entries(menu.menu(), plain(menu.text())))
+    keys = dict(shortcuts(window))
+    for was, now in ((RECORDED["menus"], menus), (RECORDED["keys"], keys)):
+        assert {TITLES.get(name, name): keys for name, keys in was.items()}.items() <= now.items()

@@ -1,0 +1,160 @@
+"""A data directory of version 0.1.0: it opens, verifies, compares, exports and evaluates again to equal figures.
+
+`home-0.1.0.tar.xz` holds the directory (`home`), the keyring's entries, and what was exported to `files`: 13 runs of
+all trials but one with its repeats, the certificates of three States with keys, CRL, rotation and audit list, a key
+store with 60 used keys, a token's configuration, a profile, the window's state. `said-0.1.0.json` holds what that
+version printed of it. Neither is ever written again.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+import tarfile
+from collections.abc import Callable
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+from labconsole.cli.main import main
+from labconsole.plugin import Plugins
+from labconsole.store.reader import Reader
+
+HERE = Path(__file__).parent
+KEYRING = HERE.parent / "labconsole" / "security"
+SAID = json.loads((HERE / "said-0.1.0.json").read_text())
+RUNS = range(1, 14)
+Console = Callable[..., str]
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    """The archive's folder."""
+    with tarfile.open(HERE / "home-0.1.0.tar.xz") as archive:
+        archive.extractall(tmp_path, filter="data")
+    return tmp_path
+
+
+@pytest.fixture
+def console(files: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Console:
+    """Runs a command of the console on that directory; gives what it prints."""
+    monkeypatch.chdir(files)
+    monkeypatch.setenv("LABCONSOLE_HOME", str(files / "home"))
+    monkeypatch.setenv("LABCONSOLE_TEST_KEYRING", str(files / "keyring.json"))
+    monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring_backends.FileKeyring")
+    monkeypatch.setenv("PYTHONPATH", str(KEYRING))
+    monkeypatch.setenv("COLUMNS", "200")
+
+    def run(*arguments: str, code: int = 0) -> str:
+        assert main(arguments) == code
+        printed = capsys.readouterr()
+        return printed.out + printed.err
+
+    return run
+
+
+def test_runs_verify_by_the_digests_that_they_had(console: Console) -> None:
+    printed = console("verify", *map(str, RUNS))
+    assert [word for word in printed.split() if len(word) == 64] == SAID["digests"]
+
+
+def test_tampered_runs_are_found(console: Console, files: Path) -> None:
+    with sqlite3.connect(files / "home" / "runs.db") as database:
+        database.execute("UPDATE metric SET value = value * 1.001 WHERE run_id = 3 AND name = 'throughput'")
+        [(row, data)] = database.execute(
+            "SELECT chunk.rowid, payload FROM chunk JOIN series ON series.id = series_id WHERE run_id = 5 LIMIT 1"
+        )
+        changed = bytes([*data[:-1], data[-1] ^ 1])
+        database.execute("UPDATE chunk SET payload = ? WHERE rowid = ?", (changed, row))
+    database.close()
+    for run in (3, 5):
+        console("verify", str(run), code=1)
+    console("verify", "4")
+
+
+@pytest.mark.parametrize("run", RUNS)
+def test_a_run_shows_the_figures_that_it_had(console: Console, run: int) -> None:
+    was, now = SAID["show"][str(run)], json.loads(console("show", str(run), "--json"))
+    for metric in [*now["metrics"].values(), *now["labelled_metrics"]]:
+        del metric["not_judged"]  # a sentence for people
+    assert {key: now.get(key) for key in was} == was
+
+
+@pytest.mark.parametrize("run", RUNS)
+def test_samples_evaluate_again_to_the_figures_that_were_stored(files: Path, run: int) -> None:
+    with Reader(files / "home" / "runs.db") as reader:
+        stored = reader.run(run)
+        trial = Plugins.discover().trial(stored.row.kind)
+        parameters = trial.parameters.of_stored(stored.row.parameters)
+        evaluation = trial.evaluate(parameters, reader.samples(run), stored.events)
+    was = {(one.name, tuple(sorted(one.labels.items()))): one.value for one in stored.metrics}
+    now = {(one.name, tuple(sorted(one.labels.items()))): one.value for one in evaluation.metrics}
+    assert now == was
+    drawn = {one.name: one.result for one in stored.verdicts if not one.name.startswith("threshold")}
+    assert {one.name: one.result for one in evaluation.verdicts} == drawn
+
+
+def test_a_comparison_says_the_same(console: Console) -> None:
+    compared = {
+        one["name"]: one["cells"] for one in json.loads(console("compare", "1", "--campaign", "--json"))["metrics"]
+    }
+    for name, cells in SAID["compare"].items():
+        now = [{key: cell.get(key) for key in was} for cell, was in zip(compared[name], cells, strict=True)]
+        assert now == cells
+
+
+def test_exported_samples_are_the_same(console: Console, files: Path) -> None:
+    console("export", "1", "--csv", "csv")
+    exported = {path.name: sha256(path.read_bytes()).hexdigest() for path in (files / "csv").glob("samples-*.csv")}
+    assert exported == SAID["exported"]
+
+
+def test_a_bundle_of_runs_is_imported_with_equal_digests(console: Console, files: Path) -> None:
+    console("import", "files/runs.lcz", "--db", "other.db")
+    printed = console("verify", "1", "2", "3", "4", "--db", "other.db")
+    assert [word for word in printed.split() if len(word) == 64] == SAID["digests"][:4]
+    broken = bytearray((files / "files" / "runs.lcz").read_bytes())
+    broken[len(broken) // 2] ^= 1
+    (files / "broken.lcz").write_bytes(broken)
+    console("import", "broken.lcz", "--db", "third.db", code=1)
+
+
+def test_certificates_requests_and_audit_are_there(console: Console) -> None:
+    listed = console("pki", "list", "--all")
+    assert [fingerprint for fingerprint in SAID["certificates"] if fingerprint not in listed] == []
+    audited = console("pki", "audit", "--limit", "1000")
+    assert len(audited.splitlines()) == SAID["lines of audit"]
+    assert console("pki", "requests").count("Beta") == SAID["requests of Beta"]
+    assert "alpha-client" in console("pki", "identities")
+
+
+def test_keys_open_by_the_keyring_and_sign(console: Console) -> None:
+    console("pki", "publish-crl", SAID["roots"]["Beta"], "--out", "new.crl")
+    console("pki", "request", "Alpha", "--to", "Beta", "--out", "new.csr")
+    console("pki", "approve", "4", "--authority", SAID["roots"]["Beta"], "--out", "new.pem")
+
+
+@pytest.mark.parametrize("name", ["alpha.bundle", "beta.bundle", "beta.crl", "a.csr", "b.pem"])
+def test_files_of_certificates_are_read(console: Console, name: str) -> None:
+    assert SAID["files"][name] in console("pki", "show", f"files/{name}")
+
+
+def test_a_key_store_is_as_it_was_written_and_tampering_is_found(console: Console, files: Path) -> None:
+    assert SAID["head of the key store"] in console("hsm", "verify-store", "demo")
+    with sqlite3.connect(files / "home" / "key-stores" / "demo.db") as database:
+        database.execute("UPDATE key SET private_sha256 = zeroblob(32) WHERE id = 7")
+    database.close()
+    console("hsm", "verify-store", "demo", code=1)
+
+
+def test_tokens_and_profiles_are_listed(console: Console) -> None:
+    assert "office" in console("hsm", "tokens")
+    assert "My preset" in console("profiles")
+
+
+def test_the_database_is_not_changed_by_reading(files: Path, console: Console) -> None:
+    shutil.copy(files / "home" / "runs.db", files / "before.db")
+    console("runs")
+    assert (files / "home" / "runs.db").read_bytes() == (files / "before.db").read_bytes()

@@ -1,0 +1,67 @@
+"""What version 0.1.0 offered to scripts and profiles is still there: under its name, or as an alias.
+
+`interface-0.1.0.json` was recorded before the tree was redesigned, and is never written again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.recorded.interface import interface
+
+RECORDED = json.loads((Path(__file__).parent / "interface-0.1.0.json").read_text())
+
+
+@pytest.fixture(scope="module")
+def today(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    return interface(tmp_path_factory.mktemp("interface"))
+
+
+@pytest.mark.parametrize("command", RECORDED["commands"])
+def test_each_command_takes_the_arguments_that_it_took(today: Mapping[str, Any], command: str) -> None:
+    assert command in today["commands"]
+    now = today["commands"][command]
+    for argument, was in RECORDED["commands"][command].items():
+        assert argument in now, "an option keeps its spelling, or has an alias"
+        assert {**now[argument], "choices": None} == {**was, "choices": None}
+        assert set(was["choices"] or ()) <= set(now[argument]["choices"] or ())
+    assert not [name for name, one in now.items() if one.get("required") and name not in RECORDED["commands"][command]]
+    positions = [sum(name.startswith("position") for name in one) for one in (now, RECORDED["commands"][command])]
+    assert positions[0] == positions[1]
+
+
+def test_exit_codes_are_the_same(today: Mapping[str, Any]) -> None:
+    assert today["exit codes"] == RECORDED["exit codes"]
+
+
+@pytest.mark.parametrize("kind", RECORDED["trials"])
+@pytest.mark.parametrize("part", ["parameters", "metrics", "series", "live"])
+def test_names_of_a_trial_are_the_same(today: Mapping[str, Any], kind: str, part: str) -> None:
+    now, was = today["trials"][kind][part], RECORDED["trials"][kind][part]
+    assert {name: now.get(name) for name in was} == was
+
+
+@pytest.mark.parametrize("action", RECORDED["actions"])
+def test_each_action_has_its_parameters(today: Mapping[str, Any], action: str) -> None:
+    now, was = today["actions"][action], RECORDED["actions"][action]
+    assert {name: now.get(name) for name in was} == was
+
+
+@pytest.mark.parametrize("profile", RECORDED["profiles"])
+def test_each_profile_runs_the_same_scenarios(today: Mapping[str, Any], profile: str) -> None:
+    assert today["profiles"][profile] == RECORDED["profiles"][profile]
+
+
+def test_keys_of_profiles_and_published_figures_are_the_same(today: Mapping[str, Any]) -> None:
+    assert set(RECORDED["profile keys"]) <= set(today["profile keys"])
+    assert set(RECORDED["published"]) <= set(today["published"])
+
+
+@pytest.mark.parametrize("command", RECORDED["JSON keys"])
+def test_json_has_the_keys_that_scripts_read(today: Mapping[str, Any], command: str) -> None:
+    assert not set(RECORDED["JSON keys"][command]) - set(today["JSON keys"][command])
