@@ -11,8 +11,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from labconsole.engine.channel import ChildChannel
-from labconsole.engine.containment import die_with_parent, hold_children
 from labconsole.plugin import Plugins
+from labconsole.processes import die_with_parent, hold_children
 from labconsole.profile_file import fault_sentence, nearest
 from labconsole.security.secrets import Secret
 from labconsole.trial import TrialError

@@ -8,10 +8,10 @@ import time
 from collections.abc import Collection
 from dataclasses import replace
 
-from labconsole.engine.containment import Console, is_alive, parent_of
 from labconsole.engine.queue_item import Activity, QueueItem, QueueState, waiting_item
+from labconsole.processes import Console, Owner, is_alive, parent_of
 from labconsole.store.reader import Reader
-from labconsole.store.records import LiveRun, Owner, RunRow, RunStatus
+from labconsole.store.records import LiveRun, RunRow, RunStatus
 
 DEAD_FOR_S = 5.0
 """A process that died while this console was open is taken over only then: its own console does it sooner."""

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from labconsole.clock import wall_now
-from labconsole.engine.containment import this_process
 from labconsole.engine.other_runs import DEAD_FOR_S, OtherRuns
 from labconsole.engine.protocol import LiveFrame, event_from_json
 from labconsole.engine.queue_item import Activity, QueueItem, QueueListener, QueueState, ShownStatus, waiting_item
@@ -19,6 +18,7 @@ from labconsole.engine.supervisor import WorkerProcess
 from labconsole.engine.time_left import time_left_s
 from labconsole.needed_secrets import needed_secrets
 from labconsole.plugin import Plugins
+from labconsole.processes import this_process
 from labconsole.security.secrets import Secret
 from labconsole.store.errors import StoreError
 from labconsole.store.reader import Reader

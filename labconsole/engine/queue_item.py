@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
-from labconsole.engine.containment import Console
 from labconsole.engine.protocol import LiveFrame
+from labconsole.processes import Console
 from labconsole.store.records import RunRow, RunStatus
 from labconsole.trial import Event
 

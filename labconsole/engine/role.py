@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 
 from labconsole.clock import now_ns
 from labconsole.engine.channel import ChildChannel
-from labconsole.engine.containment import die_with_parent
 from labconsole.engine.histogram import LogHistogram
 from labconsole.engine.protocol import ChannelFrame, higher, lower
 from labconsole.engine.spool import SpoolSeriesWriter, SpoolWriter
 from labconsole.plugin import load_dotted
+from labconsole.processes import die_with_parent
 from labconsole.role import Role
 from labconsole.security.secrets import Secret, SecretRefusedError
 from labconsole.trial import Event, Level, Series, TrialError

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from labconsole.clock import wall_now
-from labconsole.engine.containment import is_alive
 from labconsole.engine.recorder import Recorder, spool_directory
 from labconsole.engine.thresholds import threshold_verdicts
 from labconsole.plugin import Plugins
+from labconsole.processes import is_alive
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunDetail, RunRow, RunStatus
 from labconsole.store.store import Store

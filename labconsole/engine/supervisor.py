@@ -12,9 +12,8 @@ from itertools import islice
 from queue import Empty, SimpleQueue
 from typing import Any
 
-from labconsole.engine.containment import group_options, kill_group
 from labconsole.engine.protocol import LIVE, LiveFrame, decode_line, encode_line
-from labconsole.processes import own_program
+from labconsole.processes import group_options, kill_group, own_program
 from labconsole.security.secrets import Secret
 
 TERMINATE_AFTER_S = 8.0

@@ -16,13 +16,13 @@ from typing import Any
 
 from labconsole.clock import wall_now
 from labconsole.engine.channel import ChildChannel
-from labconsole.engine.containment import die_with_parent, hold_children, is_alive, this_process
 from labconsole.engine.machine import INTERVAL_S
 from labconsole.engine.provenance import provenance
 from labconsole.engine.recorder import Recorder, make_spool
 from labconsole.engine.roles import CancelledError
 from labconsole.engine.run_context import WorkerContext
 from labconsole.engine.settling import RunAtHand, load_trial, recover, settle
+from labconsole.processes import die_with_parent, hold_children, is_alive, this_process
 from labconsole.security.secrets import Secret
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunStatus

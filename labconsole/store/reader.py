@@ -18,21 +18,12 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, Select, Table, bindparam, func, select
 
+from labconsole.processes import Owner
 from labconsole.store import schema
 from labconsole.store.encoding import time_from_text
 from labconsole.store.errors import DamagedDatabaseError, StoreError, explained
 from labconsole.store.opening import connect_for_reading, core_connection
-from labconsole.store.records import (
-    LIVE,
-    Evidence,
-    LiveRun,
-    Owner,
-    RunDetail,
-    RunRow,
-    RunStatus,
-    StoredArtefact,
-    StoredSeries,
-)
+from labconsole.store.records import LIVE, Evidence, LiveRun, RunDetail, RunRow, RunStatus, StoredArtefact, StoredSeries
 from labconsole.store.run_database import RUN_DATABASE
 from labconsole.store.samples import StoredSamples, series_columns
 from labconsole.trial import Direction, Event, Level, Metric, Origin, Verdict, VerdictKind

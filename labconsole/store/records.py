@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Any
 
 from labconsole.clock import wall_time
+from labconsole.processes import Owner
 from labconsole.trial import Event, Metric, Verdict
 
 
@@ -30,15 +31,6 @@ class RunStatus(StrEnum):
 
 LIVE = (RunStatus.QUEUED, RunStatus.RUNNING)
 """Where a run stands that is not at its end."""
-
-
-@dataclass(frozen=True)
-class Owner:
-    """The process that owns a live run: it is dead once no process has this pid, start time and boot id."""
-
-    pid: int
-    started: float
-    boot_id: str
 
 
 @dataclass(frozen=True)

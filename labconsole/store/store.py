@@ -17,12 +17,13 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection, Row, bindparam, delete, func, insert, select, update
 from sqlalchemy.dialects.sqlite import insert as upsert
 
+from labconsole.processes import Owner
 from labconsole.store import chunks as column_chunks
 from labconsole.store import schema
 from labconsole.store.encoding import sha256_hex, time_to_text, to_json, to_shown_json
 from labconsole.store.errors import StoreError
 from labconsole.store.reader import Reader
-from labconsole.store.records import LIVE, LiveRun, NewCampaign, Owner, RunStatus
+from labconsole.store.records import LIVE, LiveRun, NewCampaign, RunStatus
 from labconsole.store.run_database import RUN_DATABASE
 from labconsole.store.sealing import seal
 from labconsole.store.writing import Writer, inserted

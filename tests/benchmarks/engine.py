@@ -17,11 +17,11 @@ import numpy as np
 import psutil
 
 from labconsole.clock import wall_now
-from labconsole.engine.containment import this_process
 from labconsole.engine.provenance import provenance
 from labconsole.engine.recorder import Recorder, make_spool, spool_directory
 from labconsole.engine.spool import SpoolSeriesWriter, SpoolWriter
 from labconsole.engine.usage import RESOURCES
+from labconsole.processes import this_process
 from labconsole.store.reader import Reader
 from labconsole.store.records import NewCampaign, NewScenario
 from labconsole.store.store import Store

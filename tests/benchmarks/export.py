@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labconsole.clock import wall_now
-from labconsole.engine.containment import this_process
 from labconsole.plugin import Plugins
+from labconsole.processes import this_process
 from labconsole.store.records import NewCampaign, NewScenario, RunStatus
 from labconsole.store.store import SampleChunk, Store
 from labconsole.trial import Series

@@ -16,8 +16,8 @@ from export import append_messages
 from labconsole.analysis.comparison import compare, group_repeats
 from labconsole.analysis.findings import findings
 from labconsole.clock import wall_now
-from labconsole.engine.containment import this_process
 from labconsole.plugin import Plugins
+from labconsole.processes import this_process
 from labconsole.report.building import build_report
 from labconsole.report.pdf import Paper, write_pdf
 from labconsole.report.request import ReportKind, ReportRequest

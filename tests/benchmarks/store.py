@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from labconsole.engine.containment import this_process
+from labconsole.processes import this_process
 from labconsole.report.csv_export import export_run
 from labconsole.store.reader import Reader
 from labconsole.store.records import NewCampaign, NewScenario, RunStatus

@@ -8,8 +8,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from labconsole.engine.containment import this_process
 from labconsole.plugin import Plugin, Plugins
+from labconsole.processes import this_process
 from labconsole.store.records import NewCampaign, NewScenario, RunStatus
 from labconsole.store.store import EventRecord, SampleChunk, Store
 from labconsole.trial import (

@@ -43,7 +43,7 @@ import labconsole, labconsole_amqp, labconsole_keypool
 
 names = [m.name for package in (labconsole, labconsole_amqp, labconsole_keypool)
          for m in pkgutil.walk_packages(package.__path__, package.__name__ + ".")]
-headless = [n for n in names if ".panel" not in n and not n.endswith("windows_job")]
+headless = [n for n in names if ".panel" not in n]
 for name in headless:
     importlib.import_module(name)
 assert not [n for n in sys.modules if n.partition(".")[0] in ("PySide6", "pyqtgraph", "labconsole_ui")]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from pathlib import Path
 
-from labconsole.engine.containment import this_process
 from labconsole.plugin import Plugins
+from labconsole.processes import this_process
 from labconsole.report.building import build_report
 from labconsole.report.document import Table
 from labconsole.report.request import ReportKind, ReportRequest

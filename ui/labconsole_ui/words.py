@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from PySide6.QtCore import QCoreApplication
 
 from labconsole.analysis.figures import format_number
-from labconsole.engine.containment import Console
 from labconsole.engine.queue import Activity, QueueItem, QueueState, ShownStatus
+from labconsole.processes import Console
 from labconsole.store.records import RunRow, RunStatus
 
 

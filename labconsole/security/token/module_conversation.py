@@ -16,8 +16,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Self
 
-from labconsole.engine.containment import group_options, kill_group
-from labconsole.processes import own_program
+from labconsole.processes import group_options, kill_group, own_program
 from labconsole.security.token.errors import TokenError
 from labconsole.security.token.module_process import answer_in, how_it_ended, kept_output, reply_to
 

@@ -13,8 +13,7 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any, TextIO
 
-from labconsole.engine.containment import die_with_parent, group_options, kill_group
-from labconsole.processes import own_program
+from labconsole.processes import die_with_parent, group_options, kill_group, own_program
 from labconsole.security.token.errors import TokenError
 from labconsole.trial import TrialError
 

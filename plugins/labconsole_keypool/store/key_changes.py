@@ -7,8 +7,7 @@ import sqlite3
 import time
 from collections.abc import Iterable, Mapping, Sequence
 
-from labconsole.engine.containment import is_alive
-from labconsole.store.records import Owner
+from labconsole.processes import Owner, is_alive
 from labconsole_keypool.store.key_links import Chain, KeyEvent, ids_as_text
 from labconsole_keypool.store.key_records import KeyStatus
 

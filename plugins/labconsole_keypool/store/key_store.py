@@ -20,8 +20,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self, cast
 
-from labconsole.engine.containment import this_process
 from labconsole.locations import key_stores_dir
+from labconsole.processes import this_process
 from labconsole.security.token.terms import KeyKind, WrapMechanism
 from labconsole.store.errors import StoreError, explained
 from labconsole.store.writing import Writer

@@ -10,8 +10,8 @@ import pytest
 from numpy.typing import NDArray
 
 from labconsole.analysis.distributions import POINTS, ecdf, load_distributions, percentile_curve
-from labconsole.engine.containment import this_process
 from labconsole.plugin import Plugins
+from labconsole.processes import this_process
 from labconsole.store.reader import Reader
 from labconsole.store.records import NewCampaign, NewScenario
 from labconsole.store.store import SampleChunk, Store

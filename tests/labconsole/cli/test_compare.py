@@ -13,8 +13,8 @@ import pytest
 
 from labconsole.analysis.figures import format_difference
 from labconsole.cli.main import main
-from labconsole.engine.containment import this_process
 from labconsole.plugin import Plugins
+from labconsole.processes import this_process
 from labconsole.profile import campaign_of, load_profile
 from labconsole.report.building import build_report
 from labconsole.report.document import Paragraph, Table

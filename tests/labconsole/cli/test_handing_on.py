@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from labconsole.cli.main import main
-from labconsole.engine.containment import this_process
+from labconsole.processes import this_process
 from labconsole.store.backups import back_up
 from labconsole.store.records import NewCampaign, NewScenario, RunStatus
 from labconsole.store.store import Store

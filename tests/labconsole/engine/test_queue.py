@@ -14,13 +14,13 @@ from pathlib import Path
 import pytest
 
 from labconsole.clock import wall_now
-from labconsole.engine.containment import this_process
 from labconsole.engine.queue import QueueState
 from labconsole.engine.recorder import make_spool, spool_directory, spool_root
 from labconsole.engine.spool import SpoolWriter
+from labconsole.processes import Owner, this_process
 from labconsole.security.secrets import Secret
 from labconsole.store.reader import Reader
-from labconsole.store.records import Owner, RunStatus
+from labconsole.store.records import RunStatus
 from labconsole.trial import Event, Level
 from tests.helpers.practice import Bench, campaign
 

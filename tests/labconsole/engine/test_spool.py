@@ -14,9 +14,9 @@ import pytest
 
 from labconsole.clock import wall_now
 from labconsole.engine import spool as spool_module
-from labconsole.engine.containment import this_process
 from labconsole.engine.recorder import Recorder, make_spool, spool_directory
 from labconsole.engine.spool import BLOCK_ROWS, EventBlock, SampleBlock, SpoolReader, SpoolSeriesWriter, SpoolWriter
+from labconsole.processes import this_process
 from labconsole.store.errors import StoreError
 from labconsole.store.reader import Reader
 from labconsole.store.records import NewCampaign, NewScenario

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from sqlalchemy import update
 
-from labconsole.engine.containment import this_process
 from labconsole.plugin import Plugin, Plugins
+from labconsole.processes import this_process
 from labconsole.report.csv_export import export_metrics, export_run, export_runs
 from labconsole.report.files import ExportError
 from labconsole.store import schema

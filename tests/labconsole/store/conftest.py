@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from labconsole.engine.containment import this_process
+from labconsole.processes import this_process
 from labconsole.store.records import NewCampaign, NewScenario
 from labconsole.store.store import SampleChunk, Store
 from labconsole.trial import Column, Series

@@ -12,14 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from labconsole.engine.containment import this_process
+from labconsole.processes import Owner, this_process
 from labconsole.store import edits
 from labconsole.store.backup_files import backups_of
 from labconsole.store.backups import back_up, restored_copy
 from labconsole.store.errors import DamagedDatabaseError, StoreError
 from labconsole.store.evidence import verify
 from labconsole.store.reader import Reader
-from labconsole.store.records import Owner, RunStatus
+from labconsole.store.records import RunStatus
 from labconsole.store.store import SampleChunk, Store
 
 

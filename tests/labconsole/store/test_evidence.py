@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from labconsole.engine.containment import this_process
+from labconsole.processes import this_process
 from labconsole.store import edits
 from labconsole.store.errors import DamagedDatabaseError, StoreError
 from labconsole.store.evidence import Verification, verify

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from labconsole.clock import wall_now
-from labconsole.engine.containment import this_process
+from labconsole.processes import this_process
 from labconsole.store import schema
 from labconsole.store.errors import StoreError
 from labconsole.store.evidence import verify

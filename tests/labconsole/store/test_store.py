@@ -13,11 +13,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from labconsole.engine.containment import this_process
+from labconsole.processes import Owner, this_process
 from labconsole.store import edits
 from labconsole.store.errors import StoreError
 from labconsole.store.reader import Reader
-from labconsole.store.records import NewCampaign, Owner, RunStatus
+from labconsole.store.records import NewCampaign, RunStatus
 from labconsole.store.store import EventRecord, SampleChunk, Store
 from labconsole.trial import Column, Direction, Evaluation, Event, Level, Metric, Origin, Series, Verdict
 

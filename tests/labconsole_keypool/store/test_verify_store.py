@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from labconsole.cli.main import main
-from labconsole.engine.containment import this_process
 from labconsole.locations import database_path
+from labconsole.processes import this_process
 from labconsole.store.records import NewCampaign, NewScenario
 from labconsole.store.store import EventRecord, Store
 from labconsole.trial import Event, Level

@@ -10,7 +10,8 @@ from PySide6.QtGui import QKeySequence
 from PySide6.QtWidgets import QAbstractButton, QLabel, QTabBar, QWidget
 
 from labconsole.clock import wall_now
-from labconsole.store.records import NewCampaign, NewScenario, Owner
+from labconsole.processes import Owner
+from labconsole.store.records import NewCampaign, NewScenario
 from labconsole_ui.main_window import MainWindow
 from labconsole_ui.navigation import GUIDE, HELP, START, targets_of
 from labconsole_ui.services import Services

@@ -15,8 +15,9 @@ from PySide6.QtWidgets import QApplication
 from labconsole.clock import wall_now
 from labconsole.engine.queue import RunQueue
 from labconsole.engine.recorder import make_spool, spool_directory
+from labconsole.processes import Owner
 from labconsole.store.reader import Reader
-from labconsole.store.records import NewCampaign, NewScenario, Owner, RunStatus
+from labconsole.store.records import NewCampaign, NewScenario, RunStatus
 from labconsole_ui.bridge import QueueBridge
 from tests.helpers.practice import PLUGIN, Bench, campaign
 

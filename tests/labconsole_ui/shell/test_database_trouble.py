@@ -14,8 +14,8 @@ from PySide6.QtWidgets import QApplication, QFileDialog
 from pytestqt.qtbot import QtBot
 
 from labconsole.clock import wall_now
-from labconsole.engine.containment import this_process
 from labconsole.engine.queue import QueueState
+from labconsole.processes import this_process
 from labconsole.store.backup_files import backups_of, regular_backup
 from labconsole.store.backups import back_up
 from labconsole.store.errors import DamagedDatabaseError, StoreError

@@ -8,7 +8,8 @@ import weakref
 from pytestqt.qtbot import QtBot
 
 from labconsole.clock import wall_now
-from labconsole.store.records import NewCampaign, NewScenario, Owner
+from labconsole.processes import Owner
+from labconsole.store.records import NewCampaign, NewScenario
 from labconsole_ui.main_window import MainWindow
 from labconsole_ui.pages import KEPT
 from labconsole_ui.runview.view import RunView

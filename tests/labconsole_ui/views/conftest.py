@@ -14,10 +14,10 @@ from PySide6.QtWidgets import QApplication, QWidget
 from shiboken6 import delete
 from sqlalchemy import insert, select, update
 
-from labconsole.engine.containment import this_process
 from labconsole.engine.queue import RunQueue
 from labconsole.engine.usage import RESOURCES
 from labconsole.plugin import Plugins
+from labconsole.processes import this_process
 from labconsole.store import schema
 from labconsole.store.reader import Reader
 from labconsole.store.records import NewCampaign, NewScenario, RunStatus

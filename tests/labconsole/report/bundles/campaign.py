@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from labconsole.engine.containment import this_process
+from labconsole.processes import this_process
 from labconsole.store import edits
 from labconsole.store.evidence import verify
 from labconsole.store.reader import Reader

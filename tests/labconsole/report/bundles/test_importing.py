@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from labconsole.engine.containment import this_process
+from labconsole.processes import this_process
 from labconsole.report.bundle import write_bundle
 from labconsole.report.bundle_import import import_bundle
 from labconsole.store import edits

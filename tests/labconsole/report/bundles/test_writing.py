@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from labconsole.engine.containment import this_process
+from labconsole.processes import this_process
 from labconsole.report.bundle import write_bundle
 from labconsole.report.files import ExportError
 from labconsole.store.errors import StoreError
