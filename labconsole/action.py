@@ -57,13 +57,13 @@ class Action(ABC, Generic[P]):
     parameters: ClassVar[type[Parameters]]
 
     def confirmation(self, parameters: P) -> Confirmation | None:
-        """What must be typed before the action runs, where it destroys something. May read files. Raises TrialError."""
+        """What must be typed before the action runs, where it destroys something. May read files. Raises UserError."""
         return None
 
     def secrets(self, parameters: P) -> tuple[SecretRequest, ...]:
         """Secrets that the work may need; those without keyring entry and file are asked for before it starts.
 
-        May read files. Raises TrialError.
+        May read files. Raises UserError.
         """
         return ()
 
@@ -71,5 +71,5 @@ class Action(ABC, Generic[P]):
     def run(self, parameters: P, context: ActionContext) -> str:
         """Do the work, and return one sentence on what came of it, also when it was cancelled.
 
-        Raises TrialError when it cannot be done: its sentence is what the operator reads.
+        Raises UserError when it cannot be done: its sentence is what the operator reads.
         """

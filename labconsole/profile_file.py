@@ -11,12 +11,12 @@ from typing import Annotated, Any, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from labconsole.trial import TrialError
+from labconsole.errors import UserError
 
 FORMAT = 1
 
 
-class ProfileError(TrialError):
+class ProfileError(UserError):
     """A profile cannot be used; the message names the file, the key, and the nearest right name."""
 
 

@@ -63,7 +63,7 @@ class RoleContext(Protocol):
 
 
 class Role(ABC):
-    """Work in a process of its own: prepare -> (T0) run -> close. A fault is raised as TrialError."""
+    """Work in a process of its own: prepare -> (T0) run -> close. A fault is raised as UserError."""
 
     def __init__(self, context: RoleContext) -> None:
         self.context = context

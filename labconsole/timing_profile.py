@@ -20,10 +20,10 @@ import tomli_w
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
+from labconsole.errors import UserError
 from labconsole.locations import data_dir, profiles_dir
 from labconsole.profile_file import fault_sentence, nearest
 from labconsole.security.private_files import write_private
-from labconsole.trial import TrialError
 
 Milliseconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -192,7 +192,7 @@ def sign_names() -> tuple[str, ...]:
     """The names of all signing times of all timing profiles that can be read, in their order."""
     names: dict[str, None] = {}
     for name in timing_names():
-        with suppress(TrialError):  # the form says so when that profile is chosen
+        with suppress(UserError):  # the form says so when that profile is chosen
             names |= dict.fromkeys(load_timing(name).sign)
     return tuple(names)
 
@@ -201,29 +201,29 @@ def load_timing(name: str) -> TimingProfile:
     """Read the timing profile called `name`.
 
     Raises:
-        TrialError: there is none of that name, or it is not valid: a sentence for each field that is missing.
+        UserError: there is none of that name, or it is not valid: a sentence for each field that is missing.
     """
     tables = _tables(name)
     try:
         return TimingProfile.model_validate(tables)
     except ValidationError as error:
-        raise TrialError(f"Timing profile {name}: {_fault(error)}") from error
+        raise UserError(f"Timing profile {name}: {_fault(error)}") from error
 
 
 def save_timing(name: str, profile: TimingProfile, *, replace: bool = False) -> Path:
     """Write an operator's own profile, whole or not at all, and return its path.
 
     Raises:
-        TrialError: the name is a published one's, or taken, or no name.
+        UserError: the name is a published one's, or taken, or no name.
         OSError: the file cannot be written.
     """
     if _NAME.fullmatch(name) is None:
-        raise TrialError(f"{name!r} is not a name of a timing profile: use letters, digits, - and _.")
+        raise UserError(f"{name!r} is not a name of a timing profile: use letters, digits, - and _.")
     path = timing_dir() / f"{name}.toml"
     if (profiles_dir() / "timing" / path.name).exists():
-        raise TrialError(f"The timing profile {name} comes with the console: choose another name.")
+        raise UserError(f"The timing profile {name} comes with the console: choose another name.")
     if path.exists() and not replace:
-        raise TrialError(f"There is a timing profile {name} already: choose another name, or replace it.")
+        raise UserError(f"There is a timing profile {name} already: choose another name, or replace it.")
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     write_private(
         path, tomli_w.dumps(profile.model_dump(mode="json", exclude_none=True, exclude_defaults=True)).encode()
@@ -241,13 +241,13 @@ def _tables(name: str, extended_by: tuple[str, ...] = ()) -> dict[str, object]:
     """The tables of a profile's file over those of the profile that it extends."""
     files = _files()
     if name not in files:
-        raise TrialError(f"No timing profile is called {name}{nearest(name, files)}")
+        raise UserError(f"No timing profile is called {name}{nearest(name, files)}")
     if name in extended_by:
-        raise TrialError(f"The timing profile {name} extends itself: correct `extends` in {files[name]}.")
+        raise UserError(f"The timing profile {name} extends itself: correct `extends` in {files[name]}.")
     try:
         tables = dict(_parsed(files[name].read_text(encoding="utf-8")))
     except (OSError, ValueError) as error:
-        raise TrialError(f"The timing profile {files[name]} cannot be read: {error}.") from error
+        raise UserError(f"The timing profile {files[name]} cannot be read: {error}.") from error
     base = tables.pop("extends", None)
     return tables if base is None else {**_tables(str(base), (*extended_by, name)), **tables}
 

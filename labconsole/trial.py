@@ -17,10 +17,6 @@ if TYPE_CHECKING:
     from labconsole.security.secrets import SecretRequest
 
 
-class TrialError(Exception):
-    """A trial cannot start or go on; the message is one sentence for the operator: what is wrong, what to do."""
-
-
 class Origin(StrEnum):
     """How a figure came about; never mixed up in one comparison without saying so."""
 
@@ -320,7 +316,7 @@ class RoleHandle(Protocol):
         """Whether the role's process ended without a word: it crashed or was killed. Its trial may start another."""
 
     def ready(self, timeout_s: float = 30.0) -> dict[str, Any]:
-        """Wait until the role is prepared and return what it reported (ports, say). Raises TrialError."""
+        """Wait until the role is prepared and return what it reported (ports, say). Raises UserError."""
 
     def begin(self, at_ns: int) -> None:
         """Tell the role to start its work at `at_ns` (`clock.now_ns`)."""
@@ -329,13 +325,13 @@ class RoleHandle(Protocol):
         """Send a command into the role, which takes it with `RoleContext.take_command`; returns at once."""
 
     def report(self, timeout_s: float = 30.0) -> dict[str, Any]:
-        """Wait for the role's next report (`RoleContext.report`). Raises TrialError if it ends or is late."""
+        """Wait for the role's next report (`RoleContext.report`). Raises UserError if it ends or is late."""
 
     def stop(self) -> None:
         """Ask the role to stop soon and drain; returns at once."""
 
     def finish(self, timeout_s: float = 30.0) -> dict[str, Any]:
-        """Wait for the end and return the role's result. Raises TrialError if it failed, died or is late."""
+        """Wait for the end and return the role's result. Raises UserError if it failed, died or is late."""
 
 
 class RunContext(Protocol):
@@ -353,7 +349,7 @@ class RunContext(Protocol):
         """Start a role process; `host` None is this machine."""
 
     def wait(self, roles: Sequence[RoleHandle], *, stall_s: float, reason: str) -> None:
-        """Wait until all `roles` ended. Returns early on cancel; raises TrialError when one of them fails, or when
+        """Wait until all `roles` ended. Returns early on cancel; raises UserError when one of them fails, or when
         nothing was counted for `stall_s` seconds (`reason` then says what was waited for)."""
 
     def expect(self, total: int, channel: str, begin_ns: int) -> None:
@@ -369,7 +365,7 @@ class RunContext(Protocol):
         """Keep a small file with the run, for whoever checks it (a certificate, a message as sent): never a secret.
 
         `name` is a file name of letters, digits and `. _ -`, unique in the run; `content` has 1,000,000 bytes at most.
-        Raises TrialError otherwise.
+        Raises UserError otherwise.
         """
 
     def take_command(self) -> dict[str, Any] | None:
@@ -403,7 +399,7 @@ class Trial(ABC, Generic[P]):
 
     @abstractmethod
     def run(self, parameters: P, context: RunContext) -> None:
-        """Conduct one run. Raises TrialError when it cannot start or go on; what was sampled stays."""
+        """Conduct one run. Raises UserError when it cannot start or go on; what was sampled stays."""
 
     @abstractmethod
     def evaluate(self, parameters: P, samples: Samples, events: Sequence[Event]) -> Evaluation:

@@ -29,8 +29,9 @@ from labconsole.analysis.intervals import Interval, centre, interval_of
 from labconsole.analysis.judged import Figures, figures_of, in_short
 from labconsole.analysis.parameters import describe_parameters
 from labconsole.analysis.published import PublishedColumn
+from labconsole.errors import UserError
 from labconsole.store.records import RunStatus
-from labconsole.trial import Direction, MetricKind, Trial, TrialError
+from labconsole.trial import Direction, MetricKind, Trial
 
 __all__ = [
     "ENOUGH_REPEATS",
@@ -136,7 +137,7 @@ def compare(columns: Sequence[Column], trial: Trial[Any] | None, *, baseline: in
 
     A column that the trial calls not comparable with the baseline has figures, and no change.
     Columns of different kinds show the metrics they share. Raises ValueError without columns or with a `baseline` that
-    is none; TrialError for a run that is still queued or running.
+    is none; UserError for a run that is still queued or running.
     """
     if not 0 <= baseline < len(columns):
         raise ValueError(f"column {baseline} cannot be the baseline of {len(columns)} columns")
@@ -207,7 +208,7 @@ def _refuse_live(columns: Sequence[Column]) -> None:
     for column in columns:
         for run in column.runs if isinstance(column, RunGroup) else ():
             if not run.status.final:
-                raise TrialError(
+                raise UserError(
                     f"Run {run.id} is still {run.status.value}: compare it once it has ended, or leave it out."
                 )
 

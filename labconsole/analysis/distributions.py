@@ -76,7 +76,7 @@ def _ascending(values: ArrayLike) -> Array:
 def load_distributions(reader: Reader, run_ids: Sequence[int], plugins: Plugins) -> tuple[Distribution, ...]:
     """What the trial calls worth comparing, of these runs pooled: one distribution for each title and unit.
 
-    Nothing of runs without samples, or whose trial is not installed. Raises TrialError for a run that is not there, is
+    Nothing of runs without samples, or whose trial is not installed. Raises UserError for a run that is not there, is
     damaged, or does not fit the installed trial.
     """
     found: dict[tuple[str, str], list[Array]] = {}

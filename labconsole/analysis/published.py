@@ -42,10 +42,11 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from labconsole.errors import UserError
 from labconsole.locations import resource
 from labconsole.plugin import Plugins
 from labconsole.profile_file import fault_sentence, nearest
-from labconsole.trial import Trial, TrialError
+from labconsole.trial import Trial
 
 FORMAT = 1
 NOT_PRINTED = "-"
@@ -103,12 +104,12 @@ def same_scenario(wanted: Mapping[str, Any], parameters: Mapping[str, Any]) -> b
 
 
 def published_tables(plugins: Plugins) -> tuple[PublishedTable, ...]:
-    """All tables of all plugins. Raises TrialError, with one sentence, for a file that is not as it must be."""
+    """All tables of all plugins. Raises UserError, with one sentence, for a file that is not as it must be."""
     tables: dict[str, PublishedTable] = {}
     for file in (file for plugin in plugins.found for file in plugin.published):
         for table in _tables(file, plugins):
             if table.name in tables:
-                raise TrialError(f"Published figures {file}.toml: there is another table {table.name}; rename one.")
+                raise UserError(f"Published figures {file}.toml: there is another table {table.name}; rename one.")
             tables[table.name] = table
     return tuple(tables.values())
 
@@ -116,7 +117,7 @@ def published_tables(plugins: Plugins) -> tuple[PublishedTable, ...]:
 def published_columns(plugins: Plugins, name: str) -> tuple[PublishedColumn, ...]:
     """The columns that `name` means: a table (`swim-within-malaysia-small`), or one of its columns (`.../test-3`).
 
-    Raises TrialError, naming those that exist, for any other name.
+    Raises UserError, naming those that exist, for any other name.
     """
     tables = published_tables(plugins)
     known = {table.name: table.columns for table in tables}
@@ -126,16 +127,16 @@ def published_columns(plugins: Plugins, name: str) -> tuple[PublishedColumn, ...
     table, _, column = name.partition("/")
     if table in known:
         there = ", ".join(other.name for other in known[table])
-        raise TrialError(f"The published table {table} has no column {column}; there are: {there}.")
-    raise TrialError(f"There are no published figures {name}{nearest(name, (table.name for table in tables))}")
+        raise UserError(f"The published table {table} has no column {column}; there are: {there}.")
+    raise UserError(f"There are no published figures {name}{nearest(name, (table.name for table in tables))}")
 
 
 def published_column(plugins: Plugins, name: str) -> PublishedColumn:
-    """The one column that `name` means. Raises TrialError for any other name, and for a table of several columns."""
+    """The one column that `name` means. Raises UserError for any other name, and for a table of several columns."""
     columns = published_columns(plugins, name)
     if len(columns) > 1:
         there = ", ".join(column.name for column in columns)
-        raise TrialError(f"The published table {name} has several columns; name one of them: {there}.")
+        raise UserError(f"The published table {name} has several columns; name one of them: {there}.")
     return columns[0]
 
 
@@ -188,22 +189,22 @@ def _trial(kind: str, plugins: Plugins, place: str) -> Trial[Any]:
     try:
         return plugins.trial(kind)
     except KeyError as error:
-        raise TrialError(f"{place}: there is no trial {kind}{nearest(kind, plugins.kinds())}") from error
+        raise UserError(f"{place}: there is no trial {kind}{nearest(kind, plugins.kinds())}") from error
 
 
 def _read(file: str, place: str) -> _File:
     try:
         data = tomllib.loads(resource("published", f"{file}.toml").read_text(encoding="utf-8"))
     except FileNotFoundError as error:
-        raise TrialError(f"{place}: {error}.") from error
+        raise UserError(f"{place}: {error}.") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise TrialError(f"{place} is not valid TOML: {error}.") from error
+        raise UserError(f"{place} is not valid TOML: {error}.") from error
     if data.get("format") != FORMAT:
-        raise TrialError(f"{place} has format {data.get('format', 'none')}; this console reads `format = {FORMAT}`.")
+        raise UserError(f"{place} has format {data.get('format', 'none')}; this console reads `format = {FORMAT}`.")
     try:
         return _File.model_validate(data)
     except ValidationError as error:
-        raise TrialError(f"{place}: {fault_sentence(error, _File)}") from error
+        raise UserError(f"{place}: {fault_sentence(error, _File)}") from error
 
 
 @dataclass(frozen=True)
@@ -219,14 +220,14 @@ class _Reading:
         reference = f"{self.file.title}, {table.reference}"
         for metric, texts in table.figures.items():
             if len(texts) != len(table.columns):
-                raise TrialError(
+                raise UserError(
                     f"{self.place}: {metric} has {len(texts)} figures for {len(table.columns)} columns; write "
                     f'"{NOT_PRINTED}" for one that is not printed.'
                 )
         columns = []
         for index, name in enumerate(table.columns):
             if name not in self.file.columns:
-                raise TrialError(f"{self.place}: there is no column {name}{nearest(name, self.file.columns)}")
+                raise UserError(f"{self.place}: there is no column {name}{nearest(name, self.file.columns)}")
             figures = {
                 metric: self._figure(texts[index], metric, units[metric], reference)
                 for metric, texts in table.figures.items()
@@ -244,10 +245,10 @@ class _Reading:
         for trial in self.trials:
             units = {kind.name: kind.unit for kind in trial.metrics}
             if name not in units:
-                raise TrialError(f"{self.place}: {trial.kind} has no metric {name}{nearest(name, units)}")
+                raise UserError(f"{self.place}: {trial.kind} has no metric {name}{nearest(name, units)}")
             found.append(units[name])
         if len(set(found)) > 1:
-            raise TrialError(f"{self.place}: {name} is in {' and '.join(found)}; give each trial a file of its own.")
+            raise UserError(f"{self.place}: {name} is in {' and '.join(found)}; give each trial a file of its own.")
         return found[0]
 
     def _column(
@@ -264,7 +265,7 @@ class _Reading:
             try:
                 values |= model.model_validate(given).model_dump(mode="json")
             except ValidationError as error:
-                raise TrialError(f"{self.place}, column {name}: {fault_sentence(error, model)}") from error
+                raise UserError(f"{self.place}, column {name}: {fault_sentence(error, model)}") from error
         return PublishedColumn(
             f"{table.name}/{name}",
             f"{column.title} · {table.title}",
@@ -279,11 +280,11 @@ class _Reading:
     def _figure(self, text: str, metric: str, wanted: str, reference: str) -> PublishedFigure:
         printed = _PRINTED.fullmatch(text)
         if printed is None:
-            raise TrialError(f'{self.place}: {metric} is "{text}"; write a number and its unit, as in "7.02 seconds".')
+            raise UserError(f'{self.place}: {metric} is "{text}"; write a number and its unit, as in "7.02 seconds".')
         number, spelled = printed.groups()
         if spelled not in self.file.units:
-            raise TrialError(f'{self.place}: {metric} is "{text}", and [units] does not say what "{spelled}" is.')
+            raise UserError(f'{self.place}: {metric} is "{text}", and [units] does not say what "{spelled}" is.')
         unit = self.file.units[spelled]
         if unit.unit != wanted:
-            raise TrialError(f"{self.place}: {metric} is in {wanted}, and by [units] {spelled} are {unit.unit}.")
+            raise UserError(f"{self.place}: {metric} is in {wanted}, and by [units] {spelled} are {unit.unit}.")
         return PublishedFigure(float(number.replace(",", "")) * unit.factor, unit.unit, text, reference)

@@ -11,7 +11,7 @@ from labconsole.trial import Curve, Event, Samples
 
 
 def load_curves(reader: Reader, run_id: int, plugins: Plugins) -> tuple[Curve, ...]:
-    """The trial's curves, then CPU and memory of each process. Raises TrialError."""
+    """The trial's curves, then CPU and memory of each process. Raises UserError."""
     run = open_run(reader, run_id, plugins)
     with drawing(run_id):
         resources = resource_curves(run.samples, zero_ns(run.detail.events, run.samples))

@@ -10,11 +10,12 @@ from typing import Any
 from pydantic import ValidationError
 
 from labconsole.analysis.busy import MACHINE
+from labconsole.errors import UserError
 from labconsole.plugin import Plugins
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunDetail
 from labconsole.store.samples import StoredSamples
-from labconsole.trial import Parameters, Trial, TrialError
+from labconsole.trial import Parameters, Trial
 
 RESOURCES = "resources"
 """Name of the series of CPU and memory that the engine itself records."""
@@ -34,12 +35,12 @@ class StoredRun:
         return any(series.name not in (RESOURCES, MACHINE.name) for series in self.detail.series)
 
     def parameters(self, trial: Trial[Any]) -> Parameters:
-        """The run's parameters as the model of its trial. Raises TrialError where they do not fit."""
+        """The run's parameters as the model of its trial. Raises UserError where they do not fit."""
         row = self.detail.row
         try:
             return trial.parameters.of_stored(row.parameters)
         except ValidationError as error:
-            raise TrialError(
+            raise UserError(
                 f"Run {row.id} cannot be drawn: its parameters do not fit the installed version of the trial "
                 f"({error.error_count()} differences)."
             ) from error
@@ -47,15 +48,15 @@ class StoredRun:
 
 @contextmanager
 def drawing(run_id: int) -> Iterator[None]:
-    """Whatever fails inside becomes a TrialError: a trial may meet samples and events that it has not recorded itself,
+    """Whatever fails inside becomes a UserError: a trial may meet samples and events that it has not recorded itself,
     such as those of a bundle from another version."""
     try:
         yield
-    except TrialError:
+    except UserError:
         raise
     except Exception as error:  # foreign code on foreign data
         what = f"{type(error).__name__}: {error}"
-        raise TrialError(
+        raise UserError(
             f"Run {run_id} cannot be drawn: its samples are not what its trial expects ({what})."
         ) from error
 

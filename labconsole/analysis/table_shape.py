@@ -111,7 +111,7 @@ def table_shapes(plugins: Plugins, kind: str) -> tuple[TableShape, ...]:
 def fill(shape: TableShape, groups: Sequence[RunGroup], plugins: Plugins) -> FilledTable:
     """Put groups of repeats where they belong; of several for a column, the one with most runs, then the newest.
 
-    Raises TrialError for published figures that cannot be read.
+    Raises UserError for published figures that cannot be read.
     """
     trials = {kind: plugins.trial(kind) for kind in shape.kinds}
     units = {kind.name: kind.unit for trial in trials.values() for kind in trial.metrics}

@@ -19,18 +19,19 @@ from labconsole.cli.interrupts import interrupts
 from labconsole.cli.settings import parse_settings
 from labconsole.cli.terminal import output
 from labconsole.engine.action_process import ActionEnd, ActionProcess, Outcome
+from labconsole.errors import UserError
 from labconsole.plugin import Plugins
 from labconsole.profile import override
 from labconsole.profile_file import fault_sentence, nearest
 from labconsole.shown_text import shown_lines
-from labconsole.trial import Parameters, TrialError
+from labconsole.trial import Parameters
 
 _EXIT_CODES = {Outcome.DONE: FINISHED, Outcome.CANCELLED: CANCELLED, Outcome.FAILED: FAILED}
 _STEP_S = 0.25
 
 
 def action(arguments: argparse.Namespace) -> int:
-    """List the actions, or do one; the exit code says how it ended. Raises TrialError, KeyboardInterrupt."""
+    """List the actions, or do one; the exit code says how it ended. Raises UserError, KeyboardInterrupt."""
     plugins = Plugins.discover()
     if arguments.name is None:
         return _list(plugins)
@@ -71,7 +72,7 @@ def _list(plugins: Plugins) -> int:
 
 
 def _do(chosen: Action[Any], parameters: Parameters) -> ActionEnd:
-    """Ask what must be asked, and do it. Raises TrialError, KeyboardInterrupt."""
+    """Ask what must be asked, and do it. Raises UserError, KeyboardInterrupt."""
     typed = _confirm(chosen, parameters)
     secrets = ask(chosen.secrets(parameters))
     wakeup = threading.Event()
@@ -97,7 +98,7 @@ def _confirm(chosen: Action[Any], parameters: Parameters) -> str:
     if confirmation is None:
         return ""
     if not has_terminal():
-        raise TrialError(f"{chosen.title} must be confirmed by typing a label: do it on a terminal.")
+        raise UserError(f"{chosen.title} must be confirmed by typing a label: do it on a terminal.")
     print(f"{confirmation.loss} To go on, type {confirmation.text}.", file=sys.stderr)
     return enter_openly("> ")
 

@@ -15,7 +15,7 @@ from labconsole.store.records import NewCampaign
 def ask_secrets(campaign: NewCampaign, plugins: Plugins) -> dict[str, Secret]:
     """What the operator entered, by key; without a terminal nobody is asked, and the run says what it lacks.
 
-    Raises TrialError as `needed_secrets`, and KeyboardInterrupt.
+    Raises UserError as `needed_secrets`, and KeyboardInterrupt.
     """
     return ask(needed_secrets(campaign.scenarios, plugins)) if has_terminal() else {}
 

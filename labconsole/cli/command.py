@@ -18,4 +18,4 @@ class Command:
     """One line, without a full stop."""
     add_arguments: Callable[[argparse.ArgumentParser], None]
     run: str
-    """Function (`package.module:function`) that takes the arguments and returns an exit code; raises TrialError."""
+    """Function (`package.module:function`) that takes the arguments and returns an exit code; raises UserError."""

@@ -13,6 +13,7 @@ from labconsole.cli.asking import enter, enter_openly, has_terminal, prompt
 from labconsole.cli.exit_codes import FAILED, FINISHED
 from labconsole.cli.terminal import output
 from labconsole.cli.token_report import all_needed_is_there, print_report
+from labconsole.errors import UserError
 from labconsole.profile_file import fault_sentence
 from labconsole.security.secrets import Secret
 from labconsole.security.token.configuration import LAB, TokenConfiguration, is_lab
@@ -26,13 +27,12 @@ from labconsole.security.token.named_tokens import (
     save_configuration,
 )
 from labconsole.shown_text import shown_lines
-from labconsole.trial import TrialError
 
 
 def doctor(arguments: argparse.Namespace) -> int:
     """Look at a token and try it; exit code 1 if it cannot be tried, or lacks what a key pool needs.
 
-    Raises TrialError: there is no such token, or its module cannot even be looked at.
+    Raises UserError: there is no such token, or its module cannot even be looked at.
     """
     name: str = arguments.name
     configuration = find_configuration(name)
@@ -47,7 +47,7 @@ def doctor(arguments: argparse.Namespace) -> int:
 
 
 def tokens(arguments: argparse.Namespace) -> int:
-    """List the tokens. Raises TrialError: their file is faulty."""
+    """List the tokens. Raises UserError: their file is faulty."""
     table = Table("Token", "Label", "Module", "Its PIN lies", box=None, pad_edge=False)
     table.add_row(LAB, "labconsole", "SoftHSM2", f"with the token, which is made on first use; so is {LAB}-2 ...")
     for name, configuration in load_configurations().items():
@@ -57,7 +57,7 @@ def tokens(arguments: argparse.Namespace) -> int:
 
 
 def add(arguments: argparse.Namespace) -> int:
-    """Add a token configuration, or replace it. Raises TrialError: a value is faulty, or cannot be written."""
+    """Add a token configuration, or replace it. Raises UserError: a value is faulty, or cannot be written."""
     file: Path | None = arguments.passphrase_file
     said = {
         "module": arguments.module.absolute(),
@@ -98,7 +98,7 @@ def _numbers(name: str, given: list[str]) -> list[int]:
 
 
 def remove(arguments: argparse.Namespace) -> int:
-    """Remove a token configuration; the token itself stays as it is. Raises TrialError: there is none of that name."""
+    """Remove a token configuration; the token itself stays as it is. Raises UserError: there is none of that name."""
     forget_configuration(arguments.name)
     output().print(f"{arguments.name} is removed; the token itself, and its PIN, stay as they are.")
     return FINISHED
@@ -109,7 +109,7 @@ def init(arguments: argparse.Namespace) -> int:
 
     PINs are asked for, never arguments.
 
-    Raises TrialError: no terminal, another label, a wrong PIN of the security officer, or the token refuses.
+    Raises UserError: no terminal, another label, a wrong PIN of the security officer, or the token refuses.
     """
     name: str = arguments.name
     if not has_terminal():
@@ -133,12 +133,12 @@ def _pin(name: str, configuration: TokenConfiguration) -> tuple[Secret | None, s
     """The PIN, or None and why it cannot be had. It is asked for if it lies nowhere; nobody knows a lab token's."""
     try:
         return configuration.pin_request(name).resolve(None if is_lab(name) else prompt), ""
-    except TrialError as error:
+    except UserError as error:
         return None, str(error)
 
 
 def _lab_pins(name: str, configuration: TokenConfiguration) -> tuple[Secret, Secret]:
-    """The PINs of a lab token, which nobody knows by heart: it keeps them. Raises TrialError."""
+    """The PINs of a lab token, which nobody knows by heart: it keeps them. Raises UserError."""
     return lab_so_pin(name=name).resolve(f"the security officer of {name}"), configuration.pin_request(name).resolve()
 
 

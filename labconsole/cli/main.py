@@ -24,9 +24,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     from labconsole.cli.arguments import command_parser
 
     arguments = command_parser(given).parse_args(given)
+    from labconsole.errors import UserError
     from labconsole.profile_file import ProfileError
     from labconsole.shown_text import shown_lines
-    from labconsole.trial import TrialError
 
     module, _, function = arguments.command.partition(":")
     command = getattr(importlib.import_module(module), function)
@@ -37,7 +37,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except ProfileError as error:
         print(shown_lines(f"labconsole: {error}"), file=sys.stderr)
         return BAD_USAGE
-    except TrialError as error:
+    except UserError as error:
         print(shown_lines(f"labconsole: {error}"), file=sys.stderr)
         return FAILED
     except KeyboardInterrupt:

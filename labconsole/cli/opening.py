@@ -37,5 +37,5 @@ def open_database(arguments: argparse.Namespace) -> Reader:
 
 
 def chosen_runs(arguments: argparse.Namespace, reader: Reader) -> tuple[int, ...]:
-    """The runs that were named, each once; with `--campaign` all of theirs. Raises StoreError and TrialError."""
+    """The runs that were named, each once; with `--campaign` all of theirs. Raises StoreError and UserError."""
     return whole_campaign(reader, arguments.run) if arguments.campaign else tuple(dict.fromkeys(arguments.run))

@@ -63,7 +63,7 @@ def _request(arguments: argparse.Namespace, reader: Reader) -> ReportRequest:
 
 
 def _sign(arguments: argparse.Namespace) -> Sign:
-    """What signs with the key that was named: its passphrase comes from keyring, file or prompt. Raises TrialError."""
+    """What signs with the key that was named: its passphrase comes from keyring, file or prompt. Raises UserError."""
     from labconsole.report import signing  # pyHanko takes its time to load
 
     key: Path = arguments.sign

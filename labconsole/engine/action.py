@@ -11,11 +11,11 @@ from typing import Any
 from pydantic import ValidationError
 
 from labconsole.engine.channel import ChildChannel
+from labconsole.errors import UserError
 from labconsole.plugin import Plugins
 from labconsole.processes import die_with_parent, hold_children
 from labconsole.profile_file import fault_sentence, nearest
 from labconsole.security.secrets import Secret
-from labconsole.trial import TrialError
 
 TOLD_EVERY_S = 0.1
 
@@ -64,19 +64,19 @@ class _Context:
 
 
 def _do(task: Mapping[str, Any], context: _Context) -> str:
-    """Do the action, and return its sentence. Raises TrialError."""
+    """Do the action, and return its sentence. Raises UserError."""
     name, plugins = task["name"], Plugins.discover()
     try:
         action = plugins.action(name)
     except KeyError:
-        raise TrialError(f"No action is called {name}{nearest(name, plugins.actions())}") from None
+        raise UserError(f"No action is called {name}{nearest(name, plugins.actions())}") from None
     try:
         parameters = action.parameters.model_validate(task["parameters"])
     except ValidationError as error:
-        raise TrialError(f"{action.title}: {fault_sentence(error, action.parameters)}") from error
+        raise UserError(f"{action.title}: {fault_sentence(error, action.parameters)}") from error
     confirmation = action.confirmation(parameters)
     if confirmation is not None and task["typed"] != confirmation.text:
-        raise TrialError(f"Nothing was done: to confirm, type {confirmation.text} exactly as it is written.")
+        raise UserError(f"Nothing was done: to confirm, type {confirmation.text} exactly as it is written.")
     return action.run(parameters, context)
 
 
@@ -92,7 +92,7 @@ def main() -> int:
     sentence = ""
     try:
         sentence = _do(task, context)
-    except TrialError as error:
+    except UserError as error:
         fault = str(error)
     except Exception as error:  # noqa: BLE001 - an action is foreign code; whatever it is, the operator is told
         traceback.print_exc()

@@ -16,6 +16,7 @@ from labconsole.engine.queue_item import Activity, QueueItem, QueueListener, Que
 from labconsole.engine.recorder import leftovers
 from labconsole.engine.supervisor import WorkerProcess
 from labconsole.engine.time_left import time_left_s
+from labconsole.errors import UserError
 from labconsole.needed_secrets import needed_secrets
 from labconsole.plugin import Plugins
 from labconsole.processes import this_process
@@ -24,7 +25,6 @@ from labconsole.store.errors import StoreError
 from labconsole.store.reader import Reader
 from labconsole.store.records import LiveRun, NewCampaign, NewScenario, RunRow, RunStatus
 from labconsole.store.store import Store
-from labconsole.trial import TrialError
 
 __all__ = ["Activity", "QueueItem", "QueueListener", "QueueState", "RunQueue", "ShownStatus"]
 
@@ -475,7 +475,7 @@ class RunQueue:
         row = self._reader.run(run_id).row
         try:
             needed = needed_secrets([NewScenario(row.scenario, row.kind, row.parameters)], plugins)
-        except TrialError:
+        except UserError:
             return []  # its trial cannot be loaded: that is said when its turn comes
         return [request.purpose for request in needed if request.key in refused]
 

@@ -7,9 +7,9 @@ import shutil
 from pathlib import Path
 
 from labconsole.engine.spool import SampleBlock, SpoolReader
+from labconsole.errors import UserError
 from labconsole.store.errors import StoreError
 from labconsole.store.store import EventRecord, SampleChunk, Store
-from labconsole.trial import TrialError
 
 RESERVE_BYTES = 8 * 1024 * 1024
 """Disk space that a run holds back, so that a full disk leaves room for its last samples and its end."""
@@ -33,7 +33,7 @@ def leftovers(database: Path) -> list[str]:
 
 
 def make_spool(directory: Path) -> None:
-    """Make the directory for a run's spool files, with its reserve. Raises TrialError when the disk is full."""
+    """Make the directory for a run's spool files, with its reserve. Raises UserError when the disk is full."""
     try:
         directory.mkdir(parents=True)
         with _reserve(directory).open("xb") as file:
@@ -42,7 +42,7 @@ def make_spool(directory: Path) -> None:
             else:
                 file.write(bytes(RESERVE_BYTES))
     except OSError as error:
-        raise TrialError(
+        raise UserError(
             f"The run's files cannot be written to {directory.parent}: {error.strerror}. "
             "Free space on that disk, or choose another database with --db."
         ) from error

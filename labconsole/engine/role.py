@@ -18,11 +18,12 @@ from labconsole.engine.channel import ChildChannel
 from labconsole.engine.histogram import LogHistogram
 from labconsole.engine.protocol import ChannelFrame, higher, lower
 from labconsole.engine.spool import SpoolSeriesWriter, SpoolWriter
+from labconsole.errors import UserError
 from labconsole.plugin import load_dotted
 from labconsole.processes import die_with_parent
 from labconsole.role import Role
 from labconsole.security.secrets import Secret, SecretRefusedError
-from labconsole.trial import Event, Level, Series, TrialError
+from labconsole.trial import Event, Level, Series
 
 SPOOL_INTERVAL_NS = 250_000_000
 _QUIET_INTERVAL_NS = 1_000_000_000
@@ -176,7 +177,7 @@ def _conduct(channel: ChildChannel, context: RoleProcess, target: str) -> bool:
     def reporting() -> Iterator[None]:
         try:
             yield
-        except TrialError as error:
+        except UserError as error:
             faults.append(str(error))
             if isinstance(error, SecretRefusedError):
                 refused.append(error.key)
@@ -213,7 +214,7 @@ def main() -> int:
     die_with_parent(task["parent_pid"])
     try:
         context = RoleProcess(channel, task)
-    except TrialError as error:
+    except UserError as error:
         channel.send({"t": "error", "sentence": str(error)})
         channel.close()
         return 1

@@ -12,15 +12,16 @@ from pathlib import Path
 from typing import Any
 
 from labconsole.engine.protocol import ChannelFrame, decode_line, encode_line
+from labconsole.errors import UserError
 from labconsole.processes import own_program
 from labconsole.security.secrets import Secret
-from labconsole.trial import RoleSpec, TrialError
+from labconsole.trial import RoleSpec
 
 _LAST_WORDS_S = 1.0
 """How long to read on after a role's death: a process that it left behind may hold its output open."""
 
 
-class CancelledError(TrialError):
+class CancelledError(UserError):
     """The operator cancelled the run while it waited for a role."""
 
 
@@ -93,7 +94,7 @@ class RoleChild:
     def ready(self, timeout_s: float = 30.0) -> dict[str, Any]:
         self._wait(lambda: self._info is not None or not self.running, timeout_s, "get ready")
         if self._sentence is not None:
-            raise TrialError(self._sentence)
+            raise UserError(self._sentence)
         assert self._info is not None
         return self._info
 
@@ -101,7 +102,7 @@ class RoleChild:
         self._wait(lambda: bool(self._reports) or not self.running, timeout_s, "report")
         if self._reports:
             return self._reports.popleft()
-        raise TrialError(self._sentence or f"Role {self.name} ended before it had reported.")
+        raise UserError(self._sentence or f"Role {self.name} ended before it had reported.")
 
     def begin(self, at_ns: int) -> None:
         self._send({"t": "begin", "at_ns": at_ns})
@@ -120,7 +121,7 @@ class RoleChild:
     def finish(self, timeout_s: float = 30.0) -> dict[str, Any]:
         self._wait(lambda: not self.running, timeout_s, "end")
         if self._sentence is not None:
-            raise TrialError(self._sentence)
+            raise UserError(self._sentence)
         assert self._result is not None
         return self._result
 
@@ -157,7 +158,7 @@ class RoleChild:
     def _wait(self, condition: Callable[[], bool], timeout_s: float, what: str) -> None:
         with self._changed:
             if not self._changed.wait_for(lambda: condition() or self._cancelled(), timeout_s):
-                raise TrialError(f"Role {self.name} did not {what} within {timeout_s:g} s.")
+                raise UserError(f"Role {self.name} did not {what} within {timeout_s:g} s.")
             if not condition():
                 raise CancelledError(f"Cancelled while role {self.name} had to {what}.")
 

@@ -17,8 +17,9 @@ from labconsole.engine.protocol import ChannelFrame, LiveFrame, event_to_json
 from labconsole.engine.roles import RoleChild
 from labconsole.engine.spool import SpoolWriter
 from labconsole.engine.usage import UsageMeter
+from labconsole.errors import UserError
 from labconsole.security.secrets import Secret
-from labconsole.trial import Event, Level, RoleHandle, RoleSpec, TrialError
+from labconsole.trial import Event, Level, RoleHandle, RoleSpec
 
 ROLE_GRACE_S = 3.0
 """How long roles may take to drain and end after they were told to stop."""
@@ -88,7 +89,7 @@ class WorkerContext:
 
     def start(self, role: RoleSpec, host: str | None = None) -> RoleHandle:
         if host is not None:
-            raise TrialError(f"Role {role.name} cannot be started on {host}: this console knows only its own machine.")
+            raise UserError(f"Role {role.name} cannot be started on {host}: this console knows only its own machine.")
         spool = self._directory / f"{role.name}.spool"
         child = RoleChild(role, spool, self._live_hz, self._changed.set, lambda: self._stop, self._secrets)
         self._roles.append(child)
@@ -106,7 +107,7 @@ class WorkerContext:
             if counted != last:
                 last, last_change = counted, time.monotonic()
             elif time.monotonic() - last_change > stall_s:
-                raise TrialError(reason)
+                raise UserError(reason)
         if not self._stop:
             self._raise_failure()
 
@@ -188,13 +189,13 @@ class WorkerContext:
 
     def _raise_failure(self) -> None:
         if self._failure is not None:
-            raise TrialError(self._failure)
+            raise UserError(self._failure)
         if any(role.failure is not None for role in self._roles):
             time.sleep(_GATHER_S)
             failures = {role.name: role.failure for role in self._roles if role.failure is not None}
             for name, sentence in failures.items():
                 self.event("failed", sentence, Level.ERROR, role=name)
-            raise TrialError(next(iter(failures.values())))  # the role that others rely on was started first
+            raise UserError(next(iter(failures.values())))  # the role that others rely on was started first
 
     def _counted(self) -> int:
         return sum(channel.count for role in self._roles for channel in role.channels.values())

@@ -11,12 +11,13 @@ from typing import Any
 from labconsole.clock import wall_now
 from labconsole.engine.recorder import Recorder, spool_directory
 from labconsole.engine.thresholds import threshold_verdicts
+from labconsole.errors import UserError
 from labconsole.plugin import Plugins
 from labconsole.processes import is_alive
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunDetail, RunRow, RunStatus
 from labconsole.store.store import Store
-from labconsole.trial import Evaluation, Event, Parameters, Trial, TrialError
+from labconsole.trial import Evaluation, Event, Parameters, Trial
 
 
 @dataclass(frozen=True)
@@ -38,20 +39,20 @@ class RunAtHand:
 
 
 def load_trial(row: RunRow) -> tuple[Trial[Any], Parameters]:
-    """The trial of a run with the run's parameters. Raises TrialError."""
+    """The trial of a run with the run's parameters. Raises UserError."""
     try:
         trial = Plugins.discover().trial(row.kind)
     except KeyError:
-        raise TrialError(
+        raise UserError(
             f"No installed plugin knows the trial {row.kind}; `labconsole trials` lists those there are."
         ) from None
     except Exception as error:
         traceback.print_exc()
-        raise TrialError(f"The trial {row.kind} cannot be loaded: {type(error).__name__}: {error}") from error
+        raise UserError(f"The trial {row.kind} cannot be loaded: {type(error).__name__}: {error}") from error
     try:
         return trial, trial.parameters.of_stored(row.parameters)
     except ValueError as error:
-        raise TrialError(f"Run {row.id} has parameters that the trial {row.kind} does not take: {error}") from error
+        raise UserError(f"Run {row.id} has parameters that the trial {row.kind} does not take: {error}") from error
 
 
 def settle(run: RunAtHand, recorder: Recorder, status: RunStatus, reason: str) -> str:
@@ -79,13 +80,13 @@ def settle(run: RunAtHand, recorder: Recorder, status: RunStatus, reason: str) -
 
 
 def recover(run: RunAtHand, recorder: Recorder, status: RunStatus, reason: str) -> None:
-    """Bring a run to its end whose process is dead. Raises TrialError if it is not.
+    """Bring a run to its end whose process is dead. Raises UserError if it is not.
 
     A run that has ended already but left a spool keeps its status; what was not stored yet is taken in.
     """
     row = run.detail.row
     if not row.status.final and row.owner is not None and is_alive(row.owner):
-        raise TrialError(f"Run {row.id} goes on in process {row.owner.pid}; it cannot be taken over.")
+        raise UserError(f"Run {row.id} goes on in process {row.owner.pid}; it cannot be taken over.")
     settle(run, recorder, status, reason)
 
 
@@ -100,7 +101,7 @@ def _evaluate(run: RunAtHand, events: Sequence[Event]) -> tuple[str, str]:
         with Reader(run.store.path) as reader:
             evaluation = trial.evaluate(parameters, reader.samples(run.id), events)
         verdicts = evaluation.verdicts + threshold_verdicts(run.detail.thresholds, evaluation.metrics)
-    except TrialError as error:
+    except UserError as error:
         return str(error), ""
     except Exception as error:  # noqa: BLE001 - foreign code: the samples are stored, the run must still be ended
         traceback.print_exc()

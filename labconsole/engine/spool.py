@@ -19,7 +19,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from labconsole.engine.protocol import event_from_json, event_to_json
-from labconsole.trial import Column, Event, Origin, Series, TrialError
+from labconsole.errors import UserError
+from labconsole.trial import Column, Event, Origin, Series
 
 MAGIC = b"labconsole spool 1\n"
 BLOCK_ROWS = 4096
@@ -55,7 +56,7 @@ def _numpy_type(column: Column) -> np.dtype[Any]:
 class SpoolWriter:
     """Appends blocks to a new spool file, from any thread.
 
-    Raises TrialError when the disk is full; the file then ends with its last whole block, and takes more when it can.
+    Raises UserError when the disk is full; the file then ends with its last whole block, and takes more when it can.
     """
 
     def __init__(self, path: Path) -> None:
@@ -115,8 +116,8 @@ class SpoolWriter:
             raise self._refused(error) from error
         self._whole += len(data)
 
-    def _refused(self, error: OSError) -> TrialError:
-        return TrialError(
+    def _refused(self, error: OSError) -> UserError:
+        return UserError(
             f"Samples cannot be written to {self.path.parent}: {error.strerror}. "
             "Free space on that disk, or choose another database with --db."
         )

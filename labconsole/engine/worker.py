@@ -22,12 +22,13 @@ from labconsole.engine.recorder import Recorder, make_spool
 from labconsole.engine.roles import CancelledError
 from labconsole.engine.run_context import WorkerContext
 from labconsole.engine.settling import RunAtHand, load_trial, recover, settle
+from labconsole.errors import UserError
 from labconsole.processes import die_with_parent, hold_children, is_alive, this_process
 from labconsole.security.secrets import Secret
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunStatus
 from labconsole.store.store import RunInProgressError, Store
-from labconsole.trial import Parameters, Trial, TrialError
+from labconsole.trial import Parameters, Trial
 
 RECORD_INTERVAL_S = 0.25
 USAGE_INTERVAL_S = 0.5
@@ -56,7 +57,7 @@ class _Periodic:
         while not self._stop.wait(self._interval_s()):
             try:
                 self._work()
-            except TrialError as error:
+            except UserError as error:
                 self._on_error(str(error))
                 return
             except Exception as error:  # noqa: BLE001 - whatever it is, the run must not go on without this thread
@@ -70,7 +71,7 @@ def _conduct(
 ) -> tuple[RunStatus, str]:
     """Run the trial while its samples are stored. Returns the outcome and its reason.
 
-    Raises TrialError before the run was marked as running: RunInProgressError while another process conducts a run of
+    Raises UserError before the run was marked as running: RunInProgressError while another process conducts a run of
     this database, others where the run has ended already or its trial cannot be loaded.
     """
     trial, parameters = load_trial(run.detail.row)
@@ -97,7 +98,7 @@ def _conduct(
                 context.end_roles()
                 if refused := context.refused_secrets:
                     channel.send({"t": "refused", "secrets": refused})
-    except TrialError as error:
+    except UserError as error:
         return RunStatus.FAILED, str(error)
 
 
@@ -108,7 +109,7 @@ def _outcome(trial: Trial[Any], parameters: Parameters, context: WorkerContext) 
         fault = context.failure or ""
     except CancelledError:
         fault = ""
-    except TrialError as error:
+    except UserError as error:
         fault = str(error)
     except Exception as error:  # noqa: BLE001 - the trial is foreign code: its fault ends the run, not the store
         traceback.print_exc()
@@ -142,7 +143,7 @@ def _accompanied(context: WorkerContext, recorder: Recorder, channel: ChildChann
 
 
 def _do(task: Mapping[str, Any], channel: ChildChannel) -> None:
-    """Do what the supervisor asks. Raises TrialError when the run could not be brought to an end in the store."""
+    """Do what the supervisor asks. Raises UserError when the run could not be brought to an end in the store."""
     with Store.open(Path(task["database"])) as store:
         with Reader(store.path) as reader:
             run = RunAtHand(store, reader.run(task["run_id"]))
@@ -170,7 +171,7 @@ def main() -> int:
     job = hold_children()
     try:
         _do(task, channel)
-    except TrialError as error:
+    except UserError as error:
         channel.send({"t": "error", "sentence": str(error)})
         return 1
     finally:

@@ -52,7 +52,7 @@ _MOST_BARE = 2
 def build_report(reader: Reader, plugins: Plugins, request: ReportRequest, progress: Told | None = None) -> Document:
     """Read what the report tells and put it together; takes a while with many samples.
 
-    Raises StoreError for a run that is not there, TrialError for one that is still going, for no runs at all, for a
+    Raises StoreError for a run that is not there, UserError for one that is still going, for no runs at all, for a
     baseline that is none of them, and for an unknown published name.
     """
     told = progress if progress is not None else _silent

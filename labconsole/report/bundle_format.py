@@ -20,13 +20,14 @@ from typing import Annotated, Any, Final, Literal, TypeVar
 import numpy as np
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
+from labconsole.errors import UserError
 from labconsole.store import chunks
 from labconsole.store.encoding import time_from_text, time_to_text
 from labconsole.store.errors import StoreError
 from labconsole.store.records import RunStatus
 from labconsole.store.samples import StoredChunk, series_columns
 from labconsole.store.store import ARTEFACT_NAME
-from labconsole.trial import Direction, Level, Origin, TrialError, VerdictKind
+from labconsole.trial import Direction, Level, Origin, VerdictKind
 
 FORMAT: Final = "labconsole bundle"
 VERSION: Final = 2
@@ -40,7 +41,7 @@ _CHUNK = struct.Struct("<QQQ32s")
 _DTYPE = re.compile(r"[iu][1248]|f[248]")
 
 
-class BundleError(TrialError):
+class BundleError(UserError):
     """A file cannot be taken in as a bundle; nothing of it was."""
 
 

@@ -16,13 +16,14 @@ from labconsole.analysis.figures import format_figure, readable
 from labconsole.analysis.findings import key_metrics
 from labconsole.analysis.intervals import Interval
 from labconsole.analysis.run_curves import load_curves
+from labconsole.errors import UserError
 from labconsole.plugin import Plugins
 from labconsole.report.charts import NARROW, WIDE, Bar, Line, answer_chart, bar_chart, line_chart, percentile_chart
 from labconsole.report.document import Block, Callout, Card, Figure, Gallery, Paragraph, Tone
 from labconsole.report.material import Material
 from labconsole.report.surroundings import run_span
 from labconsole.store.reader import Reader
-from labconsole.trial import Curve, Direction, Distribution, TrialError
+from labconsole.trial import Curve, Direction, Distribution
 
 MOST_LINES = 6
 """Lines in one chart; more cannot be told apart in grey."""
@@ -97,7 +98,7 @@ def sample_figures(material: Material, reader: Reader, plugins: Plugins, told: T
             curves[group.title] = load_curves(reader, run_id, plugins)
             found = load_distributions(reader, [run.id for run in group.used], plugins)
             samples[group.title] = [one for one in found if len(one.values) > ENOUGH_BEYOND]
-        except TrialError as error:
+        except UserError as error:
             faults.append(str(error))
     if faults:
         yield Callout("Not drawn", tuple(faults))

@@ -11,14 +11,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from labconsole.trial import TrialError
+from labconsole.errors import UserError
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _ABANDONED_S = 3600.0
 """A temporary file that nobody wrote to for so long was left by a process that was killed."""
 
 
-class ExportError(TrialError):
+class ExportError(UserError):
     """A file cannot be written; nothing half-written is left under its name."""
 
 

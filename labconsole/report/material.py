@@ -8,12 +8,13 @@ from typing import Any
 
 from labconsole.analysis.comparison import Comparison, RunGroup, column_of_run, compare, group_repeats
 from labconsole.analysis.published import published_column, published_columns
+from labconsole.errors import UserError
 from labconsole.plugin import Plugins
 from labconsole.report.request import ReportRequest
 from labconsole.store.evidence import as_sealed
 from labconsole.store.reader import Reader
 from labconsole.store.records import Evidence, RunDetail, RunRow
-from labconsole.trial import Trial, TrialError, Verdict
+from labconsole.trial import Trial, Verdict
 
 
 @dataclass(frozen=True)
@@ -49,13 +50,13 @@ class Material:
 
 
 def read_material(reader: Reader, plugins: Plugins, request: ReportRequest) -> Material:
-    """Read what the report needs. Raises StoreError and TrialError as `build_report`."""
+    """Read what the report needs. Raises StoreError and UserError as `build_report`."""
     if not request.run_ids:
-        raise TrialError("There is no run to report on: name one run or several.")
+        raise UserError("There is no run to report on: name one run or several.")
     rows = reader.comparable(tuple(dict.fromkeys(request.run_ids)))
     for row in rows:
         if not row.status.final:
-            raise TrialError(f"Run {row.id} is still {row.status.value}: make the report once it has ended.")
+            raise UserError(f"Run {row.id} is still {row.status.value}: make the report once it has ended.")
     groups = group_repeats(rows)
     named = [column for name in request.published for column in published_columns(plugins, name)]
     asked = request.baseline
@@ -82,4 +83,4 @@ def _baseline(groups: tuple[RunGroup, ...], run_id: int | None) -> int:
     try:
         return column_of_run(groups, run_id)
     except ValueError as error:
-        raise TrialError(f"The baseline, run {run_id}, is none of the runs of the report: name one of them.") from error
+        raise UserError(f"The baseline, run {run_id}, is none of the runs of the report: name one of them.") from error

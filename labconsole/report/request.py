@@ -8,8 +8,8 @@ from datetime import datetime
 from enum import StrEnum
 
 from labconsole.clock import wall_now
+from labconsole.errors import UserError
 from labconsole.store.reader import Reader
-from labconsole.trial import TrialError
 
 
 class ReportKind(StrEnum):
@@ -54,10 +54,10 @@ def kind_for(reader: Reader, run_ids: Sequence[int]) -> ReportKind:
 def whole_campaign(reader: Reader, run_ids: Sequence[int]) -> tuple[int, ...]:
     """All runs of the campaign that these belong to, but those in the trash, in their order.
 
-    Raises StoreError for a run that is not there, TrialError for runs of several campaigns.
+    Raises StoreError for a run that is not there, UserError for runs of several campaigns.
     """
     campaigns = {row.campaign_id: row.campaign for row in reader.comparable(run_ids)}
     if len(campaigns) != 1:
         titles = ", ".join(campaigns.values())
-        raise TrialError(f"These runs belong to several campaigns ({titles}): report on one of them at a time.")
+        raise UserError(f"These runs belong to several campaigns ({titles}): report on one of them at a time.")
     return tuple(sorted(row.id for row in reader.runs(campaign_id=next(iter(campaigns)))))

@@ -10,10 +10,11 @@ from urllib.parse import quote
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
+from labconsole.errors import UserError
 from labconsole.plugin import Plugins
 from labconsole.store.records import RunDetail, StoredSeries
 from labconsole.store.samples import StoredSamples
-from labconsole.trial import DerivedTable, TrialError
+from labconsole.trial import DerivedTable
 
 Progress = Callable[[int, int], None]
 """Told rows written and rows in all, now and then; what it raises ends the export, which then leaves nothing."""
@@ -71,7 +72,7 @@ def sample_tables(detail: RunDetail, samples: StoredSamples, plugins: Plugins | 
         trial = plugins.trial(row.kind)
         parameters = trial.parameters.of_stored(row.parameters)
         return tables + [_of_trial(table) for table in trial.derived(parameters, samples, detail.events)], ""
-    except TrialError:
+    except UserError:
         raise
     except ValidationError as error:
         count = error.error_count()

@@ -23,19 +23,19 @@ from pyhanko.sign.signers import PdfSignatureMetadata, PdfSigner, Signer, Simple
 from pyhanko_certvalidator import registry
 
 from labconsole.clock import wall_now
+from labconsole.errors import UserError
 from labconsole.security.identities import load_certificates
 from labconsole.security.keyfile import load_private_key
 from labconsole.security.private_files import read_private
 from labconsole.security.secrets import Secret
 from labconsole.security.x509.extensions import extension_of
 from labconsole.security.x509.gate import PrivateKey, read_pkcs12
-from labconsole.trial import TrialError
 
 _FIELD = "Signature"
 _PKCS12_ENDINGS = (".p12", ".pfx")
 
 
-class SigningError(TrialError):
+class SigningError(UserError):
     """A report cannot be signed; the message is one sentence: what is wrong, what to do."""
 
 
@@ -61,14 +61,14 @@ def is_pkcs12(path: Path) -> bool:
 
 def signer_from_pem(key_file: Path, certificates: Path, secret: Secret | None) -> SimpleSigner:
     """A signer from a PEM key (as `labconsole.security.keyfile` reads it) and a PEM file with its certificate first,
-    then those of its issuers. Raises TrialError, among it SigningError."""
+    then those of its issuers. Raises UserError, among it SigningError."""
     key = load_private_key(key_file, secret)
     chain = load_certificates(certificates)
     return _signer(key, chain[0], chain[1:], certificates)
 
 
 def signer_from_pkcs12(path: Path, secret: Secret | None) -> SimpleSigner:
-    """A signer from a PKCS#12 file, which its owner alone may read. Raises TrialError, among it SigningError."""
+    """A signer from a PKCS#12 file, which its owner alone may read. Raises UserError, among it SigningError."""
     found = read_pkcs12(read_private(path, "key file"), secret, f"The key file {path}")
     if found.key is None or found.certificate is None:
         raise SigningError(f"The key file {path} lacks the private key or its certificate: export both into one file.")

@@ -9,10 +9,10 @@ from pathlib import Path
 from cryptography import x509
 from pydantic import BaseModel, ConfigDict, Field
 
+from labconsole.errors import UserError
 from labconsole.security.keyfile import is_encrypted, load_private_key
 from labconsole.security.secrets import Prompt, Secret, SecretSource
 from labconsole.security.x509.gate import PrivateKey, read_certificates, read_file
-from labconsole.trial import TrialError
 
 
 class IdentityFiles(BaseModel):
@@ -70,7 +70,7 @@ class Identity:
         return self.files.key
 
     def load_private_key(self) -> PrivateKey:
-        """Decrypt the private key: once per process, it takes about 10 ms. Raises TrialError."""
+        """Decrypt the private key: once per process, it takes about 10 ms. Raises UserError."""
         return load_private_key(self.files.key, self.secret)
 
 
@@ -78,7 +78,7 @@ def load_identity(files: IdentityFiles, name: str, prompt: Prompt | None = None)
     """Load and check the identity called `name` in messages. An expired certificate is loaded, and noted.
 
     Raises:
-        TrialError: a file is missing, unreadable or not what it should be, the key file is open to others, the
+        UserError: a file is missing, unreadable or not what it should be, the key file is open to others, the
             passphrase is wrong or nowhere to be had, or key and certificate do not belong together.
     """
     certificate, *chain = load_certificates(files.certificate)
@@ -87,20 +87,20 @@ def load_identity(files: IdentityFiles, name: str, prompt: Prompt | None = None)
     secret = files.secret_source.resolve(f"the key of {name}, {files.key}", prompt) if is_encrypted(files.key) else None
     key = load_private_key(files.key, secret)
     if key.public_key() != certificate.public_key():
-        raise TrialError(f"The key {files.key} does not belong to the certificate {files.certificate}: name a pair.")
+        raise UserError(f"The key {files.key} does not belong to the certificate {files.certificate}: name a pair.")
     return Identity(name, files, certificate, tuple(chain), secret, _notes(name, files, certificate, secret))
 
 
 def load_certificates(path: Path) -> list[x509.Certificate]:
-    """The certificates in a file, at least one, in the file's order. Raises TrialError."""
+    """The certificates in a file, at least one, in the file's order. Raises UserError."""
     return list(read_certificates(read_file(path, "certificate file"), f"The certificate file {path}"))
 
 
 def require_valid(identity: Identity, owner: str) -> None:
-    """Raises TrialError if the certificate of `owner` is not valid now: a peer would refuse it."""
+    """Raises UserError if the certificate of `owner` is not valid now: a peer would refuse it."""
     problem = validity_problem(identity.certificate, datetime.now(UTC))
     if problem is not None:
-        raise TrialError(f"The certificate of {owner}, {identity.certificate_file}, {problem}: use a valid one.")
+        raise UserError(f"The certificate of {owner}, {identity.certificate_file}, {problem}: use a valid one.")
 
 
 def validity_problem(certificate: x509.Certificate, at: datetime) -> str | None:

@@ -45,7 +45,7 @@ def save_private_key(path: Path, key: PrivateKeyTypes, secret: Secret, *, typed:
 def is_quickly_guessed(path: Path) -> bool:
     """Whether the key file takes fewer rounds for each guess than `save_private_key` for a typed passphrase.
 
-    Raises TrialError: missing, unreadable, open to others.
+    Raises UserError: missing, unreadable, open to others.
     """
     try:
         found = keys.EncryptedPrivateKeyInfo.load(pem.unarmor(read_private(path, "key file"))[2])
@@ -57,7 +57,7 @@ def is_quickly_guessed(path: Path) -> bool:
 
 
 def is_encrypted(path: Path) -> bool:
-    """Whether the key file needs a passphrase. Raises TrialError: missing, unreadable, open to others."""
+    """Whether the key file needs a passphrase. Raises UserError: missing, unreadable, open to others."""
     return ContentKind.ENCRYPTED_PRIVATE_KEY in kinds_of(read_private(path, "key file"))
 
 
@@ -65,7 +65,7 @@ def load_private_key(path: Path, secret: Secret | None) -> PrivateKey:
     """Read a private key; `secret` is None for a key that is not encrypted.
 
     Raises:
-        TrialError: missing, unreadable, open to others, wrong passphrase, no private key, or an unknown kind of key.
+        UserError: missing, unreadable, open to others, wrong passphrase, no private key, or an unknown kind of key.
     """
     return read_private_key(read_private(path, "key file"), secret, f"The key file {path}")
 

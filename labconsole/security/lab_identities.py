@@ -19,6 +19,7 @@ from cryptography import x509
 from cryptography.x509.oid import NameOID
 from filelock import FileLock, Timeout
 
+from labconsole.errors import UserError
 from labconsole.locations import pki_dir
 from labconsole.security.identities import Identity, IdentityFiles, load_identity, validity_problem
 from labconsole.security.pki.changes import Change
@@ -35,7 +36,6 @@ from labconsole.security.x509.names import short_name
 from labconsole.security.x509.profiles import CertificateProfile
 from labconsole.security.x509.validity import Validity
 from labconsole.store.errors import MissingDatabaseError
-from labconsole.trial import TrialError
 
 STATE = "Lab"
 """State of the certificate database that they belong to."""
@@ -75,14 +75,14 @@ class LabIdentities:
         """The files of identity `name` (STATE_A, STATE_B, BROKER), to hand to the process that loads them.
 
         Raises:
-            TrialError: there is no such lab identity.
+            UserError: there is no such lab identity.
         """
         if name not in self.by_name:
-            raise TrialError(f"There is no lab identity {name}: choose one of {', '.join(self.by_name)}.")
+            raise UserError(f"There is no lab identity {name}: choose one of {', '.join(self.by_name)}.")
         return self.by_name[name]
 
     def identity(self, name: str) -> Identity:
-        """Load identity `name`. Raises TrialError."""
+        """Load identity `name`. Raises UserError."""
         return load_identity(self.files(name), name)
 
 
@@ -92,7 +92,7 @@ def lab_identities(directory: Path | None = None) -> LabIdentities:
     They are made if there are none that serve (about 0.5 s). Never asks anybody.
 
     Raises:
-        TrialError: they cannot be made, or another process makes them and does not come to an end.
+        UserError: they cannot be made, or another process makes them and does not come to an end.
     """
     try:
         directory = directory or pki_dir()
@@ -100,15 +100,15 @@ def lab_identities(directory: Path | None = None) -> LabIdentities:
         with FileLock(directory / ".lab.lock", timeout=_LOCK_TIMEOUT_S, mode=0o600):
             return _found_or_made(directory)
     except Timeout as error:
-        raise TrialError(
+        raise UserError(
             f"Another process has been making lab identities in {directory} for {_LOCK_TIMEOUT_S:.0f} s: end it."
         ) from error
     except OSError as error:
-        raise TrialError(f"The lab identities cannot be made in {directory}: {error.strerror or error}.") from error
+        raise UserError(f"The lab identities cannot be made in {directory}: {error.strerror or error}.") from error
 
 
 def _found_or_made(directory: Path) -> LabIdentities:
-    """The caller holds the lock. Raises TrialError, OSError."""
+    """The caller holds the lock. Raises UserError, OSError."""
     why = "The lab identities were made."
     snapshot = _snapshot(directory)
     if len(_named(snapshot)) == len(_PROFILES):
@@ -147,11 +147,11 @@ def _certificates(snapshot: Snapshot) -> dict[CertificateRecord, None]:
 
 
 def _set_of(snapshot: Snapshot, directory: Path) -> LabIdentities:
-    """The set in `snapshot`. Raises TrialError: it is not all there."""
+    """The set in `snapshot`. Raises UserError: it is not all there."""
     files = {identity.name: files_of(identity, snapshot, directory) for identity in _named(snapshot)}
     trust = files[BROKER].trust
     if trust is None:
-        raise TrialError("the State Lab trusts no root")
+        raise UserError("the State Lab trusts no root")
     return LabIdentities(files, trust)
 
 
@@ -167,7 +167,7 @@ def _problem(snapshot: Snapshot, directory: Path) -> str | None:
             source.resolve("the lab identities")
         for one in files:
             read_private(one.key, "key file")
-    except TrialError as error:
+    except UserError as error:
         return f"the old ones do not serve any more ({str(error).rstrip('.')})"
     return None
 

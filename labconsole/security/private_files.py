@@ -7,7 +7,7 @@ import stat
 import uuid
 from pathlib import Path
 
-from labconsole.trial import TrialError
+from labconsole.errors import UserError
 
 
 def write_private(path: Path, data: bytes) -> None:
@@ -33,17 +33,17 @@ def read_private(path: Path, what: str) -> bytes:
     """Read the file `path`, called `what` in messages; on POSIX it must be readable by its owner alone.
 
     Raises:
-        TrialError: missing, unreadable, or open to others.
+        UserError: missing, unreadable, or open to others.
     """
     try:
         with path.open("rb") as file:
             mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
             if os.name == "posix" and mode & 0o077:
-                raise TrialError(
+                raise UserError(
                     f"The {what} {path} can be read by others (mode {mode:04o}): make it yours alone with chmod 600."
                 )
             return file.read()
     except FileNotFoundError as error:
-        raise TrialError(f"The {what} {path} does not exist: check the path.") from error
+        raise UserError(f"The {what} {path} does not exist: check the path.") from error
     except OSError as error:
-        raise TrialError(f"The {what} {path} cannot be read ({error.strerror}): check the path.") from error
+        raise UserError(f"The {what} {path} cannot be read ({error.strerror}): check the path.") from error

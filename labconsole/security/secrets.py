@@ -9,9 +9,9 @@ from typing import NoReturn
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from labconsole.errors import UserError
 from labconsole.security import os_keyring
 from labconsole.security.private_files import read_private, write_private
-from labconsole.trial import TrialError
 
 
 class Secret:
@@ -33,7 +33,7 @@ class Secret:
         raise TypeError("a secret does not leave its process: hand on its SecretSource")
 
 
-class SecretRefusedError(TrialError):
+class SecretRefusedError(UserError):
     """A device refuses a secret, and may lock itself when it is tried again.
 
     `key` is that of the secret's request: what needs the same one must not start before the operator has corrected it.
@@ -66,7 +66,7 @@ class SecretSource(BaseModel):
         """Fetch the secret, asking `prompt` last. `purpose` completes "the passphrase for ...".
 
         Raises:
-            TrialError: it is nowhere to be had, or the passphrase file is missing, empty or open to others.
+            UserError: it is nowhere to be had, or the passphrase file is missing, empty or open to others.
         """
         stored = self._in_keyring()
         if stored is not None:
@@ -81,7 +81,7 @@ class SecretSource(BaseModel):
             if self.keyring_entry is not None
             else ""
         )
-        raise TrialError(
+        raise UserError(
             f"There is no passphrase for {purpose}: {keyring_hint}name a passphrase file that only you can read."
         )
 
@@ -118,7 +118,7 @@ class SecretRequest:
     source: SecretSource
 
     def resolve(self, prompt: Prompt | None = None) -> Secret:
-        """Fetch the secret, asking `prompt` last. Raises TrialError as `SecretSource.resolve`."""
+        """Fetch the secret, asking `prompt` last. Raises UserError as `SecretSource.resolve`."""
         return self.source.resolve(self.purpose, prompt)
 
 
@@ -143,7 +143,7 @@ def _first_line(path: Path) -> str:
     try:
         lines = read_private(path, "passphrase file").decode().splitlines()
     except UnicodeDecodeError as error:
-        raise TrialError(f"The passphrase file {path} is not UTF-8 text: write the passphrase as text.") from error
+        raise UserError(f"The passphrase file {path} is not UTF-8 text: write the passphrase as text.") from error
     if not lines or not lines[0]:
-        raise TrialError(f"The passphrase file {path} is empty: put the passphrase on its first line.")
+        raise UserError(f"The passphrase file {path} is empty: put the passphrase on its first line.")
     return lines[0]

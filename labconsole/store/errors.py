@@ -10,11 +10,11 @@ from pathlib import Path
 
 from sqlalchemy.exc import DBAPIError
 
+from labconsole.errors import UserError
 from labconsole.store.backup_files import backups_of
-from labconsole.trial import TrialError
 
 
-class StoreError(TrialError):
+class StoreError(UserError):
     """The database cannot be used as asked; the message is one sentence: what is wrong, what to do."""
 
 

@@ -34,7 +34,7 @@ def keep_artefacts(
     sender: Mapping[str, Any],
     context: RunContext,
 ) -> None:
-    """Keep them; `sender` is what a sender reported when it was ready. Raises TrialError."""
+    """Keep them; `sender` is what a sender reported when it was ready. Raises UserError."""
     sha256 = hashlib.sha256(payload.data).hexdigest()
     context.artefact("payload.sha256", "text/plain", f"{sha256}  {Path(payload.name).name}\n".encode())
     for name, path in _certificates(parameters, identities).items():

@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from labconsole.trial import TrialError
+from labconsole.errors import UserError
 from labconsole_amqp.broker_peer import Peer, Stage
 from labconsole_amqp.broker_queue import Queue, QueueCounts, QueueLimits
 from labconsole_amqp.broker_sasl import Access
@@ -66,10 +66,10 @@ class Broker:
         self._peers: dict[Peer, int] = {}
 
     def listen(self) -> Ports:
-        """Bind and listen; returns the ports. Raises TrialError if a port cannot be had."""
+        """Bind and listen; returns the ports. Raises UserError if a port cannot be had."""
         settings = self._settings
         if settings.tls_port is not None and self._context is None:
-            raise TrialError("a TLS port needs the broker's certificate and key")
+            raise UserError("a TLS port needs the broker's certificate and key")
         return Ports(self._bind(settings.plain_port, secure=False), self._bind(settings.tls_port, secure=True))
 
     def _bind(self, port: int | None, *, secure: bool) -> int | None:
@@ -79,7 +79,7 @@ class Broker:
             family = socket.AF_INET6 if ":" in self._settings.host else socket.AF_INET
             listener = socket.create_server((self._settings.host, port), family=family, backlog=64)
         except OSError as error:
-            raise TrialError(
+            raise UserError(
                 f"the broker cannot listen on {self._settings.host}:{port} ({error.strerror}): choose another port"
             ) from error
         listener.setblocking(False)

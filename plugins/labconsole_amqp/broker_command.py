@@ -11,12 +11,12 @@ from pathlib import Path
 from labconsole.cli.asking import prompt
 from labconsole.cli.exit_codes import FINISHED
 from labconsole.cli.interrupts import interrupts
+from labconsole.errors import UserError
 from labconsole.security.identities import IdentityFiles, load_identity
 from labconsole.security.lab_identities import BROKER, lab_identities
 from labconsole.security.pki.identities import NamedIdentities
 from labconsole.security.secrets import SecretSource
 from labconsole.shown_text import shown
-from labconsole.trial import TrialError
 from labconsole_amqp.broker import Broker, BrokerSettings
 from labconsole_amqp.broker_queue import QueueLimits
 from labconsole_amqp.broker_sasl import Access
@@ -27,7 +27,7 @@ _DEFAULT_QUEUE = "labconsole"
 
 
 def serve(arguments: argparse.Namespace) -> int:
-    """Serve until an interrupt or SIGTERM. Raises TrialError."""
+    """Serve until an interrupt or SIGTERM. Raises UserError."""
     settings = _settings(arguments)
     broker = Broker(settings, lambda reason: print(f"Client refused: {shown(reason)}.", file=sys.stderr, flush=True))
     try:
@@ -84,12 +84,12 @@ def _tls(arguments: argparse.Namespace) -> TlsSettings:
 
 
 def _identity(arguments: argparse.Namespace) -> tuple[IdentityFiles, Path]:
-    """The broker's files, and what clients' certificates are checked against. Raises TrialError."""
+    """The broker's files, and what clients' certificates are checked against. Raises UserError."""
     if bool(arguments.certificate) != bool(arguments.key):
-        raise TrialError("A certificate needs its key: name both --certificate and --key.")
+        raise UserError("A certificate needs its key: name both --certificate and --key.")
     if arguments.certificate:
         if arguments.trust is None:
-            raise TrialError(
+            raise UserError(
                 "The broker must know whose client certificates it accepts: name their authority by --trust."
             )
         files = IdentityFiles(
@@ -100,7 +100,7 @@ def _identity(arguments: argparse.Namespace) -> tuple[IdentityFiles, Path]:
         files = NamedIdentities().files(arguments.identity)
         trust = arguments.trust or files.trust
         if trust is None:
-            raise TrialError(
+            raise UserError(
                 f"The State of the identity {arguments.identity} trusts no root: let it trust the clients' root on the "
                 "page Certificates, or name their authority by --trust."
             )

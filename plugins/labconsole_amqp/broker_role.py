@@ -26,7 +26,7 @@ class BrokerRole(Role):
         self._cpu_before_ns = 0
 
     def prepare(self) -> dict[str, Any]:
-        """Listen on a free port of the loopback interface and report it. Raises TrialError."""
+        """Listen on a free port of the loopback interface and report it. Raises UserError."""
         parameters = self._settings.parameters
         self._broker = Broker(
             BrokerSettings(

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from types import TracebackType
 
 from labconsole.clock import now_ns
-from labconsole.trial import TrialError
+from labconsole.errors import UserError
 from labconsole_amqp.fastlink_pump import Pump
 from labconsole_amqp.fastlink_tls import TlsSettings, client_context, client_failure
 from labconsole_amqp.fastlink_wire import Wire, lib, text
@@ -89,34 +89,34 @@ class Connection:
     def pump(self, timeout_s: float) -> None:
         """Write what waits and read what came; wait at most `timeout_s` for the peer or `wake` if nothing did.
 
-        Raises TrialError when the connection is closed by the broker, or lost.
+        Raises UserError when the connection is closed by the broker, or lost.
         """
         self._pump.turn(timeout_s)
         self.check()
 
     def flush(self) -> None:
-        """Write what the socket takes, without waiting. Raises TrialError as `pump`."""
+        """Write what the socket takes, without waiting. Raises UserError as `pump`."""
         self._pump.write()
 
     def check(self) -> None:
-        """Raises TrialError if the broker has closed the connection, or it is lost."""
+        """Raises UserError if the broker has closed the connection, or it is lost."""
         wire = self.wire
         if wire.remote_closed:
-            raise TrialError(f"{self.endpoint.name} closed the connection: {wire.condition or 'no reason given'}")
+            raise UserError(f"{self.endpoint.name} closed the connection: {wire.condition or 'no reason given'}")
         if wire.over:
-            raise TrialError(f"the connection to {self.endpoint.name} was lost{_unless_aborted(wire.condition)}")
+            raise UserError(f"the connection to {self.endpoint.name} was lost{_unless_aborted(wire.condition)}")
 
     def wake(self) -> None:
         """Let a waiting `pump` return now; the one method that any thread may call."""
         self._pump.wake()
 
     def wait(self, done: Callable[[], bool], timeout_s: float, late: str) -> None:
-        """Pump until `done`. Raises TrialError, with the sentence `late` after `timeout_s`."""
+        """Pump until `done`. Raises UserError, with the sentence `late` after `timeout_s`."""
         deadline = time.monotonic() + timeout_s
         while not done():
             left = deadline - time.monotonic()
             if left <= 0:
-                raise TrialError(late)
+                raise UserError(late)
             self.pump(min(left, 1.0))
 
     def close(self) -> None:
@@ -130,7 +130,7 @@ class Connection:
             deadline = time.monotonic() + _CLOSE_TIMEOUT_S
             while not wire.over and (left := deadline - time.monotonic()) > 0:
                 self._pump.turn(left)
-        except TrialError:
+        except UserError:
             # The broker is gone already: nobody to say goodbye to, and why it went was said where it mattered.
             return
         finally:
@@ -155,7 +155,7 @@ def connect(endpoint: Endpoint, *, container: str | None = None, context: ssl.SS
         context: the client context made before from `endpoint.tls`, when many connections share it.
 
     Raises:
-        TrialError: one sentence, for whatever went wrong.
+        UserError: one sentence, for whatever went wrong.
     """
     if endpoint.tls is not None and context is None:
         context = client_context(endpoint.tls)
@@ -192,15 +192,15 @@ def _tcp(endpoint: Endpoint) -> socket.socket:
     try:
         sock = socket.create_connection((endpoint.host, endpoint.port), endpoint.connect_timeout_s)
     except socket.gaierror as error:
-        raise TrialError(f"the host name {endpoint.host} cannot be resolved: check its spelling and DNS") from error
+        raise UserError(f"the host name {endpoint.host} cannot be resolved: check its spelling and DNS") from error
     except TimeoutError as error:
-        raise TrialError(
+        raise UserError(
             f"{endpoint.name} did not answer within {endpoint.connect_timeout_s:g} s: check address, route and firewall"
         ) from error
     except ConnectionRefusedError as error:
-        raise TrialError(f"{endpoint.name} refused the connection: is the broker running, and on this port?") from error
+        raise UserError(f"{endpoint.name} refused the connection: is the broker running, and on this port?") from error
     except OSError as error:
-        raise TrialError(f"{endpoint.name} cannot be reached: {error.strerror or error}") from error
+        raise UserError(f"{endpoint.name} cannot be reached: {error.strerror or error}") from error
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return sock
 
@@ -212,8 +212,8 @@ def _tls(endpoint: Endpoint, tls: TlsSettings, context: ssl.SSLContext, sock: so
         _shake_hands(endpoint, secure)
     except OSError as error:
         secure.close()
-        raise TrialError(client_failure(endpoint.name, name, tls, error)) from error
-    except TrialError:
+        raise UserError(client_failure(endpoint.name, name, tls, error)) from error
+    except UserError:
         secure.close()
         raise
     return secure
@@ -222,7 +222,7 @@ def _tls(endpoint: Endpoint, tls: TlsSettings, context: ssl.SSLContext, sock: so
 def _shake_hands(endpoint: Endpoint, secure: ssl.SSLSocket) -> None:
     """The TLS handshake; where nothing comes for a while, another connection tries if the port is one without TLS.
 
-    Raises OSError, and TrialError: it is one.
+    Raises OSError, and UserError: it is one.
     """
     timeouts = (min(_SILENCE_S, endpoint.connect_timeout_s), endpoint.connect_timeout_s - _SILENCE_S)
     for number, timeout in enumerate(timeouts):
@@ -234,7 +234,7 @@ def _shake_hands(endpoint: Endpoint, secure: ssl.SSLSocket) -> None:
             if number:
                 raise
             if port_speaks(endpoint.host, endpoint.port) is Spoken.AMQP:
-                raise TrialError(without_tls(endpoint.name)) from None
+                raise UserError(without_tls(endpoint.name)) from None
 
 
 def _prepare(endpoint: Endpoint, wire: Wire, container: str) -> None:
@@ -256,41 +256,41 @@ def _authenticate(endpoint: Endpoint, wire: Wire, pump: Pump, deadline: float) -
     sasl = lib.pn_sasl(wire.transport)
     while (outcome := lib.pn_sasl_outcome(sasl)) != lib.PN_SASL_OK:
         if outcome != lib.PN_SASL_NONE:
-            raise TrialError(_refusal(endpoint, text(lib.pn_sasl_get_mech(sasl))))
+            raise UserError(_refusal(endpoint, text(lib.pn_sasl_get_mech(sasl))))
         if wire.over:
-            raise TrialError(_gone(endpoint, wire))
+            raise UserError(_gone(endpoint, wire))
         _turn(endpoint, wire, pump, deadline)
 
 
 def _await_open(endpoint: Endpoint, wire: Wire, pump: Pump, deadline: float) -> None:
     while not wire.remote_open:
         if wire.remote_closed:
-            raise TrialError(f"{endpoint.name} closed the connection: {wire.condition or 'no reason given'}")
+            raise UserError(f"{endpoint.name} closed the connection: {wire.condition or 'no reason given'}")
         if wire.over:
-            raise TrialError(_gone(endpoint, wire))
+            raise UserError(_gone(endpoint, wire))
         _turn(endpoint, wire, pump, deadline)
     if wire.remote_closed:
-        raise TrialError(f"{endpoint.name} closed the connection: {wire.condition or 'no reason given'}")
+        raise UserError(f"{endpoint.name} closed the connection: {wire.condition or 'no reason given'}")
 
 
 def _turn(endpoint: Endpoint, wire: Wire, pump: Pump, deadline: float) -> None:
     left = deadline - time.monotonic()
     if left <= 0:
-        raise TrialError(f"{endpoint.name} accepted the connection but does not answer AMQP: is it an AMQP 1.0 port?")
+        raise UserError(f"{endpoint.name} accepted the connection but does not answer AMQP: is it an AMQP 1.0 port?")
     silent_for = endpoint.connect_timeout_s - left
     if silent_for < _SILENCE_S:
         left = min(left, _SILENCE_S - silent_for)
     elif endpoint.tls is None and not wire.heard and port_speaks(endpoint.host, endpoint.port) is Spoken.TLS:
-        raise TrialError(with_tls(endpoint.name))
+        raise UserError(with_tls(endpoint.name))
     try:
         pump.turn(left)
-    except TrialError as error:
+    except UserError as error:
         # TLS 1.3 tells a client only now what the server thinks of its certificate.
         if endpoint.tls is not None and isinstance(error.__cause__, ssl.SSLError):
             name = endpoint.tls.server_name or endpoint.host
-            raise TrialError(client_failure(endpoint.name, name, endpoint.tls, error.__cause__)) from error
+            raise UserError(client_failure(endpoint.name, name, endpoint.tls, error.__cause__)) from error
         if isinstance(error.__cause__, ConnectionError):
-            raise TrialError(_gone(endpoint, wire)) from error
+            raise UserError(_gone(endpoint, wire)) from error
         raise
 
 

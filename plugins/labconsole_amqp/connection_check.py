@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from labconsole.errors import UserError
 from labconsole.security.identities import load_identity, require_valid
 from labconsole.security.secrets import Secret
-from labconsole.trial import TrialError
 from labconsole_amqp.choices import BrokerChoice, Mode
 from labconsole_amqp.connection import Connection, Endpoint, connect
 from labconsole_amqp.fastlink import probe_queue_depth
@@ -27,10 +27,10 @@ def check_connection(parameters: AmqpParameters, secrets: Mapping[str, Secret], 
     counted in the queue are released again. Takes at most about 12 s an end.
 
     Raises:
-        TrialError: the step that failed, and what to do, in one sentence.
+        UserError: the step that failed, and what to do, in one sentence.
     """
     if parameters.broker is not BrokerChoice.EXTERNAL:
-        raise TrialError("The embedded broker starts with the run: choose an external broker to test the connection.")
+        raise UserError("The embedded broker starts with the run: choose an external broker to test the connection.")
     identities = IdentityChoice(parameters)
     for role in identities.here:
         broker = f"{parameters.host}:{parameters.port}"
@@ -38,8 +38,8 @@ def check_connection(parameters: AmqpParameters, secrets: Mapping[str, Secret], 
             with connect(_endpoint(parameters, identities, role, secrets)) as connection:
                 _report(role, connection, say)
                 _try_queue(role, connection, parameters, say)
-        except TrialError as error:
-            raise TrialError(f"{role.capitalize()}: {full_sentence(str(error), broker)}") from error
+        except UserError as error:
+            raise UserError(f"{role.capitalize()}: {full_sentence(str(error), broker)}") from error
 
 
 def _endpoint(

@@ -18,7 +18,7 @@ from labconsole_amqp.secret_needs import secret_requests
 
 
 def test_connection(arguments: argparse.Namespace) -> int:
-    """Print each step that succeeded. Raises TrialError: the one that did not; ProfileError, KeyboardInterrupt."""
+    """Print each step that succeeded. Raises UserError: the one that did not; ProfileError, KeyboardInterrupt."""
     settings = parse_settings(arguments.settings)
     if settings is None:
         return BAD_USAGE

@@ -15,7 +15,7 @@ What makes it fast, and is to be kept:
 * messages are received into the rows of one reused array, in which numpy checks and reads a whole batch at once;
 * credit is topped up each quarter of the window.
 
-Times are `labconsole.clock.now_ns`. Links belong to the thread of their connection. Every fault is a TrialError.
+Times are `labconsole.clock.now_ns`. Links belong to the thread of their connection. Every fault is a UserError.
 """
 
 from __future__ import annotations

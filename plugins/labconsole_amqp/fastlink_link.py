@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from labconsole.clock import now_ns
-from labconsole.trial import TrialError
+from labconsole.errors import UserError
 from labconsole_amqp.connection import Connection
 from labconsole_amqp.fastlink_wire import condition_text, lib, text
 
@@ -62,7 +62,7 @@ class Link:
         return now_ns() - began
 
     def _check(self) -> None:
-        """Raises TrialError if the peer has closed link or session."""
+        """Raises UserError if the peer has closed link or session."""
         if not (lib.pn_link_state(self._link) | lib.pn_session_state(self._session)) & lib.PN_REMOTE_CLOSED:
             return
         condition = condition_text(lib.pn_link_remote_condition(self._link)) or condition_text(
@@ -70,13 +70,13 @@ class Link:
         )
         peer = self.connection.endpoint.name
         if condition and "not-found" in condition:
-            raise TrialError(
+            raise UserError(
                 f"{peer} has no queue {self.address}: create it there, or correct the address ({condition})"
             )
-        raise TrialError(f"{peer} ended the {self._kind}'s link to {self.address}: {condition or 'no reason given'}")
+        raise UserError(f"{peer} ended the {self._kind}'s link to {self.address}: {condition or 'no reason given'}")
 
     def pump(self, timeout_s: float) -> None:
-        """`Connection.pump`, and raise TrialError if the peer has ended this link."""
+        """`Connection.pump`, and raise UserError if the peer has ended this link."""
         self.connection.pump(timeout_s)
         self._check()
 
@@ -84,12 +84,12 @@ class Link:
         """Write what the socket takes; that the connection is lost is reported by `pump`, after what is in hand."""
         try:
             self.connection.flush()
-        except TrialError:
+        except UserError:
             # The socket says it again in the pump that follows.
             return
 
     def close(self) -> None:
-        """Detach; deliveries that are not settled go back to the queue. Raises TrialError if the connection is lost.
+        """Detach; deliveries that are not settled go back to the queue. Raises UserError if the connection is lost.
 
         The answer is waited for, but not insisted on: RabbitMQ 3.10 never answers a detach, and sometimes not even the
         end of a session. What is left over ends with the connection.

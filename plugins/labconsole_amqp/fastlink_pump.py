@@ -6,7 +6,7 @@ import selectors
 import socket
 import ssl
 
-from labconsole.trial import TrialError
+from labconsole.errors import UserError
 from labconsole_amqp.fastlink_wire import Wire
 
 
@@ -25,7 +25,7 @@ class Pump:
         self._awaits_room = False
 
     def turn(self, timeout_s: float) -> None:
-        """Tick, write, read; wait up to `timeout_s` if there is nothing to read. Raises TrialError if it is lost."""
+        """Tick, write, read; wait up to `timeout_s` if there is nothing to read. Raises UserError if it is lost."""
         wire = self._wire
         due_s = wire.tick()
         self.write()
@@ -43,20 +43,20 @@ class Pump:
         self.write()
 
     def write(self) -> None:
-        """Write what the socket takes. Raises TrialError if the connection is lost."""
+        """Write what the socket takes. Raises UserError if the connection is lost."""
         try:
             self._wire.write()
         except OSError as error:
             reason = self._last_words() or error
-            raise TrialError(self._lost(reason)) from reason
+            raise UserError(self._lost(reason)) from reason
 
     def _read(self) -> None:
         try:
             self._wire.read()
         except OSError as error:
-            raise TrialError(self._lost(error)) from error
+            raise UserError(self._lost(error)) from error
         if self._wire.opened_by_peer:
-            raise TrialError(f"{self._peer} opened a session or link to the console, which a broker does not do")
+            raise UserError(f"{self._peer} opened a session or link to the console, which a broker does not do")
 
     def _last_words(self) -> OSError | None:
         """The peer takes nothing more, but may have said why: take in what still lies in the socket.

@@ -19,7 +19,7 @@ def probe_queue_depth(connection: Connection, address: str, limit: int = 1, quie
 
     AMQP has no standard way to ask, and drain (part 2, 2.6.7) makes RabbitMQ 3.10 end the session: so messages are
     fetched with a credit of `limit`, until all have come or none came for `quiet_s` seconds (more than one round trip).
-    Raises TrialError, as an attach does.
+    Raises UserError, as an attach does.
     """
     link = _Fetcher(connection, address)
     fetched = link.fetch(limit, lib.PN_RELEASED, quiet_s)
@@ -28,7 +28,7 @@ def probe_queue_depth(connection: Connection, address: str, limit: int = 1, quie
 
 
 def drain_queue(connection: Connection, address: str, limit: int, quiet_s: float = _QUIET_S) -> int:
-    """Throw away at most `limit` messages of the queue; returns how many there were. Raises TrialError.
+    """Throw away at most `limit` messages of the queue; returns how many there were. Raises UserError.
 
     The queue counts as empty when nothing came for `quiet_s` seconds.
     """
@@ -45,7 +45,7 @@ def drain_queue(connection: Connection, address: str, limit: int, quiet_s: float
 
 def try_attach(connection: Connection, address: str, kind: str) -> int:
     """Attach a `sender` or `receiver` to the queue, without credit, and detach it again; returns how long the broker
-    took to answer, ns. Raises TrialError, as an attach does."""
+    took to answer, ns. Raises UserError, as an attach does."""
     if kind == "sender":
         sender = Sender(connection, address)
         sender.close()

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labconsole.clock import now_ns
-from labconsole.trial import TrialError
+from labconsole.errors import UserError
 from labconsole_amqp.connection import Connection
 from labconsole_amqp.fastlink_link import ATTACH_TIMEOUT_S, Link, Template
 from labconsole_amqp.fastlink_wire import ENGINE_BYTES, ffi, lib
@@ -53,7 +53,7 @@ class Receiver(Link):
     `attach_ns` is how long attaching took, `received` the number of messages so far.
 
     Raises:
-        TrialError: the address does not exist, or the peer refused otherwise or did not answer.
+        UserError: the address does not exist, or the peer refused otherwise or did not answer.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class Receiver(Link):
     def receive(self, limit: int, timeout_s: float) -> Batch:
         """The messages that are there, at most `limit` and one batch; waits up to `timeout_s` for the first.
 
-        Raises TrialError if the broker closed link or connection, or the connection is lost, and nothing is left to
+        Raises UserError if the broker closed link or connection, or the connection is lost, and nothing is left to
         be read; or if a message is too large.
         """
         if self._readable:
@@ -119,7 +119,7 @@ class Receiver(Link):
     def _check_size(self) -> None:
         delivery = lib.pn_link_current(self._link)
         if delivery and lib.pn_delivery_pending(delivery) > self._largest:
-            raise TrialError(
+            raise UserError(
                 f"{self.connection.endpoint.name} sends a message of more than {self._largest:,} bytes: raise "
                 '"Largest message" (max_message_size) if it is meant to be that large'
             )

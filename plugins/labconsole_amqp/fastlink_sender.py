@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labconsole.clock import now_ns
-from labconsole.trial import TrialError
+from labconsole.errors import UserError
 from labconsole_amqp.connection import Connection
 from labconsole_amqp.fastlink_link import ATTACH_TIMEOUT_S, Link, Template
 from labconsole_amqp.fastlink_wire import TagRing, ffi, lib
@@ -44,7 +44,7 @@ class Sender(Link):
     number of messages handed to the engine; `accepted`, `rejected` and `released` count the outcomes of unsettled ones.
 
     Raises:
-        TrialError: the address does not exist, or the peer refused otherwise or did not answer.
+        UserError: the address does not exist, or the peer refused otherwise or did not answer.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class Sender(Link):
     def send(self, template: Template, count: int, first_number: int = 0) -> Sent:
         """Send up to `count` messages from `template`, as many as there is capacity for, numbered from `first_number`.
 
-        Never waits; `pump` when it sent less than asked, and to learn of a lost connection. Raises TrialError if the
+        Never waits; `pump` when it sent less than asked, and to learn of a lost connection. Raises UserError if the
         message is larger than the peer takes.
         """
         self.check_size(len(template.message))
@@ -129,15 +129,15 @@ class Sender(Link):
         self._flush()
 
     def check_size(self, size: int) -> None:
-        """Raises TrialError if the peer does not take a message of `size` bytes."""
+        """Raises UserError if the peer does not take a message of `size` bytes."""
         if self.max_message_size and size > self.max_message_size:
-            raise TrialError(
+            raise UserError(
                 f"the message has {size:,} bytes, but {self.connection.endpoint.name} takes at most "
                 f"{self.max_message_size:,}: raise its limit or send a smaller payload"
             )
 
     def pump(self, timeout_s: float) -> None:
-        """Do I/O (see `Connection.pump`) and take in acknowledgements and credit. Raises TrialError."""
+        """Do I/O (see `Connection.pump`) and take in acknowledgements and credit. Raises UserError."""
         super().pump(timeout_s)
         self._take_acknowledgements()
 

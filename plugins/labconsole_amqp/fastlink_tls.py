@@ -11,7 +11,7 @@ import ssl
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from labconsole.trial import TrialError
+from labconsole.errors import UserError
 from labconsole_amqp.port_probe import without_tls
 
 _VERSIONS = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
@@ -41,18 +41,18 @@ class TlsSettings:
 
 
 def client_context(settings: TlsSettings) -> ssl.SSLContext:
-    """A context that trusts only `settings.ca_file` and shows our certificate, if there is one. Raises TrialError."""
+    """A context that trusts only `settings.ca_file` and shows our certificate, if there is one. Raises UserError."""
     if settings.ca_file is None:
-        raise TrialError("TLS needs a CA file: name the certificate that signed the broker's, or the broker's own")
+        raise UserError("TLS needs a CA file: name the certificate that signed the broker's, or the broker's own")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     _load(context, settings)
     return context
 
 
 def server_context(settings: TlsSettings) -> ssl.SSLContext:
-    """A context that shows our certificate and requires one of the client, if there is a CA file. Raises TrialError."""
+    """A context that shows our certificate and requires one of the client, if there is a CA file. Raises UserError."""
     if settings.certificate_file is None or settings.key_file is None:
-        raise TrialError("a TLS port needs the broker's certificate and key")
+        raise UserError("a TLS port needs the broker's certificate and key")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     if settings.ca_file is not None:
         context.verify_mode = ssl.CERT_REQUIRED
@@ -68,14 +68,14 @@ def _load(context: ssl.SSLContext, settings: TlsSettings) -> None:
         try:
             context.load_verify_locations(cafile=settings.ca_file)
         except (OSError, ssl.SSLError) as error:
-            raise TrialError(f"the CA file {settings.ca_file} cannot be read: {_reason(error)}") from error
+            raise UserError(f"the CA file {settings.ca_file} cannot be read: {_reason(error)}") from error
     if settings.certificate_file is not None:
         password = settings.key_password or ""
         try:
             # Always with a password, or OpenSSL would ask for one on the terminal.
             context.load_cert_chain(settings.certificate_file, settings.key_file, lambda: password)
         except (OSError, ssl.SSLError) as error:
-            raise TrialError(
+            raise UserError(
                 f"the certificate {settings.certificate_file} and its key {settings.key_file} cannot be used "
                 f"({_reason(error)}): check both files and the key's passphrase"
             ) from error
@@ -85,7 +85,7 @@ def _version(name: str) -> ssl.TLSVersion:
     try:
         return _VERSIONS[name]
     except KeyError:
-        raise TrialError(f"unknown TLS version {name}: choose {' or '.join(_VERSIONS)}") from None
+        raise UserError(f"unknown TLS version {name}: choose {' or '.join(_VERSIONS)}") from None
 
 
 def peer_subject(sock: ssl.SSLSocket) -> str | None:

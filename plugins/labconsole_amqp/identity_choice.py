@@ -10,12 +10,12 @@ from typing import Literal
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 
+from labconsole.errors import UserError
 from labconsole.security.identities import IdentityFiles, load_certificates
 from labconsole.security.lab_identities import BROKER, STATE_A, STATE_B, LabIdentities, lab_identities
 from labconsole.security.pki.identities import NamedIdentities
 from labconsole.security.x509.extensions import alternative_names
 from labconsole.security.x509.key_types import KeyType, type_of
-from labconsole.trial import TrialError
 from labconsole_amqp.choices import BrokerChoice, Mode
 from labconsole_amqp.envelope import Protection
 from labconsole_amqp.parameters import AmqpParameters
@@ -30,7 +30,7 @@ _KNOWS_ML_DSA = (3, 5)  # OpenSSL
 class IdentityChoice:
     """The identities of one run; the lab's are made on first use, and only if one of them is needed.
 
-    Every method raises TrialError: the lab identities cannot be made, or an identity by name is not there or of no use.
+    Every method raises UserError: the lab identities cannot be made, or an identity by name is not there or of no use.
     """
 
     def __init__(self, parameters: AmqpParameters) -> None:
@@ -68,7 +68,7 @@ class IdentityChoice:
             return self._lab.authority_file
         trusted = self.files(role).trust
         if trusted is None:
-            raise TrialError(
+            raise UserError(
                 f"The State of the identity {self.name(role)} trusts no root: let it trust the other end's root on the "
                 "page Certificates, or name a trusted authority."
             )
@@ -123,10 +123,10 @@ class IdentityChoice:
         )
 
     def _check(self, role: RoleName, files: IdentityFiles) -> None:
-        """Whether TLS and messages of this test can use the key of an identity by name. Raises TrialError."""
+        """Whether TLS and messages of this test can use the key of an identity by name. Raises UserError."""
         key = load_certificates(files.certificate)[0].public_key()
         if type_of(key) in _ML_DSA and ssl.OPENSSL_VERSION_INFO < _KNOWS_ML_DSA:
-            raise TrialError(
+            raise UserError(
                 f"The key of the identity {self.name(role)} is ML-DSA, which TLS here ({ssl.OPENSSL_VERSION}) does not "
                 "know: choose an identity with an RSA, ECDSA or Ed25519 key."
             )
@@ -134,7 +134,7 @@ class IdentityChoice:
         signs = role == "sender" and protection is not Protection.NONE
         is_encrypted_to = role == "receiver" and protection is Protection.SIGNED_ENCRYPTED
         if (signs or is_encrypted_to) and not isinstance(key, RSAPublicKey):
-            raise TrialError(
+            raise UserError(
                 f"The key of the identity {self.name(role)} is not RSA, with which the source's messages are "
                 f"{'signed' if signs else 'encrypted'}: choose another identity, or Test 2."
             )

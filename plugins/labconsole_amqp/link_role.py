@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from labconsole.errors import UserError
 from labconsole.role import Role, RoleContext
 from labconsole.security.identities import require_valid
-from labconsole.trial import TrialError
 from labconsole_amqp.connection import Connection, connect
 from labconsole_amqp.queue_check import require_empty
 from labconsole_amqp.role_settings import RoleIdentity, RoleSettings
@@ -47,18 +47,18 @@ class LinkRole(Role):
 
     @abstractmethod
     def load(self, identity: RoleIdentity) -> None:
-        """Get everything ready that needs no broker. Raises TrialError."""
+        """Get everything ready that needs no broker. Raises UserError."""
 
     @abstractmethod
     def attach(self) -> int:
-        """Attach to the queue; returns how long the broker took to answer, ns. Raises TrialError."""
+        """Attach to the queue; returns how long the broker took to answer, ns. Raises UserError."""
 
     @abstractmethod
     def work(self) -> dict[str, Any]:
-        """`Role.run`. Raises TrialError, with or without the full form of a sentence."""
+        """`Role.run`. Raises UserError, with or without the full form of a sentence."""
 
     def prepare(self) -> dict[str, Any]:
-        """Load, and when it is this role's turn, connect and attach. Raises TrialError."""
+        """Load, and when it is this role's turn, connect and attach. Raises UserError."""
         with self._in_full_sentences():
             identity = RoleIdentity(self.settings, f"the {self.settings.role}", self.context)
             self.load(identity)
@@ -85,7 +85,7 @@ class LinkRole(Role):
         return {}
 
     def run(self) -> dict[str, Any]:
-        """Work until the end. Raises TrialError."""
+        """Work until the end. Raises UserError."""
         with self._in_full_sentences():
             return self.work()
 
@@ -98,7 +98,7 @@ class LinkRole(Role):
         """Wait for the command to connect: (host, port)."""
         while (command := self.context.take_command()) is None:
             if self.context.stop_requested:
-                raise TrialError("The run was ended before it had begun.")
+                raise UserError("The run was ended before it had begun.")
             time.sleep(_POLL_S)
         return command["host"], command["port"]
 
@@ -107,8 +107,8 @@ class LinkRole(Role):
         """The link says why it failed in a clause, as in "host:port refused the connection"."""
         try:
             yield
-        except TrialError as error:
-            raise TrialError(full_sentence(str(error), self._broker)) from error
+        except UserError as error:
+            raise UserError(full_sentence(str(error), self._broker)) from error
 
 
 def full_sentence(clause: str, broker: str) -> str:

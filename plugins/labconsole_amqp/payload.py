@@ -6,8 +6,8 @@ import stat
 from dataclasses import dataclass
 from pathlib import Path
 
+from labconsole.errors import UserError
 from labconsole.locations import resource
-from labconsole.trial import TrialError
 
 BUILT_IN = {"small": "small.txt", "fpl-tac": "fpl-tac.txt", "fpl-fixm": "fpl-fixm.xml"}
 """The source's payloads by name: 11 bytes of dummy data, a flight plan in TAC format (237 bytes), in FIXM (42,708)."""
@@ -32,7 +32,7 @@ def load_payload(choice: str, *, as_string: bool = True) -> Payload:
     With `as_string` (Tests 1-3, whose body is an AMQP string) the payload must be UTF-8 text.
 
     Raises:
-        TrialError: missing, unreadable, empty, or not UTF-8 where it must be.
+        UserError: missing, unreadable, empty, or not UTF-8 where it must be.
     """
     path = resource("payloads", BUILT_IN[choice]) if choice in BUILT_IN else Path(choice).expanduser()
     try:
@@ -40,18 +40,18 @@ def load_payload(choice: str, *, as_string: bool = True) -> Payload:
         data = path.read_bytes() if regular else b""
     except FileNotFoundError as error:
         names = ", ".join(BUILT_IN)
-        raise TrialError(f"There is no payload {choice}: name an existing file or one of {names}.") from error
+        raise UserError(f"There is no payload {choice}: name an existing file or one of {names}.") from error
     except OSError as error:
-        raise TrialError(f"The payload {path} cannot be read ({error.strerror}): check its name.") from error
+        raise UserError(f"The payload {path} cannot be read ({error.strerror}): check its name.") from error
     if not regular:
-        raise TrialError(f"The payload {path} is not a regular file: name a file.")
+        raise UserError(f"The payload {path} is not a regular file: name a file.")
     if not data:
-        raise TrialError(f"The payload {path} is empty: name a file with something in it.")
+        raise UserError(f"The payload {path} is empty: name a file with something in it.")
     if as_string:
         try:
             data.decode()
         except UnicodeDecodeError as error:
-            raise TrialError(
+            raise UserError(
                 f"The payload {path} is not UTF-8 text (byte {error.start}), which the body of Tests 1 to 3 must be: "
                 "convert it or use Test 4."
             ) from error

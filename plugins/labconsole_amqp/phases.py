@@ -23,7 +23,7 @@ _POLL_S: Final = 0.02
 def conduct_phases(
     parameters: AmqpParameters, context: RunContext, receivers: Sequence[RoleHandle], senders: Sequence[RoleHandle]
 ) -> None:
-    """Return once the open loop is about to begin. Raises TrialError."""
+    """Return once the open loop is about to begin. Raises UserError."""
     longest_s = parameters.full_speed + _LONGEST_DRAIN_S
     sent = [sender.report(longest_s)["sent"] for sender in senders]
     left = sum(sent) - _received(parameters, receivers, sum(sent))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from labconsole.errors import UserError
 from labconsole.role import RoleContext
-from labconsole.trial import REMEDY, Level, TrialError
+from labconsole.trial import REMEDY, Level
 from labconsole_amqp.choices import Leftover
 from labconsole_amqp.connection import Connection
 from labconsole_amqp.fastlink import drain_queue, probe_queue_depth
@@ -14,7 +15,7 @@ _MOST_DRAINED = 1_000_000
 
 
 def require_empty(connection: Connection, parameters: AmqpParameters, context: RoleContext) -> None:
-    """Raises TrialError if messages lie in the queue and are not to be drained, or lie there after draining."""
+    """Raises UserError if messages lie in the queue and are not to be drained, or lie there after draining."""
     drained = 0
     if parameters.leftover is Leftover.DRAIN:
         drained = drain_queue(connection, parameters.address, _MOST_DRAINED)
@@ -22,7 +23,7 @@ def require_empty(connection: Connection, parameters: AmqpParameters, context: R
             context.event("drained", f"{drained} messages lay in the queue and were thrown away.", Level.WARNING)
     depth = probe_queue_depth(connection, parameters.address, _COUNTED)
     if depth and drained:
-        raise TrialError(
+        raise UserError(
             f"The queue {parameters.address} at {connection.endpoint.name} is still not empty after {drained} messages "
             "were thrown away: end whoever sends to it, and run again."
         )
@@ -34,7 +35,7 @@ def require_empty(connection: Connection, parameters: AmqpParameters, context: R
             title="Drain the queue and run again",
             parameters={"leftover": Leftover.DRAIN.value},
         )
-        raise TrialError(
+        raise UserError(
             f"The queue {parameters.address} at {connection.endpoint.name} is not empty, {number} lie in it and would "
             f"spoil the figures: empty it there, or set {named('leftover')} to {Leftover.DRAIN}."
         )

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labconsole.clock import now_ns, wall_offset_ns
+from labconsole.errors import UserError
 from labconsole.role import RoleContext
-from labconsole.trial import Level, TrialError
+from labconsole.trial import Level
 from labconsole_amqp.choices import Loop, Mode, Settlement
 from labconsole_amqp.envelope import (
     NUMBER_BEFORE_STAMP,
@@ -76,14 +77,14 @@ class ReceiverRole(LinkRole):
         self._open_loops: list[Stretch] = []
 
     def load(self, identity: RoleIdentity) -> None:
-        """Load the payload that is expected, and keys. Raises TrialError."""
+        """Load the payload that is expected, and keys. Raises UserError."""
         encrypted = self.parameters.protection is Protection.SIGNED_ENCRYPTED
         self._payload = load_payload(self.parameters.payload, as_string=not encrypted).data
         self._verification_key = identity.peer_key if self._sealed else None
         self._decryption_key = identity.private_key if encrypted else None
 
     def attach(self) -> int:
-        """Attach with credit. Raises TrialError."""
+        """Attach with credit. Raises UserError."""
         parameters = self.parameters
         size = encoded_size(
             len(self._payload),
@@ -106,7 +107,7 @@ class ReceiverRole(LinkRole):
         return self._link.attach_ns
 
     def work(self) -> dict[str, Any]:
-        """Receive until the end. Raises TrialError."""
+        """Receive until the end. Raises UserError."""
         cpu_before = time.process_time_ns()
         if self.parameters.loop is Loop.OPEN and self.parameters.mode is Mode.BOTH:
             self._open_loops = [whole_run(self.parameters, self.context.start_ns)] * self.parameters.senders
@@ -143,7 +144,7 @@ class ReceiverRole(LinkRole):
                 self._senders_done, self._to_come = True, command["sent"]
 
     def _end(self, quiet: bool, quiet_s: float) -> End | None:
-        """Whether and why to end now; `quiet_s` is how long no message has come. Raises TrialError."""
+        """Whether and why to end now; `quiet_s` is how long no message has come. Raises UserError."""
         parameters = self.parameters
         if self.context.stop_requested:
             return End.STOPPED
@@ -159,7 +160,7 @@ class ReceiverRole(LinkRole):
         elif parameters.receivers > 1:
             longest_s = parameters.wait_for_peer
         elif quiet_s > parameters.wait_for_peer:
-            raise TrialError(
+            raise UserError(
                 f"No message came within {parameters.wait_for_peer:g} s: let the other console begin to send, to the "
                 f"same queue {parameters.address}, or set {named('wait_for_peer')} higher."
             )

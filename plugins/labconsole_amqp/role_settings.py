@@ -67,7 +67,7 @@ class RoleIdentity:
 
     @cached_property
     def own(self) -> Identity:
-        """The role's own identity, loaded and checked. Raises TrialError."""
+        """The role's own identity, loaded and checked. Raises UserError."""
         assert self.settings.own is not None
         request = passphrase_request(self.settings.own, self.role)
         identity = load_identity(self.settings.own, self.role, lambda _: self.context.secret(request.key))
@@ -77,12 +77,12 @@ class RoleIdentity:
 
     @cached_property
     def private_key(self) -> RSAPrivateKey:
-        """The role's private key: signs in a sender, decrypts in a receiver. Raises TrialError."""
+        """The role's private key: signs in a sender, decrypts in a receiver. Raises UserError."""
         return rsa_private_key(self.own.load_private_key(), self.role)
 
     @cached_property
     def peer_key(self) -> RSAPublicKey:
-        """The other end's public key. Raises TrialError."""
+        """The other end's public key. Raises UserError."""
         file = self.settings.peer_certificate
         assert file is not None
         certificate = load_certificates(file)[0]
@@ -92,7 +92,7 @@ class RoleIdentity:
         return rsa_public_key(certificate, str(file))
 
     def tls(self) -> TlsSettings | None:
-        """TLS settings of this role's connection; None for Test 1. Raises TrialError."""
+        """TLS settings of this role's connection; None for Test 1. Raises UserError."""
         parameters = self.settings.parameters
         if not parameters.tls:
             return None
@@ -106,7 +106,7 @@ class RoleIdentity:
         )
 
     def endpoint(self, host: str, port: int) -> Endpoint:
-        """The broker at `host` and `port`, with the user's password resolved. Raises TrialError."""
+        """The broker at `host` and `port`, with the user's password resolved. Raises UserError."""
         parameters = self.settings.parameters
         password = None
         if parameters.username:

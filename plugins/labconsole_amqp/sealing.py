@@ -34,7 +34,7 @@ from cryptography.hazmat.primitives.ciphers.modes import CBC
 from cryptography.hazmat.primitives.padding import PKCS7
 
 from labconsole.clock import now_ns
-from labconsole.trial import TrialError
+from labconsole.errors import UserError
 from labconsole_amqp.amqp_types import Buffer, EnvelopeError
 from labconsole_amqp.envelope import Envelope, Parts, Protection, decode
 
@@ -144,17 +144,17 @@ def open_sealed(
 
 
 def rsa_private_key(key: PrivateKeyTypes, owner: str) -> RSAPrivateKey:
-    """`key` if the envelope can use it. Raises TrialError if it is no RSA key."""
+    """`key` if the envelope can use it. Raises UserError if it is no RSA key."""
     if not isinstance(key, RSAPrivateKey):
-        raise TrialError(f"The key of {owner} is no RSA key, which message signing and encryption need: choose one.")
+        raise UserError(f"The key of {owner} is no RSA key, which message signing and encryption need: choose one.")
     return key
 
 
 def rsa_public_key(certificate: x509.Certificate, owner: str) -> RSAPublicKey:
-    """The key in `certificate` if the envelope can use it. Raises TrialError if it is no RSA key."""
+    """The key in `certificate` if the envelope can use it. Raises UserError if it is no RSA key."""
     key = certificate.public_key()
     if not isinstance(key, RSAPublicKey):
-        raise TrialError(
+        raise UserError(
             f"The certificate of {owner} holds no RSA key, which message signing and encryption need: choose one."
         )
     return key

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from labconsole.errors import UserError
 from labconsole.security.identities import IdentityFiles
 from labconsole.security.keyfile import is_encrypted
 from labconsole.security.secrets import SecretRequest, SecretSource
-from labconsole.trial import TrialError
 from labconsole_amqp.choices import BrokerChoice
 from labconsole_amqp.parameters import AmqpParameters
 
@@ -49,7 +49,7 @@ def _asked_for(identities: IdentityChoice, role: RoleName) -> Iterator[SecretReq
     try:
         files = identities.files(role)
         encrypted = is_encrypted(files.key)
-    except TrialError:
+    except UserError:
         return
     if encrypted:
         name = identities.name(role)

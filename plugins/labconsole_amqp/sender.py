@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labconsole.clock import now_ns
+from labconsole.errors import UserError
 from labconsole.role import RoleContext
-from labconsole.trial import TrialError
 from labconsole_amqp.artefacts import example
 from labconsole_amqp.choices import Loop, Settlement
 from labconsole_amqp.envelope import NUMBER_BEFORE_STAMP, Parts, Protection, encode, message_number
@@ -47,7 +47,7 @@ class SenderRole(LinkRole):
         self._done = 0
 
     def load(self, identity: RoleIdentity) -> None:
-        """Load payload and keys, and make the first message. Raises TrialError."""
+        """Load payload and keys, and make the first message. Raises UserError."""
         sealed = self.parameters.protection is not Protection.NONE
         encrypted = self.parameters.protection is Protection.SIGNED_ENCRYPTED
         self._payload = load_payload(self.parameters.payload, as_string=not encrypted).data
@@ -56,19 +56,19 @@ class SenderRole(LinkRole):
         self._example = self._sealed(0).message if sealed else self._template().message
 
     def prepare(self) -> dict[str, Any]:
-        """The same as every role at a link; reports a message as this run's are. Raises TrialError."""
+        """The same as every role at a link; reports a message as this run's are. Raises UserError."""
         super().prepare()
         return example(self._example)
 
     def attach(self) -> int:
-        """Attach; the broker must take messages of our size. Raises TrialError."""
+        """Attach; the broker must take messages of our size. Raises UserError."""
         settled = self.parameters.settlement is Settlement.PRE_SETTLED
         self._link = Sender(self.connection, self.parameters.address, settled=settled)
         self._link.check_size(len(self._example))
         return self._link.attach_ns
 
     def work(self) -> dict[str, Any]:
-        """Send everything, then wait for the last acknowledgement. Raises TrialError."""
+        """Send everything, then wait for the last acknowledgement. Raises UserError."""
         cpu_before = time.process_time_ns()
         send = self._send_plain if self.parameters.protection is Protection.NONE else self._send_sealed
         for stretch in self._stretches():
@@ -86,7 +86,7 @@ class SenderRole(LinkRole):
             released=link.released,
         )
         if link.rejected or link.released:
-            raise TrialError(
+            raise UserError(
                 f"The broker did not take {link.rejected + link.released} of {self._done} messages "
                 f"({link.rejected} rejected, {link.released} released): look at its queue limits."
             )
@@ -231,8 +231,8 @@ class SenderRole(LinkRole):
             return
         patience = f"within {self.parameters.patience:g} s"
         if waiting:
-            raise TrialError(
+            raise UserError(
                 f"The broker did not acknowledge {waiting} of {self._done} messages {patience}: is its queue full?"
             )
         if self.connection.wire.blocked:
-            raise TrialError(f"The last messages could not be written {patience}: is the link to the broker too slow?")
+            raise UserError(f"The last messages could not be written {patience}: is the link to the broker too slow?")

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from labconsole.trial import TrialError
+from labconsole.errors import UserError
 
 HEADER = ["count", "delay_ms"]
 MOST_REQUESTS = 2_000_000
@@ -23,7 +23,7 @@ def read_delays_ms(path: Path) -> NDArray[np.float64]:
     A row stands for `count` requests with `delay_ms` after each; empty lines are passed over.
 
     Raises:
-        TrialError: the file cannot be read, is empty, asks for too many requests, or has a fault; names file and line.
+        UserError: the file cannot be read, is empty, asks for too many requests, or has a fault; names file and line.
     """
     counts: list[int] = []
     delays: list[float] = []
@@ -33,11 +33,11 @@ def read_delays_ms(path: Path) -> NDArray[np.float64]:
         count, delay = _count_and_delay(where, row)
         total += count
         if total > MOST_REQUESTS:
-            raise TrialError(f"{where}: more than {MOST_REQUESTS:,} requests; take a part of the file.")
+            raise UserError(f"{where}: more than {MOST_REQUESTS:,} requests; take a part of the file.")
         counts.append(count)
         delays.append(delay)
     if not counts:
-        raise TrialError(f"Arrivals {path}, line 1: there is no row `count,delay_ms` in this file; choose another one.")
+        raise UserError(f"Arrivals {path}, line 1: there is no row `count,delay_ms` in this file; choose another one.")
     return np.repeat(np.array(delays, np.float64), counts)
 
 
@@ -53,27 +53,27 @@ def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
                 if any(cells) and not (line == 1 and [cell.lower() for cell in cells] == HEADER):
                     yield line, cells
     except OSError as error:
-        raise TrialError(f"The arrivals {path} cannot be read: {error.strerror}.") from error
+        raise UserError(f"The arrivals {path} cannot be read: {error.strerror}.") from error
     except (csv.Error, UnicodeDecodeError) as error:
-        raise TrialError(f"Arrivals {path}, after line {line}: this is no CSV text ({error}).") from error
+        raise UserError(f"Arrivals {path}, after line {line}: this is no CSV text ({error}).") from error
 
 
 def _count_and_delay(where: str, row: list[str]) -> tuple[int, float]:
     if len(row) != len(HEADER):
-        raise TrialError(f"{where}: {len(row)} columns; each row is a count, a comma, and a delay in ms, as in 100,20.")
+        raise UserError(f"{where}: {len(row)} columns; each row is a count, a comma, and a delay in ms, as in 100,20.")
     count_text, delay_text = row
     try:
         count = int(count_text)
     except ValueError:
         count = 0
     if count < 1:
-        raise TrialError(f"{where}: the count must be a whole number from 1 on (it is {_shown(count_text)}).")
+        raise UserError(f"{where}: the count must be a whole number from 1 on (it is {_shown(count_text)}).")
     try:
         delay = float(delay_text)
     except ValueError:
         delay = math.nan
     if not 0 <= delay < math.inf:
-        raise TrialError(f"{where}: the delay must be a number of ms from 0 on (it is {_shown(delay_text)}).")
+        raise UserError(f"{where}: the delay must be a number of ms from 0 on (it is {_shown(delay_text)}).")
     return count, delay
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from labconsole.trial import TrialError
+from labconsole.errors import UserError
 from labconsole_keypool.arrival_file import read_delays_ms
 from labconsole_keypool.choices import ArrivalPattern
 
@@ -53,12 +53,12 @@ def arrivals_ns(
         tail_rate: Requests per second of the tail.
 
     Raises:
-        TrialError: the file is missing or has a fault, or the arrivals go on for more than a year.
+        UserError: the file is missing or has a fault, or the arrivals go on for more than a year.
     """
     delays_s = np.concatenate([_delays_s(pattern, requests, rate, seed, csv), np.full(tail_requests, 1 / tail_rate)])
     times_s = np.concatenate([[0.0], np.cumsum(delays_s)[:-1]]) / time_scale
     if times_s[-1] > _LONGEST_S:
-        raise TrialError(
+        raise UserError(
             f"The last of {len(times_s):,} requests would arrive after {times_s[-1] / 86_400:,.0f} days; "
             "take a higher rate or a larger time scale, so that it is a year at most."
         )
@@ -77,7 +77,7 @@ def _delays_s(pattern: ArrivalPattern, requests: int, rate: float, seed: int, cs
             return business_day_delays_s(requests, rate)
         case ArrivalPattern.CSV:
             if csv is None:
-                raise TrialError("Arrivals from a CSV file need its path; choose the file.")
+                raise UserError("Arrivals from a CSV file need its path; choose the file.")
             return read_delays_ms(csv) / 1e3
 
 

@@ -6,8 +6,9 @@ from typing import Any
 
 from pydantic import Field, ValidationInfo
 
+from labconsole.errors import UserError
 from labconsole.timing_profile import load_timing, sign_names, timing_names
-from labconsole.trial import STORED, TrialError
+from labconsole.trial import STORED
 from labconsole_keypool.choices import SignTime
 from labconsole_keypool.labels import LABELS
 
@@ -52,7 +53,7 @@ def known_timing(timing: str, info: ValidationInfo) -> str:
         raise ValueError(f"no timing profile is called {timing}; there are: {', '.join(names)}")
     try:
         load_timing(timing)
-    except TrialError as error:
+    except UserError as error:
         raise ValueError(str(error).rstrip(".")) from error
     return timing
 

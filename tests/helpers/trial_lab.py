@@ -10,8 +10,9 @@ from typing import Any, Generic, Self, TypeVar
 
 from labconsole.engine.protocol import LiveFrame
 from labconsole.engine.run_context import WorkerContext
+from labconsole.errors import UserError
 from labconsole.security.secrets import Secret
-from labconsole.trial import Evaluation, Event, Parameters, Trial, TrialError
+from labconsole.trial import Evaluation, Event, Parameters, Trial
 from tests.helpers.spool_samples import SpoolSamples
 
 LIVE_HZ = 20.0
@@ -105,7 +106,7 @@ class TrialLab(Generic[P, R]):
         thread.start()
         try:
             self.trial.run(parameters, self.context)
-        except TrialError as error:
+        except UserError as error:
             failure = str(error)
         finally:
             self._over.set()

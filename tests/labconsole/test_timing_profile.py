@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from labconsole import timing_profile as timing
+from labconsole.errors import UserError
 from labconsole.locations import profiles_dir
 from labconsole.profile import list_profiles
 from labconsole.timing_profile import (
@@ -19,7 +20,6 @@ from labconsole.timing_profile import (
     sign_names,
     timing_names,
 )
-from labconsole.trial import TrialError
 from labconsole_keypool.choices import SignTime
 
 LUNA = (profiles_dir() / "timing" / "luna-sa-1700.toml").read_text(encoding="utf-8")
@@ -84,7 +84,7 @@ def test_threads_sign_as_the_profile_s_own_table_says() -> None:
     ],
 )
 def test_an_unknown_name_is_answered_with_the_nearest(name: str, said: str) -> None:
-    with pytest.raises(TrialError) as caught:
+    with pytest.raises(UserError) as caught:
         load_timing(name)
     assert str(caught.value).startswith(said)
 
@@ -112,7 +112,7 @@ def test_a_fault_in_a_profile_is_one_sentence(
     (tmp_path / "timing").mkdir()
     (tmp_path / "timing" / "luna.toml").write_text(LUNA.replace(wrong, right), encoding="utf-8")
     monkeypatch.setattr(timing, "profiles_dir", lambda: tmp_path)
-    with pytest.raises(TrialError, match=said) as caught:
+    with pytest.raises(UserError, match=said) as caught:
         load_timing("luna")
     assert "luna" in str(caught.value)
 
@@ -154,7 +154,7 @@ def test_an_operator_s_own_profile_is_found_with_its_own_names_of_signing_times(
 def test_a_published_name_stays_the_published_profile(home: Path) -> None:
     own_profile(home, "luna-sa-1700", OWN.replace("extends", "title2 = 1 #"))
     assert load_timing("luna-sa-1700").sign_ms("malmo", 1) == 20
-    with pytest.raises(TrialError, match="The timing profile luna-sa-1700 comes with the console: choose another name"):
+    with pytest.raises(UserError, match="The timing profile luna-sa-1700 comes with the console: choose another name"):
         save_timing("luna-sa-1700", load_timing("luna-sa-1700"))
 
 
@@ -163,17 +163,17 @@ def test_a_saved_profile_is_read_as_it_was_and_not_replaced_unasked(home: Path) 
     path = save_timing("copy", load_timing("office"))
     assert path == home / "profiles" / "timing" / "copy.toml"
     assert load_timing("copy") == load_timing("office")
-    with pytest.raises(TrialError, match="There is a timing profile copy already"):
+    with pytest.raises(UserError, match="There is a timing profile copy already"):
         save_timing("copy", load_timing("luna-sa-1700"))
     save_timing("copy", load_timing("luna-sa-1700"), replace=True)
     assert load_timing("copy") == load_timing("luna-sa-1700")
-    with pytest.raises(TrialError, match=r"'\.\./x' is not a name"):
+    with pytest.raises(UserError, match=r"'\.\./x' is not a name"):
         save_timing("../x", load_timing("office"))
 
 
 def test_every_missing_field_has_a_sentence(home: Path) -> None:
     own_profile(home, "office", 'title = "x"\n[unwrap]\nms = 3\n')
-    with pytest.raises(TrialError) as caught:
+    with pytest.raises(UserError) as caught:
         load_timing("office")
     told = str(caught.value)
     assert told.startswith("Timing profile office: the key key_generation is missing: shortest_ms and longest_ms")
@@ -185,7 +185,7 @@ def test_every_missing_field_has_a_sentence(home: Path) -> None:
 def test_a_profile_that_extends_itself_is_a_sentence(home: Path) -> None:
     own_profile(home, "a", 'extends = "b"')
     own_profile(home, "b", 'extends = "a"')
-    with pytest.raises(TrialError, match="The timing profile a extends itself"):
+    with pytest.raises(UserError, match="The timing profile a extends itself"):
         load_timing("a")
 
 
@@ -203,5 +203,5 @@ def test_a_distribution_gives_the_shape_and_the_time_stays_the_mean(home: Path) 
 def test_a_distribution_that_is_none_is_a_sentence(home: Path, rows: str) -> None:
     start, end = OWN.index("distribution"), OWN.rindex("]")
     own_profile(home, "office", OWN[:start] + f"distribution = [{rows}" + OWN[end:])
-    with pytest.raises(TrialError, match="begin with part 0, end with part 1"):
+    with pytest.raises(UserError, match="begin with part 0, end with part 1"):
         load_timing("office")

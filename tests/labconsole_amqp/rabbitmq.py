@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from labconsole.trial import TrialError
+from labconsole.errors import UserError
 from labconsole_amqp.fastlink import Endpoint, connect
 
 from .lab_pki import Identity
@@ -153,7 +153,7 @@ def _await_amqp(endpoint: Endpoint, server: subprocess.Popen[bytes], home: Path)
         try:
             connect(endpoint).close()
             return
-        except TrialError as error:
+        except UserError as error:
             if server.poll() is not None or time.monotonic() > deadline:
                 logs = "\n".join(file.read_text(errors="replace") for file in (home / "log").glob("*.log"))
                 raise RuntimeError(

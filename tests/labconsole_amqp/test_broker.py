@@ -13,7 +13,7 @@ import pytest
 from proton import ConnectionException, Message, SSLDomain
 from proton.utils import BlockingConnection, LinkDetached
 
-from labconsole.trial import TrialError
+from labconsole.errors import UserError
 from labconsole_amqp.broker import Broker, BrokerSettings
 from labconsole_amqp.broker_queue import QueueLimits
 from labconsole_amqp.broker_sasl import Access
@@ -289,9 +289,7 @@ class TestLimits:
 
     def test_a_port_that_is_taken(self, broker: Serving) -> None:
         other = Broker(BrokerSettings(plain_port=broker.ports.plain), print)
-        with pytest.raises(
-            TrialError, match=f"cannot listen on 127.0.0.1:{broker.ports.plain} .*: choose another port"
-        ):
+        with pytest.raises(UserError, match=f"cannot listen on 127.0.0.1:{broker.ports.plain} .*: choose another port"):
             other.listen()
         other.close()
 
@@ -329,7 +327,7 @@ class TestAccess:
             Endpoint("127.0.0.1", secure.plain.port, username="nobody", password="secret"),
         ]
         for endpoint in endpoints:
-            with pytest.raises(TrialError):
+            with pytest.raises(UserError):
                 connect(endpoint)
         reasons = {
             "client certificate missing": 1,
@@ -340,7 +338,7 @@ class TestAccess:
         until(lambda: secure.refused == Counter(reasons))
 
     def test_anonymous_clients_stay_out(self, secure: Serving) -> None:
-        with pytest.raises(TrialError, match="does not offer SASL ANONYMOUS"):
+        with pytest.raises(UserError, match="does not offer SASL ANONYMOUS"):
             connect(secure.plain)
         with socket.create_connection(("127.0.0.1", secure.plain.port), 5) as sock:
             sock.sendall(b"AMQP\x00\x01\x00\x00")
@@ -378,6 +376,6 @@ class TestAccess:
 
     def test_a_tls_port_needs_an_identity(self) -> None:
         broker = Broker(BrokerSettings(tls_port=0), print)
-        with pytest.raises(TrialError, match="needs the broker's certificate and key"):
+        with pytest.raises(UserError, match="needs the broker's certificate and key"):
             broker.listen()
         broker.close()

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from labconsole.errors import UserError
 from labconsole.security.lab_identities import STATE_A, lab_identities
-from labconsole.trial import TrialError
 from labconsole_amqp.fastlink import Endpoint, Receiver, Sender, TlsSettings, connect
 from tests.helpers.signals import interruptible
 from tests.labconsole_amqp.lab import run
@@ -80,12 +80,12 @@ def test_identity_and_user_are_the_operators(pki: LabCa, tmp_path: Path) -> None
         tls = TlsSettings(pki.ca_file, client.certificate, client.key)
         connect(Endpoint("127.0.0.1", ports["amqps"], tls)).close()
         connect(Endpoint("127.0.0.1", ports["amqp"], username="lab", password="secret")).close()
-        with pytest.raises(TrialError, match="wrong user name or password"):
+        with pytest.raises(UserError, match="wrong user name or password"):
             connect(Endpoint("127.0.0.1", ports["amqp"], username="lab", password="other"))
         lab = lab_identities().identity(STATE_A)
         assert lab.secret is not None
         foreign = TlsSettings(pki.ca_file, lab.certificate_file, lab.key_file, lab.secret.reveal())
-        with pytest.raises(TrialError, match="refused our client certificate"):
+        with pytest.raises(UserError, match="refused our client certificate"):
             connect(Endpoint("127.0.0.1", ports["amqps"], foreign))
 
 

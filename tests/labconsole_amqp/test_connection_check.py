@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from pytestqt.qtbot import QtBot
 
+from labconsole.errors import UserError
 from labconsole.security.lab_identities import BROKER, lab_identities
-from labconsole.trial import TrialError
 from labconsole_amqp.broker import BrokerSettings
 from labconsole_amqp.broker_sasl import Access
 from labconsole_amqp.connection_check import check_connection
@@ -87,7 +87,7 @@ def test_the_step_that_fails_is_one_sentence(
     password = tmp_path / "password"
     password.touch(0o600)
     password.write_text("secret")
-    with pytest.raises(TrialError, match=sentence):
+    with pytest.raises(UserError, match=sentence):
         steps(parameters(secure, **{"port": secure.ports.tls, "password_file": str(password), **more}))
 
 
@@ -99,7 +99,7 @@ def test_an_expired_certificate_is_named_with_its_date_before_connecting(secure:
         "sender_key": str(expired.key),
         "sender_passphrase_file": str(expired.passphrase_file),
     }
-    with pytest.raises(TrialError, match=r"certificate of the sender, .*expired\.pem, expired on \d{4}-\d\d-\d\d"):
+    with pytest.raises(UserError, match=r"certificate of the sender, .*expired\.pem, expired on \d{4}-\d\d-\d\d"):
         steps(parameters(secure, **own))
     assert not secure.refused
 

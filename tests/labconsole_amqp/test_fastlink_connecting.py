@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from labconsole.clock import now_ns
-from labconsole.trial import TrialError
+from labconsole.errors import UserError
 from labconsole_amqp.broker import BrokerSettings
 from labconsole_amqp.broker_sasl import Access
 from labconsole_amqp.fastlink import (
@@ -78,7 +78,7 @@ class TestConnecting:
     def test_a_wrong_passphrase(self, tls_broker: Serving, pki: LabCa, passphrase: str | None) -> None:
         client = pki.issue("locked", encrypted=True)
         settings = TlsSettings(pki.ca_file, client.certificate, client.key, passphrase)
-        with pytest.raises(TrialError, match="check both files and the key's passphrase"):
+        with pytest.raises(UserError, match="check both files and the key's passphrase"):
             connect(tls_endpoint(tls_broker, settings))
 
     @pytest.mark.parametrize("version", ["TLSv1.2", "TLSv1.3"])
@@ -97,46 +97,46 @@ class TestConnecting:
 
     def test_a_wrong_password(self, tls_broker: Serving) -> None:
         endpoint = tls_broker.plain
-        with pytest.raises(TrialError, match="refused user lab: wrong user name or password"):
+        with pytest.raises(UserError, match="refused user lab: wrong user name or password"):
             connect(Endpoint(endpoint.host, endpoint.port, username="lab", password="wrong"))
 
     def test_a_mechanism_that_is_not_offered(self, broker: Serving) -> None:
-        with pytest.raises(TrialError, match="does not offer SASL PLAIN"):
+        with pytest.raises(UserError, match="does not offer SASL PLAIN"):
             connect(Endpoint("127.0.0.1", broker.plain.port, username="lab", password="secret"))
 
     def test_nobody_listens(self) -> None:
         with socket.create_server(("127.0.0.1", 0)) as sock:
             port = sock.getsockname()[1]
-        with pytest.raises(TrialError, match=f"127.0.0.1:{port} refused the connection: is the broker running"):
+        with pytest.raises(UserError, match=f"127.0.0.1:{port} refused the connection: is the broker running"):
             connect(Endpoint("127.0.0.1", port))
 
     def test_an_unknown_host(self) -> None:
-        with pytest.raises(TrialError, match=r"the host name nowhere\.invalid cannot be resolved"):
+        with pytest.raises(UserError, match=r"the host name nowhere\.invalid cannot be resolved"):
             connect(Endpoint("nowhere.invalid", 5672))
 
     def test_a_port_that_does_not_answer(self) -> None:
         with socket.create_server(("127.0.0.1", 0)) as sock:
             endpoint = Endpoint("127.0.0.1", sock.getsockname()[1], connect_timeout_s=0.3)
-            with pytest.raises(TrialError, match="does not answer AMQP"):
+            with pytest.raises(UserError, match="does not answer AMQP"):
                 connect(endpoint)
 
     def test_a_port_that_speaks_something_else(self) -> None:
         with socket.create_server(("127.0.0.1", 0)) as sock:
             thread = threading.Thread(target=_answer, args=(sock, b"SSH-2.0-OpenSSH_9.2p1 Debian\r\n"))
             thread.start()
-            with pytest.raises(TrialError, match=r"does not speak AMQP 1\.0"):
+            with pytest.raises(UserError, match=r"does not speak AMQP 1\.0"):
                 connect(Endpoint("127.0.0.1", sock.getsockname()[1], connect_timeout_s=5))
             thread.join()
 
     def test_a_wrong_ca(self, tls_broker: Serving, tmp_path: Path) -> None:
         settings = TlsSettings(LabCa(tmp_path, "Another CA").ca_file)
-        with pytest.raises(TrialError, match=r"is not trusted by .*wrong CA file or foreign certificate"):
+        with pytest.raises(UserError, match=r"is not trusted by .*wrong CA file or foreign certificate"):
             connect(tls_endpoint(tls_broker, settings))
 
     def test_a_host_name_that_the_certificate_does_not_carry(self, tls_broker: Serving, pki: LabCa) -> None:
         client = pki.issue("named")
         settings = TlsSettings(pki.ca_file, client.certificate, client.key, server_name="swim.example")
-        with pytest.raises(TrialError, match=r"is not for swim\.example"):
+        with pytest.raises(UserError, match=r"is not for swim\.example"):
             connect(tls_endpoint(tls_broker, settings))
 
     def test_an_expired_server_certificate(self, pki: LabCa) -> None:
@@ -144,7 +144,7 @@ class TestConnecting:
         tls = TlsSettings(pki.ca_file, server.certificate, server.key)
         with (
             serving(BrokerSettings(queues=("q",), tls_port=0, tls=tls)) as broker,
-            pytest.raises(TrialError, match=r"the certificate of .* has expired"),
+            pytest.raises(UserError, match=r"the certificate of .* has expired"),
         ):
             connect(tls_endpoint(broker, TlsSettings(pki.ca_file)))
 
@@ -153,7 +153,7 @@ class TestConnecting:
         tls = TlsSettings(pki.ca_file, server.certificate, server.key)
         with (
             serving(BrokerSettings(queues=("q",), tls_port=0, tls=tls)) as broker,
-            pytest.raises(TrialError, match="is not yet valid: check both clocks"),
+            pytest.raises(UserError, match="is not yet valid: check both clocks"),
         ):
             connect(tls_endpoint(broker, TlsSettings(pki.ca_file)))
 
@@ -170,7 +170,7 @@ class TestConnecting:
     )
     def test_no_tls_version_in_common(self, pki: LabCa, offers: ssl.TLSVersion, minimum: str, told: str) -> None:
         settings = TlsSettings(pki.ca_file, minimum_version=minimum)
-        with broker_up_to(offers, pki) as broker, pytest.raises(TrialError, match=told):
+        with broker_up_to(offers, pki) as broker, pytest.raises(UserError, match=told):
             connect(tls_endpoint(broker, settings))
 
     def test_a_certificate_can_be_trusted_itself_without_its_ca(self, pki: LabCa) -> None:
@@ -183,30 +183,28 @@ class TestConnecting:
             connect(tls_endpoint(broker, pinned)).close()
 
     def test_no_client_certificate(self, tls_broker: Serving, pki: LabCa) -> None:
-        with pytest.raises(TrialError, match="requires a client certificate"):
+        with pytest.raises(UserError, match="requires a client certificate"):
             connect(tls_endpoint(tls_broker, TlsSettings(pki.ca_file)))
 
     def test_a_foreign_client_certificate(self, tls_broker: Serving, pki: LabCa, tmp_path: Path) -> None:
         stranger = LabCa(tmp_path, "Another CA").issue("stranger")
         settings = TlsSettings(pki.ca_file, stranger.certificate, stranger.key)
-        with pytest.raises(
-            TrialError, match=r"refused our client certificate .*stranger\.pem: it does not know the CA"
-        ):
+        with pytest.raises(UserError, match=r"refused our client certificate .*stranger\.pem: it does not know the CA"):
             connect(tls_endpoint(tls_broker, settings))
 
     def test_an_expired_client_certificate(self, tls_broker: Serving, pki: LabCa) -> None:
         old = pki.issue("old client", days=(-20, -10))
         settings = TlsSettings(pki.ca_file, old.certificate, old.key)
-        with pytest.raises(TrialError, match=r"refused our client certificate .*: it has expired"):
+        with pytest.raises(UserError, match=r"refused our client certificate .*: it has expired"):
             connect(tls_endpoint(tls_broker, settings))
 
     def test_tls_on_a_plain_port(self, broker: Serving, pki: LabCa) -> None:
-        with pytest.raises(TrialError, match="does not speak TLS"):
+        with pytest.raises(UserError, match="does not speak TLS"):
             connect(Endpoint("127.0.0.1", broker.plain.port, TlsSettings(pki.ca_file), connect_timeout_s=5))
 
     def test_no_tls_on_a_tls_port(self, tls_broker: Serving) -> None:
         assert tls_broker.ports.tls is not None
-        with pytest.raises(TrialError, match="is a TLS port, and Test 1 has no TLS"):
+        with pytest.raises(UserError, match="is a TLS port, and Test 1 has no TLS"):
             connect(Endpoint("127.0.0.1", tls_broker.ports.tls, connect_timeout_s=5))
 
 

@@ -9,7 +9,7 @@ from contextlib import ExitStack
 import psutil
 import pytest
 
-from labconsole.trial import TrialError
+from labconsole.errors import UserError
 from labconsole_amqp.broker import BrokerSettings
 from labconsole_amqp.broker_queue import QueueLimits
 from labconsole_amqp.fastlink import (
@@ -25,9 +25,9 @@ from tests.labconsole_amqp.link import send_all, template
 
 class TestFaults:
     def test_a_missing_queue(self, connection: Connection) -> None:
-        with pytest.raises(TrialError, match="has no queue nowhere: create it there, or correct the address"):
+        with pytest.raises(UserError, match="has no queue nowhere: create it there, or correct the address"):
             Sender(connection, "nowhere")
-        with pytest.raises(TrialError, match="has no queue nowhere"):
+        with pytest.raises(UserError, match="has no queue nowhere"):
             Receiver(connection, "nowhere")
         send_all(Sender(connection, "q"), template(), 1)
 
@@ -36,9 +36,9 @@ class TestFaults:
         with serving(BrokerSettings(queues=("q",), limits=limits)) as broker, connect(broker.plain) as opened:
             sender = Sender(opened, "q")
             assert sender.max_message_size == 100
-            with pytest.raises(TrialError, match=r"the message has \d+ bytes, but .* takes at most 100"):
+            with pytest.raises(UserError, match=r"the message has \d+ bytes, but .* takes at most 100"):
                 sender.send(template(), 1)
-            with pytest.raises(TrialError, match="takes at most 100"):
+            with pytest.raises(UserError, match="takes at most 100"):
                 sender.send_messages([template().message], template().stamp_offset)
             assert sender.sent == 0
 
@@ -48,7 +48,7 @@ class TestFaults:
             send_all(sender, template(), 100)
             process.kill()
             process.wait()
-            with pytest.raises(TrialError, match=f"the connection to {endpoint.name} was lost"):
+            with pytest.raises(UserError, match=f"the connection to {endpoint.name} was lost"):
                 for _ in range(100):
                     sender.send(template(), 10)
                     sender.pump(0.05)
@@ -64,7 +64,7 @@ class TestFaults:
             process.kill()
             process.wait()
             received = 0
-            with pytest.raises(TrialError, match="was lost"):
+            with pytest.raises(UserError, match="was lost"):
                 while True:
                     received += len(receiver.receive(50, 0.1))
             assert received == 300
@@ -75,7 +75,7 @@ class TestFaults:
             with connect(broker.plain) as opened:
                 stack.close()
                 with pytest.raises(
-                    TrialError, match=r"closed the connection: amqp:connection:forced \(broker shut down\)"
+                    UserError, match=r"closed the connection: amqp:connection:forced \(broker shut down\)"
                 ):
                     opened.pump(1)
 
@@ -85,7 +85,7 @@ class TestFaults:
             with connect(quiet) as opened:
                 psutil.Process(process.pid).suspend()
                 try:
-                    with pytest.raises(TrialError, match="was lost: it was silent for too long"):
+                    with pytest.raises(UserError, match="was lost: it was silent for too long"):
                         for _ in range(30):
                             opened.pump(0.2)
                 finally:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from proton import Message
 
-from labconsole.trial import TrialError
+from labconsole.errors import UserError
 from labconsole_amqp import envelope
 from labconsole_amqp.fastlink import (
     Endpoint,
@@ -137,9 +137,9 @@ def test_a_queue_that_is_not_empty_is_seen_and_drained(foreign: Foreign, queue: 
 def test_a_missing_queue(foreign: Foreign) -> None:
     """RabbitMQ tells only who wants to receive: a sender's messages vanish there, so look before sending."""
     missing = foreign.broker.address("nowhere")
-    with connect(foreign.plain) as connection, pytest.raises(TrialError, match="has no queue /amq/queue/nowhere"):
+    with connect(foreign.plain) as connection, pytest.raises(UserError, match="has no queue /amq/queue/nowhere"):
         Receiver(connection, missing)
-    with connect(foreign.plain) as connection, pytest.raises(TrialError, match="has no queue /amq/queue/nowhere"):
+    with connect(foreign.plain) as connection, pytest.raises(UserError, match="has no queue /amq/queue/nowhere"):
         probe_queue_depth(connection, missing)
 
 
@@ -154,7 +154,7 @@ def refusals(foreign: Foreign) -> Mapping[str, Future[str]]:
     }
 
     def refusal(what: str) -> str:
-        with pytest.raises(TrialError) as raised:
+        with pytest.raises(UserError) as raised:
             connect(endpoints[what])
         return str(raised.value)
 
@@ -166,19 +166,19 @@ def test_a_wrong_password(refusals: Mapping[str, Future[str]]) -> None:
 
 
 def test_nobody_comes_in_without_authentication(foreign: Foreign) -> None:
-    with pytest.raises(TrialError, match=r"without|does not offer SASL ANONYMOUS"):
+    with pytest.raises(UserError, match=r"without|does not offer SASL ANONYMOUS"):
         connect(Endpoint(foreign.plain.host, foreign.plain.port))
 
 
 def test_a_client_certificate_is_required(foreign: Foreign) -> None:
-    with pytest.raises(TrialError, match="requires a client certificate"):
+    with pytest.raises(UserError, match="requires a client certificate"):
         connect(Endpoint(foreign.secure.host, foreign.secure.port, TlsSettings(foreign.pki.ca_file)))
 
 
 def test_a_foreign_client_certificate(foreign: Foreign, tmp_path: Path) -> None:
     stranger = LabCa(tmp_path, "Another CA").issue(CLIENT)
     tls = TlsSettings(foreign.pki.ca_file, stranger.certificate, stranger.key)
-    with pytest.raises(TrialError, match=r"refused our client certificate .* does not know the CA"):
+    with pytest.raises(UserError, match=r"refused our client certificate .* does not know the CA"):
         connect(Endpoint(foreign.secure.host, foreign.secure.port, tls))
 
 

@@ -17,7 +17,7 @@ import psutil
 import pytest
 from proton import uint
 
-from labconsole.trial import TrialError
+from labconsole.errors import UserError
 from labconsole_amqp import fastlink_link
 from labconsole_amqp.broker import BrokerSettings
 from labconsole_amqp.broker_sasl import Access
@@ -46,7 +46,7 @@ def _links_of_the_same_names(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def live(endpoint: Endpoint) -> None:
-    """A client's whole life: it sends, looks into the queue, receives and closes. Raises TrialError."""
+    """A client's whole life: it sends, looks into the queue, receives and closes. Raises UserError."""
     fastlink_link._link_numbers = itertools.cycle(range(3))
     with connect(endpoint, container="client") as client:
         sender = Sender(client, "q", timeout_s=0.5)
@@ -211,7 +211,7 @@ def face_all(count: int) -> None:
             with broker.saying(frames):
                 try:
                     live(broker.endpoint)
-                except TrialError as error:
+                except UserError as error:
                     assert "\n" not in str(error)
             if number % _LOOK_EVERY == 0:
                 assert psutil.Process().memory_info().rss < before + _MOST_GROWTH, number
@@ -224,7 +224,7 @@ def test_client_takes_no_session_that_a_broker_opens() -> None:
     with (
         hostile() as broker,
         broker.saying([*frames[:5], Frame(begin, frames[5].after)]),
-        pytest.raises(TrialError, match="opened a session or link to the console"),
+        pytest.raises(UserError, match="opened a session or link to the console"),
     ):
         live(broker.endpoint)
 
@@ -232,7 +232,7 @@ def test_client_takes_no_session_that_a_broker_opens() -> None:
 def test_client_gives_up_a_message_that_is_too_large(connection: Connection) -> None:
     send_all(Sender(connection, "q"), template(b"x" * 1_000_000), 1)
     receiver = Receiver(connection, "q", max_message_size=200_000)
-    with pytest.raises(TrialError, match=r"more than 200,000 bytes: raise \"Largest message\""):
+    with pytest.raises(UserError, match=r"more than 200,000 bytes: raise \"Largest message\""):
         receive_all(receiver, 1)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from labconsole.trial import TrialError
+from labconsole.errors import UserError
 from labconsole_amqp.payload import load_payload
 
 FIXM = {"fx": "http://www.fixm.aero/flight/4.2", "fb": "http://www.fixm.aero/base/4.2"}
@@ -65,7 +65,7 @@ def test_an_operators_file_is_taken_as_it_is(tmp_path: Path) -> None:
 def test_binary_payload_only_where_the_body_is_encrypted(tmp_path: Path) -> None:
     file = tmp_path / "binary"
     file.write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(TrialError, match="not UTF-8"):
+    with pytest.raises(UserError, match="not UTF-8"):
         load_payload(str(file))
     assert load_payload(str(file), as_string=False).size == 3
 
@@ -80,6 +80,6 @@ def test_unusable_files_are_refused_in_one_sentence(tmp_path: Path) -> None:
         (empty, "is empty"),
         (long, "cannot be read"),
     ):
-        with pytest.raises(TrialError, match=reason) as caught:
+        with pytest.raises(UserError, match=reason) as caught:
             load_payload(str(choice))
         assert str(caught.value).endswith(".") and "\n" not in str(caught.value)

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from labconsole.trial import TrialError
+from labconsole.errors import UserError
 from labconsole_amqp.fastlink import Endpoint, TlsSettings, connect
 from labconsole_amqp.port_probe import Spoken, port_speaks
 from tests.labconsole_amqp.lab_pki import LabCa
@@ -49,7 +49,7 @@ def answering(begins: bytes, answer: bytes) -> Iterator[Endpoint]:
 def test_a_silent_port_without_tls_is_named_to_a_tls_client(pki: LabCa) -> None:
     with answering(b"AMQP", AMQP) as plain:
         began = time.monotonic()
-        with pytest.raises(TrialError, match="does not speak TLS: use its TLS port"):
+        with pytest.raises(UserError, match="does not speak TLS: use its TLS port"):
             connect(Endpoint(plain.host, plain.port, TlsSettings(pki.ca_file), connect_timeout_s=30))
         assert time.monotonic() - began < 10, "long before the 30 s of the connection: 1 s of silence, and a probe"
 
@@ -57,7 +57,7 @@ def test_a_silent_port_without_tls_is_named_to_a_tls_client(pki: LabCa) -> None:
 def test_a_silent_tls_port_is_named_to_a_client_without_tls() -> None:
     with answering(b"\x16\x03", TLS_ALERT) as secure:
         began = time.monotonic()
-        with pytest.raises(TrialError, match="is a TLS port, and Test 1 has no TLS"):
+        with pytest.raises(UserError, match="is a TLS port, and Test 1 has no TLS"):
             connect(secure)
         assert time.monotonic() - began < 10
 

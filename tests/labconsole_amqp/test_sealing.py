@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from proton import Message
 
-from labconsole.trial import TrialError
+from labconsole.errors import UserError
 from labconsole_amqp.envelope import FieldsIn, Parts, Protection, encode
 from labconsole_amqp.sealing import Opened, Outcome, open_sealed, rsa_private_key, seal
 
@@ -151,7 +151,7 @@ def test_missing_keys_are_a_fault_of_the_caller(keys: Keys) -> None:
 
 
 def test_keys_other_than_rsa_are_refused_in_a_sentence() -> None:
-    with pytest.raises(TrialError, match="state-a is no RSA key"):
+    with pytest.raises(UserError, match="state-a is no RSA key"):
         rsa_private_key(ec.generate_private_key(ec.SECP256R1()), "state-a")
 
 

@@ -25,12 +25,12 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from labconsole.engine.action_process import Outcome
+from labconsole.errors import UserError
 from labconsole.locations import pki_dir
 from labconsole.security.secrets import Secret, SecretSource
 from labconsole.security.x509.fingerprints import fingerprint
 from labconsole.security.x509.issuing import make_root
 from labconsole.security.x509.validity import Validity
-from labconsole.trial import TrialError
 from labconsole_certificates.operations import no_csr
 from labconsole_certificates.operations.authorities import import_authority
 from labconsole_certificates.operations.new_keys import NewKey
@@ -161,7 +161,7 @@ def test_a_crash_report_with_all_variables_says_nothing(world: World, fault: str
                 publish_crl(world.store, record, prompt=lambda _: Secret(PASSWORD))
             case _:
                 no_csr.take_in_pkcs12(world.store, world.a, data, Secret(PASSWORD))
-    except TrialError as error:
+    except UserError as error:
         reported = traceback.TracebackException.from_exception(error, capture_locals=True)
     frames = "".join(reported.format(chain=True))
     assert "prompt" in frames

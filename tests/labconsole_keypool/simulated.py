@@ -9,7 +9,8 @@ from typing import Any
 
 from labconsole.engine.protocol import ChannelFrame
 from labconsole.engine.role import RoleProcess
-from labconsole.trial import Evaluation, TrialError
+from labconsole.errors import UserError
+from labconsole.trial import Evaluation
 from labconsole_keypool.simulation.simulation_parameters import SimulationParameters
 from labconsole_keypool.simulation.simulation_trial import SimulationTrial
 from labconsole_keypool.simulation.simulator_role import SimulatorRole
@@ -73,7 +74,7 @@ class StoppedProcess(RoleProcess):
 
 
 def simulated(folder: Path, *, seed: int = 1, stopped_after: int | None = None, **settings: Any) -> Simulated:
-    """Run a scenario; `folder` is made. Raises TrialError as the run would. `stopped_after`: the operator cancelled
+    """Run a scenario; `folder` is made. Raises UserError as the run would. `stopped_after`: the operator cancelled
     when so many parts were recorded."""
     parameters = SimulationParameters(**settings)
     (spec,) = SimulationTrial().roles(parameters)
@@ -90,5 +91,5 @@ def simulated(folder: Path, *, seed: int = 1, stopped_after: int | None = None, 
         context.close()
     live = {name: ChannelFrame.from_json(frame) for name, frame in told.messages[-1]["channels"].items()}
     if stopped_after is None and live["simulated"].count != requests:
-        raise TrialError("The role said another number of requests than it simulated.")
+        raise UserError("The role said another number of requests than it simulated.")
     return Simulated(parameters, SpoolSamples.read(folder), live)

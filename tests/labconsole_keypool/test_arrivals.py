@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from labconsole.trial import TrialError
+from labconsole.errors import UserError
 from labconsole_keypool.arrivals import TABLE_4_1_DELAYS_MS
 from labconsole_keypool.choices import ArrivalPattern
 from tests.helpers.arriving import arriving
@@ -62,7 +62,7 @@ class TestRates:
         assert (times != arriving(ArrivalPattern.POISSON, rate=40.0, requests=50_000, seed=2))[1:].all()
 
     def test_a_year_at_most(self) -> None:
-        with pytest.raises(TrialError, match=r"3,000 requests would arrive after 34,7\d\d days; take a higher rate"):
+        with pytest.raises(UserError, match=r"3,000 requests would arrive after 34,7\d\d days; take a higher rate"):
             arriving(ArrivalPattern.CONSTANT, rate=1e-6)
 
 
@@ -121,7 +121,7 @@ class TestFile:
         self, written: Path, text: str, line: int, said: str
     ) -> None:
         written.write_text(text, encoding="utf-8")
-        with pytest.raises(TrialError) as caught:
+        with pytest.raises(UserError) as caught:
             arriving(ArrivalPattern.CSV, csv=written)
         sentence = str(caught.value)
         assert str(written) in sentence
@@ -131,10 +131,10 @@ class TestFile:
         assert len(sentence) < len(str(written)) + 200
 
     def test_what_cannot_be_read_as_text_is_refused(self, written: Path) -> None:
-        with pytest.raises(TrialError, match=r"cannot be read: No such file or directory\.$"):
+        with pytest.raises(UserError, match=r"cannot be read: No such file or directory\.$"):
             arriving(ArrivalPattern.CSV, csv=written)
         written.write_bytes(b"100,20\n\xff\xfe\x00,1\n")
-        with pytest.raises(TrialError, match="no CSV text"):
+        with pytest.raises(UserError, match="no CSV text"):
             arriving(ArrivalPattern.CSV, csv=written)
-        with pytest.raises(TrialError, match=r"choose the file\.$"):
+        with pytest.raises(UserError, match=r"choose the file\.$"):
             arriving(ArrivalPattern.CSV)

@@ -48,7 +48,7 @@ def run_on_token(
     *,
     stopped: bool = False,
 ) -> TokenRun:
-    """Prepare, run and close the role; `stopped`: the operator cancels at T0. Raises TrialError as the run would."""
+    """Prepare, run and close the role; `stopped`: the operator cancels at T0. Raises UserError as the run would."""
     folder.mkdir(parents=True)
     told, spool = Told(), folder / "token.spool"
     settings = {

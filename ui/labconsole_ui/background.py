@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from PySide6.QtCore import QObject, Signal, Slot
 
-from labconsole.trial import TrialError
+from labconsole.errors import UserError
 
 Result = TypeVar("Result")
 SWITCH_S = 0.0005
@@ -38,7 +38,7 @@ class Background(QObject):
         self.destroyed.connect(partial(self._worker.end, at_end))
 
     def submit(self, work: Callable[[], Result], then: Callable[[Result], None], failed: Callable[[str], None]) -> None:
-        """Run `work` on the thread, then `then` with its result here, or `failed` with a TrialError's sentence.
+        """Run `work` on the thread, then `then` with its result here, or `failed` with a UserError's sentence.
 
         Any other exception is raised here, where the window's last net takes it.
         """
@@ -98,7 +98,7 @@ class _Worker:
 def _run(work: Callable[[], Any], then: Callable[[Any], None], failed: Callable[[str], None], box: _Mailbox) -> None:
     try:
         result = work()
-    except TrialError as error:
+    except UserError as error:
         box.arrived.emit(partial(failed, str(error)))
     except Exception as error:  # noqa: BLE001 - not swallowed: raised again on the window's thread
         box.arrived.emit(partial(_raise, error))

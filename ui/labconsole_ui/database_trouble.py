@@ -8,10 +8,10 @@ from pathlib import Path
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QDialog, QFileDialog, QHBoxLayout, QLabel, QPushButton, QVBoxLayout
 
+from labconsole.errors import UserError
 from labconsole.store.backup_files import Backup
 from labconsole.store.backups import restored_copy
 from labconsole.store.errors import DamagedDatabaseError
-from labconsole.trial import TrialError
 from labconsole_ui.background import Background
 from labconsole_ui.busy_bar import busy_bar
 from labconsole_ui.icon_label import IconLabel
@@ -24,7 +24,7 @@ WIDTH = 560
 class DatabaseTrouble(QDialog):
     """Says what is wrong with `database`. Accepted, `chosen` is the database to go on with; rejected, there is none."""
 
-    def __init__(self, database: Path, error: TrialError, theme: Theme) -> None:
+    def __init__(self, database: Path, error: UserError, theme: Theme) -> None:
         super().__init__()
         self.chosen: Path | None = None
         self._database = database

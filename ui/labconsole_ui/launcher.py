@@ -10,13 +10,13 @@ from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QDialog, QWidget
 
 from labconsole.engine.queue import QueueState
+from labconsole.errors import UserError
 from labconsole.needed_secrets import needed_secrets
 from labconsole.plugin import Plugins
 from labconsole.profile import Profile, Site, campaign_of, load_profile, profile_text, scenarios_text
 from labconsole.security.secrets import Secret, SecretRequest, missing_secrets
 from labconsole.store.reader import Reader
 from labconsole.store.records import NewCampaign, NewScenario, RunDetail
-from labconsole.trial import TrialError
 from labconsole_ui.background import Background
 from labconsole_ui.bridge import QueueBridge
 from labconsole_ui.message_bar import Message, Tone
@@ -46,7 +46,7 @@ class Launcher(QObject):
         """Queue all runs of a profile. Returns their ids, none if the profile cannot be used."""
         try:
             profile = load_profile(name, self._plugins)
-        except TrialError as error:
+        except UserError as error:
             self._refuse(str(error))
             return []
         return self.run_campaign(profile, at_once=at_once, compare=compare)
@@ -55,7 +55,7 @@ class Launcher(QObject):
         """Queue all runs of a profile that was loaded, to be compared when done. Returns ids as `run_scenario`."""
         try:
             return self._submit(campaign_of(profile), at_once, compare)
-        except TrialError as error:
+        except UserError as error:
             self._refuse(str(error))
             return []
 
@@ -111,14 +111,14 @@ class Launcher(QObject):
                 row = reader.run(run_id).row
             scenario = NewScenario(row.scenario, row.kind, row.parameters)
             self._with_secrets([scenario], lambda secrets: [queue.repeat(run_id, secrets)])
-        except TrialError as error:
+        except UserError as error:
             self._refuse(str(error))
 
     def _submit(self, campaign: NewCampaign, at_once: bool, compare: bool) -> list[int]:
         return self._with_secrets(campaign.scenarios, partial(self._queue, campaign, at_once, compare))
 
     def _with_secrets(self, scenarios: Sequence[NewScenario], then: Callable[[Secrets], list[int]]) -> list[int]:
-        """Call `then` with the secrets that had to be entered: at once if none is needed. Raises TrialError."""
+        """Call `then` with the secrets that had to be entered: at once if none is needed. Raises UserError."""
         needed = needed_secrets(scenarios, self._plugins)
         if not needed:
             return then({})
@@ -145,7 +145,7 @@ class Launcher(QObject):
     def _go_on(self, then: Callable[[Secrets], list[int]], secrets: Secrets) -> None:
         try:
             then(secrets)
-        except TrialError as error:
+        except UserError as error:
             self._refuse(str(error))
 
     def _refuse(self, sentence: str) -> None:

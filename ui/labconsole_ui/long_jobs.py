@@ -11,7 +11,7 @@ from typing import NoReturn, TypeVar
 from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtWidgets import QProgressDialog, QWidget
 
-from labconsole.trial import TrialError
+from labconsole.errors import UserError
 from labconsole_ui.background import Background
 from labconsole_ui.busy_bar import busy_bar
 from labconsole_ui.message_bar import Message, Tone
@@ -26,7 +26,7 @@ UNKNOWN = -1
 WIDTH = 420
 
 
-class CancelledError(TrialError):
+class CancelledError(UserError):
     """The operator has cancelled the job."""
 
 
@@ -140,10 +140,10 @@ class LongJobs(QObject):
 
 def _outcome(work: Callable[[Ticket], Result], ticket: Ticket) -> Callable[[], Result]:
     """Do the work. Called on the window's thread, the outcome gives its result, or raises CancelledError or a fault of
-    the program, once the dialog is put away. Raises TrialError."""
+    the program, once the dialog is put away. Raises UserError."""
     try:
         result = work(ticket)
-    except TrialError as error:
+    except UserError as error:
         if not isinstance(error, CancelledError):
             raise
         return partial(_raised, error)

@@ -10,6 +10,7 @@ from pathlib import Path
 from PySide6.QtCore import QCoreApplication, QMimeData, QObject, Signal
 from PySide6.QtWidgets import QFileDialog, QWidget
 
+from labconsole.errors import UserError
 from labconsole.report.bundle import write_bundle
 from labconsole.report.bundle_import import import_bundle
 from labconsole.report.csv_export import export_runs
@@ -17,7 +18,6 @@ from labconsole.report.parquet import export_parquet
 from labconsole.report.run_json import export_json
 from labconsole.store.evidence import Verification, verify
 from labconsole.store.reader import Reader
-from labconsole.trial import TrialError
 from labconsole_ui.desktop import open_with_desktop
 from labconsole_ui.export_menu import ExportFormat
 from labconsole_ui.long_jobs import CancelledError, LongJobs, Ticket
@@ -122,7 +122,7 @@ class RunFiles(QObject):
                     result = import_bundle(self._services.database, file, partial(told, number))
                 except CancelledError:
                     raise
-                except TrialError as error:
+                except UserError as error:
                     imported.refused.append(str(error))
                 else:
                     imported.run_ids.extend(result.imported)

@@ -14,10 +14,10 @@ from PySide6.QtWidgets import QApplication
 
 from labconsole import locations
 from labconsole.engine.queue import RunQueue
+from labconsole.errors import UserError
 from labconsole.plugin import Plugins, load_dotted
 from labconsole.store.backups import back_up
 from labconsole.store.errors import StoreError
-from labconsole.trial import TrialError
 from labconsole_ui.bridge import LIVE_HZ, QueueBridge
 from labconsole_ui.database_trouble import DatabaseTrouble
 from labconsole_ui.errors import ExceptionNet
@@ -48,7 +48,7 @@ def open_window(database: Path, theme: str | None) -> int:
     while wanted is not None:
         try:
             services = make_services(app, wanted, theme)
-        except TrialError as error:
+        except UserError as error:
             print(error, file=sys.stderr)
             # Whoever started the window from an icon sees no terminal.
             wanted = None if app.platformName() == "offscreen" else database_instead(app, wanted, error)
@@ -109,7 +109,7 @@ def keep_backup(database: Path) -> None:
         logging.getLogger(__name__).warning("There is no new backup: %s", error)
 
 
-def database_instead(app: QApplication, database: Path, error: TrialError) -> Path | None:
+def database_instead(app: QApplication, database: Path, error: UserError) -> Path | None:
     """Ask what to do about a database that cannot be opened. Returns the one to go on with, or None."""
     dialog = DatabaseTrouble(database, error, _remembered_theme(app, WindowState(_state_file()), None))
     dialog.exec()
@@ -119,7 +119,7 @@ def database_instead(app: QApplication, database: Path, error: TrialError) -> Pa
 
 
 def make_services(app: QApplication, database: Path, theme: str | None) -> Services:
-    """Everything the window works with. Raises TrialError if the database cannot be opened."""
+    """Everything the window works with. Raises UserError if the database cannot be opened."""
     state = WindowState(_state_file())
     plugins = Plugins.discover()
     bridge = QueueBridge(

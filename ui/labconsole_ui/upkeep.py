@@ -41,7 +41,7 @@ class Upkeep(QObject):
 
 
 def _round(plugins: list[Plugin]) -> list[str]:
-    """Raises TrialError, or what the plugins' code raises."""
+    """Raises UserError, or what the plugins' code raises."""
     checks: list[Check] = []
     for plugin in plugins:
         for dotted in plugin.upkeep:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from cryptography.hazmat.primitives.serialization import Encoding
 
+from labconsole.errors import UserError
 from labconsole.locations import pki_dir
 from labconsole.security.identities import IdentityFiles
 from labconsole.security.pki.keys import keys_directory
@@ -19,7 +20,6 @@ from labconsole.security.pki.snapshot import Snapshot, identity_named
 from labconsole.security.private_files import write_private
 from labconsole.security.x509.status import StatusKind, status_of
 from labconsole.store.errors import MissingDatabaseError
-from labconsole.trial import TrialError
 
 _OF_NO_USE = frozenset({StatusKind.REVOKED, StatusKind.EXPIRED, StatusKind.NOT_YET_VALID})
 _NO_FILE_NAME = re.compile(r"[^A-Za-z0-9.-]")
@@ -49,14 +49,14 @@ class NamedIdentities:
         The files never change under a trial that uses them: what is new has other names.
 
         Raises:
-            TrialError: there is no such identity, its certificate is revoked, expired or not yet valid, its key lies
+            UserError: there is no such identity, its certificate is revoked, expired or not yet valid, its key lies
                 in a token, or files cannot be written.
         """
         identity = identity_named(name, self._snapshot.identities)
         record = self._snapshot.certificate_by_id[identity.certificate]
         status = status_of(record, self._snapshot, datetime.now(UTC))  # the trial's TLS looks into no CRL
         if status.kind in _OF_NO_USE:
-            raise TrialError(
+            raise UserError(
                 f"The certificate of the identity {name} is of no use. {status.cause} Give its name to another "
                 "certificate on the page Certificates."
             )
@@ -68,7 +68,7 @@ def files_of(identity: IdentityRecord, snapshot: Snapshot, directory: Path) -> I
     record = snapshot.certificate_by_id[identity.certificate]
     key = snapshot.key_by_id[record.key] if record.key is not None else None
     if key is None or not isinstance(key.place, FileKey):
-        raise TrialError(
+        raise UserError(
             f"The key of the identity {identity.name} lies in a token, and TLS needs a key file: choose another "
             "identity."
         )
@@ -99,5 +99,5 @@ def _written(directory: Path, name: str, records: Iterable[CertificateRecord]) -
         if not path.exists():
             write_private(path, data)
     except OSError as error:
-        raise TrialError(f"{path} cannot be written ({error.strerror or error}): check the disk.") from error
+        raise UserError(f"{path} cannot be written ({error.strerror or error}): check the disk.") from error
     return path

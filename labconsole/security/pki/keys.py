@@ -19,6 +19,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 from pydantic import ValidationError
 
+from labconsole.errors import UserError
 from labconsole.security.keyfile import is_quickly_guessed, load_private_key, save_private_key
 from labconsole.security.pki.records import FileKey, KeyRecord, TokenKey
 from labconsole.security.private_files import read_private, write_private
@@ -27,7 +28,6 @@ from labconsole.security.token.named_tokens import find_configuration
 from labconsole.security.token.remote_key import opened_token_key
 from labconsole.security.x509.fingerprints import key_fingerprint
 from labconsole.security.x509.key_types import KeyType, PrivateKey, generate
-from labconsole.trial import TrialError
 
 _OWN_PASSPHRASE = "own-passphrase.json"
 _OWN_FILE = "passphrase-"
@@ -63,7 +63,7 @@ def keep_key(
     console takes its own.
 
     Raises:
-        TrialError: `source` does not give the passphrase that was left out, or the file cannot be written.
+        UserError: `source` does not give the passphrase that was left out, or the file cannot be written.
     """
     if source is None:
         source, passphrase = own_passphrase(directory)
@@ -73,7 +73,7 @@ def keep_key(
     try:
         save_private_key(keys_directory(directory) / file, private, passphrase, typed=not _is_generated(source))
     except OSError as error:
-        raise TrialError(f"The private key cannot be written ({error.strerror or error}): check the disk.") from error
+        raise UserError(f"The private key cannot be written ({error.strerror or error}): check the disk.") from error
     return MadeKey(FileKey(file, source), private)
 
 
@@ -85,7 +85,7 @@ def keys_directory(directory: Path) -> Path:
 
 
 def key_secret(directory: Path, record: KeyRecord) -> SecretRequest:
-    """The passphrase or PIN that opens a key, to be asked for before it is needed. Raises TrialError: no such token."""
+    """The passphrase or PIN that opens a key, to be asked for before it is needed. Raises UserError: no such token."""
     match record.place:
         case TokenKey(token):
             return find_configuration(token).pin_request(token)
@@ -99,7 +99,7 @@ def opened_key(directory: Path, record: KeyRecord, prompt: Prompt | None = None)
     """The private key, to sign with while the context is open; a key in a token only signs.
 
     Raises:
-        TrialError: no or a wrong passphrase or PIN, the file is missing or damaged, or the token refuses.
+        UserError: no or a wrong passphrase or PIN, the file is missing or damaged, or the token refuses.
     """
     secret = key_secret(directory, record).resolve(prompt)
     match record.place:
@@ -110,7 +110,7 @@ def opened_key(directory: Path, record: KeyRecord, prompt: Prompt | None = None)
             path = keys_directory(directory) / file
             private = load_private_key(path, secret)
             if not isinstance(private, PrivateKey) or key_fingerprint(private.public_key()) != record.spki_sha256:
-                raise TrialError(f"The file {path} holds another key than {record.label}: put the right one back.")
+                raise UserError(f"The file {path} holds another key than {record.label}: put the right one back.")
             if not _is_generated(source) and is_quickly_guessed(path):
                 with suppress(OSError):  # a full or read-only disk: the file stays as it is until the next use
                     save_private_key(path, private, secret, typed=True)
@@ -132,16 +132,16 @@ def own_passphrase(directory: Path) -> tuple[SecretSource, Secret]:
     """The console's own passphrase for keys in `directory`, made where there is none, and where it lies.
 
     Raises:
-        TrialError: it cannot be kept.
+        UserError: it cannot be kept.
     """
     keys = keys_directory(directory)
     try:
         with FileLock(keys / ".lock", timeout=_LOCK_TIMEOUT_S, mode=0o600):
             return _kept_passphrase(keys) or _new_passphrase(keys)
     except Timeout as error:
-        raise TrialError(f"Another console has held {keys} for {_LOCK_TIMEOUT_S:.0f} s: close it.") from error
+        raise UserError(f"Another console has held {keys} for {_LOCK_TIMEOUT_S:.0f} s: close it.") from error
     except OSError as error:
-        raise TrialError(f"No passphrase can be kept in {keys} ({error.strerror or error}): check the disk.") from error
+        raise UserError(f"No passphrase can be kept in {keys} ({error.strerror or error}): check the disk.") from error
 
 
 def _is_generated(source: SecretSource) -> bool:
@@ -159,7 +159,7 @@ def _kept_passphrase(keys: Path) -> tuple[SecretSource, Secret] | None:
     try:
         source = SecretSource.model_validate_json(read_private(reference, "secret reference"))
         return source, source.beside(keys).resolve("the console's own keys")
-    except (ValidationError, TrialError):
+    except (ValidationError, UserError):
         return None
 
 

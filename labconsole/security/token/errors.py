@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from labconsole.errors import UserError
 from labconsole.security.secrets import SecretRefusedError
-from labconsole.trial import TrialError
 
 
-class TokenError(TrialError):
+class TokenError(UserError):
     """A token refuses, is missing or full; the message says what to do."""
 
 

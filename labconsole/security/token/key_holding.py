@@ -32,7 +32,7 @@ class KeyHolder:
     key: PrivateKey | None = None
 
     def respond(self, question: dict[str, Any]) -> dict[str, Any]:
-        """The answer to one question of `remote_key`. Raises TrialError."""
+        """The answer to one question of `remote_key`. Raises UserError."""
         match question["do"]:
             case "open":
                 configuration = TokenConfiguration.model_validate(question["configuration"])

@@ -17,12 +17,12 @@ from filelock import FileLock, Timeout
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from labconsole import locations
+from labconsole.errors import UserError
 from labconsole.security.private_files import read_private, write_private
 from labconsole.security.secrets import Secret, SecretSource, keep_secret
 from labconsole.security.token import module_process, softhsm
 from labconsole.security.token.configuration import LAB, TokenConfiguration, is_lab
 from labconsole.security.token.errors import TokenError
-from labconsole.trial import TrialError
 
 _LABEL = "labconsole"
 _PROGRAM = "labconsole.security.token.initialising"
@@ -157,7 +157,7 @@ def _sources(directory: Path) -> _Sources:
         sources = _Sources.model_validate_json(read_private(directory / _SOURCES_FILE, "reference to the PINs"))
     except ValidationError as error:
         raise TokenError(_damage(directory, f"{_SOURCES_FILE} is not whole")) from error
-    except TrialError as error:
+    except UserError as error:
         raise TokenError(_damage(directory, str(error).rstrip("."))) from error
     return _Sources(pin=sources.pin.beside(directory), so_pin=sources.so_pin.beside(directory))
 

@@ -117,7 +117,7 @@ class Conversation:
 
 
 def converse(respond: Callable[[dict[str, Any]], dict[str, Any]]) -> int:
-    """The child's side: answer each question with `respond`, or with the sentence of the TrialError that it raises.
+    """The child's side: answer each question with `respond`, or with the sentence of the UserError that it raises.
 
     Ends when nobody asks any more. What the module prints goes to standard error. Returns the exit code.
     """

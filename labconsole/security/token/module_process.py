@@ -13,9 +13,9 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any, TextIO
 
+from labconsole.errors import UserError
 from labconsole.processes import die_with_parent, group_options, kill_group, own_program
 from labconsole.security.token.errors import TokenError
-from labconsole.trial import TrialError
 
 
 def ask(program: str, question: Mapping[str, Any], timeout_s: float, what: str) -> dict[str, Any]:
@@ -50,7 +50,7 @@ def ask(program: str, question: Mapping[str, Any], timeout_s: float, what: str) 
 
 
 def answer(respond: Callable[[dict[str, Any]], dict[str, Any]]) -> int:
-    """The child's side: answer the question with `respond`, or with the sentence of the TrialError that it raises.
+    """The child's side: answer the question with `respond`, or with the sentence of the UserError that it raises.
 
     What the module prints goes to standard error. A process that hangs ends itself long after nobody waits for it any
     more: only Linux ends it with its parent. Returns the exit code.
@@ -74,7 +74,7 @@ def reply_to(line: str, respond: Callable[[dict[str, Any]], dict[str, Any]]) -> 
     faulthandler.dump_traceback_later(task["last_s"], exit=True)
     try:
         return json.dumps({"answer": respond(task["question"])})
-    except TrialError as refusal:
+    except UserError as refusal:
         return json.dumps({"refusal": str(refusal)})
 
 

@@ -36,7 +36,7 @@ def load_configurations(home: Path | None = None) -> dict[str, TokenConfiguratio
 
     Raises:
         TokenError: not TOML, another format, an unknown key (with the nearest right one), a bad name or value.
-        TrialError: the file cannot be read, or others can read it.
+        UserError: the file cannot be read, or others can read it.
     """
     file = tokens_file(home)
     if not file.exists():
@@ -49,7 +49,7 @@ def save_configuration(name: str, configuration: TokenConfiguration, home: Path 
 
     Raises:
         TokenError: `name` is the lab's or no name, or the file that is there is faulty or cannot be written.
-        TrialError: as `load_configurations`.
+        UserError: as `load_configurations`.
     """
     _check_name(f"The token {name} was not added", name)
     with _changing(home) as configurations:
@@ -61,7 +61,7 @@ def forget_configuration(name: str, home: Path | None = None) -> None:
 
     Raises:
         TokenError: there is none of that name (with the nearest), or as `save_configuration`.
-        TrialError: as `load_configurations`.
+        UserError: as `load_configurations`.
     """
     if is_lab(name):
         raise TokenError(f"The token {name} is the console's own and has no entry: name another one.")
@@ -76,7 +76,7 @@ def find_configuration(name: str, home: Path | None = None) -> TokenConfiguratio
 
     Raises:
         TokenError: there is none of that name (with the nearest), or a lab token cannot be made.
-        TrialError: as `load_configurations`.
+        UserError: as `load_configurations`.
     """
     if is_lab(name):
         return lab_token(home, name)

@@ -107,7 +107,7 @@ def open_token(name: str, configuration: TokenConfiguration, secret: Secret | No
     Raises:
         WrongPinError: with what the token's flags say of the tries that are left.
         TokenError: no module or token, several of that label, no PIN set in the token.
-        TrialError: there is no PIN.
+        UserError: there is no PIN.
     """
     pin = configuration.pin_request(name).resolve() if secret is None else secret
     with softhsm.opened_alone(configuration.environment), ExitStack() as undo:

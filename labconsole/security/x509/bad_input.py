@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from labconsole.trial import TrialError
+from labconsole.errors import UserError
 
 
-class BadInput(TrialError):  # noqa: N818 - it names what is bad, as the operator reads it
+class BadInput(UserError):  # noqa: N818 - it names what is bad, as the operator reads it
     """Something from outside cannot be taken; the message is one sentence: what is wrong, what to do."""

@@ -7,7 +7,7 @@ import socket
 from collections.abc import Callable
 
 from labconsole.clock import now_ns
-from labconsole.trial import TrialError
+from labconsole.errors import UserError
 
 Watch = Callable[[float], bool]
 """Is told how many seconds are left, and says whether somebody has cancelled."""
@@ -15,7 +15,7 @@ Watch = Callable[[float], bool]
 _LOOK_S = 0.1
 
 
-class WaitCancelledError(TrialError):
+class WaitCancelledError(UserError):
     """Somebody has cancelled while the other end was waited for."""
 
 

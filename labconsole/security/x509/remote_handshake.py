@@ -13,11 +13,11 @@ from typing import Any
 from cryptography import x509
 from OpenSSL import SSL
 
+from labconsole.errors import UserError
 from labconsole.security.x509.handshake import Handshake, TlsEnd, handshake_of
 from labconsole.security.x509.names import general_name_from_text
 from labconsole.security.x509.patience import Patience, Watch
 from labconsole.security.x509.tls_meeting import Judge, TlsMeeting
-from labconsole.trial import TrialError
 
 _MOST_WAITING = 16
 """Connections while one is answered: a foreign one that keeps silent must not shut out the right one."""
@@ -56,7 +56,7 @@ def connect(end: TlsEnd, host: str, port: int, server_name: str, conduct: Conduc
 
     Raises:
         BadInput: `server_name` is no name, or the end's key serves no TLS.
-        TrialError: the host is unknown, or cannot be reached.
+        UserError: the host is unknown, or cannot be reached.
         WaitCancelledError: cancelled by `conduct.watch`.
     """
     name = general_name_from_text(server_name)
@@ -74,12 +74,12 @@ def connect(end: TlsEnd, host: str, port: int, server_name: str, conduct: Conduc
 
 
 def listening(address: str, port: int) -> socket.socket:
-    """Listen at `address` (IP address or host of this machine); `port` 0: any free one. Raises TrialError."""
+    """Listen at `address` (IP address or host of this machine); `port` 0: any free one. Raises UserError."""
     try:
         family, _, _, _, found = socket.getaddrinfo(address, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
         listener = socket.create_server(found[:2], family=family, backlog=_MOST_WAITING)
     except (OSError, UnicodeError) as error:
-        raise TrialError(f"{where(address, port)} cannot be had ({_reason(error)}): choose another.") from error
+        raise UserError(f"{where(address, port)} cannot be had ({_reason(error)}): choose another.") from error
     listener.setblocking(False)
     return listener
 
@@ -98,7 +98,7 @@ def answer(
 
     Raises:
         BadInput: the end's key serves no TLS.
-        TrialError: no process connected.
+        UserError: no process connected.
         WaitCancelledError: cancelled by `conduct.watch`.
     """
     context = end.context
@@ -110,7 +110,7 @@ def answer(
         except TimeoutError:
             if last is not None:
                 return last
-            raise TrialError(f"Nobody connected within {waiting_s:g} s: nothing was proven.") from None
+            raise UserError(f"Nobody connected within {waiting_s:g} s: nothing was proven.") from None
         with via:
             last = _answered(context, via, peer, conduct, min(conduct.seconds, patience.left_s))
         if last.handshake.ok:
@@ -152,7 +152,7 @@ def _connected(host: str, port: int, patience: Patience) -> socket.socket:
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
-        raise TrialError(f"No host is known as {host} ({_reason(error)}): check how it is written.") from error
+        raise UserError(f"No host is known as {host} ({_reason(error)}): check how it is written.") from error
     trouble = ""
     for family, kind, protocol, _, address in found:
         with ExitStack() as opened:
@@ -161,7 +161,7 @@ def _connected(host: str, port: int, patience: Patience) -> socket.socket:
             if not trouble:
                 opened.pop_all()
                 return via
-    raise TrialError(f"{where(host, port)} cannot be reached ({trouble}): does the other end wait there?")
+    raise UserError(f"{where(host, port)} cannot be reached ({trouble}): does the other end wait there?")
 
 
 def _trouble(via: socket.socket, address: tuple[Any, ...], patience: Patience) -> str:

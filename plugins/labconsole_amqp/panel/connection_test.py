@@ -8,8 +8,8 @@ from functools import partial
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
+from labconsole.errors import UserError
 from labconsole.security.secrets import Secret, SecretRequest, missing_secrets
-from labconsole.trial import TrialError
 from labconsole_amqp.choices import BrokerChoice
 from labconsole_amqp.connection_check import check_connection
 from labconsole_amqp.parameters import AmqpParameters
@@ -133,6 +133,6 @@ def _found(parameters: AmqpParameters, secrets: Mapping[str, Secret]) -> Found:
     steps: list[str] = []
     try:
         check_connection(parameters, secrets, steps.append)
-    except TrialError as error:
+    except UserError as error:
         return steps, str(error)
     return steps, ""

@@ -8,8 +8,8 @@ from PySide6.QtCore import QSignalBlocker
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QLineEdit
 
+from labconsole.errors import UserError
 from labconsole.security.pki.identities import names
-from labconsole.trial import TrialError
 from labconsole_ui.form.editors import CalmComboBox, Editor
 from labconsole_ui.form.spec import FieldSpec
 
@@ -51,5 +51,5 @@ def _known_names() -> Sequence[str]:
     """Names of identities; a database that cannot be read is told by the run that needs it."""
     try:
         return names()
-    except TrialError:
+    except UserError:
         return ()

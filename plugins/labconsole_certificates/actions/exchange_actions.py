@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import ClassVar
 
 from labconsole.action import ActionContext
+from labconsole.errors import UserError
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.secrets import Prompt, SecretRequest
-from labconsole.trial import Parameters, TrialError
+from labconsole.trial import Parameters
 from labconsole_certificates.actions.exchange_parameters import MakeBundleParameters, ProveParameters
 from labconsole_certificates.actions.pki_action import PkiAction, key_secrets
 from labconsole_certificates.exchange.parties import client_certificate, server_certificate
@@ -69,5 +70,5 @@ class Prove(PkiAction[ProveParameters]):
         proof = prove(store, a, b, prompt)
         sentences = f"{told(a, b, proof.there)} {told(b, a, proof.back)}"
         if not proof.ok:
-            raise TrialError(sentences)
+            raise UserError(sentences)
         return sentences

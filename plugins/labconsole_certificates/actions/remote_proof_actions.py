@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import ClassVar
 
 from labconsole.action import ActionContext
+from labconsole.errors import UserError
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.secrets import Prompt, SecretRequest
-from labconsole.trial import Parameters, TrialError
+from labconsole.trial import Parameters
 from labconsole_certificates.actions.exchange_parameters import ConnectParameters, ListenParameters
 from labconsole_certificates.actions.pki_action import PkiAction, key_secrets
 from labconsole_certificates.exchange.remote_proving import (
@@ -83,5 +84,5 @@ def _following(context: ActionContext, limit_s: float) -> Following:
 
 def _told(proof: RemoteProof) -> str:
     if not proof.ok:
-        raise TrialError(proof.sentence())
+        raise UserError(proof.sentence())
     return proof.sentence()

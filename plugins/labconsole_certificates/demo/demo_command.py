@@ -15,9 +15,9 @@ from rich.table import Table
 
 from labconsole.cli.exit_codes import FAILED, FINISHED
 from labconsole.cli.terminal import output
+from labconsole.errors import UserError
 from labconsole.security.x509.handshake import Handshake
 from labconsole.security.x509.key_types import TITLES, KeyType
-from labconsole.trial import TrialError
 from labconsole_certificates.demo.matrix_table import LEGEND, matrix_table
 from labconsole_certificates.demo.play import Played, play
 
@@ -26,7 +26,7 @@ _SHOWN = 5
 
 
 def demo(arguments: argparse.Namespace) -> int:
-    """Run the demo. Raises TrialError: the folder to keep is there already, or cannot be written."""
+    """Run the demo. Raises UserError: the folder to keep is there already, or cannot be written."""
     console, count, type = output(), arguments.states, KeyType(arguments.key_type)
     console.print(f"{count} States, {TITLES[type]}, each with a console and a CA of its own.\n")
     pairs = count * (count - 1)
@@ -81,7 +81,7 @@ class _Times:
 
 @contextmanager
 def _directory(keep: Path | None) -> Iterator[Path]:
-    """A temporary folder, removed in the end, or the one to keep. Raises TrialError."""
+    """A temporary folder, removed in the end, or the one to keep. Raises UserError."""
     if keep is None:
         with tempfile.TemporaryDirectory(prefix="labconsole-pki-demo-") as temporary:
             yield Path(temporary)
@@ -89,9 +89,9 @@ def _directory(keep: Path | None) -> Iterator[Path]:
     try:
         keep.mkdir(mode=0o700, parents=True)
     except FileExistsError as error:
-        raise TrialError(f"{keep} is there already: name a folder that is not there yet.") from error
+        raise UserError(f"{keep} is there already: name a folder that is not there yet.") from error
     except OSError as error:
-        raise TrialError(f"{keep} cannot be made ({error.strerror or error}): name another folder.") from error
+        raise UserError(f"{keep} cannot be made ({error.strerror or error}): name another folder.") from error
     yield keep
 
 

@@ -50,7 +50,7 @@ class Played:
 
 
 def play(directory: Path, count: int, type: KeyType, audience: Audience) -> Played:
-    """Let `count` States, each with a console in `directory`, exchange all and connect both ways. Raises TrialError."""
+    """Let `count` States, each with a console in `directory`, exchange all and connect both ways. Raises UserError."""
     pairs = count * (count - 1)
     with ExitStack() as consoles:
         with audience.phase("States founded: root, CRL, keys, server's certificate", count):

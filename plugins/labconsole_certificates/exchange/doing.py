@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+from labconsole.errors import UserError
 from labconsole.security.pki.keys import key_secret
 from labconsole.security.pki.records import CertificateRecord, RequestRecord, RequestStatus, State
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.secrets import Prompt, missing_secrets
 from labconsole.security.x509.profiles import CertificateProfile
-from labconsole.trial import TrialError
 from labconsole_certificates.exchange.parties import client_certificate, server_certificate
 from labconsole_certificates.exchange.progress import direction_of
 from labconsole_certificates.exchange.proving import prove, told
@@ -41,7 +41,7 @@ def do_next(store: PkiStore, direction: Direction, prompt: Prompt | None = None)
 
     Between two States of one console nothing has to be carried: a request is given to its issuer at once, and what it
     issues is given back. Keys are of the type of their State's CA.
-    Raises TrialError: a State is not of this console, the step needs a dialog, a handshake fails.
+    Raises UserError: a State is not of this console, the step needs a dialog, a handshake fails.
     """
     snapshot = store.snapshot()
     client, server = direction.client, direction.server
@@ -75,9 +75,9 @@ def do_next(store: PkiStore, direction: Direction, prompt: Prompt | None = None)
             proof = prove(store, client.name, server.name, prompt)
             said = f"{told(client.name, server.name, proof.there)} {told(server.name, client.name, proof.back)}"
             if not proof.ok:
-                raise TrialError(said)
+                raise UserError(said)
             return said
-    raise TrialError(step.missing)
+    raise UserError(step.missing)
 
 
 def proposed_server_request(snapshot: Snapshot, server: State) -> RequestRecord | None:

@@ -24,7 +24,7 @@ from labconsole_certificates.trust.matrix import trusted_by
 
 
 def exchange_of(snapshot: Snapshot, a: str, b: str) -> Exchange:
-    """How far A and B are with each other. Raises TrialError: there is no such State."""
+    """How far A and B are with each other. Raises UserError: there is no such State."""
     one, other = state_named(snapshot, a), state_named(snapshot, b)
     return Exchange(direction_of(snapshot, one, other), direction_of(snapshot, other, one))
 

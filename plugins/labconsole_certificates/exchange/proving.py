@@ -9,6 +9,7 @@ from functools import partial
 
 from cryptography import x509
 
+from labconsole.errors import UserError
 from labconsole.security.pki.domains import path_refusal
 from labconsole.security.pki.keys import opened_key
 from labconsole.security.pki.known_crls import crls_under
@@ -20,7 +21,6 @@ from labconsole.security.x509.extensions import alternative_names
 from labconsole.security.x509.handshake import Handshake, TlsEnd, shake_hands
 from labconsole.security.x509.key_types import PrivateKey
 from labconsole.security.x509.names import general_name_as_text
-from labconsole.trial import TrialError
 from labconsole_certificates.exchange.parties import client_certificate, server_certificate
 from labconsole_certificates.exchange.progress import direction_of
 from labconsole_certificates.operations.references import local_state_named
@@ -53,7 +53,7 @@ class End:
 def prove(store: PkiStore, a: str, b: str, prompt: Prompt | None = None) -> Proof:
     """Let A connect to B and B to A, each with what it holds and trusts; what passes is noted as proven.
 
-    Raises TrialError: a State is not local, an end has no certificate (the sentence says what is missing), or a key
+    Raises UserError: a State is not local, an end has no certificate (the sentence says what is missing), or a key
     cannot be opened.
     """
     snapshot = store.snapshot()
@@ -82,13 +82,13 @@ def prove(store: PkiStore, a: str, b: str, prompt: Prompt | None = None) -> Proo
 
 
 def ends_of(snapshot: Snapshot, client: State, server: State) -> tuple[End, End]:
-    """What both show when `client` connects to `server`. Raises TrialError: something is missing, and what."""
+    """What both show when `client` connects to `server`. Raises UserError: something is missing, and what."""
     mine = _end(snapshot, client, client_certificate(snapshot, client, server))
     theirs = _end(snapshot, server, server_certificate(snapshot, server, client))
     if mine is None or theirs is None:
         step = direction_of(snapshot, client, server).next
         todo = "one of them has no certificate." if step is None else step.missing
-        raise TrialError(f"{client.name} cannot connect to {server.name} yet: {todo}")
+        raise UserError(f"{client.name} cannot connect to {server.name} yet: {todo}")
     return mine, theirs
 
 

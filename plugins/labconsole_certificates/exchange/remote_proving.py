@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from cryptography import x509
 
+from labconsole.errors import UserError
 from labconsole.security.pki.keys import opened_key
 from labconsole.security.pki.records import CertificateRecord, Origin, State
 from labconsole.security.pki.snapshot import Snapshot
@@ -22,7 +23,6 @@ from labconsole.security.x509.remote_handshake import Conduct, RemoteHandshake, 
 from labconsole.security.x509.signatures import issued_by
 from labconsole.security.x509.tls_meeting import Judge
 from labconsole.security.x509.validation.judgement import Purpose
-from labconsole.trial import TrialError
 from labconsole_certificates.exchange.parties import client_certificate, server_certificate
 from labconsole_certificates.exchange.progress import direction_of
 from labconsole_certificates.exchange.proving import End, handshake_detail, server_name, tls_end
@@ -89,7 +89,7 @@ def connect_to(
 ) -> RemoteProof:
     """Let State A connect to the server of State B, and note it as proven if both ends accept.
 
-    Raises TrialError: a State, its certificate or its key is missing, or B cannot be reached; cancelled.
+    Raises UserError: a State, its certificate or its key is missing, or B cannot be reached; cancelled.
     """
     snapshot = store.snapshot()
     client, server = _pair(snapshot, a, b)
@@ -123,7 +123,7 @@ def listen_for(
 
     What fails or is foreign is told of, and the next connection waited for, as long as `waiting_s` lasts.
 
-    Raises TrialError: a State, its certificate or its key is missing, address and port cannot be had, or nobody
+    Raises UserError: a State, its certificate or its key is missing, address and port cannot be had, or nobody
     connected; cancelled.
     """
     snapshot = store.snapshot()
@@ -147,7 +147,7 @@ def listen_for(
 
 
 def own_certificate(snapshot: Snapshot, a: str, b: str, *, connects: bool) -> CertificateRecord:
-    """What A shows B: as its client, or as its server. Raises TrialError: there is none, or A is not local."""
+    """What A shows B: as its client, or as its server. Raises UserError: there is none, or A is not local."""
     here, there = _pair(snapshot, a, b)
     if connects:
         return _own(snapshot, here, here, there, client_certificate(snapshot, here, there)).certificate
@@ -157,7 +157,7 @@ def own_certificate(snapshot: Snapshot, a: str, b: str, *, connects: bool) -> Ce
 def _pair(snapshot: Snapshot, a: str, b: str) -> tuple[State, State]:
     here, there = local_state_named(snapshot, a), state_named(snapshot, b)
     if here == there:
-        raise TrialError(f"{here.name} does not connect to itself: name another State.")
+        raise UserError(f"{here.name} does not connect to itself: name another State.")
     return here, there
 
 
@@ -166,7 +166,7 @@ def _own(snapshot: Snapshot, here: State, client: State, server: State, shown: C
         steps = direction_of(snapshot, client, server).steps
         kinds = _SERVER_STEPS if here == server else _CLIENT_STEPS
         todo = next((step.missing for step in steps if step.kind in kinds and not step.done), "it has no certificate.")
-        raise TrialError(f"{client.name} cannot connect to {server.name} yet: {todo}")
+        raise UserError(f"{client.name} cannot connect to {server.name} yet: {todo}")
     return End(here, shown, snapshot.key_by_id[shown.key])
 
 

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 from cryptography import x509
 
+from labconsole.errors import UserError
 from labconsole.security.pki.domains import domains_from_text
 from labconsole.security.pki.records import CertificateRecord, Origin, State
 from labconsole.security.pki.store import PkiStore
@@ -18,7 +19,6 @@ from labconsole.security.x509.issuing import issue, make_root
 from labconsole.security.x509.names import short_name
 from labconsole.security.x509.profiles import CertificateProfile
 from labconsole.security.x509.validity import Validity
-from labconsole.trial import TrialError
 from labconsole_certificates.operations.certificates_from_outside import add_chain, profile_of
 from labconsole_certificates.operations.issuers import must_be_accepted, opened_issuer
 from labconsole_certificates.operations.new_keys import NewKey, kept_key, made_key
@@ -33,24 +33,24 @@ _LONGEST_NAME = 40
 
 
 def add_state(store: PkiStore, name: str, domain: str = "", *, local: bool = True) -> State:
-    """Add a State; `domain`: one or more, in any script. Raises TrialError: the name is taken or empty, no domain."""
+    """Add a State; `domain`: one or more, in any script. Raises UserError: the name is taken or empty, no domain."""
     name = " ".join(name.split())
     if not name or len(name) > _LONGEST_NAME or not name.isprintable():
-        raise TrialError(f"A State needs a name of 1 to {_LONGEST_NAME} characters that can be shown: choose another.")
+        raise UserError(f"A State needs a name of 1 to {_LONGEST_NAME} characters that can be shown: choose another.")
     domains = domains_from_text(domain)
     with store.change() as change:
         return change.add_state(name, domains, local=local)
 
 
 def claim_domain(store: PkiStore, state: State, domain: str) -> State:
-    """Let `state` have these domains, which the operator has confirmed. Raises TrialError: one is not a domain."""
+    """Let `state` have these domains, which the operator has confirmed. Raises UserError: one is not a domain."""
     domains = domains_from_text(domain)
     with store.change() as change:
         return change.claim_domain(state.id, domains)
 
 
 def known_or_added(store: PkiStore, name: str) -> State:
-    """The State called `name`; where there is none, another console's is added. Raises TrialError: the name is bad."""
+    """The State called `name`; where there is none, another console's is added. Raises UserError: the name is bad."""
     return next((state for state in store.states() if state.name == name), None) or add_state(store, name, local=False)
 
 
@@ -69,7 +69,7 @@ def create_root(
 
     `subject` is RFC 4514 text (empty: `CN=<State> Root CA,O=<State>`); `name_constraints` are names, as in
     `caas.gov.sg`, within which alone the CA may issue (RFC 5280, 4.2.1.10).
-    Raises TrialError: a value is faulty, no passphrase, the token refuses; nothing changed.
+    Raises UserError: a value is faulty, no passphrase, the token refuses; nothing changed.
     """
     must_be_local(state)
     name, validity = subject_of(state, CertificateProfile.ROOT, subject), Validity.for_days(days)
@@ -98,7 +98,7 @@ def create_intermediate(
     """Make a key pair of `state` and a CA certificate for it under `issuer`, whose key lies here.
 
     `state` is mostly the issuer's own; an own CA for another State is limited by `name_constraints`.
-    Raises TrialError as `create_root`, and when the issuer may have no CA below it or is valid less long.
+    Raises UserError as `create_root`, and when the issuer may have no CA below it or is valid less long.
     """
     must_be_local(state)
     profile = CertificateProfile.INTERMEDIATE
@@ -138,7 +138,7 @@ def import_authority(
     key (PEM, DER, PKCS#8), or both in one PKCS#12 given as `certificates` with an empty `key`.
 
     `keep` says how the key file is protected here (its type and token do not count).
-    Raises TrialError: wrong password, key and certificate do not belong together, no CA certificate, not valid any
+    Raises UserError: wrong password, key and certificate do not belong together, no CA certificate, not valid any
     more; nothing changed.
     """
     must_be_local(state)

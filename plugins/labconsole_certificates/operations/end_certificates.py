@@ -31,7 +31,7 @@ def make_self_signed(
     days: int = END_DAYS,
     prompt: Prompt | None = None,
 ) -> CertificateRecord:
-    """Make a key pair and an end certificate that it signs itself. Raises TrialError; nothing changed."""
+    """Make a key pair and an end certificate that it signs itself. Raises UserError; nothing changed."""
     must_be_local(state)
     name, alternatives = subject_of(state, profile, subject), alternative_names(names)
     must_be_within(state, alternatives)

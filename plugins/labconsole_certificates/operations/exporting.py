@@ -6,6 +6,7 @@ import os
 from enum import StrEnum
 from pathlib import Path
 
+from labconsole.errors import UserError
 from labconsole.security.pki import keys
 from labconsole.security.pki.records import (
     CertificateRecord,
@@ -24,7 +25,6 @@ from labconsole.security.x509.exporting import as_der, as_pem, chain_as_pem
 from labconsole.security.x509.names import name_as_text, short_name
 from labconsole.security.x509.pkcs12_files import write_pkcs12
 from labconsole.security.x509.profiles import AUTHORITIES
-from labconsole.trial import TrialError
 from labconsole_certificates.operations.references import key_of
 
 Exportable = CertificateRecord | RequestRecord | CrlRecord
@@ -58,7 +58,7 @@ def pkcs12_bytes(
 ) -> bytes:
     """Certificate, chain and private key under `password`; noted in the audit list.
 
-    Raises TrialError: the key is not here, lies in a token, or is of a type that PKCS#12 files cannot hold.
+    Raises UserError: the key is not here, lies in a token, or is of a type that PKCS#12 files cannot hold.
     """
     snapshot = store.snapshot()
     key = key_that_may_leave(snapshot, certificate)
@@ -72,11 +72,11 @@ def pkcs12_bytes(
 
 
 def key_that_may_leave(snapshot: Snapshot, certificate: CertificateRecord) -> KeyRecord:
-    """The private key of the certificate, in a file. Raises TrialError: it is not here, or lies in a token."""
+    """The private key of the certificate, in a file. Raises UserError: it is not here, or lies in a token."""
     key = key_of(snapshot, certificate)
     if isinstance(key.place, TokenKey):
         name = short_name(certificate.certificate)
-        raise TrialError(f"The key of {name} lies in the token {key.place.token} and never leaves it.")
+        raise UserError(f"The key of {name} lies in the token {key.place.token} and never leaves it.")
     return key
 
 
@@ -112,15 +112,15 @@ def _exported(thing: Exportable) -> tuple[str, str]:
 
 
 def must_be_new_file(path: Path) -> None:
-    """Raises TrialError: there is such a file, or no directory for it. For what is made before it can be written."""
+    """Raises UserError: there is such a file, or no directory for it. For what is made before it can be written."""
     if os.path.lexists(path):
-        raise TrialError(f"The file {path} is there already and stays as it is: choose another name.")
+        raise UserError(f"The file {path} is there already and stays as it is: choose another name.")
     if not os.path.isdir(path.parent):  # noqa: PTH112 - Path.is_dir raises OSError for a name that is too long
-        raise TrialError(f"The directory {path.parent} does not exist: make it, or choose another.")
+        raise UserError(f"The directory {path.parent} does not exist: make it, or choose another.")
 
 
 def write_export(path: Path, data: bytes, *, private: bool = False) -> None:
-    """Write a new file; `private`: mode 0600. Raises TrialError: it is there already, or cannot be written."""
+    """Write a new file; `private`: mode 0600. Raises UserError: it is there already, or cannot be written."""
     must_be_new_file(path)
     try:
         if private:
@@ -131,4 +131,4 @@ def write_export(path: Path, data: bytes, *, private: bool = False) -> None:
             file.flush()
             os.fsync(file.fileno())
     except OSError as error:
-        raise TrialError(f"{path} cannot be written ({error.strerror}): choose another place.") from error
+        raise UserError(f"{path} cannot be written ({error.strerror}): choose another place.") from error

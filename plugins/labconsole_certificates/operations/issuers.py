@@ -9,6 +9,7 @@ from pathlib import Path
 
 from cryptography import x509
 
+from labconsole.errors import UserError
 from labconsole.security.pki import keys
 from labconsole.security.pki.records import CertificateRecord
 from labconsole.security.pki.snapshot import Snapshot
@@ -16,7 +17,6 @@ from labconsole.security.secrets import Prompt
 from labconsole.security.x509.issuing import Issuer
 from labconsole.security.x509.names import short_name
 from labconsole.security.x509.validation.validating import validate
-from labconsole.trial import TrialError
 from labconsole_certificates.operations.references import key_of, must_hold, must_issue
 
 
@@ -26,7 +26,7 @@ def opened_issuer(
 ) -> Iterator[Issuer]:
     """The CA with its private key, while the context is open. `directory` is that of the certificate database.
 
-    Raises TrialError: it is no CA, expired, revoked or removed, or so is a CA above it; its key does not open.
+    Raises UserError: it is no CA, expired, revoked or removed, or so is a CA above it; its key does not open.
     """
     now = datetime.now(UTC)
     must_issue(snapshot, authority, now)
@@ -38,7 +38,7 @@ def opened_issuer(
 
 
 def must_be_accepted(certificate: x509.Certificate, issuer: Issuer) -> None:
-    """Look at what `issuer` has signed as those will who get it. Raises TrialError: they would refuse it, and why.
+    """Look at what `issuer` has signed as those will who get it. Raises UserError: they would refuse it, and why.
 
     Path validation (RFC 5280, 6) is what knows name constraints of all CAs above.
     """
@@ -46,4 +46,4 @@ def must_be_accepted(certificate: x509.Certificate, issuer: Issuer) -> None:
     judgement = validate(certificate, intermediates, [root], at=datetime.now(UTC))
     if not judgement.accepted:
         name = short_name(issuer.certificate)
-        raise TrialError(f"Nothing was issued, since peers would refuse what {name} certifies so: {judgement.why}")
+        raise UserError(f"Nothing was issued, since peers would refuse what {name} certifies so: {judgement.why}")

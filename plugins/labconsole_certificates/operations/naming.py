@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
+from labconsole.errors import UserError
 from labconsole.security.pki.records import CertificateRecord, IdentityRecord
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.x509.names import short_name
 from labconsole.security.x509.profiles import AUTHORITIES
-from labconsole.trial import TrialError
 
 
 def name_identity(store: PkiStore, name: str, certificate: CertificateRecord) -> IdentityRecord:
-    """Give the certificate a name; a name in use moves over to it. Raises TrialError: no key here, a CA, bad name."""
+    """Give the certificate a name; a name in use moves over to it. Raises UserError: no key here, a CA, bad name."""
     if certificate.profile in AUTHORITIES:
-        raise TrialError(f"{short_name(certificate.certificate)} is a CA: trials take end certificates.")
+        raise UserError(f"{short_name(certificate.certificate)} is a CA: trials take end certificates.")
     with store.change() as change:
         return change.name_identity(name, certificate.id)
 
 
 def forget_identity(store: PkiStore, name: str) -> None:
-    """Free the name of an identity; its certificate and key stay. Raises TrialError: there is no such identity."""
+    """Free the name of an identity; its certificate and key stay. Raises UserError: there is no such identity."""
     with store.change() as change:
         change.forget_identity(name)

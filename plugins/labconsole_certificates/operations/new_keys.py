@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from labconsole.errors import UserError
 from labconsole.security.pki import keys
 from labconsole.security.pki.changes import Change
 from labconsole.security.pki.records import FileKey, KeyRecord, State, TokenKey
@@ -16,7 +17,6 @@ from labconsole.security.token.named_tokens import find_configuration
 from labconsole.security.token.remote_key import make_token_key, opened_token_key
 from labconsole.security.token.terms import KeyKind
 from labconsole.security.x509.key_types import TITLES, KeyType, PrivateKey, type_of
-from labconsole.trial import TrialError
 
 DEFAULT_TYPE = KeyType.P_256
 
@@ -64,7 +64,7 @@ class ReadyKey:
 def secrets_of(new: NewKey) -> tuple[SecretRequest, ...]:
     """What must be known to make the key: the token's PIN, or the passphrase to be, which is asked for twice.
 
-    Raises TrialError: there is no such token.
+    Raises UserError: there is no such token.
     """
     if new.token:
         pin = find_configuration(new.token).pin_request(new.token)
@@ -88,7 +88,7 @@ def is_of_a_new_key(purpose: str) -> bool:
 def made_key(directory: Path, new: NewKey, label: str, prompt: Prompt | None) -> Iterator[ReadyKey]:
     """Make a key pair; its private key can be used while the context is open. A file is there, a row is not yet.
 
-    `directory` is that of the certificate database. Raises TrialError: no passphrase, one typed in two ways, no such
+    `directory` is that of the certificate database. Raises UserError: no passphrase, one typed in two ways, no such
     token, a type that it does not make, or it refuses.
     """
     label = f"{label} {secrets.token_hex(_TAG_BYTES)}"
@@ -99,7 +99,7 @@ def made_key(directory: Path, new: NewKey, label: str, prompt: Prompt | None) ->
         return
     kind = _TOKEN_KINDS.get(type)
     if kind is None:
-        raise TrialError(f"Keys of the type {TITLES[type]} are made in no token: choose RSA or ECDSA P-256.")
+        raise UserError(f"Keys of the type {TITLES[type]} are made in no token: choose RSA or ECDSA P-256.")
     pin = secrets_of(new)[0].resolve(prompt)
     make_token_key(new.token, label, kind, pin)
     with opened_token_key(new.token, label, pin) as private:
@@ -109,10 +109,10 @@ def made_key(directory: Path, new: NewKey, label: str, prompt: Prompt | None) ->
 def kept_key(directory: Path, private: PrivateKey, keep: NewKey | None, label: str, prompt: Prompt | None) -> ReadyKey:
     """Write a private key that came from outside to a file, as `keep` says (None: the console keeps its passphrase).
 
-    Raises TrialError: a key of a type that is not kept here, or as `made_key`.
+    Raises UserError: a key of a type that is not kept here, or as `made_key`.
     """
     if type_of(private.public_key()) is None:
-        raise TrialError(
+        raise UserError(
             "The private key is of a kind that is not kept here: use RSA of 2,048, 3,072 or 4,096 bits, ECDSA on P-256 "
             "or P-384, Ed25519 or ML-DSA."
         )
@@ -122,8 +122,8 @@ def kept_key(directory: Path, private: PrivateKey, keep: NewKey | None, label: s
 
 
 def _new_passphrase(new: NewKey, prompt: Prompt | None) -> Secret | None:
-    """The passphrase of a key file to be made. Raises TrialError: there is none, or it was typed in two ways."""
+    """The passphrase of a key file to be made. Raises UserError: there is none, or it was typed in two ways."""
     entered = [request.resolve(prompt) for request in secrets_of(new)]
     if len({secret.reveal() for secret in entered}) > 1:
-        raise TrialError("The new passphrase was typed in two ways, so no key was made: type it again.")
+        raise UserError("The new passphrase was typed in two ways, so no key was made: type it again.")
     return entered[0] if entered else None

@@ -54,7 +54,7 @@ def make_for_client(
 ) -> MadeForClient:
     """Make a key pair and a certificate for `client`, with chain in a PKCS#12 under `password`.
 
-    Raises TrialError as `requests.approve`, and for a key type that PKCS#12 files cannot hold; nothing changed.
+    Raises UserError as `requests.approve`, and for a key type that PKCS#12 files cannot hold; nothing changed.
     """
     must_be_local(issuer)
     name, alternatives = subject_of(client, profile, subject), alternative_names(names)
@@ -86,7 +86,7 @@ def take_in_pkcs12(
 ) -> CertificateRecord:
     """As client: take key, certificate and chain from the PKCS#12; the key is encrypted anew as `keep` says.
 
-    Raises TrialError: wrong password, no key, key and certificate do not belong together, or it is a CA, which the
+    Raises UserError: wrong password, no key, key and certificate do not belong together, or it is a CA, which the
     client would trust as its own while its maker has the key; nothing changed.
     """
     must_be_local(client)

@@ -7,12 +7,12 @@ from labconsole.security.pki.store import PkiStore
 
 
 def remove(store: PkiStore, certificate: CertificateRecord) -> CertificateRecord:
-    """Hide the certificate. Raises TrialError: it is hidden, a State trusts it, or an identity uses it."""
+    """Hide the certificate. Raises UserError: it is hidden, a State trusts it, or an identity uses it."""
     with store.change() as change:
         return change.remove(certificate.id)
 
 
 def restore(store: PkiStore, certificate: CertificateRecord) -> CertificateRecord:
-    """Show it again. Raises TrialError: it is not hidden."""
+    """Show it again. Raises UserError: it is not hidden."""
     with store.change() as change:
         return change.restore(certificate.id)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from cryptography import x509
 
+from labconsole.errors import UserError
 from labconsole.security.pki import keys
 from labconsole.security.pki.domains import refusal
 from labconsole.security.pki.records import (
@@ -34,7 +35,6 @@ from labconsole.security.x509.profiles import AUTHORITIES, TEXTS, CertificatePro
 from labconsole.security.x509.requests import CsrJudgement, judge_csr, make_csr
 from labconsole.security.x509.signatures import issued_by
 from labconsole.security.x509.validity import Validity
-from labconsole.trial import TrialError
 from labconsole_certificates.operations.certificates_from_outside import add_chain, profile_of
 from labconsole_certificates.operations.issuers import must_be_accepted, opened_issuer
 from labconsole_certificates.operations.new_keys import NewKey, ReadyKey, made_key
@@ -60,7 +60,7 @@ def make_request(
     """As client: make a key pair (or take `new`, a key that is there) and a CSR for the CA of `issuer`.
 
     `subject` is RFC 4514 text, `names` are subject alternative names: `bücher.example`, `IP:192.0.2.1`, `URI:...`,
-    `email:...`. Raises TrialError: a value is faulty, no passphrase; nothing changed.
+    `email:...`. Raises UserError: a value is faulty, no passphrase; nothing changed.
     """
     must_be_local(requester)
     name, alternatives = subject_of(requester, profile, subject), alternative_names(names)
@@ -126,7 +126,7 @@ def approve(
     from the profile alone.
 
     `authority`: with which CA certificate of the issuing State; None: the first that can.
-    Raises TrialError: decided already, asks for CA rights or has other problems (`judge_csr`), a name lies outside
+    Raises UserError: decided already, asks for CA rights or has other problems (`judge_csr`), a name lies outside
     the CA's name constraints, the CA is expired, revoked or valid less long, its key is not here, or the key in the CSR
     was compromised; nothing changed.
     """
@@ -136,7 +136,7 @@ def approve(
     judgement = judge_csr(request.csr)
     public_key = request.csr.public_key()
     if judgement.problems or not isinstance(public_key, PublicKey):
-        raise TrialError(f"Request {request.id} was not approved. {' '.join(judgement.problems)}")
+        raise UserError(f"Request {request.id} was not approved. {' '.join(judgement.problems)}")
     _must_not_be_compromised(snapshot, request)
     chosen, validity = profile or request.profile, Validity.for_days(days)
     who = name_from_text(subject) if subject.strip() else request.csr.subject
@@ -153,7 +153,7 @@ def approve(
 
 
 def refuse(store: PkiStore, request: RequestRecord, reason: str) -> None:
-    """Refuse the request. Raises TrialError: decided already, or no reason is given."""
+    """Refuse the request. Raises UserError: decided already, or no reason is given."""
     with store.change() as change:
         change.refuse_request(request.id, reason)
 
@@ -162,7 +162,7 @@ def take_in_certificate(store: PkiStore, data: bytes, sender: State | None = Non
     """As client: take in the certificate (first of `data`, PEM, DER or a chain) that was issued for a request of ours.
 
     Its issuers in `data` are taken in too (that alone makes nobody trust them); the request becomes approved.
-    Raises TrialError: no request here belongs to it, or a CA of the State that was asked is known here, and did not
+    Raises UserError: no request here belongs to it, or a CA of the State that was asked is known here, and did not
     issue it; nothing changed.
     """
     certificate, *chain = gate.read_certificates(data)
@@ -226,12 +226,12 @@ def _can_be_of(
 
 
 def _must_not_be_compromised(snapshot: Snapshot, request: RequestRecord) -> None:
-    """Raises TrialError: a certificate for the key of the CSR was revoked since others may have that key."""
+    """Raises UserError: a certificate for the key of the CSR was revoked since others may have that key."""
     key = request.csr.public_key()
     for record in snapshot.certificates:
         revoked = record.revoked is not None and record.revoked.reason is x509.ReasonFlags.key_compromise
         if revoked and record.certificate.public_key() == key:
-            raise TrialError(
+            raise UserError(
                 f"Request {request.id} was not approved: {short_name(record.certificate)} has the same key, and was "
                 "revoked because that key was compromised. Ask for a CSR with a new key."
             )
@@ -239,7 +239,7 @@ def _must_not_be_compromised(snapshot: Snapshot, request: RequestRecord) -> None
 
 def _must_be_undecided(request: RequestRecord) -> None:
     if request.status not in _UNDECIDED:
-        raise TrialError(f"Request {request.id} is {request.status} already: ask for a new one.")
+        raise UserError(f"Request {request.id} is {request.status} already: ask for a new one.")
 
 
 @contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from cryptography import x509
 
+from labconsole.errors import UserError
 from labconsole.security.pki.records import CertificateRecord, CrlRecord, Item, State
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.pki.store import PkiStore
@@ -17,7 +18,6 @@ from labconsole.security.x509.names import name_as_text, short_name
 from labconsole.security.x509.profiles import AUTHORITIES
 from labconsole.security.x509.signatures import crl_signed_by, issued_by
 from labconsole.security.x509.validity import Validity
-from labconsole.trial import TrialError
 from labconsole_certificates.operations.issuers import opened_issuer
 
 CRL_DAYS = 30
@@ -33,16 +33,16 @@ def revoke(
 ) -> CertificateRecord:
     """Revoke a certificate that a CA of ours issued; peers hear of it with the next CRL.
 
-    Raises TrialError: revoked already, not issued here, or self-signed; a reason that no CRL of the console can tell.
+    Raises UserError: revoked already, not issued here, or self-signed; a reason that no CRL of the console can tell.
     """
     if reason is x509.ReasonFlags.remove_from_crl:
-        raise TrialError("The reason removeFromCRL is for delta CRLs only: choose why the certificate is revoked.")
+        raise UserError("The reason removeFromCRL is for delta CRLs only: choose why the certificate is revoked.")
     issuers = store.snapshot().issuers_of(certificate)
     name = short_name(certificate.certificate)
     if certificate in issuers:
-        raise TrialError(f"{name} signed itself, so no CRL can name it: let those who trust it withdraw their trust.")
+        raise UserError(f"{name} signed itself, so no CRL can name it: let those who trust it withdraw their trust.")
     if not any(issuer.key is not None for issuer in issuers):
-        raise TrialError(f"{name} was not issued by a CA of this console: ask its issuer to revoke it.")
+        raise UserError(f"{name} was not issued by a CA of this console: ask its issuer to revoke it.")
     with store.change() as change:
         return change.revoke(certificate.id, reason)
 
@@ -52,7 +52,7 @@ def publish_crl(
 ) -> CrlRecord:
     """Sign a CRL of all that `authority` issued and revoked; its number is one more than the last.
 
-    Raises TrialError: no key here, or the CA is expired or revoked.
+    Raises UserError: no key here, or the CA is expired or revoked.
     """
     Validity.for_days(days)  # refused before a passphrase is asked for
     with opened_issuer(store.directory, store.snapshot(), authority, prompt) as issuer:
@@ -62,7 +62,7 @@ def publish_crl(
 def signed_crl(store: PkiStore, authority: CertificateRecord, issuer: Issuer, days: int) -> CrlRecord:
     """The next CRL of `authority`, whose opened key `issuer` has: with the next number, if another process takes one.
 
-    Raises TrialError: another process took the number each time, or the token refuses.
+    Raises UserError: another process took the number each time, or the token refuses.
     """
     for _ in range(_MOST_ATTEMPTS):
         snapshot = store.snapshot()
@@ -72,7 +72,7 @@ def signed_crl(store: PkiStore, authority: CertificateRecord, issuer: Issuer, da
             if _last_published(change.snapshot(), authority) < number:
                 return change.add_crl(crl, authority.id)
     name = short_name(authority.certificate)
-    raise TrialError(f"Other processes publish CRLs of {name} all the time: close them, then publish another one.")
+    raise UserError(f"Other processes publish CRLs of {name} all the time: close them, then publish another one.")
 
 
 def take_in_crl(store: PkiStore, data: bytes, sender: State | None = None, receiver: State | None = None) -> CrlRecord:

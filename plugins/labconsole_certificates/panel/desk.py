@@ -20,7 +20,7 @@ Result = TypeVar("Result")
 
 
 class Desk(QObject):
-    """Jobs of one tab, one after another; a TrialError's sentence goes to `failed`, else to the operator."""
+    """Jobs of one tab, one after another; a UserError's sentence goes to `failed`, else to the operator."""
 
     def __init__(self, services: TabServices, tab: QObject) -> None:
         super().__init__(tab)

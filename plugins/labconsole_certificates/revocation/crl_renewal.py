@@ -6,13 +6,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from labconsole.errors import UserError
 from labconsole.security.pki.keys import key_secret
 from labconsole.security.pki.records import CertificateRecord, CrlRecord, FileKey, State
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.x509.issuing import Issuer
 from labconsole.security.x509.names import short_name
-from labconsole.trial import TrialError
 from labconsole_certificates.operations.references import authorities_of
 from labconsole_certificates.operations.revocation import publish_crl, signed_crl
 
@@ -68,7 +68,7 @@ def renew_crls(store: PkiStore, state: State | None = None, opened: Issuer | Non
         if opened is not None and opened.certificate == due.authority.certificate:
             renewed.append(signed_crl(store, due.authority, opened, due.days))
         elif _opens_unasked(store, due.authority):
-            with suppress(TrialError):  # its key file is gone, or has another passphrase: it stays due, and says so
+            with suppress(UserError):  # its key file is gone, or has another passphrase: it stays due, and says so
                 renewed.append(publish_crl(store, due.authority, days=due.days))
     return tuple(renewed)
 

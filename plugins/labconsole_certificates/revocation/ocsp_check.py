@@ -18,12 +18,12 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509 import ocsp
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
+from labconsole.errors import UserError
 from labconsole.security.identities import validity_problem
 from labconsole.security.x509.bad_input import BadInput
 from labconsole.security.x509.extensions import extension_of
 from labconsole.security.x509.names import short_name
 from labconsole.security.x509.signatures import issued_by
-from labconsole.trial import TrialError
 
 _NONCE_OCTETS = 32  # RFC 9654, 2.1
 _LONGEST_RESPONSE = 65_536
@@ -48,7 +48,7 @@ def ask(url: str, certificate: x509.Certificate, issuer: x509.Certificate) -> Oc
     """Ask the responder at `url` (http) whether `certificate` of `issuer` is revoked.
 
     Raises:
-        TrialError: nobody answers there, or the URL is none.
+        UserError: nobody answers there, or the URL is none.
         BadInput: the answer is none, about another certificate, out of date, not to this question, or not signed by
             `issuer` or a responder that it has certified.
     """
@@ -78,13 +78,13 @@ def ask(url: str, certificate: x509.Certificate, issuer: x509.Certificate) -> Oc
 
 def _fetched(url: str, request: bytes) -> bytes:
     if urlsplit(url).scheme != "http":
-        raise TrialError(f"{url} is no address of an OCSP responder: give one that begins with http://.")
+        raise UserError(f"{url} is no address of an OCSP responder: give one that begins with http://.")
     asked = Request(url, request, {"Content-Type": "application/ocsp-request"})
     try:
         with build_opener(ProxyHandler({})).open(asked, timeout=_SILENCE_S) as answered:
             data: bytes = answered.read(_LONGEST_RESPONSE + 1)
     except (URLError, OSError, http.client.HTTPException, ValueError) as error:
-        raise TrialError(f"No OCSP responder answers at {url} ({error}): is it started?") from error
+        raise UserError(f"No OCSP responder answers at {url} ({error}): is it started?") from error
     if len(data) > _LONGEST_RESPONSE:
         raise BadInput(f"What {url} answers is too long for an OCSP answer: is that the address of a responder?")
     return data

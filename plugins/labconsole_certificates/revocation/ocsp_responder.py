@@ -18,13 +18,13 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.ocsp import OCSPResponseBuilder, OCSPResponseStatus
 
 from labconsole.clock import now_ns
+from labconsole.errors import UserError
 from labconsole.security.pki.records import CertificateRecord
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.secrets import Prompt
 from labconsole.security.x509.issuing import Issuer
 from labconsole.security.x509.ocsp import answer
 from labconsole.security.x509.validity import Validity
-from labconsole.trial import TrialError
 from labconsole_certificates.operations.issuers import opened_issuer
 from labconsole_certificates.revocation.ocsp_status import StatusBook
 
@@ -74,7 +74,7 @@ class RunningResponder:
                     self._statuses.status_of,
                     Validity.for_days(_ANSWER_DAYS),
                 )
-            except TrialError as refusal:
+            except UserError as refusal:
                 self.problem = str(refusal)
                 return _INTERNAL_ERROR
 
@@ -86,14 +86,14 @@ def serving(
     """Answer for the certificates of `authority` while the context is open, signed with its own key.
 
     It reads the database anew whenever that has changed, so that what is revoked meanwhile is told at once. `port` 0:
-    any free one of loopback. Raises TrialError: no CA, its key does not open, or the port is taken.
+    any free one of loopback. Raises UserError: no CA, its key does not open, or the port is taken.
     """
     with opened_issuer(store.directory, store.snapshot(), authority, prompt) as issuer:
         running = RunningResponder(store, authority, issuer)
         try:
             server = _Server((_LOOPBACK, port), running)
         except OSError as error:
-            raise TrialError(f"Port {port} of {_LOOPBACK} cannot be had ({error.strerror}): choose another.") from error
+            raise UserError(f"Port {port} of {_LOOPBACK} cannot be had ({error.strerror}): choose another.") from error
         with server:
             running.url = f"http://{_LOOPBACK}:{server.server_port}/"
             thread = threading.Thread(target=server.serve_forever, args=(0.05,), name="ocsp-responder")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import datetime
 from enum import StrEnum
 
+from labconsole.errors import UserError
 from labconsole.security.pki.records import CertificateRecord, State
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.x509.profiles import AUTHORITIES, CertificateProfile
-from labconsole.trial import TrialError
 from labconsole_certificates.operations.references import authorities_of
 from labconsole_certificates.trust.matrix import trusted_by
 
@@ -38,7 +38,7 @@ def kind_of(snapshot: Snapshot, record: CertificateRecord, at: datetime) -> Rota
 def issuers_here(snapshot: Snapshot, record: CertificateRecord, at: datetime) -> tuple[CertificateRecord, ...]:
     """The CA certificates with their key here that could issue a successor of `record`, the one to take first.
 
-    Raises TrialError: nobody knows which State issued it.
+    Raises UserError: nobody knows which State issued it.
     """
     issuer = issuing_state(snapshot, record)
     if not issuer.local:
@@ -50,18 +50,18 @@ def issuers_here(snapshot: Snapshot, record: CertificateRecord, at: datetime) ->
 
 
 def issuing_state(snapshot: Snapshot, record: CertificateRecord) -> State:
-    """The State whose CA issued `record`. Raises TrialError: its issuer, or whose it is, is not known."""
+    """The State whose CA issued `record`. Raises UserError: its issuer, or whose it is, is not known."""
     for issuer in snapshot.issuers_of(record):
         if issuer.state is not None:
             return snapshot.state_by_id[issuer.state]
-    raise TrialError("Nobody knows here which State issued this certificate: take in its issuer's certificate first.")
+    raise UserError("Nobody knows here which State issued this certificate: take in its issuer's certificate first.")
 
 
 def owner(snapshot: Snapshot, record: CertificateRecord) -> State:
-    """The State that `record` certifies. Raises TrialError: not known, or its keys lie with another console."""
+    """The State that `record` certifies. Raises UserError: not known, or its keys lie with another console."""
     state = None if record.state is None else snapshot.state_by_id[record.state]
     if state is None or not state.local or record.key is None:
-        raise TrialError("Only what has its private key here can be rotated here: let its State do that.")
+        raise UserError("Only what has its private key here can be rotated here: let its State do that.")
     return state
 
 

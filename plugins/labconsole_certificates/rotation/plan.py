@@ -86,7 +86,7 @@ class RotationPlan:
 
 
 def plan_of(snapshot: Snapshot, rotation: RotationRecord, at: datetime) -> RotationPlan:
-    """The plan of `rotation` at `at` (aware). Raises TrialError: whose CA issued the certificate is not known."""
+    """The plan of `rotation` at `at` (aware). Raises UserError: whose CA issued the certificate is not known."""
     old = snapshot.certificate_by_id[rotation.certificate]
     successor = None if rotation.successor is None else snapshot.certificate_by_id[rotation.successor]
     kind = kind_of(snapshot, old, at)

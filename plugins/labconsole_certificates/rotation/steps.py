@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime
 
+from labconsole.errors import UserError
 from labconsole.security.pki.records import CertificateRecord, Origin, RotationRecord, RotationStatus, State, TrustKind
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.secrets import Prompt
 from labconsole.security.x509.names import short_name
 from labconsole.security.x509.profiles import CertificateProfile
 from labconsole.security.x509.validity import Validity
-from labconsole.trial import TrialError
 from labconsole_certificates.operations.new_keys import NewKey
 from labconsole_certificates.operations.references import key_of
 from labconsole_certificates.rotation.kinds import RotationKind, kind_of, owner, peers_of
@@ -26,14 +26,14 @@ OVERLAP_DAYS = 30
 def begin(store: PkiStore, certificate: CertificateRecord, *, overlap_days: int = OVERLAP_DAYS) -> RotationRecord:
     """Plan to replace `certificate`. All that trust it must confirm; they are found again at each step.
 
-    Raises TrialError: it is being rotated already, its key is not here, or it is removed.
+    Raises UserError: it is being rotated already, its key is not here, or it is removed.
     """
     snapshot = store.snapshot()
     owner(snapshot, certificate)
     if certificate.removed is not None:
-        raise TrialError(f"{short_name(certificate.certificate)} is removed: restore it first.")
+        raise UserError(f"{short_name(certificate.certificate)} is removed: restore it first.")
     if certificate.origin is Origin.LINK:
-        raise TrialError("A link certificate is not rotated: rotate the root that it links.")
+        raise UserError("A link certificate is not rotated: rotate the root that it links.")
     peers = peers_of(snapshot, certificate)
     kind_of(snapshot, certificate, datetime.now(UTC))
     with store.change() as change:
@@ -47,7 +47,7 @@ def prepare(
 
     `new` may leave the key's type open: the successor then has that of the old key.
     A root gets link certificates both ways. For what another console's State issued, a CSR is made, which then goes
-    the way of all CSRs. Raises TrialError: not the time for it, a key does not open; nothing changed.
+    the way of all CSRs. Raises UserError: not the time for it, a key does not open; nothing changed.
     """
     at = datetime.now(UTC)
     snapshot = store.snapshot()
@@ -68,12 +68,12 @@ def prepare(
 
 
 def adopt(store: PkiStore, rotation: RotationRecord) -> RotationRecord:
-    """The certificate that came back for the CSR of `prepare` is the successor. Raises TrialError: none came."""
+    """The certificate that came back for the CSR of `prepare` is the successor. Raises UserError: none came."""
     snapshot = store.snapshot()
     _must_be(rotation, RotationStatus.PREPARING, "The successor is there already")
     request = requested(snapshot, rotation)
     if request is None or request.certificate is None:
-        raise TrialError("No certificate has come back for the CSR yet: take it in first.")
+        raise UserError("No certificate has come back for the CSR yet: take it in first.")
     with store.change() as change:
         return change.advance_rotation(rotation.id, RotationStatus.OVERLAP, successor=request.certificate)
 
@@ -81,15 +81,15 @@ def adopt(store: PkiStore, rotation: RotationRecord) -> RotationRecord:
 def confirm(store: PkiStore, rotation: RotationRecord, peer: State) -> RotationRecord:
     """Note that `peer` says it trusts the successor; a State of this console trusts it from then on.
 
-    Raises TrialError: there is none, or `peer` is not a peer of it.
+    Raises UserError: there is none, or `peer` is not a peer of it.
     """
     if rotation.successor is None:
-        raise TrialError("There is no successor yet that a peer could trust: make it first.")
+        raise UserError("There is no successor yet that a peer could trust: make it first.")
     with store.change() as change:
         snapshot = change.snapshot()
         found = [answer.state for answer in plan_of(snapshot, rotation, datetime.now(UTC)).peers]
         if peer not in found:
-            raise TrialError(f"{peer.name} need not confirm this rotation.")
+            raise UserError(f"{peer.name} need not confirm this rotation.")
         change.add_rotation_peers(rotation.id, [state.id for state in found])
         confirmed = change.confirm_rotation(rotation.id, peer.id)
         successor = snapshot.certificate_by_id[rotation.successor]
@@ -102,7 +102,7 @@ def confirm(store: PkiStore, rotation: RotationRecord, peer: State) -> RotationR
 def switch(store: PkiStore, rotation: RotationRecord, *, wait_for_peers: bool = True) -> RotationRecord:
     """Use the successor: identities move to it; CAs issue with it.
 
-    Raises TrialError: no successor, or (unless `wait_for_peers` is False) a peer has not confirmed.
+    Raises UserError: no successor, or (unless `wait_for_peers` is False) a peer has not confirmed.
     """
     _must_be(rotation, RotationStatus.OVERLAP, "Only what has a successor, and is not switched, can be switched")
     with store.change() as change:
@@ -118,7 +118,7 @@ def switch(store: PkiStore, rotation: RotationRecord, *, wait_for_peers: bool = 
 def finish(store: PkiStore, rotation: RotationRecord, *, wait_for_overlap: bool = True) -> RotationRecord:
     """Distrust the old one: local States withdraw their trust in it, and an old root is no longer in bundles.
 
-    Raises TrialError: not switched, or (unless `wait_for_overlap` is False) the overlap is not over, or a peer that was
+    Raises UserError: not switched, or (unless `wait_for_overlap` is False) the overlap is not over, or a peer that was
     found since the switch has not confirmed.
     """
     at = datetime.now(UTC)
@@ -128,7 +128,7 @@ def finish(store: PkiStore, rotation: RotationRecord, *, wait_for_overlap: bool 
         plan = plan_of(snapshot, rotation, at)
         if wait_for_overlap:
             if plan.overlap is not None and at < plan.overlap[1]:
-                raise TrialError(
+                raise UserError(
                     f"The overlap lasts until {plan.overlap[1]:%Y-%m-%d %H:%M} UTC: wait, or end it without waiting."
                 )
             _must_be_confirmed(plan)
@@ -143,9 +143,9 @@ def finish(store: PkiStore, rotation: RotationRecord, *, wait_for_overlap: bool 
 
 
 def cancel(store: PkiStore, rotation: RotationRecord) -> RotationRecord:
-    """Give the rotation up; a successor that was made stays. Raises TrialError: it is switched, or has ended."""
+    """Give the rotation up; a successor that was made stays. Raises UserError: it is switched, or has ended."""
     if rotation.status not in (RotationStatus.PREPARING, RotationStatus.OVERLAP):
-        raise TrialError(f"The rotation is {rotation.status}: it cannot be given up any more.")
+        raise UserError(f"The rotation is {rotation.status}: it cannot be given up any more.")
     with store.change() as change:
         return change.advance_rotation(rotation.id, RotationStatus.CANCELLED)
 
@@ -153,14 +153,14 @@ def cancel(store: PkiStore, rotation: RotationRecord) -> RotationRecord:
 def _must_be_confirmed(plan: RotationPlan) -> None:
     missing = ", ".join(peer.state.name for peer in plan.peers if not peer.confirmed)
     if missing:
-        raise TrialError(
+        raise UserError(
             f"{missing} would refuse the successor: send your next trust bundle and have it confirmed, or do not wait."
         )
 
 
 def _must_be(rotation: RotationRecord, status: RotationStatus, otherwise: str) -> None:
     if rotation.status is not status:
-        raise TrialError(f"{otherwise}: this rotation is {rotation.status}.")
+        raise UserError(f"{otherwise}: this rotation is {rotation.status}.")
 
 
 def _lifetime(record: CertificateRecord) -> int:

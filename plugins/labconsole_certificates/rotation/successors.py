@@ -5,6 +5,7 @@ from __future__ import annotations
 from cryptography import x509
 from cryptography.x509.oid import AuthorityInformationAccessOID
 
+from labconsole.errors import UserError
 from labconsole.security.pki.changes import Change
 from labconsole.security.pki.records import CertificateRecord, Origin, RequestStatus, RotationRecord, RotationStatus
 from labconsole.security.pki.snapshot import Snapshot
@@ -15,7 +16,6 @@ from labconsole.security.x509.issuing import Issuer, issue, link_certificates, m
 from labconsole.security.x509.profiles import TEXTS, CertificateProfile
 from labconsole.security.x509.requests import make_csr
 from labconsole.security.x509.validity import Validity
-from labconsole.trial import TrialError
 from labconsole_certificates.operations.issuers import must_be_accepted, opened_issuer
 from labconsole_certificates.operations.new_keys import NewKey, made_key
 from labconsole_certificates.rotation.kinds import issuers_here, issuing_state, owner
@@ -29,7 +29,7 @@ def new_root(
     validity: Validity,
     prompt: Prompt | None,
 ) -> RotationRecord:
-    """A new root, and link certificates from the old one to it and back (RFC 9810, 4.4). Raises TrialError."""
+    """A new root, and link certificates from the old one to it and back (RFC 9810, 4.4). Raises UserError."""
     old = snapshot.certificate_by_id[rotation.certificate]
     state = owner(snapshot, old)
     with (
@@ -62,7 +62,7 @@ def new_self_signed(
     validity: Validity,
     prompt: Prompt | None,
 ) -> RotationRecord:
-    """A new self-signed end certificate, for peers to pin. Raises TrialError."""
+    """A new self-signed end certificate, for peers to pin. Raises UserError."""
     old = snapshot.certificate_by_id[rotation.certificate]
     state, profile = owner(snapshot, old), _profile(old)
     with made_key(store.directory, new, _label(state.name, old), prompt) as key:
@@ -81,7 +81,7 @@ def new_issued(
     validity: Validity,
     prompt: Prompt | None,
 ) -> RotationRecord:
-    """A certificate by a CA whose key lies here, which holds no longer than that CA. Raises TrialError."""
+    """A certificate by a CA whose key lies here, which holds no longer than that CA. Raises UserError."""
     old = snapshot.certificate_by_id[rotation.certificate]
     state, profile = owner(snapshot, old), _profile(old)
     authority = issuers_here(snapshot, old, validity.not_before)[0]
@@ -111,7 +111,7 @@ def new_issued(
 def new_request(
     store: PkiStore, snapshot: Snapshot, rotation: RotationRecord, new: NewKey, prompt: Prompt | None
 ) -> RotationRecord:
-    """A CSR for the State that issued the old one; the rotation waits for what comes back. Raises TrialError."""
+    """A CSR for the State that issued the old one; the rotation waits for what comes back. Raises UserError."""
     old = snapshot.certificate_by_id[rotation.certificate]
     state, profile, issuer = owner(snapshot, old), _profile(old), issuing_state(snapshot, old)
     with made_key(store.directory, new, _label(state.name, old), prompt) as key:
@@ -132,7 +132,7 @@ def _succeeded(
 
 def _profile(record: CertificateRecord) -> CertificateProfile:
     if record.profile is None:
-        raise TrialError("What this certificate is for is not known here: make a new one, and remove this one.")
+        raise UserError("What this certificate is for is not known here: make a new one, and remove this one.")
     return record.profile
 
 

@@ -58,7 +58,7 @@ def domain_question(snapshot: Snapshot, look: BundleLook, *, first: bool) -> str
 def must_be_confirmed(snapshot: Snapshot, importer: str, look: BundleLook) -> bool:
     """Whether `importer` trusts no root of the State of `look`, another one, so that the fingerprint has to be typed.
 
-    Raises TrialError: there is no State `importer`, or it is another console's.
+    Raises UserError: there is no State `importer`, or it is another console's.
     """
     taking_in, subject = local_state_named(snapshot, importer), subject_of(snapshot, look.content)
     return subject != taking_in and not anchors(snapshot, taking_in, subject, datetime.now(UTC))

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 from cryptography import x509
 
+from labconsole.errors import UserError
 from labconsole.security.pki.keys import opened_key
 from labconsole.security.pki.records import CertificateRecord, KeyRecord, Origin, State, TrustKind
 from labconsole.security.pki.snapshot import Snapshot
@@ -16,7 +17,6 @@ from labconsole.security.x509.fingerprints import fingerprint
 from labconsole.security.x509.issuing import Issuer
 from labconsole.security.x509.names import short_name
 from labconsole.security.x509.profiles import CertificateProfile
-from labconsole.trial import TrialError
 from labconsole_certificates.operations.references import local_state_named
 from labconsole_certificates.revocation.crl_renewal import renew_crls
 from labconsole_certificates.trust.bundle_format import BundleContent, encode
@@ -31,7 +31,7 @@ def make_bundle(store: PkiStore, state: str, *, days: int = DAYS, prompt: Prompt
 
     CRLs that are due are renewed first, where that needs no other passphrase; of the others `expiring_crls` tells.
     The oldest root is what most of the others trust; link certificates lead from it to newer ones. The bundle is noted
-    in the database as the State's own. Raises TrialError: the State is not local, no root of it holds whose key lies
+    in the database as the State's own. Raises UserError: the State is not local, no root of it holds whose key lies
     here, or the key cannot be opened.
     """
     maker = local_state_named(store.snapshot(), state)
@@ -70,11 +70,11 @@ def expiring_crls(content: BundleContent) -> str:
 
 
 def signing_root(snapshot: Snapshot, state: State, at: datetime) -> tuple[CertificateRecord, KeyRecord]:
-    """The root whose key signs the bundles of `state`, and that key. Raises TrialError: there is none."""
+    """The root whose key signs the bundles of `state`, and that key. Raises UserError: there is none."""
     for root in reversed(_roots(snapshot, state, at)):
         if root.key is not None:
             return root, snapshot.key_by_id[root.key]
-    raise TrialError(f"{state.name} has no root that holds and whose key lies here: create or import one first.")
+    raise UserError(f"{state.name} has no root that holds and whose key lies here: create or import one first.")
 
 
 def _content(snapshot: Snapshot, state: State, made: datetime, next_update: datetime) -> BundleContent:

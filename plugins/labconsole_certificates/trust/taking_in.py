@@ -65,7 +65,7 @@ def take_in(
         BadInput: it is damaged, signed by a stranger, not confirmed, goes back in sequence, is from the future, or
             says what cannot be (two certificates with one serial number, what its roots did not issue, names outside
             its State's domain).
-        TrialError: there is no such local State, or the database cannot be written.
+        UserError: there is no such local State, or the database cannot be written.
     """
     look = look_into(data)
     at = datetime.now(UTC)

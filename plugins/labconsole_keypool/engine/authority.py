@@ -64,7 +64,7 @@ class Authority:
         """The console's own CA with a P-256 key in software; made on first use, never asks anybody.
 
         Raises:
-            TrialError: it is damaged, or cannot be made.
+            UserError: it is damaged, or cannot be made.
         """
         return cls(*load_or_make(locations.data_dir(home) / "signing-ca", self_signed))
 

@@ -14,11 +14,11 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from filelock import FileLock, Timeout
 from pydantic import ValidationError
 
+from labconsole.errors import UserError
 from labconsole.security.identities import load_certificates, validity_problem
 from labconsole.security.keyfile import load_private_key, save_private_key
 from labconsole.security.private_files import read_private, write_private
 from labconsole.security.secrets import Secret, SecretSource, keep_secret
-from labconsole.trial import TrialError
 
 _CERTIFICATE, _KEY, _SOURCE, _PASSPHRASE = "ca.pem", "ca.key.pem", "secret-source.json", "passphrase"
 _LOCK_TIMEOUT_S = 60.0
@@ -33,7 +33,7 @@ def load_or_make(
     leaves nothing that is used.
 
     Raises:
-        TrialError: it is damaged or has expired, or cannot be made.
+        UserError: it is damaged or has expired, or cannot be made.
     """
     try:
         with FileLock(directory.with_name(f".{directory.name}.lock"), timeout=_LOCK_TIMEOUT_S, mode=0o600):
@@ -41,11 +41,11 @@ def load_or_make(
                 _make(directory, certify)
         return _load(directory)
     except Timeout as error:
-        raise TrialError(
+        raise UserError(
             f"Another process has been making the signing CA {directory} for {_LOCK_TIMEOUT_S:.0f} s: end it."
         ) from error
     except OSError as error:
-        raise TrialError(f"The signing CA {directory} cannot be made: {error.strerror or error}.") from error
+        raise UserError(f"The signing CA {directory} cannot be made: {error.strerror or error}.") from error
 
 
 def _make(directory: Path, certify: Callable[[ec.EllipticCurvePrivateKey, str], x509.Certificate]) -> None:
@@ -69,14 +69,14 @@ def _load(directory: Path) -> tuple[ec.EllipticCurvePrivateKey, x509.Certificate
         key = load_private_key(directory / _KEY, secret)
         certificate = load_certificates(directory / _CERTIFICATE)[0]
     except ValidationError as error:
-        raise TrialError(_damage(directory, f"{_SOURCE} is not whole")) from error
-    except TrialError as error:
-        raise TrialError(_damage(directory, str(error).rstrip("."))) from error
+        raise UserError(_damage(directory, f"{_SOURCE} is not whole")) from error
+    except UserError as error:
+        raise UserError(_damage(directory, str(error).rstrip("."))) from error
     problem = validity_problem(certificate, datetime.now(UTC))
     if problem is not None:
-        raise TrialError(_damage(directory, f"its certificate {problem}"))
+        raise UserError(_damage(directory, f"its certificate {problem}"))
     if not isinstance(key, ec.EllipticCurvePrivateKey) or certificate.public_key() != key.public_key():
-        raise TrialError(_damage(directory, "its key is not the one of its certificate"))
+        raise UserError(_damage(directory, "its key is not the one of its certificate"))
     return key, certificate
 
 

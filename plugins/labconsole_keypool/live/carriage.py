@@ -34,7 +34,7 @@ class Carriage:
         self._names |= {info["token"]: info["settings"].token for info in infos}
 
     def carry(self) -> None:
-        """Carry what is new, once a second at most. Raises TrialError: a token refuses."""
+        """Carry what is new, once a second at most. Raises UserError: a token refuses."""
         if len(self._parameters.tokens) < 2 or time.monotonic() - self._looked < _INTERVAL_S:
             return
         self._looked = time.monotonic()

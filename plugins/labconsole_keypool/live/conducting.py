@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from labconsole.clock import now_ns
-from labconsole.trial import RoleSpec, RunContext, TrialError
+from labconsole.errors import UserError
+from labconsole.trial import RoleSpec, RunContext
 from labconsole_keypool.choices import GenerateWhen
 from labconsole_keypool.live.carriage import Carriage
 from labconsole_keypool.live.crew import Crew, unchanged
@@ -50,7 +51,7 @@ class Conductor:
         self._carriage = Carriage(plan.parameters, context, store)
 
     def conduct(self) -> Mapping[str, Any] | None:
-        """The service's result; None if the run was cancelled. Raises TrialError."""
+        """The service's result; None if the run was cancelled. Raises UserError."""
         info = self._service.ready()
         token = secrets.token_bytes(TOKEN_BYTES)
         self._service.command(admit_command(token))
@@ -90,7 +91,7 @@ class Conductor:
             if missing != last:
                 last, last_change = missing, time.monotonic()
             elif time.monotonic() - last_change > _STALL_S:
-                raise TrialError(f"The generators made no key for {_STALL_S:g} s: look at the log for what they say.")
+                raise UserError(f"The generators made no key for {_STALL_S:g} s: look at the log for what they say.")
             time.sleep(_POLL_S)
 
     def _missing(self) -> int:
@@ -101,7 +102,7 @@ class Conductor:
         self._carriage.carry()
         try:
             infos = self._signers.get_ready([connect])
-        except TrialError:
+        except UserError:
             self._service_has_ended()
             raise
         self._carriage.say_what_lacks(infos)
@@ -122,14 +123,14 @@ class Conductor:
                 self._signers.replace_lost(_empty_handed, [connect], lambda at: ())
                 if generates:
                     self._generators.replace_lost(unchanged, (), lambda at: [connect])
-            except TrialError:
+            except UserError:
                 if not self._service_has_ended():
                     raise
             self._carriage.carry()
             time.sleep(_POLL_S)
 
     def _service_has_ended(self) -> bool:
-        """Whether the service is done, so that who failed came too late to be missed. Raises TrialError: it failed.
+        """Whether the service is done, so that who failed came too late to be missed. Raises UserError: it failed.
 
         Then that is the reason; but who lost it may say so a moment before its own end is known.
         """

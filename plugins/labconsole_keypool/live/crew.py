@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from labconsole.clock import now_ns
+from labconsole.errors import UserError
 from labconsole.security.token.configuration import is_lab
-from labconsole.trial import Level, RoleHandle, RunContext, TrialError
+from labconsole.trial import Level, RoleHandle, RunContext
 from labconsole_keypool.live.role_settings import TOKEN_GONE, RoleSettings
 
 MOST_REPLACEMENTS = 5
@@ -58,7 +59,7 @@ class Crew:
     def get_ready(self, early: Sequence[Mapping[str, Any]] = ()) -> list[dict[str, Any]]:
         """Give each the `early` commands, and let it begin once it is ready; who is killed before is replaced.
 
-        Returns what each reported, with its `settings`. Raises TrialError: one of them cannot start.
+        Returns what each reported, with its `settings`. Raises UserError: one of them cannot start.
         """
         for place in self._places:
             _command(place.handle, early)
@@ -87,7 +88,7 @@ class Crew:
             orders: Commands for it once it is ready.
 
         Raises:
-            TrialError: one failed and said why, ended too soon, or was killed again and again; or the last token is
+            UserError: one failed and said why, ended too soon, or was killed again and again; or the last token is
                 gone.
         """
         for number, place in enumerate(tuple(self._places)):
@@ -101,12 +102,12 @@ class Crew:
             _command(place.handle, orders(number))
 
     def _leave_out(self, place: _Place, result: Mapping[str, Any]) -> None:
-        """Go on without one whose token was removed. Raises TrialError: no other one is left."""
+        """Go on without one whose token was removed. Raises UserError: no other one is left."""
         token = result.get(TOKEN_GONE)
         if token is None:
             return
         if len(self._places) == 1:
-            raise TrialError(f"The token {token} is gone, and no other one is left: put it back and run again.")
+            raise UserError(f"The token {token} is gone, and no other one is left: put it back and run again.")
         self._places.remove(place)
 
     @property
@@ -120,7 +121,7 @@ class Crew:
             place.handle.stop()
 
     def finish(self) -> None:
-        """Wait for the end of all. Raises TrialError: one failed.
+        """Wait for the end of all. Raises UserError: one failed.
 
         The work is done: one that was killed after it does no harm, nor one that took another's place and came too late
         for it; what that one says is a warning.
@@ -128,7 +129,7 @@ class Crew:
         for place in self._places:
             try:
                 place.handle.finish(_FINISH_S)
-            except TrialError as error:
+            except UserError as error:
                 if place.handle.running or not (place.handle.lost or place.replacements):
                     raise
                 if not place.handle.lost:
@@ -142,7 +143,7 @@ class Crew:
         while True:
             try:
                 info = place.handle.ready(_READY_S)
-            except TrialError:
+            except UserError:
                 if not place.handle.lost:
                     raise
                 self._replace(place, again, early)
@@ -156,7 +157,7 @@ class Crew:
         lost = place.handle.name
         place.replacements += 1
         if place.replacements > MOST_REPLACEMENTS:
-            raise TrialError(
+            raise UserError(
                 f"{lost} was killed as well, after {MOST_REPLACEMENTS} before it: look at the log for what its token's "
                 "module says."
             )

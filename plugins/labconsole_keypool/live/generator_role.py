@@ -49,7 +49,7 @@ class GeneratorRole(Role):
         """Open the token and the key store; reports the token's serial number.
 
         Raises:
-            TrialError: wrong PIN, or token or key store cannot be used.
+            UserError: wrong PIN, or token or key store cannot be used.
         """
         settings = self._settings
         token = open_token(settings.token, settings.configuration, settings.pin(self.context))
@@ -69,7 +69,7 @@ class GeneratorRole(Role):
         return {"token": token.identity.serial}
 
     def run(self) -> dict[str, Any]:
-        """Generate as told. Raises TrialError: the store or the service is gone, or the token refuses."""
+        """Generate as told. Raises UserError: the store or the service is gone, or the token refuses."""
         try:
             while not self._stopped():
                 room = self._room() if self._idle else 0

@@ -11,7 +11,7 @@ import queue
 import threading
 from pathlib import Path
 
-from labconsole.trial import TrialError
+from labconsole.errors import UserError
 from labconsole_keypool.messages.safe_xml import LARGEST_BYTES
 
 _SUFFIX, _ANSWER, _PART = ".xml", ".response.xml", ".part"
@@ -21,20 +21,20 @@ class RequestFolder:
     """The requests of a folder that have no answer yet, by name; numbers begin with 1.
 
     Raises:
-        TrialError: there is no such folder, it cannot be read, or no request in it lacks an answer.
+        UserError: there is no such folder, it cannot be read, or no request in it lacks an answer.
     """
 
     def __init__(self, folder: Path) -> None:
         try:
             names = {path.name for path in folder.iterdir() if path.is_file()}
         except OSError as error:
-            raise TrialError(f"The folder of sign requests {folder} cannot be read: {error.strerror}.") from error
+            raise UserError(f"The folder of sign requests {folder} cannot be read: {error.strerror}.") from error
         asked = sorted(name for name in names if name.endswith(_SUFFIX) and not name.endswith(_ANSWER))
         if not asked:
-            raise TrialError(f"The folder {folder} has no sign request: put files in it whose names end with .xml.")
+            raise UserError(f"The folder {folder} has no sign request: put files in it whose names end with .xml.")
         self._files = [folder / name for name in asked if _answer_name(name) not in names]
         if not self._files:
-            raise TrialError(
+            raise UserError(
                 f"Every sign request in {folder} has its answer: remove the answers (*{_ANSWER}), or name another "
                 "folder."
             )
@@ -54,7 +54,7 @@ class RequestFolder:
             return b""
 
     def answer(self, number: int, answer: bytes) -> None:
-        """Let the answer be written, by a thread of its own. Raises TrialError: one before could not be written."""
+        """Let the answer be written, by a thread of its own. Raises UserError: one before could not be written."""
         self._raise_fault()
         if self._thread is None:
             self._thread = threading.Thread(target=self._write_all, name="answers")
@@ -63,7 +63,7 @@ class RequestFolder:
         self._written.put((asked.with_name(_answer_name(asked.name)), answer))
 
     def close(self) -> None:
-        """Wait until all answers are written; twice does nothing. Raises TrialError: one could not be."""
+        """Wait until all answers are written; twice does nothing. Raises UserError: one could not be."""
         if self._thread is not None:
             self._written.put(None)
             self._thread.join()
@@ -73,7 +73,7 @@ class RequestFolder:
     def _raise_fault(self) -> None:
         if self._fault is not None:
             named = self._fault.filename or "An answer"
-            raise TrialError(f"{named} cannot be written: {self._fault.strerror or self._fault}.") from self._fault
+            raise UserError(f"{named} cannot be written: {self._fault.strerror or self._fault}.") from self._fault
 
     def _write_all(self) -> None:
         while (entry := self._written.get()) is not None:

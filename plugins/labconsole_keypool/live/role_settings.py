@@ -55,7 +55,7 @@ class RoleSettings(BaseModel):
         return RoleSpec(self.name, target, self.model_dump(mode="json"), (pin,))
 
     def device(self) -> Device:
-        """How fast the token is, and what it holds. Raises TrialError: its timing profile is broken."""
+        """How fast the token is, and what it holds. Raises UserError: its timing profile is broken."""
         parameters = self.parameters
         if not parameters.timing:
             return Device(ram=parameters.token_capacity)

@@ -13,7 +13,7 @@ from labconsole_keypool.live.service_parameters import ServiceParameters
 
 
 class RunPlan:
-    """The processes of one run. Makes the lab token where it is named and not there yet. Raises TrialError."""
+    """The processes of one run. Makes the lab token where it is named and not there yet. Raises UserError."""
 
     def __init__(self, parameters: ServiceParameters, store: Path, run: str) -> None:
         self.parameters = parameters

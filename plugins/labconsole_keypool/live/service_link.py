@@ -9,8 +9,8 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+from labconsole.errors import UserError
 from labconsole.role import RoleContext
-from labconsole.trial import TrialError
 from labconsole_keypool.live.wire import Decoder, End, Frame, Hello, Member, encode
 
 HOST = "127.0.0.1"
@@ -20,7 +20,7 @@ _POLL_S = 0.005
 _PIECE = 65_536
 
 
-class LinkClosedError(TrialError):
+class LinkClosedError(UserError):
     """The service closed the connection, or is gone."""
 
 

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from labconsole.clock import now_ns
+from labconsole.errors import UserError
 from labconsole.role import Role, RoleContext
-from labconsole.trial import Level, TrialError
+from labconsole.trial import Level
 from labconsole_keypool.arrivals import arrivals_ns
 from labconsole_keypool.choices import RequestContent
 from labconsole_keypool.live.dispatch import Dispatch
@@ -66,7 +67,7 @@ class ServiceRole(Role):
         self._first: tuple[bytes, bytes] = (b"", b"")
 
     def prepare(self) -> dict[str, Any]:
-        """Work out when requests arrive, and listen. Raises TrialError: a CSV file or folder that cannot be read."""
+        """Work out when requests arrive, and listen. Raises UserError: a CSV file or folder that cannot be read."""
         parameters = self._parameters
         if parameters.content is RequestContent.FOLDER:
             self._folder = RequestFolder(Path(parameters.request_folder).expanduser())
@@ -86,7 +87,7 @@ class ServiceRole(Role):
         return {"port": self._desk.listen(), "requests": len(self._due_ns)}
 
     def run(self) -> dict[str, Any]:
-        """Serve until every request is answered or dropped. Raises TrialError: nobody answers any more."""
+        """Serve until every request is answered or dropped. Raises UserError: nobody answers any more."""
         self._moved_ns = now_ns()
         while not (self._at_end() or self.context.stop_requested):
             self._hear_commands()
@@ -220,7 +221,7 @@ class ServiceRole(Role):
     def _raise_stall(self, now: int) -> None:
         if self._dispatch.outstanding or len(self._dispatch.queue):
             if now - self._moved_ns > _STALL_S * 1e9:
-                raise TrialError(
+                raise UserError(
                     f"No request was answered for {_STALL_S:g} s: look at the signers' messages in the log."
                 )
         else:

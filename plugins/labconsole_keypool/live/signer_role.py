@@ -45,7 +45,7 @@ class SignerRole(Role):
         Told so late, since the pool is filled and wrapper keys are carried while the process starts.
 
         Raises:
-            TrialError: wrong PIN, token or key store missing, or the service is gone.
+            UserError: wrong PIN, token or key store missing, or the service is gone.
         """
         settings = self._settings
         parameters = settings.parameters
@@ -81,7 +81,7 @@ class SignerRole(Role):
         return {"keys": loaded}
 
     def run(self) -> dict[str, Any]:
-        """Sign until the service says that it is the end. Raises TrialError: the token or the service is gone."""
+        """Sign until the service says that it is the end. Raises UserError: the token or the service is gone."""
         if self._link is None or self._engine is None:
             return {}
         if self._settings.parameters.keys is KeySource.POOL:

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import TypeAlias
 
+from labconsole.errors import UserError
 from labconsole.security.token.terms import KeyKind
-from labconsole.trial import TrialError
 from labconsole_keypool.simulation.service_model import KeyOrigin
 
 LONGEST_FRAME = 4 * 1024 * 1024
@@ -23,7 +23,7 @@ TOKEN_BYTES = 32
 _KINDS = tuple(KeyKind)
 
 
-class WireError(TrialError):
+class WireError(UserError):
     """What came over a connection is no frame of this protocol."""
 
 

@@ -151,7 +151,7 @@ class StepTimesParameters(Parameters):
 
     @property
     def device_times(self) -> Timing | None:
-        """The times of the emulated device; None without one. Raises TrialError: no such timing profile."""
+        """The times of the emulated device; None without one. Raises UserError: no such timing profile."""
         if not self.timing:
             return None
         return Timing(load_timing(self.timing), sign=self.sign, key_generation=self.key_generation)

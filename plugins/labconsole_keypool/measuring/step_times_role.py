@@ -33,7 +33,7 @@ class StepTimesRole(Role):
         self._closing = ExitStack()
 
     def prepare(self) -> dict[str, Any]:
-        """Open the token and make the keys that the step needs. Raises TrialError: token or storage cannot."""
+        """Open the token and make the keys that the step needs. Raises UserError: token or storage cannot."""
         parameters = self._parameters
         configuration = TokenConfiguration.model_validate(self.context.settings["configuration"])
         request = configuration.pin_request(parameters.token)

@@ -12,9 +12,9 @@ from threading import Event
 from cryptography.exceptions import InvalidSignature
 
 from labconsole.clock import now_ns
+from labconsole.errors import UserError
 from labconsole.security.token.opening import Token
 from labconsole.security.token.private_keys import PrivateKey
-from labconsole.trial import TrialError
 from labconsole_keypool.engine.emulation import Device
 from labconsole_keypool.measuring.step_times_keys import StepKeys, verified
 from labconsole_keypool.measuring.step_times_parameters import Step, StepTimesParameters
@@ -161,7 +161,7 @@ class StepWork:
             try:
                 verified(key, digest, signature)
             except InvalidSignature as error:
-                raise TrialError(
+                raise UserError(
                     f"A signature of the token {self.token.name} is not one of its key: do not use this token."
                 ) from error
 

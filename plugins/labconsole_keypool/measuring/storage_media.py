@@ -15,8 +15,8 @@ from typing import BinaryIO, Protocol
 import psutil
 
 from labconsole import locations
+from labconsole.errors import UserError
 from labconsole.security.token.terms import KeyKind, WrapMechanism
-from labconsole.trial import TrialError
 from labconsole_keypool.store.key_records import ClaimedKey, NewKey
 from labconsole_keypool.store.key_store import KeyStore
 
@@ -32,7 +32,7 @@ class Storage(StrEnum):
 
 
 class StorageMedium(Protocol):
-    """Keeps wrapped keys of one kind, and gives each back once. Raises TrialError: it cannot be written or read."""
+    """Keeps wrapped keys of one kind, and gives each back once. Raises UserError: it cannot be written or read."""
 
     @property
     def wrapper(self) -> str:
@@ -64,7 +64,7 @@ def scratch_directory() -> Iterator[Path]:
 def open_medium(
     storage: Storage, directory: Path, token_serial: str, kind: KeyKind, mechanism: WrapMechanism
 ) -> StorageMedium:
-    """An empty medium in `directory`. Raises TrialError: it cannot be made."""
+    """An empty medium in `directory`. Raises UserError: it cannot be made."""
     if storage is Storage.FILE:
         return FlatFile(directory / "keys.bin", kind, mechanism)
     return Database(directory / "keys.db", token_serial, kind, mechanism)
@@ -84,7 +84,7 @@ class FlatFile:
                 self._out: BinaryIO = opened.enter_context(path.open("wb"))
                 self._in: BinaryIO = opened.enter_context(path.open("rb"))
             except OSError as error:
-                raise TrialError(f"The file of wrapped keys {path} cannot be made: {error.strerror}.") from error
+                raise UserError(f"The file of wrapped keys {path} cannot be made: {error.strerror}.") from error
             self._opened = opened.pop_all()
 
     def save(self, keys: Sequence[NewKey]) -> None:
@@ -95,7 +95,7 @@ class FlatFile:
             self._out.flush()
             os.fsync(self._out.fileno())
         except OSError as error:
-            raise TrialError(f"Wrapped keys cannot be written to {self._out.name}: {error.strerror}.") from error
+            raise UserError(f"Wrapped keys cannot be written to {self._out.name}: {error.strerror}.") from error
 
     def load(self, count: int) -> list[ClaimedKey]:
         """The next keys of the file."""

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from labconsole.errors import UserError
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunRow, RunStatus
 from labconsole.timing_profile import (
@@ -21,7 +22,6 @@ from labconsole.timing_profile import (
     ThreadDurations,
     TimingProfile,
 )
-from labconsole.trial import TrialError
 from labconsole_keypool.choices import SignTime
 from labconsole_keypool.measuring.step_times_parameters import Step
 from labconsole_keypool.measuring.step_times_samples import OPERATIONS, StepOperation
@@ -54,7 +54,7 @@ def timing_of_runs(
         store: The same of its store.
 
     Raises:
-        TrialError: a run is of another kind, not finished, emulated or of another token or kind of keys; or a sentence
+        UserError: a run is of another kind, not finished, emulated or of another token or kind of keys; or a sentence
             for each step that none of them timed.
         StoreError: the database is damaged.
     """
@@ -62,7 +62,7 @@ def timing_of_runs(
     steps = _by_step(runs)
     lacking = [said for step, said in _NEEDED.items() if (step, 1) not in steps]
     if lacking:
-        raise TrialError(
+        raise UserError(
             "No timing profile was made. "
             + " ".join(f"No run times the step '{said}': run {KIND} with it." for said in lacking)
         )
@@ -97,13 +97,13 @@ def timing_of_runs(
 def _check(runs: Sequence[RunRow]) -> None:
     for run in runs:
         if run.kind != KIND or run.status is not RunStatus.FINISHED:
-            raise TrialError(f"Run {run.id} is not a finished run of {KIND}: name runs that are.")
+            raise UserError(f"Run {run.id} is not a finished run of {KIND}: name runs that are.")
         if run.parameters.get("timing"):
-            raise TrialError(f"Run {run.id} is of an emulated device: name runs that measured a token.")
+            raise UserError(f"Run {run.id} is of an emulated device: name runs that measured a token.")
     devices = {(run.parameters["token"], run.parameters["key_kind"]) for run in runs}
     if len(devices) > 1:
         said = ", ".join(sorted(f"{token} with {kind} keys" for token, kind in devices))
-        raise TrialError(f"These runs are of different devices ({said}): name those of one token and kind of keys.")
+        raise UserError(f"These runs are of different devices ({said}): name those of one token and kind of keys.")
 
 
 def _by_step(runs: Sequence[RunRow]) -> Mapping[tuple[Step, int], RunRow]:
@@ -118,7 +118,7 @@ def _by_step(runs: Sequence[RunRow]) -> Mapping[tuple[Step, int], RunRow]:
 
 def _metric(run: RunRow, name: str) -> float:
     if name not in run.metrics:
-        raise TrialError(f"Run {run.id} has no figure {name}: it did no operation of its step; leave it out.")
+        raise UserError(f"Run {run.id} has no figure {name}: it did no operation of its step; leave it out.")
     return run.metrics[name].value
 
 
@@ -155,7 +155,7 @@ def _duration(reader: Reader, run: RunRow, operation: StepOperation) -> Duration
 
 def _some(run: RunRow, times_ms: NDArray[np.float64]) -> NDArray[np.float64]:
     if not len(times_ms):
-        raise TrialError(f"Run {run.id} did no operation of its step: leave it out.")
+        raise UserError(f"Run {run.id} did no operation of its step: leave it out.")
     return times_ms
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from labconsole.trial import TrialError
+from labconsole.errors import UserError
 
 
-class SignRequestError(TrialError):
+class SignRequestError(UserError):
     """A sign request cannot be served; the message says what is wrong with it and what to do."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from PySide6.QtCore import QCoreApplication
 
 from labconsole.analysis.figures import NO_FIGURE, format_duration, format_number
-from labconsole.trial import TrialError
+from labconsole.errors import UserError
 from labconsole_keypool.arrivals import arrivals_ns
 from labconsole_keypool.choices import ArrivalPattern, KeySource
 from labconsole_keypool.live.service_parameters import ServiceParameters
@@ -48,7 +48,7 @@ def arrival_facts(parameters: KeypoolParameters) -> Iterator[Fact]:
             tail_requests=parameters.tail_requests,
             tail_rate=parameters.tail_rate,
         )
-    except TrialError as error:
+    except UserError as error:
         yield Fact(name, NO_FIGURE, str(error))
         return
     yield Fact(

@@ -225,7 +225,7 @@ class PlannerView(QWidget):
 
 
 def _checked(read: Callable[[], ArrivalLog]) -> ArrivalLog:
-    """A log that can be forecast from. Raises TrialError: it cannot be read, or is too short."""
+    """A log that can be forecast from. Raises UserError: it cannot be read, or is too short."""
     log = read()
     fit(log)
     return log

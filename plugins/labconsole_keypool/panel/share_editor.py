@@ -8,8 +8,8 @@ from typing import Any
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QPlainTextEdit, QPushButton, QVBoxLayout, QWidget
 
+from labconsole.errors import UserError
 from labconsole.security.secrets import Secret
-from labconsole.trial import TrialError
 from labconsole_keypool.shares.share_actions import SHARE_KEY
 from labconsole_keypool.shares.share_files import ShareForm, from_text, read_share, to_text
 from labconsole_keypool.shares.sharing import Share, progress
@@ -109,7 +109,7 @@ class ShareEditor(Editor):
                 share = read()
                 progress([*self._shares, share])
                 self._shares.append(share)
-        except TrialError as error:
+        except UserError as error:
             self.fault.setText(str(error))
         self.fault.setVisible(bool(self.fault.text()))
         self._show()

@@ -54,7 +54,7 @@ class TokenLook:
 
 
 def look_at(name: str) -> TokenLook:
-    """Look at a token without its PIN; makes none. Takes a third of a second. Raises TrialError: none has the name."""
+    """Look at a token without its PIN; makes none. Takes a third of a second. Raises UserError: none has the name."""
     if is_lab(name) and not (tokens_dir() / name).is_dir():
         return TokenLook(name)
     configuration = find_configuration(name)
@@ -64,7 +64,7 @@ def look_at(name: str) -> TokenLook:
 def try_out(name: str, entered: Secret | None) -> TokenLook:
     """Log in once and try what a key pool needs; one of the console's own is made if it is not there.
 
-    Takes a second. Raises TrialError: there is none of the name, or its PIN is nowhere to be had.
+    Takes a second. Raises UserError: there is none of the name, or its PIN is nowhere to be had.
     """
     configuration = find_configuration(name)
     pin = entered or configuration.pin_request(name).resolve()

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from labconsole.trial import TrialError
+from labconsole.errors import UserError
 
 HOUR = timedelta(hours=1)
 MOST_YEARS = 10
@@ -44,7 +44,7 @@ def read_log(path: Path) -> ArrivalLog:
     no requests. Of time stamps the first and the last hour are left out, as they need not be whole.
 
     Raises:
-        TrialError: the file cannot be read, is empty, or has a fault; names file and line.
+        UserError: the file cannot be read, is empty, or has a fault; names file and line.
     """
     counts: Counter[datetime] = Counter()
     columns = 0
@@ -52,26 +52,26 @@ def read_log(path: Path) -> ArrivalLog:
         where = f"Arrival log {path}, line {line}"
         columns = columns or len(row)
         if len(row) != columns or columns > 2:
-            raise TrialError(
+            raise UserError(
                 f"{where}: {len(row)} columns; each row is a time stamp, or an hour, a comma, and its count."
             )
         counts[_hour(where, row[0])] += _count(where, row[1]) if columns == 2 else 1
     if not counts:
-        raise TrialError(f"Arrival log {path}: there is no row in this file; choose another one.")
+        raise UserError(f"Arrival log {path}: there is no row in this file; choose another one.")
     log = hourly(counts, path.name)
     if columns == 1:
         if len(log.requests) < 3:
-            raise TrialError(f"Arrival log {path}: there is no whole hour in it; choose a longer one.")
+            raise UserError(f"Arrival log {path}: there is no whole hour in it; choose a longer one.")
         return ArrivalLog(log.start + HOUR, log.requests[1:-1], log.source)
     return log
 
 
 def hourly(counts: Mapping[datetime, int], source: str) -> ArrivalLog:
-    """Requests by the beginning of their hour, without gaps. Raises TrialError: they reach over too many years."""
+    """Requests by the beginning of their hour, without gaps. Raises UserError: they reach over too many years."""
     first, last = min(counts), max(counts)
     hours = round((last - first) / HOUR) + 1
     if hours > MOST_YEARS * 366 * 24:
-        raise TrialError(
+        raise UserError(
             f"{source}: from {first:%Y-%m-%d} to {last:%Y-%m-%d} it is more than {MOST_YEARS} years; one of its dates "
             "is wrong."
         )
@@ -93,16 +93,16 @@ def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
                 if any(cells) and not (line == 1 and not any(character.isdigit() for character in cells[0])):
                     yield line, cells
     except OSError as error:
-        raise TrialError(f"The arrival log {path} cannot be read: {error.strerror}.") from error
+        raise UserError(f"The arrival log {path} cannot be read: {error.strerror}.") from error
     except (csv.Error, UnicodeDecodeError) as error:
-        raise TrialError(f"Arrival log {path}, after line {line}: this is no CSV text ({error}).") from error
+        raise UserError(f"Arrival log {path}, after line {line}: this is no CSV text ({error}).") from error
 
 
 def _hour(where: str, text: str) -> datetime:
     try:
         time = datetime.fromisoformat(text)
     except ValueError:
-        raise TrialError(
+        raise UserError(
             f"{where}: {_shown(text)} is no time; write it as 2026-11-20T14:05 or 2026-11-20 14:05:09."
         ) from None
     return time.replace(minute=0, second=0, microsecond=0, tzinfo=None)
@@ -114,7 +114,7 @@ def _count(where: str, text: str) -> int:
     except ValueError:
         count = -1
     if count < 0:
-        raise TrialError(f"{where}: the count must be a whole number from 0 on (it is {_shown(text)}).")
+        raise UserError(f"{where}: the count must be a whole number from 0 on (it is {_shown(text)}).")
     return count
 
 

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 import numpy as np
 from numpy.typing import NDArray
 
-from labconsole.trial import TrialError
+from labconsole.errors import UserError
 from labconsole_keypool.planning.arrival_log import ArrivalLog
 
 WEEK = 7 * 24
@@ -104,17 +104,17 @@ def fit(log: ArrivalLog) -> Forecast:
     """Learn from all whole weeks of the log, counted back from its end.
 
     Raises:
-        TrialError: the log reaches over less than three weeks, or nothing came in them.
+        UserError: the log reaches over less than three weeks, or nothing came in them.
     """
     weeks = len(log.requests) // WEEK
     if weeks < LEAST_WEEKS:
-        raise TrialError(
+        raise UserError(
             f"{log.source}: {len(log.requests) / 24:.1f} days of arrivals. A forecast needs {LEAST_WEEKS} weeks at "
             "least, two to learn from and one to be held against; import a longer log."
         )
     counts = log.requests[-weeks * WEEK :].reshape(weeks, WEEK)
     if not counts.any():
-        raise TrialError(f"{log.source}: no request came in {weeks} weeks, there is nothing to learn from.")
+        raise UserError(f"{log.source}: no request came in {weeks} weeks, there is nothing to learn from.")
     begin = (log.end.weekday() * 24 + log.end.hour) % WEEK
     hours_of_week = (begin + np.arange(WEEK)) % WEEK
     before, held_out = counts[:-1], counts[-1]

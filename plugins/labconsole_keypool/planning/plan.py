@@ -37,7 +37,7 @@ def make_plan(parameters: PlannerParameters, runs: Sequence[RunRow], log: Arriva
     """Work it all out; a second or two where the peak has some hundred thousand requests.
 
     Raises:
-        TrialError: the timing profile is broken, or the log is too short for a forecast.
+        UserError: the timing profile is broken, or the log is too short for a forecast.
     """
     if log is None:
         return Plan(plan_table(parameters.service(), runs))

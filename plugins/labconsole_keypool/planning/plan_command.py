@@ -13,11 +13,11 @@ from rich.table import Table
 from labconsole.cli.exit_codes import FINISHED
 from labconsole.cli.opening import open_database
 from labconsole.cli.terminal import output
+from labconsole.errors import UserError
 from labconsole.locations import database_path
 from labconsole.profile_file import fault_sentence
 from labconsole.report.tables import write_table
 from labconsole.store.records import RunRow
-from labconsole.trial import TrialError
 from labconsole_keypool.planning.arrival_log import HOUR, read_log
 from labconsole_keypool.planning.forecast import Forecast
 from labconsole_keypool.planning.generation_plan import GenerationPlan
@@ -37,7 +37,7 @@ _PROFILED = ("timing", "sign", "key_generation")
 
 
 def plan(arguments: argparse.Namespace) -> int:
-    """Print the plan. Raises TrialError: a value is faulty, or the log cannot be read or is too short."""
+    """Print the plan. Raises UserError: a value is faulty, or the log cannot be read or is too short."""
     parameters = _parameters(arguments)
     log = read_log(arguments.arrivals) if arguments.arrivals is not None else None
     runs: Sequence[RunRow] = ()
@@ -65,13 +65,13 @@ def _parameters(arguments: argparse.Namespace) -> PlannerParameters:
     own, profiled = ([name for name in names if given.get(name)] for names in (_OWN, _PROFILED))
     if own and profiled:
         one, other = (f"--{name.replace('_', '-')}" for name in (own[0], profiled[0]))
-        raise TrialError(f"No plan was made: {one} is of own times, {other} of a timing profile; leave one out.")
+        raise UserError(f"No plan was made: {one} is of own times, {other} of a timing profile; leave one out.")
     if own:
         given["timing"] = OWN_TIMES
     try:
         return PlannerParameters.model_validate(given)
     except ValidationError as error:
-        raise TrialError(f"No plan was made: {fault_sentence(error, PlannerParameters)}") from error
+        raise UserError(f"No plan was made: {fault_sentence(error, PlannerParameters)}") from error
 
 
 def _print_rows(console: Console, rows: Sequence[PlanRow]) -> None:

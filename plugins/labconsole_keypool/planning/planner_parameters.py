@@ -112,7 +112,7 @@ class PlannerParameters(Parameters):
     def service(self, day: NDArray[np.float64] | None = None) -> PlannedService:
         """What is planned; `day` holds the requests of each of its 24 hours, otherwise it is the source's business day.
 
-        Raises TrialError: there is no such timing profile, or it is broken.
+        Raises UserError: there is no such timing profile, or it is broken.
         """
         sign_ms, generation_ms = self.sign_ms, self.generation_ms
         wrap_ms, unwrap_ms = self.wrap_ms, self.unwrap_ms

@@ -35,7 +35,7 @@ def plan_table(service: PlannedService, runs: Sequence[RunRow]) -> tuple[PlanRow
     """All rows; `runs` are those of the database, with the metrics of `plan_measurements.METRICS`.
 
     Raises:
-        TrialError: the peak goes on for more than a year.
+        UserError: the peak goes on for more than a year.
     """
     simulated, measured = PlanSimulations(service), PlanMeasurements(service, runs)
     return (

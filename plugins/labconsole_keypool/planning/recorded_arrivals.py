@@ -9,9 +9,10 @@ from datetime import datetime
 import numpy as np
 from numpy.typing import NDArray
 
+from labconsole.errors import UserError
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunRow
-from labconsole.trial import Samples, TrialError
+from labconsole.trial import Samples
 from labconsole_keypool.planning.arrival_log import ArrivalLog, hourly
 from labconsole_keypool.planning.plan_measurements import LIVE_KIND
 from labconsole_keypool.samples import DROPS, FAILURES, LIVE_REQUESTS
@@ -23,7 +24,7 @@ def arrivals_of_runs(reader: Reader) -> ArrivalLog:
     """Requests of all live runs, dropped and failed ones too; those of a sped-up emulation came at no real time.
 
     Raises:
-        TrialError: there are none.
+        UserError: there are none.
         StoreError: the database is damaged.
     """
     hours: Counter[datetime] = Counter()
@@ -36,7 +37,7 @@ def arrivals_of_runs(reader: Reader) -> ArrivalLog:
             for number, count in zip(numbers.tolist(), counts.tolist(), strict=True):
                 hours[datetime.fromtimestamp(number * 3600)] += count
     if not hours:
-        raise TrialError(
+        raise UserError(
             f"{reader.path.name} has no run of the signing service in real time: run it, or import a log of arrivals."
         )
     return hourly(hours, f"Runs of {reader.path.name}")

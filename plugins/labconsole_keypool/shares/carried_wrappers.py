@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, Self
 
+from labconsole.errors import UserError
 from labconsole.security.private_files import read_private, write_private
 from labconsole.security.token.terms import KeyKind, WrapMechanism
-from labconsole.trial import TrialError
 
 _FORMAT = "labconsole wrappers 1"
 
 
-class CarriedFileError(TrialError):
+class CarriedFileError(UserError):
     """A file of carried wrapper keys is missing, damaged or in the way."""
 
 
@@ -120,7 +120,7 @@ def write_carried(path: Path, carried: CarriedWrappers) -> None:
 
 
 def read_carried(path: Path) -> CarriedWrappers:
-    """The file of `write_carried`. Raises CarriedFileError, and TrialError: missing, unreadable or open to others."""
+    """The file of `write_carried`. Raises CarriedFileError, and UserError: missing, unreadable or open to others."""
     try:
         data = json.loads(read_private(path, "file of carried wrapper keys"))
     except ValueError as error:

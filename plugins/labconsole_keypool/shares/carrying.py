@@ -48,7 +48,7 @@ def carry(
 
     Raises:
         TokenError: a token is unknown, refuses, or its process crashed or hung.
-        TrialError: a PIN is nowhere to be had.
+        UserError: a PIN is nowhere to be had.
     """
     known = pins or {}
     carried, made = export(from_name, wrappers, shares, threshold, pin=known.get(from_name), home=home)

@@ -156,7 +156,7 @@ class LoadShares(Action[LoadParameters]):
 
 
 def _opened(name: str, context: ActionContext) -> Token:
-    """The token, open in this process. Raises TokenError, TrialError."""
+    """The token, open in this process. Raises TokenError, UserError."""
     from labconsole.security.token.opening import open_token
 
     configuration = find_configuration(name)

@@ -51,7 +51,7 @@ def write_shares(directory: Path, shares: Sequence[Share], form: ShareForm) -> t
 
 
 def read_share(path: Path) -> Share:
-    """The share in a file of `write_shares`. Raises ShareError, and TrialError: unreadable, or open to others."""
+    """The share in a file of `write_shares`. Raises ShareError, and UserError: unreadable, or open to others."""
     data = read_private(path, "share")
     try:
         return from_text(data[:_LARGEST].decode())

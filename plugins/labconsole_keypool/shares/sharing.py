@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from Crypto.Protocol.SecretSharing import Shamir
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
-from labconsole.trial import TrialError
+from labconsole.errors import UserError
 
 KEY_BYTES = 32
 MOST_SHARES = 16
@@ -29,7 +29,7 @@ _CHECKSUM_BYTES = 4
 SHARE_BYTES = _FORMAT.size + _CHECKSUM_BYTES
 
 
-class ShareError(TrialError):
+class ShareError(UserError):
     """A share is damaged, missing, double or of another set; the message says which."""
 
 

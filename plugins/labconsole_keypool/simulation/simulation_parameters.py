@@ -54,7 +54,7 @@ class SimulationParameters(KeypoolParameters):
     def service_model(self, seed: int = 0) -> ServiceModel:
         """The signing service that the simulator follows; `seed` is of times with a distribution.
 
-        Raises TrialError: its timing profile is broken.
+        Raises UserError: its timing profile is broken.
         """
         profile = load_timing(self.timing)
         sign, generation = profile.sign[self.sign], profile.key_generation

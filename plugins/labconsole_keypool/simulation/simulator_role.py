@@ -39,7 +39,7 @@ class SimulatorRole(Role):
         self._queue, self._refills = context.series(QUEUE), context.series(REFILLS)
 
     def prepare(self) -> dict[str, Any]:
-        """Work out when requests arrive, and say how many. Raises TrialError: a CSV file that cannot be read."""
+        """Work out when requests arrive, and say how many. Raises UserError: a CSV file that cannot be read."""
         parameters = self._parameters
         self._arrivals_ns = arrivals_ns(
             parameters.arrivals,

@@ -10,9 +10,9 @@ from typing import Any
 
 from labconsole.cli.exit_codes import FAILED, FINISHED
 from labconsole.cli.terminal import output
+from labconsole.errors import UserError
 from labconsole.locations import database_path
 from labconsole.store.reader import Reader
-from labconsole.trial import TrialError
 from labconsole_keypool.store.key_reader import KeyReader
 from labconsole_keypool.store.key_records import HEAD_EVENT, Head
 from labconsole_keypool.store.key_store import store_path
@@ -23,7 +23,7 @@ _HEAD = re.compile(r"([0-9]{1,18}):([0-9a-f]{64})")
 
 
 def verify(arguments: argparse.Namespace) -> int:
-    """Check a key store and print what was found; exit code 1 if it is not as it was written. Raises TrialError."""
+    """Check a key store and print what was found; exit code 1 if it is not as it was written. Raises UserError."""
     noted = {} if arguments.run is None else _noted(arguments)
     path = _path(arguments.store or noted.get("store", "lab"))
     findings = verify_store(path, Head.from_data(noted) if noted else _given_head(arguments.head))
@@ -55,14 +55,14 @@ def _given_head(text: str | None) -> Head | None:
     if text is None:
         return None
     if (found := _HEAD.fullmatch(text)) is None:
-        raise TrialError(f"{text} is no head: it is ROWS:LINK, as `labconsole hsm verify-store` prints it.")
+        raise UserError(f"{text} is no head: it is ROWS:LINK, as `labconsole hsm verify-store` prints it.")
     return Head(int(found[1]), found[2])
 
 
 def _noted(arguments: argparse.Namespace) -> Mapping[str, Any]:
-    """What a run has noted of its key store: its name, and the head of its chain. Raises TrialError: nothing."""
+    """What a run has noted of its key store: its name, and the head of its chain. Raises UserError: nothing."""
     with Reader(arguments.db or database_path()) as reader:
         noted = [event.data for event in reader.run(arguments.run).events if event.name == HEAD_EVENT]
     if not noted:
-        raise TrialError(f"Run {arguments.run} has noted no head of a key store: name a run of the signing service.")
+        raise UserError(f"Run {arguments.run} has noted no head of a key store: name a run of the signing service.")
     return noted[-1]

@@ -11,8 +11,9 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from labconsole.action import Action, ActionContext, Confirmation
+from labconsole.errors import UserError
 from labconsole.security.secrets import Secret, SecretRequest, SecretSource
-from labconsole.trial import Parameters, TrialError
+from labconsole.trial import Parameters
 
 FAULTS = ("none", "refuse", "fault", "exit", "deaf", "child")
 
@@ -47,7 +48,7 @@ class Tally(Action[TallyParameters]):
         print("a stray print")
         match parameters.fault:
             case "refuse":
-                raise TrialError("The numbers are out: order new ones.")
+                raise UserError("The numbers are out: order new ones.")
             case "fault":
                 raise RuntimeError("seven")
             case "exit":

@@ -14,6 +14,7 @@ import numpy as np
 from pydantic import Field
 
 from labconsole.clock import now_ns
+from labconsole.errors import UserError
 from labconsole.plugin import Plugin
 from labconsole.role import Role
 from labconsole.trial import (
@@ -31,7 +32,6 @@ from labconsole.trial import (
     Samples,
     Series,
     Trial,
-    TrialError,
     Verdict,
     VerdictKind,
 )
@@ -117,7 +117,7 @@ class CounterRole(Role):
             return
         match self._fault:
             case "refuse":
-                raise TrialError("The counter refuses to go on: ask it nicely.")
+                raise UserError("The counter refuses to go on: ask it nicely.")
             case "fault":
                 raise ValueError("three is not a number")
             case "exit":

@@ -22,8 +22,9 @@ from labconsole.analysis.comparison import (
     single_runs,
 )
 from labconsole.analysis.findings import findings
+from labconsole.errors import UserError
 from labconsole.store.records import RunRow, RunStatus
-from labconsole.trial import LINK_USE, Metric, Origin, Parameters, TrialError
+from labconsole.trial import LINK_USE, Metric, Origin, Parameters
 from tests.helpers.post import PostParameters, PostTrial, metric, published, repeats, run
 
 QUICK = (100.0, 101.0, 99.0, 100.5, 99.5)
@@ -214,7 +215,7 @@ def test_an_interrupted_run_is_compared_and_marked() -> None:
 @pytest.mark.parametrize("status", [RunStatus.QUEUED, RunStatus.RUNNING])
 def test_a_run_that_still_goes_on_is_refused_in_one_sentence(status: RunStatus) -> None:
     runs = [run(1, "open", {"rate": 2}), run(2, "open", {}, status=status)]
-    with pytest.raises(TrialError, match=f"Run 2 is still {status}: compare it once it has ended"):
+    with pytest.raises(UserError, match=f"Run 2 is still {status}: compare it once it has ended"):
         compared(runs)
 
 

@@ -11,8 +11,8 @@ import pytest
 
 from labconsole.analysis import published
 from labconsole.analysis.published import PublishedTable, published_columns, published_tables, same_scenario
+from labconsole.errors import UserError
 from labconsole.plugin import Plugin, Plugins
-from labconsole.trial import TrialError
 
 SOURCE = Path(__file__).resolve().parents[4] / "shared" / "sources" / "swim-wp16.txt"
 ROWS = {
@@ -169,9 +169,9 @@ def test_a_run_is_of_the_same_scenario_by_test_and_payload_whatever_its_count() 
 def test_a_table_means_all_its_columns_and_a_wrong_name_is_told_with_those_there_are() -> None:
     plugins = Plugins.discover()
     assert len(published_columns(plugins, "swim-my-sg-large")) == 3
-    with pytest.raises(TrialError, match=r"swim-my-sg-larg; did you mean swim-my-sg-large\?$"):
+    with pytest.raises(UserError, match=r"swim-my-sg-larg; did you mean swim-my-sg-large\?$"):
         published_columns(plugins, "swim-my-sg-larg")
-    with pytest.raises(TrialError, match=r"swim-my-sg-large has no column test-1; .*swim-my-sg-large/test-2, "):
+    with pytest.raises(UserError, match=r"swim-my-sg-large has no column test-1; .*swim-my-sg-large/test-2, "):
         published_columns(plugins, "swim-my-sg-large/test-1")
 
 
@@ -225,7 +225,7 @@ def test_two_trials_that_differ_in_a_unit_need_two_files(written: Plugins, tmp_p
     mixed = LIVE_AND_SIMULATED.replace("keypool.signing-service", "keypool.step-times").replace("rate = 40", "")
     mixed = mixed.replace('dropped = ["12 requests"]', 'throughput = ["5 1/s"]').replace(', token = "lab"', "")
     (tmp_path / "good.toml").write_text(mixed.partition('"got_key')[0])
-    with pytest.raises(TrialError, match=r"throughput is in requests/s and keys/s; give each trial a file of its own"):
+    with pytest.raises(UserError, match=r"throughput is in requests/s and keys/s; give each trial a file of its own"):
         published_tables(written)
 
 
@@ -261,7 +261,7 @@ def test_a_fault_is_told_in_one_sentence(
 ) -> None:
     assert right in GOOD
     (tmp_path / "good.toml").write_text(GOOD.replace(right, wrong))
-    with pytest.raises(TrialError) as raised:
+    with pytest.raises(UserError) as raised:
         published_tables(written)
     told = str(raised.value)
     assert told.startswith("Published figures good.toml")
@@ -271,7 +271,7 @@ def test_a_fault_is_told_in_one_sentence(
 
 def test_two_tables_of_one_name_and_a_file_that_is_missing_are_told(written: Plugins) -> None:
     amqp, _ = written.found
-    with pytest.raises(TrialError, match="another table a-table; rename one"):
+    with pytest.raises(UserError, match="another table a-table; rename one"):
         published_tables(Plugins((replace(amqp, published=("good", "good")),)))
-    with pytest.raises(TrialError, match=r"Published figures nowhere\.toml"):
+    with pytest.raises(UserError, match=r"Published figures nowhere\.toml"):
         published_tables(Plugins((Plugin(name="x", title="x", description="x", published=("nowhere",)),)))

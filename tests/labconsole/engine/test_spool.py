@@ -16,12 +16,13 @@ from labconsole.clock import wall_now
 from labconsole.engine import spool as spool_module
 from labconsole.engine.recorder import Recorder, make_spool, spool_directory
 from labconsole.engine.spool import BLOCK_ROWS, EventBlock, SampleBlock, SpoolReader, SpoolSeriesWriter, SpoolWriter
+from labconsole.errors import UserError
 from labconsole.processes import this_process
 from labconsole.store.errors import StoreError
 from labconsole.store.reader import Reader
 from labconsole.store.records import NewCampaign, NewScenario
 from labconsole.store.store import Store
-from labconsole.trial import Column, Event, Level, Series, TrialError
+from labconsole.trial import Column, Event, Level, Series
 
 SERIES = Series("numbers", "Numbers", (Column("n", "i8", "", "N"), Column("half", "f4", "s", "Half")))
 
@@ -130,9 +131,9 @@ def test_a_block_that_fits_only_in_part_spoils_none_after_it(path: Path) -> None
     whole = path.stat().st_size
     with _file_size_limit(whole + 50):
         _write(writer, 100, 100)
-        with pytest.raises(TrialError, match="Free space on that disk"):
+        with pytest.raises(UserError, match="Free space on that disk"):
             writer.flush()
-        with pytest.raises(TrialError, match="Free space on that disk"):
+        with pytest.raises(UserError, match="Free space on that disk"):
             spool.event(Event(1, "role", Level.INFO, "late", "Said while the disk was full."))
         assert path.stat().st_size == whole
     spool.event(Event(2, "role", Level.INFO, "again", "Said when it was not."))
@@ -171,7 +172,7 @@ def test_rows_must_have_every_column_and_one_length(path: Path) -> None:
 
 def test_a_spool_is_never_written_over(path: Path) -> None:
     SpoolWriter(path).close()
-    with pytest.raises(TrialError, match="File exists"):
+    with pytest.raises(UserError, match="File exists"):
         SpoolWriter(path)
 
 

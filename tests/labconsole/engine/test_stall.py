@@ -10,7 +10,7 @@ import pytest
 
 from labconsole.engine import run_context
 from labconsole.engine.run_context import WorkerContext
-from labconsole.trial import TrialError
+from labconsole.errors import UserError
 
 STALL_S = 7.0
 
@@ -66,7 +66,7 @@ def test_a_run_without_a_count_for_the_stall_time_fails_then(
 ) -> None:
     role = Counter(clock, *counts_s)
     context._roles.append(role)  # type: ignore[arg-type]
-    with pytest.raises(TrialError, match=r"Nothing moved\."):
+    with pytest.raises(UserError, match=r"Nothing moved\."):
         context.wait([role], stall_s=STALL_S, reason="Nothing moved.")  # type: ignore[list-item]
     since = counts_s[-1] if counts_s else 100.0
     assert STALL_S < clock.now_s - since <= STALL_S + 1.0

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 import pytest
 from sqlalchemy import update
 
+from labconsole.errors import UserError
 from labconsole.plugin import Plugins
 from labconsole.report.building import build_report
 from labconsole.report.document import (
@@ -32,7 +33,6 @@ from labconsole.store.edits import set_note, set_tags
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunStatus
 from labconsole.store.store import Store
-from labconsole.trial import TrialError
 from tests.helpers.stored_post import PLUGINS, WARNING, end, queue_post, store_post
 
 WHEN = datetime(2026, 11, 20, 18, 30, tzinfo=UTC)
@@ -270,7 +270,7 @@ def test_what_cannot_be_reported_is_refused_in_one_sentence(store: Store, reader
         (run_ids, {"baseline": 99}, "The baseline, run 99, is none of the runs of the report"),
         (run_ids, {"published": ("gazette",)}, "There are no published figures gazette"),
     ):
-        with pytest.raises(TrialError, match=said):
+        with pytest.raises(UserError, match=said):
             built(reader, asked, ReportKind.COMPARISON, **more)
 
 
@@ -281,5 +281,5 @@ def test_which_report_runs_make(store: Store, reader: Reader) -> None:
     assert kind_for(reader, run_ids[::-1]) is ReportKind.CAMPAIGN
     assert kind_for(reader, [*run_ids, *others]) is ReportKind.COMPARISON
     assert whole_campaign(reader, run_ids[4:6]) == tuple(run_ids)
-    with pytest.raises(TrialError, match="several campaigns"):
+    with pytest.raises(UserError, match="several campaigns"):
         whole_campaign(reader, [run_ids[0], others[0]])

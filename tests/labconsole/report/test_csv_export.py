@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from sqlalchemy import update
 
+from labconsole.errors import UserError
 from labconsole.plugin import Plugin, Plugins
 from labconsole.processes import this_process
 from labconsole.report.csv_export import export_metrics, export_run, export_runs
@@ -20,7 +21,7 @@ from labconsole.store import schema
 from labconsole.store.reader import Reader
 from labconsole.store.records import NewCampaign, NewScenario, RunStatus
 from labconsole.store.store import SampleChunk, Store
-from labconsole.trial import DerivedTable, Event, Parameters, Samples, Series, TrialError
+from labconsole.trial import DerivedTable, Event, Parameters, Samples, Series
 from tests.labconsole.report.conftest import MESSAGES, NOW
 
 
@@ -138,9 +139,9 @@ def test_a_run_that_is_not_there_or_goes_on_is_refused_before_anything_is_writte
     queued, running = store.add_campaign(campaign, this_process(), NOW)
     store.run_started(running, this_process(), {}, [], NOW)
     for refused, reason in ((queued, "still queued"), (running, "still running"), (99, "There is no run 99")):
-        with pytest.raises(TrialError, match=reason):
+        with pytest.raises(UserError, match=reason):
             export_runs(reader, [runs[0], refused], tmp_path / "csv")
-        with pytest.raises(TrialError, match=reason):
+        with pytest.raises(UserError, match=reason):
             export_run(reader, refused, tmp_path / "csv")
     assert not (tmp_path / "csv").exists()
 

@@ -15,6 +15,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519
 from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, Encoding, pkcs12
 from cryptography.x509.oid import NameOID
 
+from labconsole.errors import UserError
 from labconsole.report.document import Document, Paragraph, Section
 from labconsole.report.pdf import ARCHIVAL, write_pdf
 from labconsole.report.signing import SignatureDetails, is_pkcs12, sign_pdf, signer_from_pem, signer_from_pkcs12
@@ -24,7 +25,6 @@ from labconsole.security.secrets import Secret
 from labconsole.security.x509.issuing import Issuer
 from labconsole.security.x509.key_types import KeyType, generate
 from labconsole.security.x509.validity import Validity
-from labconsole.trial import TrialError
 from tests.helpers.authorities import new_authority
 from tests.helpers.identities import EXPIRED, NOT_YET_VALID, VALID, certify
 from tests.helpers.pdfsig import pdfsig
@@ -138,10 +138,10 @@ def test_an_elliptic_key_and_its_certificate_in_one_pkcs12_file(tmp_path: Path) 
     sign = partial(sign_pdf, signer=signer_from_pkcs12(path, SECRET))
     assert "Signature is Valid." in pdfsig(write_pdf(DOCUMENT, tmp_path / "report.pdf", sign=sign).path)
     for secret in (Secret("wrong"), None):
-        with pytest.raises(TrialError, match=r"registrar\.p12 does not open: the passphrase is wrong"):
+        with pytest.raises(UserError, match=r"registrar\.p12 does not open: the passphrase is wrong"):
             signer_from_pkcs12(path, secret)
     path.chmod(0o644)
-    with pytest.raises(TrialError, match="can be read by others"):
+    with pytest.raises(UserError, match="can be read by others"):
         signer_from_pkcs12(path, SECRET)
 
 
@@ -149,7 +149,7 @@ def test_a_pkcs12_file_without_a_key_is_refused(tmp_path: Path) -> None:
     key, path = ec.generate_private_key(ec.SECP256R1()), tmp_path / "trust.p12"
     encryption = BestAvailableEncryption(SECRET.reveal().encode())
     write_private(path, pkcs12.serialize_key_and_certificates(None, None, self_signed(key), None, encryption))
-    with pytest.raises(TrialError, match="lacks the private key or its certificate"):
+    with pytest.raises(UserError, match="lacks the private key or its certificate"):
         signer_from_pkcs12(path, SECRET)
 
 
@@ -161,7 +161,7 @@ def test_a_wrong_passphrase_and_missing_files_are_one_sentence(files: Files, tmp
         ((key, tmp_path / "none.pem", SECRET), "none.pem does not exist"),
         ((key, key, SECRET), "key.pem holds a private key and not a certificate"),
     ):
-        with pytest.raises(TrialError, match=said) as refused:
+        with pytest.raises(UserError, match=said) as refused:
             signer_from_pem(*arguments)
         assert "\n" not in str(refused.value) and "correct horse" not in str(refused.value)
 
@@ -170,7 +170,7 @@ def test_a_wrong_passphrase_and_missing_files_are_one_sentence(files: Files, tmp
     ("validity", "said"), [(EXPIRED, "expired on 20"), (NOT_YET_VALID, r"is valid from 20\d\d-\d\d-\d\d on only")]
 )
 def test_a_certificate_out_of_its_time_is_refused(files: Files, validity: Validity, said: str) -> None:
-    with pytest.raises(TrialError, match=said):
+    with pytest.raises(UserError, match=said):
         signer_from_pem(*files(validity), SECRET)
 
 
@@ -178,7 +178,7 @@ def test_a_certificate_of_another_key_is_refused(files: Files, authority: Issuer
     key, _ = files()
     other = certify(authority, "state-b", generate(KeyType.P_256).public_key())
     (tmp_path / "other.pem").write_bytes(other.public_bytes(Encoding.PEM))
-    with pytest.raises(TrialError, match="is not that of the signing key"):
+    with pytest.raises(UserError, match="is not that of the signing key"):
         signer_from_pem(key, tmp_path / "other.pem", SECRET)
 
 
@@ -186,12 +186,12 @@ def test_a_certificate_that_is_not_for_signatures_is_refused(tmp_path: Path) -> 
     key = ec.generate_private_key(ec.SECP256R1())
     save_private_key(tmp_path / "key.pem", key, SECRET)
     (tmp_path / "chain.pem").write_bytes(self_signed(key, signs=False).public_bytes(Encoding.PEM))
-    with pytest.raises(TrialError, match="is not for signatures"):
+    with pytest.raises(UserError, match="is not for signatures"):
         signer_from_pem(tmp_path / "key.pem", tmp_path / "chain.pem", SECRET)
 
 
 def test_a_kind_of_key_that_viewers_do_not_check_is_refused(files: Files, tmp_path: Path) -> None:
     _, chain = files()
     save_private_key(tmp_path / "other.pem", ed25519.Ed25519PrivateKey.generate(), SECRET)
-    with pytest.raises(TrialError, match="neither RSA nor EC"):
+    with pytest.raises(UserError, match="neither RSA nor EC"):
         signer_from_pem(tmp_path / "other.pem", chain, SECRET)

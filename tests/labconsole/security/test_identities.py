@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
+from labconsole.errors import UserError
 from labconsole.security.identities import IdentityFiles, load_certificates, load_identity
 from labconsole.security.keyfile import load_private_key
 from labconsole.security.secrets import Secret
 from labconsole.security.x509.issuing import Issuer
 from labconsole.security.x509.validity import Validity
-from labconsole.trial import TrialError
 from tests.helpers.authorities import new_authority
 from tests.helpers.identities import EXPIRED, NOT_YET_VALID, write_identity
 
@@ -64,7 +64,7 @@ def test_prompt_is_asked_where_there_is_no_other_source(tmp_path: Path, authorit
 
     load_identity(files, "State A", prompt)
     assert asked == [f"the key of State A, {files.key}"]
-    with pytest.raises(TrialError, match="no passphrase for the key of State A"):
+    with pytest.raises(UserError, match="no passphrase for the key of State A"):
         load_identity(files, "State A")
 
 
@@ -90,7 +90,7 @@ def test_what_does_not_load_says_why(tmp_path: Path, authority: Issuer) -> None:
         ({"passphrase_file": other.passphrase_file or none}, "passphrase is wrong"),
     ]
     for update, reason in cases:
-        with pytest.raises(TrialError, match=reason) as caught:
+        with pytest.raises(UserError, match=reason) as caught:
             load_identity(files.model_copy(update=update), "State A")
         assert str(caught.value).endswith(".") and "passphrase of" not in str(caught.value)
 
@@ -100,7 +100,7 @@ def test_truncated_certificate_is_refused(tmp_path: Path, authority: Issuer) -> 
     pem = authority.certificate.public_bytes(Encoding.PEM)
     for length in range(0, len(pem) - 30, 97):
         path.write_bytes(pem[:length])
-        with pytest.raises(TrialError, match=r"is empty|is damaged|holds no certificate"):
+        with pytest.raises(UserError, match=r"is empty|is damaged|holds no certificate"):
             load_certificates(path)
-    with pytest.raises(TrialError):
+    with pytest.raises(UserError):
         load_private_key(path, None)

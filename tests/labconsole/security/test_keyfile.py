@@ -8,10 +8,10 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
+from labconsole.errors import UserError
 from labconsole.security.keyfile import is_encrypted, is_quickly_guessed, load_private_key, save_private_key
 from labconsole.security.secrets import Secret
 from labconsole.security.x509.key_types import KeyType
-from labconsole.trial import TrialError
 from tests.helpers.openssl_says import openssl_says
 from tests.helpers.x509_keys import key_of
 
@@ -47,7 +47,7 @@ def test_openssl_reads_a_key_under_a_typed_passphrase(type: KeyType, tmp_path: P
     assert "hmacWithSHA256" in parsed and "aes-256-cbc" in parsed and f":{600_000:06X}" in parsed
     assert not is_quickly_guessed(path)
     assert load_private_key(path, secret).public_key() == key_of(type).public_key()
-    with pytest.raises(TrialError, match="passphrase is wrong"):
+    with pytest.raises(UserError, match="passphrase is wrong"):
         load_private_key(path, Secret("other"))
     if os.name == "posix":
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
@@ -68,21 +68,21 @@ def test_files_that_are_quickly_guessed_are_known(key_file: Path, tmp_path: Path
 
 @pytest.mark.parametrize(("secret", "reason"), [(Secret("wrong"), "passphrase is wrong"), (None, "is encrypted")])
 def test_wrong_and_missing_passphrase(key_file: Path, secret: Secret | None, reason: str) -> None:
-    with pytest.raises(TrialError, match=reason) as caught:
+    with pytest.raises(UserError, match=reason) as caught:
         load_private_key(key_file, secret)
     assert "correct horse" not in str(caught.value)
 
 
 def test_damaged_key_file(key_file: Path) -> None:
     key_file.write_bytes(key_file.read_bytes()[:-60])
-    with pytest.raises(TrialError, match="damaged"):
+    with pytest.raises(UserError, match="damaged"):
         load_private_key(key_file, SECRET)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="modes are POSIX")
 def test_key_file_open_to_others_is_refused(key_file: Path) -> None:
     key_file.chmod(0o644)
-    with pytest.raises(TrialError, match=r"can be read by others \(mode 0644\)"):
+    with pytest.raises(UserError, match=r"can be read by others \(mode 0644\)"):
         load_private_key(key_file, SECRET)
 
 
@@ -90,9 +90,9 @@ def test_file_that_is_no_key(tmp_path: Path) -> None:
     path = tmp_path / "notes.txt"
     path.write_text("not a key")
     path.chmod(0o600)
-    with pytest.raises(TrialError, match="holds no private key"):
+    with pytest.raises(UserError, match="holds no private key"):
         load_private_key(path, None)
-    with pytest.raises(TrialError, match="does not exist"):
+    with pytest.raises(UserError, match="does not exist"):
         load_private_key(tmp_path / "none", None)
 
 

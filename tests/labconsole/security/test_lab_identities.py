@@ -20,13 +20,13 @@ from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.verification import PolicyBuilder, Store, VerificationError
 
+from labconsole.errors import UserError
 from labconsole.security.identities import IdentityFiles, load_certificates
 from labconsole.security.lab_identities import BROKER, STATE, STATE_A, STATE_B, LabIdentities, lab_identities
 from labconsole.security.pki.keys import keys_directory
 from labconsole.security.pki.records import Origin
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.pki.store import PkiStore
-from labconsole.trial import TrialError
 from tests.helpers.authorities import new_authority
 from tests.helpers.identities import EXPIRED, certify, foreign_authority, write_identity
 from tests.labconsole.security.pki.pki_lab import OwnState
@@ -81,7 +81,7 @@ def test_first_use_makes_a_set_and_says_where_its_secret_lies(made: LabIdentitie
         assert identity.notes == ()
         assert identity.load_private_key().public_key() == identity.certificate.public_key()
         assert (identity.files.trust, identity.files.passphrase_file) == (made.authority_file, passphrase_file)
-    with pytest.raises(TrialError, match=r"no lab identity state-c: choose one of broker, state-a, state-b"):
+    with pytest.raises(UserError, match=r"no lab identity state-c: choose one of broker, state-a, state-b"):
         made.files("state-c")
 
 
@@ -286,7 +286,7 @@ def test_a_name_that_another_state_uses_is_told(tmp_path: Path) -> None:
         record = OwnState(store, "Alpha").issued("end")
         with store.change() as change:
             change.name_identity(STATE_A, record.id)
-    with pytest.raises(TrialError, match="state-a is an identity of Alpha"):
+    with pytest.raises(UserError, match="state-a is an identity of Alpha"):
         lab_identities(tmp_path)
     assert len(certificates(tmp_path)) == 2
 
@@ -309,5 +309,5 @@ def test_secret_lies_in_the_keyring_if_there_is_one(use_keyring: UseKeyring, tmp
 def test_a_directory_that_cannot_be_made_is_told(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.touch()
-    with pytest.raises(TrialError, match="cannot be made in"):
+    with pytest.raises(UserError, match="cannot be made in"):
         lab_identities(file / "pki")

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from labconsole.errors import UserError
 from labconsole.security import os_keyring
 from labconsole.security.secrets import Secret, SecretSource, keep_secret
-from labconsole.trial import TrialError
 
 UseKeyring = Callable[[str], Path]
 
@@ -36,9 +36,9 @@ def test_keyring_comes_before_file_and_file_before_prompt(tmp_path: Path, use_ke
 
 
 def test_without_any_source_the_sentence_says_what_to_do() -> None:
-    with pytest.raises(TrialError, match=r"no passphrase for state-a: .*keyring set labconsole entry.*passphrase file"):
+    with pytest.raises(UserError, match=r"no passphrase for state-a: .*keyring set labconsole entry.*passphrase file"):
         SecretSource(keyring_entry="entry").resolve("state-a")
-    with pytest.raises(TrialError, match="no passphrase for state-a"):
+    with pytest.raises(UserError, match="no passphrase for state-a"):
         SecretSource().resolve("state-a", lambda _: None)
 
 
@@ -46,16 +46,16 @@ def test_without_any_source_the_sentence_says_what_to_do() -> None:
 @pytest.mark.parametrize("mode", [0o604, 0o640, 0o660])
 def test_passphrase_file_open_to_others_is_refused_and_nobody_is_asked_instead(tmp_path: Path, mode: int) -> None:
     file = passphrase_file(tmp_path, "secret", mode)
-    with pytest.raises(TrialError, match=f"mode {mode:04o}.*chmod 600"):
+    with pytest.raises(UserError, match=f"mode {mode:04o}.*chmod 600"):
         SecretSource(passphrase_file=file).resolve("state-a", lambda _: Secret("prompted"))
 
 
 def test_unusable_passphrase_files_are_refused_in_a_sentence(tmp_path: Path) -> None:
-    with pytest.raises(TrialError, match="is empty"):
+    with pytest.raises(UserError, match="is empty"):
         SecretSource(passphrase_file=passphrase_file(tmp_path, "\nsecond line")).resolve("state-a")
-    with pytest.raises(TrialError, match="does not exist"):
+    with pytest.raises(UserError, match="does not exist"):
         SecretSource(passphrase_file=tmp_path / "none").resolve("state-a")
-    with pytest.raises(TrialError, match="cannot be read"):
+    with pytest.raises(UserError, match="cannot be read"):
         SecretSource(passphrase_file=tmp_path).resolve("state-a")
 
 

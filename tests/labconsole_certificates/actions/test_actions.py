@@ -10,12 +10,12 @@ import pytest
 from cryptography.x509.ocsp import OCSPCertStatus
 
 from labconsole.engine.action_process import Outcome
+from labconsole.errors import UserError
 from labconsole.plugin import Plugins
 from labconsole.security.pki.records import RequestStatus
 from labconsole.security.secrets import Secret, missing_secrets
 from labconsole.security.x509.gate import read_pkcs12
 from labconsole.security.x509.profiles import CertificateProfile
-from labconsole.trial import TrialError
 from labconsole_certificates.actions.end_certificate_actions import ExportPkcs12
 from labconsole_certificates.actions.end_certificate_parameters import ExportPkcs12Parameters
 from labconsole_certificates.actions.request_actions import ApproveRequest
@@ -80,7 +80,7 @@ def test_a_passphrase_of_one_s_own_opens_the_ca_when_it_is_asked_for(world: Worl
     request = world.asks(world.b, world.a)
     [key] = _asked("certificates.approve-request", request=request.id)
     parameters = ApproveRequestParameters(request=request.id)
-    with pytest.raises(TrialError, match="the passphrase is wrong"):
+    with pytest.raises(UserError, match="the passphrase is wrong"):
         ApproveRequest().run(parameters, Here({key: Secret("wrong")}))
     assert world.store.snapshot().requests[0].status is RequestStatus.RECEIVED
     ApproveRequest().run(parameters, Here({key: Secret("mine-1357")}))
@@ -94,7 +94,7 @@ def test_a_certificate_leaves_with_its_key_under_a_password_typed_twice(
     parameters: dict[str, Any] = {"certificate": record.sha256, "file": str(file)}
     first, again = _asked("certificates.export-pkcs12", **parameters)
     two_ways = {first: Secret("one"), again: Secret("two")}
-    with pytest.raises(TrialError, match="typed in two ways"):
+    with pytest.raises(UserError, match="typed in two ways"):
         ExportPkcs12().run(ExportPkcs12Parameters(**parameters), Here(two_ways))
     assert not file.exists()
     end = actions.do("certificates.export-pkcs12", secrets=dict.fromkeys([first, again], Secret("one")), **parameters)
@@ -114,7 +114,7 @@ def test_what_cannot_be_is_said_before_anything_is_asked(world: World, tmp_path:
         ("publish-crl", {"authority": "0" * 64}, "No certificate here"),
         ("import-authority", {"state": "State A", "file": str(tmp_path / "no.pem")}, r"no\.pem"),
     ):
-        with pytest.raises(TrialError, match=why):
+        with pytest.raises(UserError, match=why):
             _asked(f"certificates.{name}", **parameters)
 
 

@@ -11,11 +11,11 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
+from labconsole.errors import UserError
 from labconsole.security.pki.records import CertificateRecord, Item, RequestRecord, State
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.x509.fingerprints import groups
 from labconsole.security.x509.profiles import CertificateProfile
-from labconsole.trial import TrialError
 from labconsole_certificates.exchange.progress import exchange_of
 from labconsole_certificates.exchange.proving import prove
 from labconsole_certificates.exchange.steps import Direction, StepKind
@@ -198,7 +198,7 @@ def test_another_certificate_must_be_proven_anew(trusting: PkiStore) -> None:
 
 def test_what_is_missing_is_said_before_any_handshake(trusting: PkiStore) -> None:
     _complete(trusting, "A", "B")
-    with pytest.raises(TrialError, match=r"B cannot connect to A yet: B makes a request"):
+    with pytest.raises(UserError, match=r"B cannot connect to A yet: B makes a request"):
         prove(trusting, "A", "B")
     assert not trusting.snapshot().proofs
 
@@ -226,7 +226,7 @@ def test_a_revoked_certificate_passes_no_handshake(trusting: PkiStore) -> None:
     revoke(trusting, server, x509.ReasonFlags.key_compromise)
     assert _next(trusting) is StepKind.MAKE_SERVER  # it is not used any more
     publish_crl(trusting, root)
-    with pytest.raises(TrialError, match="cannot connect to B yet"):
+    with pytest.raises(UserError, match="cannot connect to B yet"):
         prove(trusting, "A", "B")
 
 
@@ -240,7 +240,7 @@ def test_a_revoked_certificate_is_asked_for_anew(trusting: PkiStore) -> None:
     said = r"A TLS client was revoked on .* UTC: A makes a request"
     found = _there(trusting).next
     assert found is not None and re.match(said, found.missing)
-    with pytest.raises(TrialError, match=f"A cannot connect to B yet: {said}"):
+    with pytest.raises(UserError, match=f"A cannot connect to B yet: {said}"):
         prove(trusting, "A", "B")
 
 
@@ -272,10 +272,10 @@ def test_a_pinned_certificate_needs_no_request(trusting: PkiStore) -> None:
 def test_states_elsewhere_keep_their_keys(trusting: PkiStore) -> None:
     with trusting.change() as change:
         change.add_state("C", local=False)
-    with pytest.raises(TrialError):
+    with pytest.raises(UserError):
         prove(trusting, "A", "C")
     kinds = [step.kind for step in _there(trusting, "A", "C").steps]
     assert StepKind.MAKE_ROOT not in kinds and StepKind.MAKE_SERVER not in kinds
     assert "The keys of C lie elsewhere" in _there(trusting, "A", "C").steps[-1].missing
-    with pytest.raises(TrialError):
+    with pytest.raises(UserError):
         exchange_of(trusting.snapshot(), "A", "Nobody")

@@ -14,8 +14,8 @@ import pytest
 
 from labconsole.cli.main import main
 from labconsole.engine.action_process import Outcome
+from labconsole.errors import UserError
 from labconsole.locations import pki_dir
-from labconsole.trial import TrialError
 from labconsole_certificates.exchange.remote_proving import RemoteProof
 from tests.helpers.actions import Actions
 from tests.labconsole_certificates.exchange.consoles import Waiting, connected
@@ -51,7 +51,7 @@ def test_the_command_waits_for_the_connection(consoles: Path, capsys: pytest.Cap
 
     def connect() -> RemoteProof:
         while True:
-            with suppress(TrialError):  # nobody waits there yet
+            with suppress(UserError):  # nobody waits there yet
                 return connected(consoles / "a", port, A, B, server_name="broker.b.example")
             time.sleep(0.02)
 

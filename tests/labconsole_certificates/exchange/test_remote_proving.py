@@ -17,6 +17,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from OpenSSL import SSL, crypto
 
+from labconsole.errors import UserError
 from labconsole.security.pki.keys import opened_key
 from labconsole.security.pki.records import CertificateRecord
 from labconsole.security.pki.store import PkiStore
@@ -25,7 +26,6 @@ from labconsole.security.x509.key_types import KeyType, generate
 from labconsole.security.x509.patience import WaitCancelledError
 from labconsole.security.x509.profiles import CertificateProfile
 from labconsole.security.x509.validity import Validity
-from labconsole.trial import TrialError
 from labconsole_certificates.exchange import remote_proving
 from labconsole_certificates.exchange.parties import client_certificate, server_certificate
 from labconsole_certificates.exchange.progress import exchange_of
@@ -172,7 +172,7 @@ def test_an_end_without_a_certificate_says_what_it_needs(consoles: Path) -> None
             (A, True, "State C yet: State A makes a request with the profile TLS client"),
             ("State D", False, "State D yet: Create or import the root of State D"),
         ):
-            with pytest.raises(TrialError, match=needed):
+            with pytest.raises(UserError, match=needed):
                 remote_proving.own_certificate(store.snapshot(), here, "State C", connects=connects)
 
 
@@ -181,15 +181,15 @@ def test_nobody_there_and_a_taken_port_are_said(consoles: Path, pool: ThreadPool
         port = taken.getsockname()[1]
         with (
             PkiStore.open(consoles / "b") as store,
-            pytest.raises(TrialError, match=f"127.0.0.1:{port} cannot be had"),
+            pytest.raises(UserError, match=f"127.0.0.1:{port} cannot be had"),
         ):
             remote_proving.listen_for(
                 store, B, A, "127.0.0.1", port, 1, None, remote_proving.Following(print, lambda _left: False)
             )
-    with pytest.raises(TrialError, match=r"cannot be reached \(Connection refused\)"):
+    with pytest.raises(UserError, match=r"cannot be reached \(Connection refused\)"):
         connected(consoles / "a", port, A, B)
     waiting = Waiting(pool, consoles / "b", B, A, wait_s=0.2)
-    with pytest.raises(TrialError, match=r"Nobody connected within 0.2 s"):
+    with pytest.raises(UserError, match=r"Nobody connected within 0.2 s"):
         waiting.ended.result()
 
 

@@ -6,8 +6,8 @@ import pytest
 from cryptography import x509
 
 from labconsole.cli.main import main
+from labconsole.errors import UserError
 from labconsole.security.x509.profiles import CertificateProfile
-from labconsole.trial import TrialError
 from labconsole_certificates.exchange.progress import direction_of
 from labconsole_certificates.exchange.remote_proving import own_certificate
 from labconsole_certificates.operations.requests import approve
@@ -29,7 +29,5 @@ def test_a_server_whose_certificate_was_revoked_is_told_when(world: World) -> No
     profile = CertificateProfile.TLS_SERVER
     request = world.asks(world.b, world.b, "swim.b.example", profile=profile)
     revoke(world.store, approve(world.store, request))
-    with pytest.raises(
-        TrialError, match=r"State B TLS server was revoked on .*: State B makes a request to its own CA"
-    ):
+    with pytest.raises(UserError, match=r"State B TLS server was revoked on .*: State B makes a request to its own CA"):
         own_certificate(world.store.snapshot(), world.b.name, world.a.name, connects=False)

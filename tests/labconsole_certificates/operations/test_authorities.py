@@ -17,6 +17,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 from cryptography.x509.oid import NameOID
 
+from labconsole.errors import UserError
 from labconsole.security.pki.keys import keys_directory
 from labconsole.security.pki.records import FileKey, Origin, TrustKind
 from labconsole.security.secrets import Secret, SecretSource
@@ -25,7 +26,6 @@ from labconsole.security.x509.key_types import KeyType
 from labconsole.security.x509.pkcs12_files import write_pkcs12
 from labconsole.security.x509.profiles import CertificateProfile
 from labconsole.security.x509.validity import Validity
-from labconsole.trial import TrialError
 from labconsole_certificates.operations import requests
 from labconsole_certificates.operations.authorities import (
     add_state,
@@ -94,7 +94,7 @@ def test_an_intermediate_issues_within_its_limits_and_openssl_agrees(world: Worl
     wider = claim_domain(world.store, world.a, "a.example, c.example")
     taken = world.asks(wider, world.b, "client.c.example")
     before = world.rows()
-    with pytest.raises(TrialError, match=r"client\.c\.example is outside the names that State B Intermediate CA may"):
+    with pytest.raises(UserError, match=r"client\.c\.example is outside the names that State B Intermediate CA may"):
         requests.approve(world.store, taken)
     assert world.rows() == before
 
@@ -102,7 +102,7 @@ def test_an_intermediate_issues_within_its_limits_and_openssl_agrees(world: Worl
 def test_a_root_that_may_have_no_ca_below_it_has_none(world: World) -> None:
     narrow = create_root(world.store, world.a, NewKey(), path_length=0)
     before = world.rows()
-    with pytest.raises(TrialError, match=r"path length 0"):
+    with pytest.raises(UserError, match=r"path length 0"):
         create_intermediate(world.store, narrow, world.a, NewKey())
     assert world.rows() == before
 
@@ -125,13 +125,13 @@ def test_names_may_be_in_any_script(world: World) -> None:
 )
 def test_a_state_that_cannot_be_is_refused(world: World, name: str, domain: str, why: str) -> None:
     before = world.rows()
-    with pytest.raises(TrialError, match=why):
+    with pytest.raises(UserError, match=why):
         add_state(world.store, name, domain)
     assert world.rows() == before
 
 
 def test_a_state_of_another_console_gets_no_ca_here(world: World) -> None:
-    with pytest.raises(TrialError, match="State C is a State of another console"):
+    with pytest.raises(UserError, match="State C is a State of another console"):
         create_root(world.store, world.c, NewKey())
 
 
@@ -188,7 +188,7 @@ def test_an_import_that_cannot_be_changes_nothing(
     world: World, data: bytes, key: bytes, password: Secret | None, why: str
 ) -> None:
     before, files = world.rows(), set(keys_directory(world.store.directory).iterdir())
-    with pytest.raises(TrialError, match=why):
+    with pytest.raises(UserError, match=why):
         import_authority(world.store, world.a, data, key, password=password)
     assert world.rows() == before and set(keys_directory(world.store.directory).iterdir()) == files
 
@@ -202,9 +202,9 @@ def test_the_passphrase_of_a_new_key_is_the_operator_s_if_wished(world: World) -
 
     root = create_root(world.store, world.a, NewKey(passphrase=SecretSource()), prompt=answer)
     assert asked == ["the new key file", "the new key file, once more"]
-    with pytest.raises(TrialError, match="There is no passphrase for the key State A Root CA"):
+    with pytest.raises(UserError, match="There is no passphrase for the key State A Root CA"):
         requests.approve(world.store, world.asks(world.b, world.a), authority=root)
-    with pytest.raises(TrialError, match="passphrase is wrong"):
+    with pytest.raises(UserError, match="passphrase is wrong"):
         requests.approve(world.store, world.asks(world.b, world.a), authority=root, prompt=lambda _: Secret("other"))
     requests.approve(world.store, world.asks(world.b, world.a), authority=root, prompt=answer)
 
@@ -212,9 +212,9 @@ def test_the_passphrase_of_a_new_key_is_the_operator_s_if_wished(world: World) -
 def test_a_passphrase_typed_in_two_ways_makes_no_key(world: World) -> None:
     before, files = world.rows(), set(keys_directory(world.store.directory).iterdir())
     typed = iter(["one", "two"])
-    with pytest.raises(TrialError, match="typed in two ways"):
+    with pytest.raises(UserError, match="typed in two ways"):
         create_root(world.store, world.a, NewKey(passphrase=SecretSource()), prompt=lambda _: Secret(next(typed)))
-    with pytest.raises(TrialError, match="There is no passphrase for the new key file"):
+    with pytest.raises(UserError, match="There is no passphrase for the new key file"):
         create_root(world.store, world.a, NewKey(passphrase=SecretSource()), prompt=lambda _: None)
     assert world.rows() == before and set(keys_directory(world.store.directory).iterdir()) == files
 
@@ -226,7 +226,7 @@ def test_a_passphrase_file_is_read_when_the_key_is_used(world: World, tmp_path: 
     root = create_root(world.store, world.a, NewKey(passphrase=SecretSource(passphrase_file=file)))
     requests.approve(world.store, world.asks(world.b, world.a), authority=root)
     file.chmod(0o644)
-    with pytest.raises(TrialError, match="can be read by others"):
+    with pytest.raises(UserError, match="can be read by others"):
         requests.approve(world.store, world.asks(world.b, world.a), authority=root)
 
 
@@ -238,6 +238,6 @@ def test_a_ca_with_a_weak_key_is_not_taken_in(world: World) -> None:
     now, before = datetime.now(UTC), world.rows()
     signed = certificate.not_valid_before(now).not_valid_after(now + timedelta(days=9)).sign(weak, hashes.SHA256())
     key = weak.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-    with pytest.raises(TrialError, match="use RSA of 2,048, 3,072 or 4,096 bits"):
+    with pytest.raises(UserError, match="use RSA of 2,048, 3,072 or 4,096 bits"):
         import_authority(world.store, world.a, _pem(signed), key)
     assert world.rows() == before

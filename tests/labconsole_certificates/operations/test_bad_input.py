@@ -8,9 +8,9 @@ from functools import partial
 import pytest
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
+from labconsole.errors import UserError
 from labconsole.security.x509.key_types import KeyType
 from labconsole.security.x509.profiles import CertificateProfile
-from labconsole.trial import TrialError
 from labconsole_certificates.operations import requests
 from labconsole_certificates.operations.authorities import import_authority
 from labconsole_certificates.operations.exporting import Form, exported
@@ -51,7 +51,7 @@ def test_what_is_damaged_is_refused_in_words(world: World, door: str) -> None:
         before = world.rows()
         try:
             take_in(mutated)
-        except TrialError as error:
+        except UserError as error:
             refused += 1
             assert str(error).endswith((".", "?")) and world.rows() == before
     assert refused > COUNT * 0.8
@@ -59,7 +59,7 @@ def test_what_is_damaged_is_refused_in_words(world: World, door: str) -> None:
 
 def test_a_certificate_stays_that_of_its_state(world: World) -> None:
     data, before = world.root_b.certificate.public_bytes(Encoding.PEM), world.rows()
-    with pytest.raises(TrialError, match="State B Root CA is known as a certificate of State B, not of State C"):
+    with pytest.raises(UserError, match="State B Root CA is known as a certificate of State B, not of State C"):
         take_in_certificates(world.store, data, world.c)
     assert world.rows() == before
     assert take_in_certificates(world.store, data, world.b) == (world.root_b,)

@@ -10,6 +10,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from labconsole.cli.main import main
+from labconsole.errors import UserError
 from labconsole.security.pki import domains
 from labconsole.security.pki.keys import opened_key
 from labconsole.security.pki.records import CertificateRecord, Origin
@@ -21,7 +22,6 @@ from labconsole.security.x509.profiles import CertificateProfile
 from labconsole.security.x509.requests import make_csr
 from labconsole.security.x509.status import StatusKind, status_of
 from labconsole.security.x509.validity import Validity
-from labconsole.trial import TrialError
 from labconsole_certificates.exchange.proving import prove
 from labconsole_certificates.operations import requests
 from labconsole_certificates.operations.authorities import add_state, claim_domain
@@ -78,7 +78,7 @@ def test_csr_with_a_name_outside_its_states_domain_is_not_approved(world: World)
         csr = make_csr(key, name_from_text("CN=x"), [x509.DNSName("server.a.example")], _CLIENT)
     taken = requests.take_in_request(world.store, world.c, world.a, csr.public_bytes(_PEM))
     before = world.rows()
-    with pytest.raises(TrialError, match=r"server\.a\.example is outside the domain of State C \(c\.example\)"):
+    with pytest.raises(UserError, match=r"server\.a\.example is outside the domain of State C \(c\.example\)"):
         requests.approve(world.store, taken)
     assert world.rows() == before
     state = world.store.state("State C")
@@ -98,9 +98,9 @@ def test_client_certificate_without_a_dns_name_is_not_affected(world: World) -> 
 
 
 def test_own_certificates_keep_to_the_domain_too(world: World) -> None:
-    with pytest.raises(TrialError, match="outside the domain of State A"):
+    with pytest.raises(UserError, match="outside the domain of State A"):
         make_self_signed(world.store, world.a, NewKey(), CertificateProfile.TLS_SERVER, names=["swim.b.example"])
-    with pytest.raises(TrialError, match="outside the domain of State A"):
+    with pytest.raises(UserError, match="outside the domain of State A"):
         requests.make_request(world.store, world.a, world.b, NewKey(), _CLIENT, names=["client.b.example"])
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from labconsole.errors import UserError
 from labconsole.security.pki.records import Item
-from labconsole.trial import TrialError
 from labconsole_certificates.operations.exporting import Form, exported, handed_over, note_export, write_export
 from labconsole_certificates.operations.revocation import publish_crl
 from tests.helpers.openssl_says import openssl_says
@@ -28,11 +28,11 @@ def test_a_file_that_is_there_stays(tmp_path: Path) -> None:
     file = tmp_path / "a.pem"
     write_export(file, b"one", private=True)
     assert file.stat().st_mode & 0o777 == 0o600
-    with pytest.raises(TrialError, match="is there already and stays as it is"):
+    with pytest.raises(UserError, match="is there already and stays as it is"):
         write_export(file, b"two")
-    with pytest.raises(TrialError, match="does not exist"):
+    with pytest.raises(UserError, match="does not exist"):
         write_export(tmp_path / "nowhere" / "a.pem", b"two")
-    with pytest.raises(TrialError, match="cannot be written"):
+    with pytest.raises(UserError, match="cannot be written"):
         write_export(tmp_path / ("x" * 300), b"two")
     assert file.read_bytes() == b"one"
 

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 import pytest
 from cryptography import x509
 
+from labconsole.errors import UserError
 from labconsole.security.pki.records import RequestStatus, TrustKind
 from labconsole.security.secrets import Secret
 from labconsole.security.x509.bad_input import BadInput
@@ -19,7 +20,6 @@ from labconsole.security.x509.pkcs12_files import write_pkcs12
 from labconsole.security.x509.profiles import CertificateProfile
 from labconsole.security.x509.signing import certify
 from labconsole.security.x509.validity import Validity
-from labconsole.trial import TrialError
 from labconsole_certificates.operations import requests
 from labconsole_certificates.operations.authorities import create_root
 from labconsole_certificates.operations.importing import take_in_certificates
@@ -71,7 +71,7 @@ def _in_pkcs12(world: World, stranger: Issuer) -> None:
 def test_no_file_makes_a_root_of_a_state_of_this_console(
     way: Callable[[World, Issuer], None], world: World, stranger: Issuer
 ) -> None:
-    with pytest.raises(TrialError):
+    with pytest.raises(UserError):
         way(world, stranger)
     snapshot = world.store.snapshot()
     roots = [*snapshot.roots_of(world.a.id), *snapshot.trusted_by(world.a.id, TrustKind.ROOT)]
@@ -122,16 +122,16 @@ def test_a_pin_is_for_one_certificate_and_no_ca_in_disguise(world: World) -> Non
     usage = x509.KeyUsage(True, False, False, False, False, True, False, False, False)
     odd = certify(key, name, key.public_key(), name, _VALID, [(usage, True)])
     [record] = take_in_certificates(world.store, _pem(odd), world.c)
-    with pytest.raises(TrialError, match="would take client of C for a CA"):
+    with pytest.raises(UserError, match="would take client of C for a CA"):
         pin(world.store, world.a, record, record.sha256)
     assert world.store.snapshot().trusted_by(world.a.id, TrustKind.PIN) == ()
 
 
 def test_no_ca_of_another_state_decides_a_request(world: World) -> None:
     made = world.asks(world.a, world.b)
-    with pytest.raises(TrialError, match="State A Root CA is a CA of State A, not of State B"):
+    with pytest.raises(UserError, match="State A Root CA is a CA of State A, not of State B"):
         requests.approve(world.store, made, authority=world.root_a)
-    with pytest.raises(TrialError, match="State A Root CA is a CA of State A, not of State B"):
+    with pytest.raises(UserError, match="State A Root CA is a CA of State A, not of State B"):
         authority_of(world.store.snapshot(), world.b, world.root_a.sha256, datetime.now(UTC))
     assert requests.approve(world.store, made, authority=world.root_b).state == world.a.id
 

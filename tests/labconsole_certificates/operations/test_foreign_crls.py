@@ -7,13 +7,13 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from cryptography import x509
 
+from labconsole.errors import UserError
 from labconsole.security.x509.exporting import as_pem
 from labconsole.security.x509.issuing import Issuer
 from labconsole.security.x509.key_types import KeyType, generate, signing_hash
 from labconsole.security.x509.signing import certify, subject_key_id
 from labconsole.security.x509.status import StatusKind, status_of
 from labconsole.security.x509.validity import Validity
-from labconsole.trial import TrialError
 from labconsole_certificates.operations import revocation
 from labconsole_certificates.operations.importing import take_in_certificates
 from labconsole_certificates.operations.issuers import opened_issuer
@@ -84,7 +84,7 @@ def test_an_old_crl_without_number_does_not_come_back(world: World) -> None:
         old = _crl(issuer, days_ago=2)
         new = _crl(issuer, revoked=(leaf.certificate.serial_number,))
     revocation.take_in_crl(world.store, as_pem(new))
-    with pytest.raises(TrialError, match="ask for the newest"):
+    with pytest.raises(UserError, match="ask for the newest"):
         revocation.take_in_crl(world.store, as_pem(old))
     assert status_of(leaf, world.store.snapshot(), datetime.now(UTC)).kind is StatusKind.REVOKED
 

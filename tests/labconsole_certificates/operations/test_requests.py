@@ -10,13 +10,13 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
+from labconsole.errors import UserError
 from labconsole.security.pki.records import CertificateRecord, Item, Origin, RequestStatus
 from labconsole.security.x509.issuing import Issuer, issue, make_root
 from labconsole.security.x509.key_types import KeyType, PublicKey
 from labconsole.security.x509.profiles import CertificateProfile
 from labconsole.security.x509.requests import make_csr
 from labconsole.security.x509.validity import Validity
-from labconsole.trial import TrialError
 from labconsole_certificates.operations import requests
 from labconsole_certificates.operations.authorities import create_intermediate, create_root, import_authority
 from labconsole_certificates.operations.exporting import Form, exported
@@ -89,7 +89,7 @@ def test_a_csr_with_a_bad_self_signature_is_not_even_taken_in(world: World) -> N
     before = world.rows()
     der = bytearray(_der(_csr_of_c()))
     der[-1] ^= 1
-    with pytest.raises(TrialError, match="is not signed with the key in it"):
+    with pytest.raises(UserError, match="is not signed with the key in it"):
         requests.take_in_request(world.store, world.c, world.b, bytes(der))
     assert world.rows() == before
 
@@ -98,15 +98,15 @@ def test_a_csr_that_asks_for_ca_rights_can_be_seen_and_only_refused(world: World
     csr = make_csr(key_of(KeyType.P_256), CLIENT, (), CertificateProfile.INTERMEDIATE)
     taken = requests.take_in_request(world.store, world.c, world.b, _der(csr), TLS_CLIENT)
     before = world.rows()
-    with pytest.raises(TrialError, match=r"was not approved.* asks to become a CA"):
+    with pytest.raises(UserError, match=r"was not approved.* asks to become a CA"):
         requests.approve(world.store, taken)
     assert world.rows() == before
-    with pytest.raises(TrialError, match="reason"):
+    with pytest.raises(UserError, match="reason"):
         requests.refuse(world.store, taken, "  ")
     requests.refuse(world.store, taken, "No CA below ours was agreed upon.")
     refused = world.store.snapshot().requests[0]
     assert (refused.status, refused.reason) == (RequestStatus.REFUSED, "No CA below ours was agreed upon.")
-    with pytest.raises(TrialError, match="is refused already"):
+    with pytest.raises(UserError, match="is refused already"):
         requests.approve(world.store, refused)
 
 
@@ -114,11 +114,11 @@ def test_a_request_is_decided_once(world: World) -> None:
     taken = world.asks(world.a, world.b)
     requests.approve(world.store, taken)
     decided = world.store.snapshot().requests[0]
-    with pytest.raises(TrialError, match="is approved already"):
+    with pytest.raises(UserError, match="is approved already"):
         requests.approve(world.store, decided)
-    with pytest.raises(TrialError, match="was approved before"):
+    with pytest.raises(UserError, match="was approved before"):
         requests.refuse(world.store, taken, "too late")
-    with pytest.raises(TrialError, match="was approved before"):
+    with pytest.raises(UserError, match="was approved before"):
         requests.approve(world.store, taken)  # as another window may still show it
     assert len(world.store.snapshot().certificates) == 3
 
@@ -126,9 +126,9 @@ def test_a_request_is_decided_once(world: World) -> None:
 def test_no_csr_is_no_csr(world: World) -> None:
     before = world.rows()
     for data in (exported(world.store.snapshot(), world.root_a), b"", b"\x30\x82", _der(_csr_of_c())[:-9]):
-        with pytest.raises(TrialError):
+        with pytest.raises(UserError):
             requests.take_in_request(world.store, world.c, world.b, data)
-    with pytest.raises(TrialError, match="State C is a State of another console"):
+    with pytest.raises(UserError, match="State C is a State of another console"):
         requests.take_in_request(world.store, world.a, world.c, _der(_csr_of_c()))
     assert world.rows() == before
 
@@ -153,7 +153,7 @@ def _expired_root(world: World) -> CertificateRecord:
 def test_an_expired_issuer_issues_nothing(world: World) -> None:
     taken = world.asks(world.a, world.b)
     expired = _expired_root(world)
-    with pytest.raises(TrialError, match="The CA expired root cannot issue: it expired on"):
+    with pytest.raises(UserError, match="The CA expired root cannot issue: it expired on"):
         requests.approve(world.store, taken, authority=expired)
     assert world.store.snapshot().requests[0].status is RequestStatus.RECEIVED
 
@@ -163,7 +163,7 @@ def test_nothing_is_issued_below_a_revoked_ca(world: World) -> None:
     second = create_intermediate(world.store, first, world.b, NewKey(), subject="CN=second")
     taken = world.asks(world.a, world.b)
     revoke(world.store, first, x509.ReasonFlags.ca_compromise)
-    with pytest.raises(TrialError, match="The CA State B Intermediate CA cannot issue: it was revoked"):
+    with pytest.raises(UserError, match="The CA State B Intermediate CA cannot issue: it was revoked"):
         requests.approve(world.store, taken, authority=second)
 
 
@@ -172,21 +172,21 @@ def test_a_key_that_was_compromised_gets_no_certificate_again(world: World) -> N
     first = requests.approve(world.store, requests.take_in_request(world.store, world.c, world.b, csr))
     revoke(world.store, first, x509.ReasonFlags.key_compromise)
     again = requests.take_in_request(world.store, world.c, world.a, csr)
-    with pytest.raises(TrialError, match="revoked because that key was compromised"):
+    with pytest.raises(UserError, match="revoked because that key was compromised"):
         requests.approve(world.store, again)
 
 
 def test_a_certificate_ends_before_its_ca(world: World) -> None:
-    with pytest.raises(TrialError, match="The CA's own certificate ends on"):
+    with pytest.raises(UserError, match="The CA's own certificate ends on"):
         requests.approve(world.store, world.asks(world.a, world.b), days=5000)
-    with pytest.raises(TrialError, match="A validity of 0 days cannot be"):
+    with pytest.raises(UserError, match="A validity of 0 days cannot be"):
         requests.approve(world.store, world.asks(world.a, world.b), days=0)
 
 
 def test_a_state_without_a_ca_says_so(world: World) -> None:
     with world.store.change() as change:
         lone = change.add_state("Lone")
-    with pytest.raises(TrialError, match="Lone has no CA here: create a root, or import one"):
+    with pytest.raises(UserError, match="Lone has no CA here: create a root, or import one"):
         requests.approve(world.store, world.asks(world.a, lone))
 
 
@@ -201,9 +201,9 @@ def test_what_nobody_here_asked_for_is_no_answer(world: World) -> None:
     ca = make_root(root, x509.Name.from_rfc4514_string("CN=C root"), Validity.for_days(99))
     answer = issue(Issuer(ca, root), key.public_key(), CLIENT, (), TLS_CLIENT, Validity.for_days(9))
     before = world.rows()
-    with pytest.raises(TrialError, match="No request here has the key of client"):
+    with pytest.raises(UserError, match="No request here has the key of client"):
         requests.take_in_certificate(world.store, _der(answer))
-    with pytest.raises(TrialError):
+    with pytest.raises(UserError):
         requests.take_in_certificate(world.store, _der(_csr_of_c()))
     assert world.rows() == before
 
@@ -219,10 +219,10 @@ def test_a_second_certificate_for_one_request_and_a_second_one_with_its_serial_n
     record = requests.take_in_certificate(world.store, exported_chain(first, ca))
     assert (record.state, record.key) == (world.a.id, made.key)
     before = world.rows()
-    with pytest.raises(TrialError, match="has another certificate already"):
+    with pytest.raises(UserError, match="has another certificate already"):
         requests.take_in_certificate(world.store, _der(second))
     twin = _with_serial_of(first, issuer)
-    with pytest.raises(TrialError, match=r"has another certificate already"):
+    with pytest.raises(UserError, match=r"has another certificate already"):
         requests.take_in_certificate(world.store, _der(twin))
     assert world.rows() == before
 

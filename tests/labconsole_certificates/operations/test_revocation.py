@@ -7,13 +7,13 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.serialization import Encoding
 
+from labconsole.errors import UserError
 from labconsole.security.secrets import Secret, SecretSource
 from labconsole.security.x509.crls import Revoked, make_crl
 from labconsole.security.x509.issuing import Issuer, issue, make_root
 from labconsole.security.x509.key_types import KeyType
 from labconsole.security.x509.profiles import CertificateProfile
 from labconsole.security.x509.validity import Validity
-from labconsole.trial import TrialError
 from labconsole_certificates.operations.authorities import create_root
 from labconsole_certificates.operations.exporting import Form, exported
 from labconsole_certificates.operations.importing import take_in_certificates
@@ -54,7 +54,7 @@ def test_what_is_revoked_stands_in_each_crl_from_then_on(world: World) -> None:
 
 def test_a_reason_that_no_crl_can_tell_is_refused_before_it_bars_all_crls(world: World) -> None:
     record = world.certified(world.a, world.b)
-    with pytest.raises(TrialError, match="removeFromCRL"):
+    with pytest.raises(UserError, match="removeFromCRL"):
         revoke(world.store, record, x509.ReasonFlags.remove_from_crl)
     assert publish_crl(world.store, world.root_b).number == 1
 
@@ -62,9 +62,9 @@ def test_a_reason_that_no_crl_can_tell_is_refused_before_it_bars_all_crls(world:
 def test_only_its_issuer_revokes_a_certificate_and_once(world: World) -> None:
     mine = world.certified(world.a, world.b)
     revoke(world.store, mine)
-    with pytest.raises(TrialError, match="has been revoked since"):
+    with pytest.raises(UserError, match="has been revoked since"):
         revoke(world.store, mine)
-    with pytest.raises(TrialError, match="signed itself"):
+    with pytest.raises(UserError, match="signed itself"):
         revoke(world.store, world.root_a)
     key = key_of(KeyType.P_256)
     foreign = issue(
@@ -72,26 +72,26 @@ def test_only_its_issuer_revokes_a_certificate_and_once(world: World) -> None:
     )
     [root, end] = take_in_certificates(world.store, _pem(C_ROOT) + _pem(foreign), world.c)
     assert root.state == end.state == world.c.id
-    with pytest.raises(TrialError, match="was not issued by a CA of this console"):
+    with pytest.raises(UserError, match="was not issued by a CA of this console"):
         revoke(world.store, end)
-    with pytest.raises(TrialError, match="The private key of C root is not here"):
+    with pytest.raises(UserError, match="The private key of C root is not here"):
         publish_crl(world.store, root)
 
 
 def test_crls_of_others_are_taken_in_in_their_order(world: World) -> None:
     before = world.rows()
-    with pytest.raises(TrialError, match=r"The CA CN=C root,O=C of this CRL is not known"):
+    with pytest.raises(UserError, match=r"The CA CN=C root,O=C of this CRL is not known"):
         take_in_crl(world.store, _crl_of_c(1))
     assert world.rows() == before
     take_in_certificates(world.store, _pem(C_ROOT), world.c)
     record = take_in_crl(world.store, _crl_of_c(5, 77), world.c, world.a)
     assert record.number == 5 and len(record.crl) == 1
     before = world.rows()
-    with pytest.raises(TrialError, match="has the number 4, and number 5 is here already"):
+    with pytest.raises(UserError, match="has the number 4, and number 5 is here already"):
         take_in_crl(world.store, _crl_of_c(4))
-    with pytest.raises(TrialError, match="whose key did not sign it"):
+    with pytest.raises(UserError, match="whose key did not sign it"):
         take_in_crl(world.store, _crl_of_c(6, key=KeyType.P_256))
-    with pytest.raises(TrialError):
+    with pytest.raises(UserError):
         take_in_crl(world.store, _pem(C_ROOT))
     assert world.rows() == before
 
@@ -142,14 +142,14 @@ def test_two_certificates_of_one_ca_with_one_serial_number_are_refused(world: Wo
     ).sign(C_KEY, hashes.SHA384())
     take_in_certificates(world.store, _pem(C_ROOT) + _pem(first))
     before = world.rows()
-    with pytest.raises(TrialError, match="serial number"):
+    with pytest.raises(UserError, match="serial number"):
         take_in_certificates(world.store, _pem(twin))
     assert world.rows() == before
 
 
 @pytest.mark.parametrize("reference", ["abcdef", "xyz12345", "0" * 64])
 def test_a_reference_that_means_nothing_says_so(world: World, reference: str) -> None:
-    with pytest.raises(TrialError, match=r"is no fingerprint|No certificate here"):
+    with pytest.raises(UserError, match=r"is no fingerprint|No certificate here"):
         certificate_named(world.store.snapshot(), reference)
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 
+from labconsole.errors import UserError
 from labconsole.locations import pki_dir
 from labconsole.security.pki.keys import keys_directory
 from labconsole.security.pki.records import TokenKey
@@ -16,7 +17,6 @@ from labconsole.security.token.named_tokens import save_configuration
 from labconsole.security.token.softhsm import library
 from labconsole.security.x509.key_types import KeyType
 from labconsole.security.x509.profiles import CertificateProfile
-from labconsole.trial import TrialError
 from labconsole_certificates.operations import requests
 from labconsole_certificates.operations.authorities import create_root
 from labconsole_certificates.operations.exporting import Form, exported, pkcs12_bytes
@@ -62,16 +62,16 @@ def test_a_ca_in_a_token_signs_certificates_and_crls(world: World, office: Secre
     assert "verify OK" in openssl_says(
         "crl", "-in", tmp_path / "b.crl", "-inform", "DER", "-noout", "-CAfile", tmp_path / "root.pem"
     )
-    with pytest.raises(TrialError, match="There is no passphrase for token partition-1"):
+    with pytest.raises(UserError, match="There is no passphrase for token partition-1"):
         publish_crl(world.store, root)
-    with pytest.raises(TrialError, match="lies in the token office and never leaves it"):
+    with pytest.raises(UserError, match="lies in the token office and never leaves it"):
         pkcs12_bytes(world.store, root, Secret("any"))
 
 
 def test_what_a_token_cannot_do_changes_nothing(world: World) -> None:
     before = world.rows()
-    with pytest.raises(TrialError, match="Keys of the type Ed25519 are made in no token"):
+    with pytest.raises(UserError, match="Keys of the type Ed25519 are made in no token"):
         create_root(world.store, world.a, NewKey(KeyType.ED25519, token="lab"))
-    with pytest.raises(TrialError, match="nowhere"):
+    with pytest.raises(UserError, match="nowhere"):
         create_root(world.store, world.a, NewKey(token="nowhere"))
     assert world.rows() == before

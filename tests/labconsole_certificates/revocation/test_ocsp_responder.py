@@ -18,11 +18,11 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509 import ocsp
 
 from labconsole.clock import now_ns
+from labconsole.errors import UserError
 from labconsole.security.pki.records import CertificateRecord
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.x509.bad_input import BadInput
 from labconsole.security.x509.profiles import CertificateProfile
-from labconsole.trial import TrialError
 from labconsole_certificates.operations.authorities import add_state, create_root
 from labconsole_certificates.operations.new_keys import NewKey
 from labconsole_certificates.operations.requests import approve, make_request
@@ -211,19 +211,19 @@ def test_it_ends_with_its_context_and_leaves_no_thread(lab: Lab) -> None:
         assert responder.answered == 1
         url, port = responder.url, urlsplit(responder.url).port or 0
         with (
-            pytest.raises(TrialError, match=f"Port {port} of 127.0.0.1 cannot be had"),
+            pytest.raises(UserError, match=f"Port {port} of 127.0.0.1 cannot be had"),
             serving(lab.store, lab.root, port=port),
         ):
             pass
 
     assert threading.active_count() == before
-    with pytest.raises(TrialError, match="No OCSP responder answers at"):
+    with pytest.raises(UserError, match="No OCSP responder answers at"):
         ask(url, lab.good.certificate, lab.root.certificate)
 
 
 @pytest.mark.parametrize("url", ["ldap://127.0.0.1/", "", "file:///etc/passwd", "http://127.0.0.1:1/"])
 def test_an_address_that_is_none_gets_a_sentence(lab: Lab, url: str) -> None:
-    with pytest.raises(TrialError):
+    with pytest.raises(UserError):
         ask(url, lab.good.certificate, lab.root.certificate)
 
 
@@ -249,5 +249,5 @@ def test_an_answer_to_an_earlier_question_is_not_believed(lab: Lab, running: Run
 
 
 def test_only_a_ca_with_its_key_here_can_be_served(lab: Lab) -> None:
-    with pytest.raises(TrialError, match="is no CA"), serving(lab.store, lab.good):
+    with pytest.raises(UserError, match="is no CA"), serving(lab.store, lab.good):
         pass

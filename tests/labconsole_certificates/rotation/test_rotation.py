@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from cryptography import x509
 
+from labconsole.errors import UserError
 from labconsole.security.pki.changes import Change
 from labconsole.security.pki.keys import opened_key
 from labconsole.security.pki.records import (
@@ -24,7 +25,6 @@ from labconsole.security.x509.key_types import KeyType, type_of
 from labconsole.security.x509.profiles import CertificateProfile
 from labconsole.security.x509.status import StatusKind, all_statuses
 from labconsole.security.x509.validation.validating import validate
-from labconsole.trial import TrialError
 from labconsole_certificates.operations.authorities import create_intermediate, create_root
 from labconsole_certificates.operations.end_certificates import make_self_signed
 from labconsole_certificates.operations.new_keys import NewKey
@@ -53,12 +53,12 @@ def test_of_two_consoles_that_take_one_step_one_does(lab: Lab) -> None:
     rotation = steps.begin(lab.store, lab.root_b)
     prepared = steps.prepare(lab.store, rotation, NewKey())
     before = lab.store.snapshot()
-    with pytest.raises(TrialError, match="is overlap by now"):
+    with pytest.raises(UserError, match="is overlap by now"):
         steps.prepare(lab.store, rotation, NewKey())
     assert lab.store.snapshot() == before
     assert len(before.roots_of(lab.b.id)) == 2
     steps.switch(lab.store, prepared)
-    with pytest.raises(TrialError, match="is switched by now"):
+    with pytest.raises(UserError, match="is switched by now"):
         steps.cancel(lab.store, prepared)
 
 
@@ -74,7 +74,7 @@ def test_link_certificates_issue_nothing(lab: Lab) -> None:
     assert lab.root_b in snapshot.issuers_of(before) and successor not in snapshot.issuers_of(before)
     assert successor in snapshot.issuers_of(after)
     assert authorities_of(snapshot, lab.b, datetime.now(UTC)) == (successor, lab.root_b)
-    with pytest.raises(TrialError, match="This is a link certificate of State B Root CA: choose the root itself"):
+    with pytest.raises(UserError, match="This is a link certificate of State B Root CA: choose the root itself"):
         must_issue(snapshot, link, datetime.now(UTC))
 
 
@@ -97,7 +97,7 @@ def test_an_end_certificate_gets_a_new_key_and_keeps_the_rest(lab: Lab) -> None:
 
     rotation = steps.switch(lab.store, rotation)
     assert lab.store.identity("broker-b").certificate == successor.id
-    with pytest.raises(TrialError, match="The overlap lasts until"):
+    with pytest.raises(UserError, match="The overlap lasts until"):
         steps.finish(lab.store, rotation)
     later = lab.plan(rotation, datetime.now(UTC) + timedelta(days=31))
     assert later.next_sentence == "Give the old one up."
@@ -165,7 +165,7 @@ def test_who_trusts_the_old_root_must_trust_the_new_one_before_the_switch(lab: L
 
     rotation = steps.prepare(lab.store, rotation, NewKey())
     assert lab.plan(rotation).next_sentence == "Get the confirmation of State A."
-    with pytest.raises(TrialError, match="State A would refuse the successor"):
+    with pytest.raises(UserError, match="State A would refuse the successor"):
         steps.switch(lab.store, rotation)
     assert lab.store.rotation(rotation.id).status is RotationStatus.OVERLAP
 
@@ -251,7 +251,7 @@ def test_what_another_console_issued_goes_there_as_a_csr(lab: Lab) -> None:
     assert request.csr.subject == lab.client.certificate.subject
     assert request.status is RequestStatus.MADE
     assert plan.next_sentence == "Give the CSR to State B, and take in the certificate that comes back."
-    with pytest.raises(TrialError, match="No certificate has come back"):
+    with pytest.raises(UserError, match="No certificate has come back"):
         steps.adopt(lab.store, rotation)
 
     with lab.store.change() as change:  # State B's console approves it
@@ -279,14 +279,14 @@ def test_an_intermediate_is_issued_anew_by_the_root(lab: Lab) -> None:
 
 def test_a_rotation_can_be_given_up_until_the_switch(lab: Lab) -> None:
     rotation = steps.prepare(lab.store, steps.begin(lab.store, lab.broker), NewKey())
-    with pytest.raises(TrialError, match="is being rotated"):
+    with pytest.raises(UserError, match="is being rotated"):
         steps.begin(lab.store, lab.broker)
 
     cancelled = steps.cancel(lab.store, rotation)
     assert lab.plan(cancelled).steps == ()
     again = steps.prepare(lab.store, steps.begin(lab.store, lab.broker), NewKey())
     switched = steps.switch(lab.store, again)
-    with pytest.raises(TrialError, match="cannot be given up any more"):
+    with pytest.raises(UserError, match="cannot be given up any more"):
         steps.cancel(lab.store, switched)
 
 
@@ -294,12 +294,12 @@ def test_steps_out_of_turn_are_refused(lab: Lab) -> None:
     rotation = steps.begin(lab.store, lab.broker)
 
     for step in (steps.switch, steps.finish):
-        with pytest.raises(TrialError):
+        with pytest.raises(UserError):
             step(lab.store, rotation)
-    with pytest.raises(TrialError, match="no successor yet"):
+    with pytest.raises(UserError, match="no successor yet"):
         steps.confirm(lab.store, rotation, lab.a)
     prepared = steps.prepare(lab.store, rotation, NewKey())
-    with pytest.raises(TrialError, match="The successor is there already"):
+    with pytest.raises(UserError, match="The successor is there already"):
         steps.prepare(lab.store, prepared, NewKey())
 
 
@@ -307,11 +307,11 @@ def test_only_what_has_its_key_here_is_rotated(lab: Lab) -> None:
     rotation = steps.prepare(lab.store, steps.begin(lab.store, lab.root_b), NewKey())
     link = lab.plan(rotation).links[0]
 
-    with pytest.raises(TrialError, match="rotate the root that it links"):
+    with pytest.raises(UserError, match="rotate the root that it links"):
         steps.begin(lab.store, link)
     with lab.store.change() as change:
         change.update_state(lab.a.id, local=False)
-    with pytest.raises(TrialError, match="let its State do that"):
+    with pytest.raises(UserError, match="let its State do that"):
         steps.begin(lab.store, lab.client)
 
 
@@ -366,7 +366,7 @@ def _prove_from_elsewhere(lab: Lab, *, client: bool = False) -> State:
 def test_peer_proven_by_handshake_must_confirm_the_new_root(lab: Lab, client: bool) -> None:
     remote = _prove_from_elsewhere(lab, client=client)
     rotation = steps.prepare(lab.store, steps.begin(lab.store, lab.root_b), NewKey())
-    with pytest.raises(TrialError, match="State C would refuse the successor"):
+    with pytest.raises(UserError, match="State C would refuse the successor"):
         steps.switch(lab.store, rotation)
 
     rotation = steps.confirm(lab.store, rotation, remote)
@@ -383,7 +383,7 @@ def test_peer_found_after_the_rotation_began_must_confirm_too(lab: Lab) -> None:
         ("State A", False),
         ("State C", False),
     ]
-    with pytest.raises(TrialError, match="State A, State C would refuse the successor"):
+    with pytest.raises(UserError, match="State A, State C would refuse the successor"):
         steps.switch(lab.store, rotation)
 
     rotation = steps.confirm(lab.store, steps.confirm(lab.store, rotation, remote), lab.a)
@@ -395,7 +395,7 @@ def test_peer_found_after_the_switch_holds_up_the_end(lab: Lab) -> None:
     rotation = steps.prepare(lab.store, steps.begin(lab.store, lab.root_b, overlap_days=0), NewKey())
     rotation = steps.switch(lab.store, rotation)
     trust_root(lab.store, lab.a, lab.root_b, groups(lab.root_b.sha256))
-    with pytest.raises(TrialError, match="State A would refuse the successor"):
+    with pytest.raises(UserError, match="State A would refuse the successor"):
         steps.finish(lab.store, rotation)
 
     steps.confirm(lab.store, rotation, lab.a)
@@ -417,7 +417,7 @@ def test_state_of_this_console_that_no_longer_trusts_the_old_root_is_not_asked(l
     rotation = steps.prepare(lab.store, steps.begin(lab.store, lab.root_b), NewKey())
     withdraw(lab.store, trust)
     assert lab.plan(rotation).peers == ()
-    with pytest.raises(TrialError, match="need not confirm"):
+    with pytest.raises(UserError, match="need not confirm"):
         steps.confirm(lab.store, rotation, lab.a)
 
 

@@ -11,6 +11,7 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
+from labconsole.errors import UserError
 from labconsole.security.pki.records import Origin, TrustKind
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.pki.store import PkiStore
@@ -24,7 +25,6 @@ from labconsole.security.x509.key_types import KeyType, generate
 from labconsole.security.x509.names import name_from_text
 from labconsole.security.x509.profiles import CertificateProfile
 from labconsole.security.x509.validity import Validity
-from labconsole.trial import TrialError
 from labconsole_certificates.operations.importing import take_in_certificates
 from labconsole_certificates.operations.revocation import take_in_crl
 from labconsole_certificates.trust.bundle_format import BundleContent, encode
@@ -68,7 +68,7 @@ def _typed(root: Issuer) -> str:
 def _refused(alpha: Console, data: bytes, says: str, typed: str = "") -> None:
     """The bundle is refused with that sentence, and nothing at all has changed."""
     before = alpha.store.snapshot()
-    with pytest.raises(TrialError, match=says):
+    with pytest.raises(UserError, match=says):
         alpha.take_in(data, typed)
     after = alpha.store.snapshot()
     assert _rows(after) == _rows(before)
@@ -365,7 +365,7 @@ def test_ones_own_bundle_and_one_for_a_stranger_are_refused(alpha: Console) -> N
     with alpha.store.change() as change:
         change.add_state("Beta", local=False)
     for importer, said in (("Nobody", "No State is called"), ("Beta", "of another console")):
-        with pytest.raises(TrialError, match=said):
+        with pytest.raises(UserError, match=said):
             must_be_confirmed(alpha.store.snapshot(), importer, look_into(bundle))
 
 
@@ -390,7 +390,7 @@ def test_a_state_without_a_root_makes_no_bundle(console: NewConsole) -> None:
         change.add_state("Empty")
         change.add_state("Remote", local=False)
     for name in ("Empty", "Remote", "Nobody"):
-        with pytest.raises(TrialError):
+        with pytest.raises(UserError):
             replace(alpha, state=replace(alpha.state, name=name)).bundle()
 
 

@@ -14,10 +14,10 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding
 
+from labconsole.errors import UserError
 from labconsole.security.token.configuration import TokenConfiguration
 from labconsole.security.token.opening import Token, open_token
 from labconsole.security.token.private_keys import TokenECPrivateKey
-from labconsole.trial import TrialError
 from labconsole_keypool.engine.authority import Authority
 from labconsole_keypool.messages.certificate_fields import CertificateFields, plain_fields
 from tests.labconsole_keypool.signing_lab import PIN, new_token
@@ -90,7 +90,7 @@ def test_a_damaged_ca_is_told_and_not_replaced(tmp_path: Path, name: str) -> Non
     (tmp_path / "signing-ca" / name).write_bytes(b"no")
     for _ in range(2):
         with pytest.raises(
-            TrialError, match=r"^The signing CA does not serve \(.*\): move .*signing-ca away; then a new"
+            UserError, match=r"^The signing CA does not serve \(.*\): move .*signing-ca away; then a new"
         ):
             Authority.of_lab(tmp_path)
 

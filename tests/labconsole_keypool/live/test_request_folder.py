@@ -11,7 +11,7 @@ import pytest
 from lxml import etree
 from pydantic import ValidationError
 
-from labconsole.trial import TrialError
+from labconsole.errors import UserError
 from labconsole_keypool.live.request_folder import RequestFolder
 from labconsole_keypool.live.service_parameters import ServiceParameters
 from labconsole_keypool.messages.sign_request import sample
@@ -82,9 +82,9 @@ def test_only_requests_without_an_answer_are_served(folder: Path) -> None:
 def test_a_folder_without_work_is_a_sentence(tmp_path: Path, prepare: object, said: str) -> None:
     for path in prepare(tmp_path) or ():  # type: ignore[operator]
         path.write_bytes(b"")
-    with pytest.raises(TrialError, match=said):
+    with pytest.raises(UserError, match=said):
         RequestFolder(tmp_path)
-    with pytest.raises(TrialError, match=r"nowhere cannot be read: No such file"):
+    with pytest.raises(UserError, match=r"nowhere cannot be read: No such file"):
         RequestFolder(tmp_path / "nowhere")
     with pytest.raises(ValidationError, match="requests from a folder need its path"):
         ServiceParameters(content="folder")
@@ -94,7 +94,7 @@ def test_an_answer_that_cannot_be_written_is_a_sentence(folder: Path) -> None:
     requests = RequestFolder(folder)
     (folder / ".a.response.xml.part").mkdir()
     requests.answer(1, b"answer")
-    with pytest.raises(TrialError, match=r"a\.response\.xml\.part cannot be written: "):
+    with pytest.raises(UserError, match=r"a\.response\.xml\.part cannot be written: "):
         requests.close()
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from labconsole.errors import UserError
 from labconsole.security.token.terms import KeyKind, WrapMechanism
-from labconsole.trial import TrialError
 from labconsole_keypool.measuring.storage_media import Storage, StorageMedium, open_medium, scratch_directory
 from labconsole_keypool.store.key_records import NewKey
 
@@ -50,5 +50,5 @@ def test_what_a_killed_run_left_behind_is_removed_and_no_other(own_home: Path) -
 
 
 def test_a_place_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
-    with pytest.raises(TrialError, match=r"keys\.bin cannot be made: No such file or directory\.$"):
+    with pytest.raises(UserError, match=r"keys\.bin cannot be made: No such file or directory\.$"):
         open_medium(Storage.FILE, tmp_path / "gone", "serial", KIND, MECHANISM)

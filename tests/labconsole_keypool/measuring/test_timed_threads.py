@@ -8,7 +8,7 @@ from threading import Event
 
 import pytest
 
-from labconsole.trial import TrialError
+from labconsole.errors import UserError
 from labconsole_keypool.measuring.timed_threads import Observations, run_threads
 
 
@@ -28,9 +28,9 @@ def test_one_that_fails_stops_the_others_and_its_error_is_raised() -> None:
 
     def fails() -> None:
         time.sleep(0.06)
-        raise TrialError("It broke.")
+        raise UserError("It broke.")
 
-    with pytest.raises(TrialError, match=r"It broke\."):
+    with pytest.raises(UserError, match=r"It broke\."):
         run_threads([lambda: failed.wait(10.0) and None, fails], lambda: looks.append(1), failed)
     assert failed.is_set()
     assert len(looks) > 1, "looked while they ran, and once more at the end"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from labconsole.trial import TrialError
+from labconsole.errors import UserError
 from labconsole_keypool.planning.arrival_log import read_log
 
 
@@ -57,15 +57,15 @@ def test_hours_are_those_of_the_clock_that_wrote_the_log(file: Path) -> None:
 )
 def test_what_is_wrong_is_said_in_one_sentence(file: Path, text: str, said: str) -> None:
     file.write_text(text)
-    with pytest.raises(TrialError) as caught:
+    with pytest.raises(UserError) as caught:
         read_log(file)
     assert said in str(caught.value)
     assert "log.csv" in str(caught.value)
 
 
 def test_a_file_that_is_no_text_or_not_there(file: Path) -> None:
-    with pytest.raises(TrialError, match="cannot be read: No such file"):
+    with pytest.raises(UserError, match="cannot be read: No such file"):
         read_log(file)
     file.write_bytes(b"2026-03-02T08:00,1\n\xff\xfe\x00")
-    with pytest.raises(TrialError, match="this is no CSV text"):
+    with pytest.raises(UserError, match="this is no CSV text"):
         read_log(file)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from labconsole.trial import TrialError
+from labconsole.errors import UserError
 from labconsole_keypool.planning.arrival_log import HOUR, ArrivalLog
 from labconsole_keypool.planning.forecast import WEEK, Forecast, fit
 from labconsole_keypool.planning.generation_plan import plan_generation
@@ -112,12 +112,12 @@ def test_a_log_that_is_not_whole_weeks_is_counted_from_its_end() -> None:
 @pytest.mark.parametrize("hours", [1, 2 * WEEK, 3 * WEEK - 1])
 def test_less_than_three_weeks_are_refused(hours: int) -> None:
     log = synthetic_weeks(weeks=3, seed=1)
-    with pytest.raises(TrialError, match=r"^Synthetic weeks: .* days of arrivals. A forecast needs 3 weeks at least"):
+    with pytest.raises(UserError, match=r"^Synthetic weeks: .* days of arrivals. A forecast needs 3 weeks at least"):
         fit(ArrivalLog(log.start, log.requests[:hours], log.source))
 
 
 def test_weeks_in_which_nothing_came_are_refused() -> None:
-    with pytest.raises(TrialError, match="nothing to learn from"):
+    with pytest.raises(UserError, match="nothing to learn from"):
         fit(ArrivalLog(START, np.zeros(3 * WEEK), "Silence"))
 
 

@@ -7,7 +7,7 @@ from datetime import datetime
 import numpy as np
 import pytest
 
-from labconsole.trial import TrialError
+from labconsole.errors import UserError
 from labconsole_keypool.planning.arrival_log import ArrivalLog
 from labconsole_keypool.planning.forecast import WEEK
 from labconsole_keypool.planning.plan import make_plan
@@ -42,5 +42,5 @@ def test_without_a_log_the_day_is_the_source_s_business_day() -> None:
 
 
 def test_a_log_that_is_too_short_is_refused() -> None:
-    with pytest.raises(TrialError, match="A forecast needs 3 weeks at least"):
+    with pytest.raises(UserError, match="A forecast needs 3 weeks at least"):
         make_plan(PARAMETERS, (), ArrivalLog(datetime(2026, 3, 2), np.ones(24), "log"))

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from labconsole.trial import TrialError
+from labconsole.errors import UserError
 from labconsole_keypool.planning.recorded_arrivals import arrivals_of_runs
 from tests.helpers.run_row import finished_run
 
@@ -68,7 +68,7 @@ def test_simulated_and_sped_up_runs_came_at_no_real_time() -> None:
     came = {"requests": [1, 2]}
     sped_up = {"timing": "luna-sa-1700", "emulation_speed": 10.0}
     runs = [("keypool.simulation", {}, 1, came), (LIVE, sped_up, 1, came), (LIVE, {}, None, came)]
-    with pytest.raises(TrialError, match="has no run of the signing service in real time"):
+    with pytest.raises(UserError, match="has no run of the signing service in real time"):
         arrivals_of_runs(Runs(*runs))  # type: ignore[arg-type]
     real = (LIVE, {**sped_up, "emulation_speed": 1.0}, 1, came)
     assert arrivals_of_runs(Runs(*runs, real)).requests.tolist() == [2]  # type: ignore[arg-type]

@@ -17,6 +17,7 @@ import pytest
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from labconsole.engine.action_process import ActionProcess, Outcome
+from labconsole.errors import UserError
 from labconsole.security.secrets import Secret
 from labconsole.security.token.errors import KeyMissingError, TokenError
 from labconsole.security.token.key_pairs import generate
@@ -24,7 +25,6 @@ from labconsole.security.token.named_tokens import find_configuration
 from labconsole.security.token.opening import open_token
 from labconsole.security.token.terms import KeyKind, WrapMechanism
 from labconsole.security.token.wrapping import find_wrapper, make_wrapper
-from labconsole.trial import TrialError
 from labconsole_keypool.shares.share_actions import ExportParameters, ExportShares, LoadParameters, LoadShares
 from labconsole_keypool.shares.share_files import ShareForm
 from labconsole_keypool.shares.share_words import from_words
@@ -194,7 +194,7 @@ def test_as_many_shares_are_asked_for_as_are_needed(tmp_path: Path, serial: str)
     some = LoadShares().secrets(LoadParameters(file=file, token="lab", share_files=(tmp_path, tmp_path)))
     assert [request.key for request in some] == ["pin lab", "share-1"]
     assert [request.key for request in ExportShares().secrets(ExportParameters())] == ["pin lab"]
-    with pytest.raises(TrialError, match="does not exist"):
+    with pytest.raises(UserError, match="does not exist"):
         LoadShares().secrets(LoadParameters(file=tmp_path / "nowhere", token="lab"))
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from labconsole.trial import TrialError
+from labconsole.errors import UserError
 from labconsole_keypool.shares.share_files import ShareForm, from_text, read_share, to_text, write_shares
 from labconsole_keypool.shares.sharing import Share, ShareError, combine, split
 
@@ -50,7 +50,7 @@ def test_a_directory_that_is_not_there_is_named(tmp_path: Path, shares: tuple[Sh
 def test_a_share_that_others_can_read_is_refused(tmp_path: Path, shares: tuple[Share, ...]) -> None:
     path = write_shares(tmp_path, shares, ShareForm.FILES)[0]
     path.chmod(0o644)
-    with pytest.raises(TrialError, match="can be read by others"):
+    with pytest.raises(UserError, match="can be read by others"):
         read_share(path)
 
 

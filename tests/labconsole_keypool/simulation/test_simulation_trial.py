@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from labconsole.trial import Curve, TrialError
+from labconsole.errors import UserError
+from labconsole.trial import Curve
 from labconsole_keypool.simulation.simulation_parameters import SimulationParameters
 from labconsole_keypool.simulation.simulation_trial import SimulationTrial
 from tests.labconsole_keypool.simulated import Simulated, simulated
@@ -119,7 +120,7 @@ def test_the_time_in_which_an_overload_is_won_back_is_that_of_the_formula(tmp_pa
 def test_arrivals_with_text_in_them_end_the_run_with_a_sentence(tmp_path: Path) -> None:
     file = tmp_path / "arrivals.csv"
     file.write_text("10,100\nten,100\n")
-    with pytest.raises(TrialError, match=r"arrivals\.csv, line 2: .* \(it is 'ten'\)\.$"):
+    with pytest.raises(UserError, match=r"arrivals\.csv, line 2: .* \(it is 'ten'\)\.$"):
         simulated(tmp_path / "run", arrivals="csv", csv=str(file))
     file.write_text("10,100\n20,5\n")
     assert simulated(tmp_path / "again", arrivals="csv", csv=str(file)).figures["requests"] == 30

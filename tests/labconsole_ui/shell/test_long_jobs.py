@@ -11,7 +11,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QProgressBar, QProgressDialog, QPushButton, QWidget
 from pytestqt.qtbot import QtBot
 
-from labconsole.trial import TrialError
+from labconsole.errors import UserError
 from labconsole_ui.long_jobs import LongJobs, Ticket
 from labconsole_ui.message_bar import Message
 
@@ -53,7 +53,7 @@ def test_jobs_are_done_in_order_and_a_refusal_is_told(qtbot: QtBot, window: QWid
     done: list[int] = []
 
     def refuse(_ticket: Ticket) -> int:
-        raise TrialError("The disk is full: free some space.")
+        raise UserError("The disk is full: free some space.")
 
     jobs = LongJobs(window, told.append)
     jobs.run("One", lambda _ticket: 1, done.append)

@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 from shiboken6 import delete, isValid
 
-from labconsole.trial import TrialError
+from labconsole.errors import UserError
 from labconsole_ui.background import Background
 
 
@@ -45,7 +45,7 @@ def test_a_fault_of_the_trial_is_a_sentence_and_anything_else_is_raised(owner: Q
     said: list[str] = []
 
     def refuse() -> None:
-        raise TrialError("There is no run 7.")
+        raise UserError("There is no run 7.")
 
     def break_down() -> None:
         raise ZeroDivisionError("broken")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from labconsole.errors import UserError
 from labconsole.security.token.configuration import LAB
 from labconsole.security.token.named_tokens import load_configurations
-from labconsole.trial import TrialError
 from labconsole_ui.form.editors import ChoiceEditor, Editor
 from labconsole_ui.form.spec import FieldSpec
 
@@ -39,5 +39,5 @@ def _token_names() -> list[str]:
     """The console's own, one more of those, and the operator's; a faulty list is told by whoever uses a token."""
     try:
         return [LAB, f"{LAB}-2", *load_configurations()]
-    except TrialError:
+    except UserError:
         return [LAB, f"{LAB}-2"]

@@ -18,13 +18,13 @@ class SigningFiles:
     certificates: Path | None
 
     def secret_request(self) -> SecretRequest | None:
-        """What must be asked for before the key opens. Raises TrialError: the file is missing, or open to others."""
+        """What must be asked for before the key opens. Raises UserError: the file is missing, or open to others."""
         if self.certificates is not None and not is_encrypted(self.key):
             return None
         return SecretRequest("signing", f"the signing key {self.key.name}", SecretSource())
 
     def sign(self, secret: Secret | None, place: str) -> Sign:
-        """What signs a PDF with them. Raises TrialError for files that do not fit, or a wrong passphrase."""
+        """What signs a PDF with them. Raises UserError for files that do not fit, or a wrong passphrase."""
         # pyHanko takes a second to import.
         from labconsole.report.signing import SignatureDetails, sign_pdf, signer_from_pem, signer_from_pkcs12
 

@@ -21,11 +21,11 @@ from PySide6.QtWidgets import (
 
 from labconsole.analysis.comparison import group_repeats
 from labconsole.analysis.published import published_columns, published_tables
+from labconsole.errors import UserError
 from labconsole.report.document import Document
 from labconsole.report.pdf import Paper, PdfResult, preview_pages, write_pdf
 from labconsole.report.request import ReportRequest, kind_for
 from labconsole.security.secrets import Secret
-from labconsole.trial import TrialError
 from labconsole_ui.background import Background
 from labconsole_ui.desktop import open_with_desktop
 from labconsole_ui.long_jobs import LongJobs, Ticket
@@ -96,7 +96,7 @@ class ReportWindow(QDialog):
         )
 
     def _choices(self) -> ReportChoices:
-        """What the runs allow. Raises TrialError."""
+        """What the runs allow. Raises UserError."""
         services, run_ids = self._services, self._asked.run_ids
         with services.reader() as reader:
             runs = reader.comparable(run_ids)
@@ -162,7 +162,7 @@ class ReportWindow(QDialog):
         signing = self.form.signing
         try:
             request = signing.secret_request() if signing is not None else None
-        except TrialError as error:
+        except UserError as error:
             self.messages.show_message(Message(Tone.BAD, str(error)))
             return
         if request is None:

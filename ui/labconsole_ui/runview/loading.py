@@ -45,6 +45,6 @@ def load_run(reader_factory: Callable[[], Reader], run_id: int, plugins: Plugins
 
 
 def load_curves(reader_factory: Callable[[], Reader], run_id: int, plugins: Plugins) -> tuple[Curve, ...]:
-    """The trial's curves, then CPU and memory of each process. Raises TrialError."""
+    """The trial's curves, then CPU and memory of each process. Raises UserError."""
     with reader_factory() as reader:
         return run_curves.load_curves(reader, run_id, plugins)

@@ -60,7 +60,7 @@ class Composer:
         self._tables: tuple[PublishedTable, ...] | None = None
 
     def open(self, selection: Selection) -> Page:
-        """The first page: the pinned baseline of its runs' kind stands in it. Raises TrialError."""
+        """The first page: the pinned baseline of its runs' kind stands in it. Raises UserError."""
         selection, told = self._known(selection)
         kinds = {self._runs[run_id].kind for run_id in selection.run_ids}
         if len(kinds) == 1:
@@ -69,12 +69,12 @@ class Composer:
         return self._page(selection, told)
 
     def page(self, selection: Selection) -> Page:
-        """The page of a selection. Raises TrialError."""
+        """The page of a selection. Raises UserError."""
         return self._page(*self._known(selection))
 
     def followed(self, run_ids: Sequence[int], selection: Selection) -> Page:
         """The page of those of a campaign's runs that are selected, with all questions that the campaign will answer.
-        Raises TrialError."""
+        Raises UserError."""
         rows = self._reader.opened().comparable(run_ids)
         self._runs |= {run.id: run for run in rows if run.status.final}
         page = self.page(selection)
@@ -83,14 +83,14 @@ class Composer:
         return replace(page, answers=(*page.answers, *waiting), progress=_progress(rows))
 
     def tables(self) -> tuple[PublishedTable, ...]:
-        """The published tables of all plugins. Raises TrialError."""
+        """The published tables of all plugins. Raises UserError."""
         if self._tables is None:
             self._tables = published_tables(self._plugins)
             self._published = {column.name: column for table in self._tables for column in table.columns}
         return self._tables
 
     def beside(self, page: Page) -> Beside:
-        """What stands beside the page; it comes last, so the reader is let go. Raises TrialError."""
+        """What stands beside the page; it comes last, so the reader is let go. Raises UserError."""
         self._reader.let_go()
         if page.comparison is None:
             return Beside((), ())

@@ -66,7 +66,7 @@ class CurvesPane(SamplesPane):
         return list(self.plots.values())
 
     def read_run(self, run_id: int) -> tuple[Curve, ...]:
-        """The run's curves. Raises TrialError."""
+        """The run's curves. Raises UserError."""
         return self._samples.curves(run_id)
 
     def turns(self, columns: Sequence[Traced], parts: Mapping[int, Any]) -> Iterator[Callable[[], None]]:

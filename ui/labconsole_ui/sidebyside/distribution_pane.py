@@ -50,7 +50,7 @@ class DistributionPane(SamplesPane):
         return [plot for plot in (self.ecdf, self.percentiles) if plot is not None]
 
     def read_run(self, run_id: int) -> tuple[Spread, ...]:
-        """The run's distributions. Raises TrialError."""
+        """The run's distributions. Raises UserError."""
         return self._samples.spreads(run_id)
 
     def turns(self, columns: Sequence[Traced], parts: Mapping[int, Any]) -> Iterator[Callable[[], None]]:

@@ -100,7 +100,7 @@ class SamplesPane(QWidget):
             self._read()
 
     def read_run(self, run_id: int) -> Any:
-        """What is shown of a run. Raises TrialError."""
+        """What is shown of a run. Raises UserError."""
         raise NotImplementedError
 
     def turns(self, columns: Sequence[Traced], parts: Mapping[int, Any]) -> Iterator[Callable[[], None]]:

@@ -41,13 +41,13 @@ class RunSamples:
         self._spreads: dict[int, tuple[Spread, ...]] = {}
 
     def curves(self, run_id: int) -> tuple[Curve, ...]:
-        """The lines of a run over time. Raises TrialError."""
+        """The lines of a run over time. Raises UserError."""
         if run_id not in self._curves:
             self._curves[run_id] = load_curves(self._reader.opened(), run_id, self._plugins)
         return self._curves[run_id]
 
     def spreads(self, run_id: int) -> tuple[Spread, ...]:
-        """The distributions of a run; none where its trial names none or is not installed. Raises TrialError."""
+        """The distributions of a run; none where its trial names none or is not installed. Raises UserError."""
         if run_id not in self._spreads:
             self._spreads[run_id] = self._read_spreads(run_id)
         return self._spreads[run_id]

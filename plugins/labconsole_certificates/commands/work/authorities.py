@@ -34,7 +34,7 @@ from labconsole_certificates.operations.references import authority_of, local_st
 
 
 def states(arguments: argparse.Namespace) -> int:
-    """List the States. Raises TrialError."""
+    """List the States. Raises UserError."""
     with PkiReader.open() as reader:
         snapshot = reader.snapshot()
     rows = table("State", "Domain", "Keys", "Root")
@@ -46,7 +46,7 @@ def states(arguments: argparse.Namespace) -> int:
 
 
 def add(arguments: argparse.Namespace) -> int:
-    """Add a State. Raises TrialError."""
+    """Add a State. Raises UserError."""
     with PkiStore.open() as store:
         state = add_state(store, arguments.state, arguments.domain, local=not arguments.remote)
     tell(f"{state.name} is added.")
@@ -56,7 +56,7 @@ def add(arguments: argparse.Namespace) -> int:
 
 
 def domain(arguments: argparse.Namespace) -> int:
-    """Let a State claim other domains; exit code 1 if the operator says no. Raises TrialError."""
+    """Let a State claim other domains; exit code 1 if the operator says no. Raises UserError."""
     with PkiStore.open() as store:
         snapshot = store.snapshot()
         state, domains = state_named(snapshot, arguments.state), domains_from_text(" ".join(arguments.domain))
@@ -70,7 +70,7 @@ def domain(arguments: argparse.Namespace) -> int:
 
 
 def root(arguments: argparse.Namespace) -> int:
-    """Create a root CA. Raises TrialError."""
+    """Create a root CA. Raises UserError."""
     with PkiStore.open() as store:
         record = create_root(
             store,
@@ -87,7 +87,7 @@ def root(arguments: argparse.Namespace) -> int:
 
 
 def intermediate(arguments: argparse.Namespace) -> int:
-    """Create an intermediate CA. Raises TrialError."""
+    """Create an intermediate CA. Raises UserError."""
     with PkiStore.open() as store:
         snapshot = store.snapshot()
         issuing = local_state_named(snapshot, arguments.issuing_state or arguments.state)
@@ -107,7 +107,7 @@ def intermediate(arguments: argparse.Namespace) -> int:
 
 
 def take_in(arguments: argparse.Namespace) -> int:
-    """Import a CA with its private key. Raises TrialError."""
+    """Import a CA with its private key. Raises UserError."""
     certificates = gate.read_file(arguments.file, "certificate file")
     key = gate.read_file(arguments.key, "key file") if arguments.key else b""
     locked = gate.kind_of(key or certificates).has_password

@@ -37,7 +37,7 @@ from labconsole_certificates.operations.references import (
 
 
 def self_signed(arguments: argparse.Namespace) -> int:
-    """Make a self-signed end certificate. Raises TrialError."""
+    """Make a self-signed end certificate. Raises UserError."""
     if arguments.out is not None:
         must_be_new_file(arguments.out)
     with PkiStore.open() as store:
@@ -58,7 +58,7 @@ def self_signed(arguments: argparse.Namespace) -> int:
 
 
 def make_for(arguments: argparse.Namespace) -> int:
-    """Make key and certificate for another State. Raises TrialError."""
+    """Make key and certificate for another State. Raises UserError."""
     must_be_new_file(arguments.out)
     with PkiStore.open() as store:
         snapshot = store.snapshot()
@@ -84,7 +84,7 @@ def make_for(arguments: argparse.Namespace) -> int:
 
 
 def take_in(arguments: argparse.Namespace) -> int:
-    """Take in key and certificate from a PKCS#12. Raises TrialError."""
+    """Take in key and certificate from a PKCS#12. Raises UserError."""
     data = gate.read_file(arguments.file, "PKCS#12 file")
     with PkiStore.open() as store:
         snapshot = store.snapshot()
@@ -102,7 +102,7 @@ def take_in(arguments: argparse.Namespace) -> int:
 
 
 def name(arguments: argparse.Namespace) -> int:
-    """Give a certificate with its key a name. Raises TrialError."""
+    """Give a certificate with its key a name. Raises UserError."""
     with PkiStore.open() as store:
         record = certificate_named(store.snapshot(), arguments.certificate)
         identity = name_identity(store, arguments.name, record)
@@ -111,7 +111,7 @@ def name(arguments: argparse.Namespace) -> int:
 
 
 def forget(arguments: argparse.Namespace) -> int:
-    """Free the name of an identity. Raises TrialError."""
+    """Free the name of an identity. Raises UserError."""
     with PkiStore.open() as store:
         forget_identity(store, arguments.name)
     tell(f"The name {arguments.name} is free; its certificate and key stay.")
@@ -119,7 +119,7 @@ def forget(arguments: argparse.Namespace) -> int:
 
 
 def identities(arguments: argparse.Namespace) -> int:
-    """List the identities. Raises TrialError."""
+    """List the identities. Raises UserError."""
     with PkiReader.open() as reader:
         snapshot = reader.snapshot()
     rows = table("Identity", "State", "Certificate", "SHA-256")

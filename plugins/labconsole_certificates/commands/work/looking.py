@@ -6,6 +6,7 @@ import argparse
 from datetime import UTC, datetime
 
 from labconsole.cli.exit_codes import FAILED, FINISHED
+from labconsole.errors import UserError
 from labconsole.security.identities import validity_problem
 from labconsole.security.pki.domains import path_refusal
 from labconsole.security.pki.known_crls import crls_under
@@ -21,7 +22,6 @@ from labconsole.security.x509.names import brief_name, short_name
 from labconsole.security.x509.status import all_statuses
 from labconsole.security.x509.validation.judgement import Opinion
 from labconsole.security.x509.validation.validating import validate
-from labconsole.trial import TrialError
 from labconsole_certificates.commands.work import shared
 from labconsole_certificates.commands.work.things import recorded, things_meant
 from labconsole_certificates.operations.exporting import (
@@ -42,7 +42,7 @@ _PKCS12 = "p12"
 
 
 def show_all(arguments: argparse.Namespace) -> int:
-    """List the certificates with their status. Raises TrialError."""
+    """List the certificates with their status. Raises UserError."""
     with PkiReader.open() as reader:
         snapshot = reader.snapshot()
     statuses = all_statuses(snapshot, datetime.now(UTC))
@@ -68,7 +68,7 @@ def show_all(arguments: argparse.Namespace) -> int:
 
 
 def show(arguments: argparse.Namespace) -> int:
-    """Show everything of a thing. Raises TrialError."""
+    """Show everything of a thing. Raises UserError."""
     for thing in things_meant(arguments.what, arguments):
         _tell_of_bundle(thing)
         description = describe(thing)
@@ -81,7 +81,7 @@ def show(arguments: argparse.Namespace) -> int:
 
 
 def compared(arguments: argparse.Namespace) -> int:
-    """Show in what two things differ; exit code 1 if they do. Raises TrialError."""
+    """Show in what two things differ; exit code 1 if they do. Raises UserError."""
     comparison = compare(_one(arguments.left, arguments), _one(arguments.right, arguments))
     rows = shared.table("", comparison.left, comparison.right)
     different = [row for row in comparison.rows if not row.same]
@@ -95,7 +95,7 @@ def compared(arguments: argparse.Namespace) -> int:
 
 
 def check(arguments: argparse.Namespace) -> int:
-    """Ask whether a State accepts a certificate; exit code 1 if not. Raises TrialError."""
+    """Ask whether a State accepts a certificate; exit code 1 if not. Raises UserError."""
     with PkiReader.open() as reader:
         snapshot = reader.snapshot()
     state = state_named(snapshot, arguments.state)
@@ -126,7 +126,7 @@ def check(arguments: argparse.Namespace) -> int:
 
 
 def export(arguments: argparse.Namespace) -> int:
-    """Write a certificate, CSR or CRL to a file. Raises TrialError."""
+    """Write a certificate, CSR or CRL to a file. Raises UserError."""
     must_be_new_file(arguments.file)
     with PkiStore.open() as store:
         snapshot = store.snapshot()
@@ -134,7 +134,7 @@ def export(arguments: argparse.Namespace) -> int:
         sender, receiver = shared.sender_and_receiver(snapshot, arguments)
         if arguments.form == _PKCS12:
             if not isinstance(thing, CertificateRecord):
-                raise TrialError("A PKCS#12 holds a certificate with its key: give the fingerprint of a certificate.")
+                raise UserError("A PKCS#12 holds a certificate with its key: give the fingerprint of a certificate.")
             key_that_may_leave(snapshot, thing)
             secret = shared.new_password(arguments, f"the new file {arguments.file}")
             write_export(arguments.file, pkcs12_bytes(store, thing, secret, shared.prompt(arguments)), private=True)
@@ -148,7 +148,7 @@ def export(arguments: argparse.Namespace) -> int:
 
 
 def audit(arguments: argparse.Namespace) -> int:
-    """List who did what, and when, the newest first. Raises TrialError."""
+    """List who did what, and when, the newest first. Raises UserError."""
     with PkiReader.open() as reader:
         entries = reader.audit(arguments.limit)
     rows = shared.table("When (UTC)", "Who", "What", "On", "SHA-256", "Detail")
@@ -175,7 +175,7 @@ def _tell_of_bundle(thing: Describable) -> None:
 def _one(what: str, arguments: argparse.Namespace) -> Describable:
     found = things_meant(what, arguments)
     if len(found) > 1:
-        raise TrialError(f"{what} holds {len(found)} things: compare one of each side.")
+        raise UserError(f"{what} holds {len(found)} things: compare one of each side.")
     return found[0]
 
 

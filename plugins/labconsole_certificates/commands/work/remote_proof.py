@@ -16,14 +16,14 @@ from labconsole_certificates.exchange.remote_proving import Following, Place, Re
 
 
 def connect(arguments: argparse.Namespace) -> int:
-    """Connect A to the server of B; exit code 1 if the handshake fails. Raises TrialError."""
+    """Connect A to the server of B; exit code 1 if the handshake fails. Raises UserError."""
     place = Place(arguments.host, arguments.port, arguments.name, arguments.foreign)
     with PkiStore.open() as store, _until_interrupted() as following:
         return _ended(lambda: connect_to(store, arguments.a, arguments.b, place, prompt(arguments), following))
 
 
 def listen(arguments: argparse.Namespace) -> int:
-    """Let A wait for one connection of B; exit code 1 if the handshake fails. Raises TrialError."""
+    """Let A wait for one connection of B; exit code 1 if the handshake fails. Raises UserError."""
     at = (arguments.address, arguments.port, arguments.wait)
     with PkiStore.open() as store, _until_interrupted() as following:
         return _ended(lambda: listen_for(store, arguments.a, arguments.b, *at, prompt(arguments), following))

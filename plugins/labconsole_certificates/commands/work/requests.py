@@ -36,7 +36,7 @@ from labconsole_certificates.operations.references import (
 
 
 def make(arguments: argparse.Namespace) -> int:
-    """Make a key pair and a CSR. Raises TrialError."""
+    """Make a key pair and a CSR. Raises UserError."""
     if arguments.out is not None:
         must_be_new_file(arguments.out)
     with PkiStore.open() as store:
@@ -57,7 +57,7 @@ def make(arguments: argparse.Namespace) -> int:
 
 
 def show_all(arguments: argparse.Namespace) -> int:
-    """List the requests. Raises TrialError."""
+    """List the requests. Raises UserError."""
     with PkiReader.open() as reader:
         snapshot = reader.snapshot()
     rows = table("Request", "Subject", "Profile", "From", "To", "Status", "Reason")
@@ -76,7 +76,7 @@ def show_all(arguments: argparse.Namespace) -> int:
 
 
 def take_in(arguments: argparse.Namespace) -> int:
-    """Take in a CSR. Raises TrialError."""
+    """Take in a CSR. Raises UserError."""
     with PkiStore.open() as store:
         snapshot = store.snapshot()
         request = requests.take_in_request(
@@ -92,7 +92,7 @@ def take_in(arguments: argparse.Namespace) -> int:
 
 
 def approved(arguments: argparse.Namespace) -> int:
-    """Issue what a CSR asks for. Raises TrialError."""
+    """Issue what a CSR asks for. Raises UserError."""
     if arguments.out is not None:
         must_be_new_file(arguments.out)
     with PkiStore.open() as store:
@@ -129,7 +129,7 @@ def _warn_of_names(snapshot: Snapshot, request: RequestRecord) -> None:
 
 
 def refused(arguments: argparse.Namespace) -> int:
-    """Refuse a CSR. Raises TrialError."""
+    """Refuse a CSR. Raises UserError."""
     with PkiStore.open() as store:
         requests.refuse(store, request_numbered(store.snapshot(), arguments.request), arguments.reason)
     tell(f"Request {arguments.request} is refused.")
@@ -137,7 +137,7 @@ def refused(arguments: argparse.Namespace) -> int:
 
 
 def certificate(arguments: argparse.Namespace) -> int:
-    """Take in the certificate that was issued for a CSR made here. Raises TrialError."""
+    """Take in the certificate that was issued for a CSR made here. Raises UserError."""
     with PkiStore.open() as store:
         sender = optional_state(store.snapshot(), arguments.sender)
         data = gate.read_file(arguments.file, "certificate file")

@@ -10,11 +10,11 @@ from cryptography.x509.ocsp import OCSPCertStatus
 
 from labconsole.cli.exit_codes import FAILED, FINISHED
 from labconsole.cli.interrupts import interrupts
+from labconsole.errors import UserError
 from labconsole.security.pki.keys import stray_key_files
 from labconsole.security.pki.reader import PkiReader
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.x509.names import short_name
-from labconsole.trial import TrialError
 from labconsole_certificates.commands.work.shared import confirmed, prompt, show, table, tell, write_out
 from labconsole_certificates.operations.exporting import Form, exported, must_be_new_file
 from labconsole_certificates.operations.references import certificate_named
@@ -27,7 +27,7 @@ _LOOK_S = 0.25
 
 
 def revoked(arguments: argparse.Namespace) -> int:
-    """Revoke a certificate. Raises TrialError."""
+    """Revoke a certificate. Raises UserError."""
     with PkiStore.open() as store:
         record = certificate_named(store.snapshot(), arguments.certificate)
         revoke(store, record, x509.ReasonFlags(arguments.reason))
@@ -36,7 +36,7 @@ def revoked(arguments: argparse.Namespace) -> int:
 
 
 def publish(arguments: argparse.Namespace) -> int:
-    """Sign a new CRL. Raises TrialError."""
+    """Sign a new CRL. Raises UserError."""
     if arguments.out is not None:
         must_be_new_file(arguments.out)
     with PkiStore.open() as store:
@@ -49,7 +49,7 @@ def publish(arguments: argparse.Namespace) -> int:
 
 
 def show_all(arguments: argparse.Namespace) -> int:
-    """List the CRLs. Raises TrialError."""
+    """List the CRLs. Raises UserError."""
     with PkiReader.open() as reader:
         snapshot = reader.snapshot()
     rows = table("CRL", "Of", "Number", "Revoked", "Issued", "Next")
@@ -67,7 +67,7 @@ def show_all(arguments: argparse.Namespace) -> int:
 
 
 def serve(arguments: argparse.Namespace) -> int:
-    """Answer OCSP requests until it is interrupted. Raises TrialError."""
+    """Answer OCSP requests until it is interrupted. Raises UserError."""
     wakeup = threading.Event()
     with PkiStore.open() as store, interrupts(wakeup) as interrupted:
         authority = certificate_named(store.snapshot(), arguments.authority)
@@ -80,20 +80,20 @@ def serve(arguments: argparse.Namespace) -> int:
 
 
 def ask_responder(arguments: argparse.Namespace) -> int:
-    """Ask an OCSP responder about a certificate; exit code 1 unless it says good. Raises TrialError."""
+    """Ask an OCSP responder about a certificate; exit code 1 unless it says good. Raises UserError."""
     with PkiReader.open() as reader:
         snapshot = reader.snapshot()
     record = certificate_named(snapshot, arguments.certificate)
     issuers = snapshot.issuers_of(record)
     if not issuers:
-        raise TrialError(f"The issuer of {short_name(record.certificate)} is not known: take in its certificate first.")
+        raise UserError(f"The issuer of {short_name(record.certificate)} is not known: take in its certificate first.")
     answer = ask(arguments.url, record.certificate, issuers[0].certificate)
     tell(answer.sentence)
     return FINISHED if answer.status is OCSPCertStatus.GOOD else FAILED
 
 
 def hide(arguments: argparse.Namespace) -> int:
-    """Hide a certificate. Raises TrialError."""
+    """Hide a certificate. Raises UserError."""
     with PkiStore.open() as store:
         record = remove(store, certificate_named(store.snapshot(), arguments.certificate))
     tell(f"{short_name(record.certificate)} is removed; labconsole pki restore brings it back.")
@@ -101,7 +101,7 @@ def hide(arguments: argparse.Namespace) -> int:
 
 
 def restore_hidden(arguments: argparse.Namespace) -> int:
-    """Show a hidden certificate again. Raises TrialError."""
+    """Show a hidden certificate again. Raises UserError."""
     with PkiStore.open() as store:
         record = restore(store, certificate_named(store.snapshot(), arguments.certificate))
     tell(f"{short_name(record.certificate)} is back.")
@@ -109,7 +109,7 @@ def restore_hidden(arguments: argparse.Namespace) -> int:
 
 
 def remove_key_files(arguments: argparse.Namespace) -> int:
-    """List key files that no key of the database names, and remove them once that is confirmed. Raises TrialError."""
+    """List key files that no key of the database names, and remove them once that is confirmed. Raises UserError."""
     with PkiStore.open() as store:
         stray = stray_key_files(store.directory, store.snapshot().keys)
         if not stray:

@@ -6,12 +6,12 @@ import argparse
 from datetime import UTC, datetime
 
 from labconsole.cli.exit_codes import FINISHED
+from labconsole.errors import UserError
 from labconsole.security.pki.reader import PkiReader
 from labconsole.security.pki.records import RotationRecord
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.x509.names import short_name
-from labconsole.trial import TrialError
 from labconsole_certificates.commands.work.shared import new_key, prompt, show, table, tell
 from labconsole_certificates.operations.references import certificate_named, rotation_numbered, state_named
 from labconsole_certificates.revocation.crl_renewal import due_crls
@@ -21,7 +21,7 @@ from labconsole_certificates.rotation.plan import plan_of
 
 
 def begin(arguments: argparse.Namespace) -> int:
-    """Begin to replace a certificate. Raises TrialError."""
+    """Begin to replace a certificate. Raises UserError."""
     with PkiStore.open() as store:
         record = certificate_named(store.snapshot(), arguments.certificate)
         rotation = steps.begin(store, record, overlap_days=arguments.overlap)
@@ -30,7 +30,7 @@ def begin(arguments: argparse.Namespace) -> int:
 
 
 def show_all(arguments: argparse.Namespace) -> int:
-    """List what expires soon, and the rotations. Raises TrialError."""
+    """List what expires soon, and the rotations. Raises UserError."""
     with PkiReader.open() as reader:
         snapshot = reader.snapshot()
     at = datetime.now(UTC)
@@ -50,7 +50,7 @@ def show_all(arguments: argparse.Namespace) -> int:
 
 
 def step(arguments: argparse.Namespace) -> int:
-    """Show a rotation's plan, or do a step of it. Raises TrialError."""
+    """Show a rotation's plan, or do a step of it. Raises UserError."""
     if arguments.step is None:
         with PkiReader.open() as reader:
             snapshot = reader.snapshot()
@@ -73,7 +73,7 @@ def _done(store: PkiStore, arguments: argparse.Namespace) -> RotationRecord:
             return steps.adopt(store, rotation)
         case "confirm":
             if arguments.peer is None:
-                raise TrialError("Somebody has confirmed: say who with --peer.")
+                raise UserError("Somebody has confirmed: say who with --peer.")
             return steps.confirm(store, rotation, state_named(snapshot, arguments.peer))
         case "switch":
             return steps.switch(store, rotation, wait_for_peers=not arguments.force)

@@ -9,12 +9,12 @@ from rich.table import Table
 
 from labconsole.cli import asking
 from labconsole.cli.terminal import output
+from labconsole.errors import UserError
 from labconsole.security.pki.records import CertificateRecord, State
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.secrets import Prompt, Secret, SecretSource
 from labconsole.security.x509.fingerprints import groups
 from labconsole.security.x509.names import short_name
-from labconsole.trial import TrialError
 from labconsole_certificates.operations.exporting import write_export
 from labconsole_certificates.operations.new_keys import NewKey, is_of_a_new_key
 from labconsole_certificates.operations.references import state_named
@@ -80,34 +80,34 @@ def prompt(arguments: argparse.Namespace) -> Prompt:
 
 
 def password(arguments: argparse.Namespace, what: str) -> Secret:
-    """The password of the file `what`, by `--password-file`, else asked for. Raises TrialError: there is none."""
+    """The password of the file `what`, by `--password-file`, else asked for. Raises UserError: there is none."""
     return SecretSource(passphrase_file=arguments.password_file).resolve(what, asking.prompt)
 
 
 def new_password(arguments: argparse.Namespace, what: str) -> Secret:
-    """The password of a file that is to be written; typed, it is asked for twice. Raises TrialError: in two ways."""
+    """The password of a file that is to be written; typed, it is asked for twice. Raises UserError: in two ways."""
     chosen = password(arguments, what)
     if arguments.password_file is None and password(arguments, f"{what}, once more").reveal() != chosen.reveal():
-        raise TrialError("The password was typed in two ways, so nothing was done: type it again.")
+        raise UserError("The password was typed in two ways, so nothing was done: type it again.")
     return chosen
 
 
 def sender_and_receiver(snapshot: Snapshot, arguments: argparse.Namespace) -> tuple[State | None, State | None]:
-    """Who gave something to whom, where both are named. Raises TrialError: only one is, or there is none so called."""
+    """Who gave something to whom, where both are named. Raises UserError: only one is, or there is none so called."""
     if (arguments.sender is None) != (arguments.receiver is None):
-        raise TrialError("A handover is noted from one State to another: give --from and --to, or neither.")
+        raise UserError("A handover is noted from one State to another: give --from and --to, or neither.")
     if arguments.sender is None:
         return None, None
     return state_named(snapshot, arguments.sender), state_named(snapshot, arguments.receiver)
 
 
 def optional_state(snapshot: Snapshot, name: str | None) -> State | None:
-    """The State called so, if a name is given. Raises TrialError."""
+    """The State called so, if a name is given. Raises UserError."""
     return None if name is None else state_named(snapshot, name)
 
 
 def write_out(path: Path | None, data: bytes, what: str) -> None:
-    """Write what `--out` asks for, and say so. Raises TrialError."""
+    """Write what `--out` asks for, and say so. Raises UserError."""
     if path is not None:
         write_export(path, data)
         tell(f"{path} holds {what}.")

@@ -6,19 +6,19 @@ import argparse
 import os
 from pathlib import Path
 
+from labconsole.errors import UserError
 from labconsole.security.pki.reader import PkiReader
 from labconsole.security.pki.records import CertificateRecord, CrlRecord, RequestRecord
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.x509 import cms, gate
 from labconsole.security.x509.describing.things import Describable
-from labconsole.trial import TrialError
 from labconsole_certificates.commands.work.shared import password
 from labconsole_certificates.operations.exporting import Exportable
 from labconsole_certificates.operations.references import certificate_named, request_numbered
 
 
 def things_meant(what: str, arguments: argparse.Namespace) -> tuple[Describable, ...]:
-    """Everything in a file, or the one thing of the database. Raises TrialError: there is no such."""
+    """Everything in a file, or the one thing of the database. Raises UserError: there is no such."""
     if os.path.isfile(what):  # noqa: PTH113 - Path.is_file raises OSError for a name that is too long
         return _in_file(Path(what), arguments)
     with PkiReader.open() as reader:
@@ -27,7 +27,7 @@ def things_meant(what: str, arguments: argparse.Namespace) -> tuple[Describable,
 
 
 def recorded(snapshot: Snapshot, what: str) -> Exportable:
-    """The row of the database that `what` means. Raises TrialError: there is none."""
+    """The row of the database that `what` means. Raises UserError: there is none."""
     kind, colon, number = what.partition(":")
     if colon and number.isdecimal() and kind == "request":
         return request_numbered(snapshot, int(number))
@@ -35,7 +35,7 @@ def recorded(snapshot: Snapshot, what: str) -> Exportable:
         for crl in snapshot.crls:
             if crl.id == int(number):
                 return crl
-        raise TrialError(f"There is no CRL {number}: `labconsole pki crls` lists them.")
+        raise UserError(f"There is no CRL {number}: `labconsole pki crls` lists them.")
     return certificate_named(snapshot, what)
 
 

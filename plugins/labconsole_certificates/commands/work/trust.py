@@ -8,13 +8,13 @@ from datetime import UTC, datetime
 
 from labconsole.cli.asking import enter_openly, has_terminal
 from labconsole.cli.exit_codes import FAILED, FINISHED
+from labconsole.errors import UserError
 from labconsole.security.pki.reader import PkiReader
 from labconsole.security.pki.records import CertificateRecord, State, TrustRecord
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.x509 import gate
 from labconsole.security.x509.fingerprints import groups
 from labconsole.security.x509.names import short_name
-from labconsole.trial import TrialError
 from labconsole_certificates.commands.work.shared import (
     confirmed,
     fingerprint_told,
@@ -39,7 +39,7 @@ from labconsole_certificates.trust.taking_in import take_in as take_in_bundle
 
 
 def take_in(arguments: argparse.Namespace) -> int:
-    """Take in certificates or a CRL of another State. Raises TrialError."""
+    """Take in certificates or a CRL of another State. Raises UserError."""
     data = gate.read_file(arguments.file)
     with PkiStore.open() as store:
         snapshot = store.snapshot()
@@ -56,17 +56,17 @@ def take_in(arguments: argparse.Namespace) -> int:
 
 
 def trust(arguments: argparse.Namespace) -> int:
-    """Let a State trust a root. Raises TrialError."""
+    """Let a State trust a root. Raises UserError."""
     return _trust(arguments, trusting.trust_root)
 
 
 def pinned(arguments: argparse.Namespace) -> int:
-    """Let a State trust one end certificate. Raises TrialError."""
+    """Let a State trust one end certificate. Raises UserError."""
     return _trust(arguments, trusting.pin)
 
 
 def withdrawn(arguments: argparse.Namespace) -> int:
-    """End a State's trust. Raises TrialError."""
+    """End a State's trust. Raises UserError."""
     with PkiStore.open() as store:
         snapshot = store.snapshot()
         state = local_state_named(snapshot, arguments.state)
@@ -74,14 +74,14 @@ def withdrawn(arguments: argparse.Namespace) -> int:
         rows = [one for one in snapshot.trust if (one.state, one.certificate) == (state.id, record.id)]
         held = next((one for one in rows if one.withdrawn is None), None)
         if held is None:
-            raise TrialError(f"{state.name} does not trust {short_name(record.certificate)}: there is nothing to end.")
+            raise UserError(f"{state.name} does not trust {short_name(record.certificate)}: there is nothing to end.")
         trusting.withdraw(store, held)
     tell(f"{state.name} trusts {short_name(record.certificate)} no more.")
     return FINISHED
 
 
 def bundle(arguments: argparse.Namespace) -> int:
-    """Write a State's trust bundle. Raises TrialError."""
+    """Write a State's trust bundle. Raises UserError."""
     must_be_new_file(arguments.file)
     with PkiStore.open() as store:
         data = make_bundle(store, arguments.state, days=arguments.days, prompt=prompt(arguments))
@@ -94,7 +94,7 @@ def bundle(arguments: argparse.Namespace) -> int:
 
 
 def take_bundle(arguments: argparse.Namespace) -> int:
-    """Take in another State's trust bundle. Raises TrialError."""
+    """Take in another State's trust bundle. Raises UserError."""
     data = gate.read_file(arguments.file, "trust bundle")
     with PkiStore.open() as store:
         typed, look, snapshot = arguments.confirmed, look_into(data), store.snapshot()
@@ -111,7 +111,7 @@ def take_bundle(arguments: argparse.Namespace) -> int:
 
 
 def show_matrix(arguments: argparse.Namespace) -> int:
-    """Show who trusts whom. Raises TrialError."""
+    """Show who trusts whom. Raises UserError."""
     with PkiReader.open() as reader:
         found = matrix(reader.snapshot(), datetime.now(UTC))
     rows = table("trusts", *(state.name for state in found.states))
@@ -127,7 +127,7 @@ def show_matrix(arguments: argparse.Namespace) -> int:
 
 
 def exchange(arguments: argparse.Namespace) -> int:
-    """Show how far two States are; exit code 1 while something is missing. Raises TrialError."""
+    """Show how far two States are; exit code 1 while something is missing. Raises UserError."""
     with PkiReader.open() as reader:
         found = exchange_of(reader.snapshot(), arguments.a, arguments.b)
     for direction in (found.there, found.back):
@@ -140,7 +140,7 @@ def exchange(arguments: argparse.Namespace) -> int:
 
 
 def proven(arguments: argparse.Namespace) -> int:
-    """Connect two States both ways; exit code 1 if a handshake fails. Raises TrialError."""
+    """Connect two States both ways; exit code 1 if a handshake fails. Raises UserError."""
     with PkiStore.open() as store:
         proof = prove(store, arguments.a, arguments.b, prompt(arguments))
     tell(told(arguments.a, arguments.b, proof.there))
@@ -160,7 +160,7 @@ def _trust(
         if owner is not None and owner.local and not arguments.confirmed and has_terminal():
             question = f"{owner.name} is of this console. The fingerprint of {name} is {groups(record.sha256)}."
             if not confirmed(question):
-                raise TrialError(f"{state.name} does not trust {name}: it was not confirmed.")
+                raise UserError(f"{state.name} does not trust {name}: it was not confirmed.")
             trusting.confirm_here(store, state, record)
         else:
             begin(store, state, record, arguments.confirmed or _typed(name))
@@ -169,9 +169,9 @@ def _trust(
 
 
 def _typed(what: str) -> str:
-    """The fingerprint that somebody types. Raises TrialError: nobody is there to type it."""
+    """The fingerprint that somebody types. Raises UserError: nobody is there to type it."""
     if not has_terminal():
-        raise TrialError(
+        raise UserError(
             f"Whether {what} is genuine, its fingerprint tells: give the one that its owner told as --confirmed."
         )
     return enter_openly(f"Fingerprint (SHA-256) of {what}, as its owner told it: ")

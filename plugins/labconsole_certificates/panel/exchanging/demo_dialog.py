@@ -13,9 +13,9 @@ from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtGui import QCloseEvent
 from PySide6.QtWidgets import QDialog, QHBoxLayout, QLabel, QProgressBar, QPushButton, QSpinBox, QVBoxLayout, QWidget
 
+from labconsole.errors import UserError
 from labconsole.security.x509.handshake import Handshake
 from labconsole.security.x509.key_types import KeyType
-from labconsole.trial import TrialError
 from labconsole_certificates.demo.demo_arguments import FEWEST
 from labconsole_certificates.demo.play import Played, play
 from labconsole_certificates.demo.world import state_name
@@ -60,7 +60,7 @@ class _Audience(QObject):
 
     def _go_on(self) -> None:
         if self.cancelled.is_set():
-            raise TrialError("The demo was cancelled, and its folder is removed.")
+            raise UserError("The demo was cancelled, and its folder is removed.")
 
 
 class DemoDialog(QDialog):

@@ -10,6 +10,7 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
+from labconsole.errors import UserError
 from labconsole.security.identities import load_certificates, load_identity
 from labconsole.security.pki.identities import NamedIdentities, names
 from labconsole.security.pki.keys import make_key
@@ -19,7 +20,6 @@ from labconsole.security.x509.crls import Revoked, make_crl
 from labconsole.security.x509.issuing import Issuer, issue, link_certificates, make_root
 from labconsole.security.x509.key_types import KeyType, generate
 from labconsole.security.x509.profiles import CertificateProfile
-from labconsole.trial import TrialError
 from tests.labconsole.security.pki.pki_lab import VALID, OwnState, issue_for, named
 
 
@@ -96,9 +96,9 @@ def test_a_name_that_is_not_there_and_a_key_in_a_token_are_told(store: PkiStore)
         change.add_key(own.state.id, "in token", key.public_key(), TokenKey("hsm", "end"))
         in_token = change.add_certificate(issue_for(own.issuer, key, "in token"), origin=Origin.ISSUED)
         change.name_identity("hsm-end", in_token.id)
-    with pytest.raises(TrialError, match="There is no identity gate: choose one of end, hsm-end"):
+    with pytest.raises(UserError, match="There is no identity gate: choose one of end, hsm-end"):
         NamedIdentities(store.directory).files("gate")
-    with pytest.raises(TrialError, match="lies in a token, and TLS needs a key file"):
+    with pytest.raises(UserError, match="lies in a token, and TLS needs a key file"):
         NamedIdentities(store.directory).files("hsm-end")
 
 
@@ -118,9 +118,9 @@ def test_nobody_connects_by_the_name_of_what_was_revoked(store: PkiStore) -> Non
     with store.change() as change:
         change.revoke(here.id, x509.ReasonFlags.key_compromise)
         change.add_crl(crl, other.root.id)
-    with pytest.raises(TrialError, match=r"identity here is of no use. Revoked on .* Give its name to another"):
+    with pytest.raises(UserError, match=r"identity here is of no use. Revoked on .* Give its name to another"):
         NamedIdentities(store.directory).files("here")
-    with pytest.raises(TrialError, match=r"identity there is of no use. .*revoked"):
+    with pytest.raises(UserError, match=r"identity there is of no use. .*revoked"):
         NamedIdentities(store.directory).files("there")
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
+from labconsole.errors import UserError
 from labconsole.security.keyfile import is_quickly_guessed, load_private_key, save_private_key
 from labconsole.security.pki.keys import key_secret, keys_directory, make_key, opened_key, own_passphrase
 from labconsole.security.pki.records import FileKey, KeyRecord, TokenKey
@@ -16,7 +17,6 @@ from labconsole.security.pki.store import PkiStore
 from labconsole.security.private_files import write_private
 from labconsole.security.secrets import Secret, SecretSource
 from labconsole.security.x509.key_types import KeyType, generate
-from labconsole.trial import TrialError
 from tests.labconsole.security.conftest import UseKeyring
 
 CANARY = "canary-9d1f47"
@@ -81,12 +81,12 @@ def test_a_chosen_passphrase_stands_in_no_file_and_no_key_is_open(store: PkiStor
         pass
     assert asked == ["the key alpha"]
     with (
-        pytest.raises(TrialError, match="the passphrase is wrong"),
+        pytest.raises(UserError, match="the passphrase is wrong"),
         opened_key(store.directory, record, lambda _: Secret("other")),
     ):
         pass
     with (
-        pytest.raises(TrialError, match="There is no passphrase for the key alpha"),
+        pytest.raises(UserError, match="There is no passphrase for the key alpha"),
         opened_key(store.directory, record),
     ):
         pass
@@ -110,7 +110,7 @@ def test_an_old_file_under_a_typed_passphrase_is_encrypted_again_when_it_is_used
     save_private_key(file, load_private_key(file, Secret(CANARY)), Secret(CANARY))  # as version 0.1.0 wrote it
     old = file.read_bytes()
     assert is_quickly_guessed(file)
-    with pytest.raises(TrialError), opened_key(store.directory, record, lambda _: Secret("other")):
+    with pytest.raises(UserError), opened_key(store.directory, record, lambda _: Secret("other")):
         pass
     assert file.read_bytes() == old
     with opened_key(store.directory, record, lambda _: Secret(CANARY)) as private:
@@ -152,7 +152,7 @@ def test_another_key_under_the_same_name_is_refused(store: PkiStore) -> None:
     [path] = keys_directory(store.directory).glob("*.pem")
     other = make_key(store.directory, KeyType.P_256).place
     (keys_directory(store.directory) / other.file).replace(path)
-    with pytest.raises(TrialError, match="holds another key than alpha"), opened_key(store.directory, record):
+    with pytest.raises(UserError, match="holds another key than alpha"), opened_key(store.directory, record):
         pass
 
 
@@ -160,7 +160,7 @@ def test_a_key_file_that_is_gone_is_told(store: PkiStore) -> None:
     record = added(store)
     [path] = keys_directory(store.directory).glob("*.pem")
     path.unlink()
-    with pytest.raises(TrialError, match=r"The key file .* does not exist"), opened_key(store.directory, record):
+    with pytest.raises(UserError, match=r"The key file .* does not exist"), opened_key(store.directory, record):
         pass
 
 
@@ -169,5 +169,5 @@ def test_a_token_that_is_not_there_is_told(store: PkiStore, tmp_path: Path, monk
     with store.change() as change:
         state = change.add_state("Alpha")
         record = change.add_key(state.id, "a", generate(KeyType.P_256).public_key(), TokenKey("hsm-9", "a"))
-    with pytest.raises(TrialError, match="hsm-9"), opened_key(store.directory, record):
+    with pytest.raises(UserError, match="hsm-9"), opened_key(store.directory, record):
         pass

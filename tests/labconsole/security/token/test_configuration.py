@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from labconsole.errors import UserError
 from labconsole.security.secrets import SecretSource
 from labconsole.security.token.configuration import LAB, TokenConfiguration
 from labconsole.security.token.errors import TokenError
@@ -21,7 +22,6 @@ from labconsole.security.token.named_tokens import (
     save_configuration,
     tokens_file,
 )
-from labconsole.trial import TrialError
 
 MODULE = Path("/opt/vendor/libpkcs11.so")
 OFFICE = TokenConfiguration(module=MODULE, label="partition-1", pin=SecretSource(keyring_entry="token office"))
@@ -67,7 +67,7 @@ def test_the_file_is_its_owners_alone() -> None:
     save_configuration("office", OFFICE)
     assert {stat.S_IMODE(path.stat().st_mode) for path in tokens_file().parent.glob("*tokens*")} == {0o600}
     tokens_file().chmod(0o644)
-    with pytest.raises(TrialError, match="can be read by others"):
+    with pytest.raises(UserError, match="can be read by others"):
         load_configurations()
 
 

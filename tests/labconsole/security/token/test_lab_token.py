@@ -18,6 +18,7 @@ import psutil
 import pytest
 from pkcs11 import KeyType, ObjectClass
 
+from labconsole.errors import UserError
 from labconsole.security.secrets import Secret
 from labconsole.security.token import softhsm
 from labconsole.security.token.configuration import TokenConfiguration
@@ -25,7 +26,6 @@ from labconsole.security.token.errors import TokenError
 from labconsole.security.token.lab_token import initialise_token, lab_so_pin, lab_token, make_softhsm_token
 from labconsole.security.token.named_tokens import find_configuration, save_configuration
 from labconsole.security.token.opening import open_token
-from labconsole.trial import TrialError
 
 MAKE = (
     "import sys, pathlib; from labconsole.security.token.lab_token import lab_token;"
@@ -170,7 +170,7 @@ def test_the_keyring_holds_the_pins_if_there_is_one(use_keyring: UseKeyring, tmp
     assert not list(tmp_path.rglob("*pin"))
     assert keys(configuration) == []
     entries.unlink()
-    with pytest.raises(TrialError, match="There is no passphrase for token labconsole"):
+    with pytest.raises(UserError, match="There is no passphrase for token labconsole"):
         open_token("lab", lab_token(tmp_path))
 
 

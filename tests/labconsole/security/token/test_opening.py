@@ -14,6 +14,7 @@ import pkcs11
 import pytest
 from pkcs11 import Attribute, KeyType, MechanismFlag, ObjectClass, TokenFlag
 
+from labconsole.errors import UserError
 from labconsole.security.secrets import Secret, SecretSource
 from labconsole.security.token import opening, softhsm
 from labconsole.security.token.configuration import TokenConfiguration
@@ -21,7 +22,6 @@ from labconsole.security.token.errors import TokenError, WrongPinError
 from labconsole.security.token.lab_token import make_softhsm_token
 from labconsole.security.token.module import load_module
 from labconsole.security.token.opening import Token, find_token, open_token, pin_warning, serial_of
-from labconsole.trial import TrialError
 
 WRONG = Secret("4321-wrong")
 
@@ -136,7 +136,7 @@ def test_a_wrong_pin_is_sent_no_second_time(configuration: TokenConfiguration, m
 
 
 def test_the_pin_comes_from_its_source(configuration: TokenConfiguration, pin: Secret, tmp_path: Path) -> None:
-    with pytest.raises(TrialError, match="There is no passphrase for token test"):
+    with pytest.raises(UserError, match="There is no passphrase for token test"):
         open_token("test", configuration)
     file = tmp_path / "pin"
     file.write_text(pin.reveal())
