@@ -148,8 +148,17 @@ class Plugins:
         return trial
 
     def installed(self, kind: str) -> Trial[Any] | None:
-        """The trial `kind`, or None where no plugin brings it: its stored runs can be shown all the same."""
-        return self.trial(kind) if kind in self.kinds() else None
+        """The trial `kind`, or None where no plugin brings it or it is broken: its stored runs can be shown all the
+        same."""
+        if kind not in self.kinds():
+            return None
+        try:
+            return self.trial(kind)
+        except Exception:
+            import logging  # which the help of the command line does without
+
+            logging.getLogger(__name__).warning("the trial %s cannot be imported", kind, exc_info=True)
+            return None
 
     def actions(self) -> list[str]:
         """The names of all actions, sorted."""

@@ -373,6 +373,7 @@ class RunContext(Protocol):
 
 
 P = TypeVar("P", bound=Parameters)
+_FEW = 3
 
 
 class Trial(ABC, Generic[P]):
@@ -385,9 +386,19 @@ class Trial(ABC, Generic[P]):
     series: ClassVar[tuple[Series, ...]]
     metrics: ClassVar[tuple[MetricKind, ...]]
     live: ClassVar[tuple[LiveChannel, ...]]
+    key_metrics: ClassVar[tuple[str, ...]] = ()
+    """Names of the metrics that lists of runs show, most important first; if empty, the first three of `metrics`."""
+    finding_metrics: ClassVar[tuple[str, ...]] = ()
+    """Names of the metrics on which findings are drawn; if empty, the key metrics."""
     definitions: ClassVar[int] = 1
     """Version of the metrics' definitions: raised when one changes, and stored with each run that is started."""
     service_level: ClassVar[ServiceLevel | None] = None
+
+    @classmethod
+    def key_kinds(cls) -> tuple[MetricKind, ...]:
+        """The metrics that lists of runs show, the most important first."""
+        kinds = {kind.name: kind for kind in cls.metrics}
+        return tuple(kinds[name] for name in cls.key_metrics) or cls.metrics[:_FEW]
 
     @abstractmethod
     def roles(self, parameters: P) -> tuple[RoleSpec, ...]:

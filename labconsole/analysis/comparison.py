@@ -52,6 +52,8 @@ __all__ = [
 
 
 NOT_JUDGED = "not judged"
+_FEW = 3
+"""Lines on which findings are drawn where the trial names none."""
 
 
 @dataclass(frozen=True)
@@ -130,6 +132,8 @@ class Comparison:
     metrics: tuple[MetricLine, ...]
     notes: tuple[str, ...]
     origins: str = ""
+    key_lines: tuple[MetricLine, ...] = ()
+    """The lines on which findings are drawn: of the trial's key metrics, those for which one way is better."""
 
 
 def compare(columns: Sequence[Column], trial: Trial[Any] | None, *, baseline: int = 0) -> Comparison:
@@ -160,7 +164,14 @@ def compare(columns: Sequence[Column], trial: Trial[Any] | None, *, baseline: in
         for origin in row.side(columns, index).origins
     }
     told = notes(columns, judged, excluded)
-    return Comparison(tuple(columns), baseline, _parameters(columns, trial), lines, told, origin_note(foreign))
+    parameters = _parameters(columns, trial)
+    return Comparison(tuple(columns), baseline, parameters, lines, told, origin_note(foreign), _key_lines(lines, trial))
+
+
+def _key_lines(lines: Sequence[MetricLine], trial: Trial[Any] | None) -> tuple[MetricLine, ...]:
+    by_name = {line.name: line for line in lines if line.kind.direction is not Direction.NEUTRAL}
+    names = () if trial is None else trial.finding_metrics or [kind.name for kind in trial.key_kinds()]
+    return tuple(by_name[name] for name in names if name in by_name) or tuple(by_name.values())[:_FEW]
 
 
 @dataclass(frozen=True)

@@ -16,12 +16,8 @@ from labconsole.analysis.judged import SEPARATOR, in_short, most_frequent
 from labconsole.analysis.pair_lines import pair_lines
 from labconsole.analysis.published import PublishedColumn
 from labconsole.analysis.wording import Size, count, in_sentence, rounded, runs_in_words, span
-from labconsole.trial import Direction, Trial
+from labconsole.trial import Trial
 
-KEY_METRICS = ("throughput", "latency_mean")
-"""The metrics on which findings are drawn; of a trial that has none of them, its first ones that have a direction."""
-
-_OTHERWISE = 3
 _MOST_REASONS = 4
 """Reasons that are named in the sentence on all that is not judged."""
 
@@ -61,19 +57,9 @@ def unjudged(comparison: Comparison, found: Sequence[Finding]) -> str:
     return f"Not judged: {' and '.join(counted)} ({', '.join(reasons)})." if counted else ""
 
 
-def key_metrics(comparison: Comparison, trial: Trial[Any] | None) -> tuple[MetricLine, ...]:
-    """The lines of the comparison on which findings are drawn."""
-    lines = {line.name: line for line in comparison.metrics}
-    named = [lines[name] for name in KEY_METRICS if name in lines]
-    if named:
-        return tuple(line for line in named if line.kind.direction is not Direction.NEUTRAL)
-    known = [lines[kind.name] for kind in trial.metrics if kind.name in lines] if trial is not None else lines.values()
-    return tuple(line for line in known if line.kind.direction is not Direction.NEUTRAL)[:_OTHERWISE]
-
-
 def _changes(comparison: Comparison, trial: Trial[Any] | None) -> Iterator[Finding]:
     """Of each pair, the key figures for which one way is better."""
-    names = [line.name for line in key_metrics(comparison, trial)]
+    names = [line.name for line in comparison.key_lines]
     pairs = list(pair_lines(comparison, trial))
     often = Counter(pair.words for pair, _ in pairs)
     for pair, lines in pairs:
@@ -125,7 +111,7 @@ def _link_bound(comparison: Comparison) -> Iterator[Finding]:
 
 def _published(comparison: Comparison, trial: Trial[Any] | None) -> Iterator[Finding]:
     """The key figures that lie outside of what was measured, and how many of all lie inside."""
-    told = {line.name for line in key_metrics(comparison, trial)}
+    told = {line.name for line in comparison.key_lines}
     inside = of = 0
     for index, column in enumerate(comparison.columns):
         measured = counterpart(comparison.columns, column) if isinstance(column, PublishedColumn) else None

@@ -14,23 +14,24 @@ from labconsole.cli.exit_codes import FINISHED
 from labconsole.cli.opening import open_database
 from labconsole.cli.terminal import output
 from labconsole.clock import wall_time
+from labconsole.plugin import Plugins
 from labconsole.report.csv_export import flat_provenance
 from labconsole.report.run_json import run_as_json
 from labconsole.store.records import Evidence, RunDetail, RunRow, RunStatus, StoredArtefact
 from labconsole.trial import Metric
 
-_KEY_METRICS = ("throughput", "latency_mean", "lost")
-
 
 def runs(arguments: argparse.Namespace) -> int:
-    """List all runs, newest first."""
-    table = Table("Run", "Status", "Profile", "Scenario", "Repeat", "Started (UTC)", "Seconds", *_KEY_METRICS, box=None)
+    """List all runs, newest first, with the key metrics of their trials."""
     marked = False
     with open_database(arguments) as reader:
-        for row in reader.runs():
+        rows = reader.runs()
+        names = _key_metrics(rows)
+        table = Table("Run", "Status", "Profile", "Scenario", "Repeat", "Started (UTC)", "Seconds", *names, box=None)
+        for row in rows:
             started = f"{row.started:%Y-%m-%d %H:%M:%S}" if row.started else "–"
             seconds = "–" if row.duration_s is None else f"{row.duration_s:.1f}"
-            figures = [_figure(row.metrics.get(name)) for name in _KEY_METRICS]
+            figures = [_figure(row.metrics.get(name)) for name in names]
             marked = marked or any(figure.endswith(MARK) for figure in figures)
             table.add_row(
                 str(row.id), _status(row), row.profile, row.scenario, str(row.repeat), started, seconds, *figures
@@ -39,6 +40,14 @@ def runs(arguments: argparse.Namespace) -> int:
     if marked:
         output().print(f"{MARK} not judged: `labconsole show RUN` gives the reason.")
     return FINISHED
+
+
+def _key_metrics(rows: Sequence[RunRow]) -> list[str]:
+    """Names of the metrics that the trials of these runs call their key metrics, of those that any run has."""
+    plugins = Plugins.discover()
+    trials = [plugins.installed(kind) for kind in dict.fromkeys(row.kind for row in rows)]
+    names = dict.fromkeys(kind.name for trial in trials if trial is not None for kind in trial.key_kinds())
+    return [name for name in names if any(name in row.metrics for row in rows)]
 
 
 def _figure(metric: Metric | None) -> str:

@@ -6,7 +6,7 @@ import os
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -38,10 +38,12 @@ class WorkerContext:
         live_hz: float,
         secrets: Mapping[str, Secret],
         keep: Callable[[str, str, bytes], None],
+        declared: Collection[str],
     ) -> None:
-        """`keep` stores an artefact of the run: name, media type, content."""
+        """`keep` stores an artefact of the run: name, media type, content; `declared` are the trial's live channels."""
         self._channel = channel
         self._keep = keep
+        self._declared = frozenset(declared)
         self._directory = directory
         self._seed = seed
         self._live_hz = live_hz
@@ -112,6 +114,8 @@ class WorkerContext:
             self._raise_failure()
 
     def expect(self, total: int, channel: str, begin_ns: int) -> None:
+        if channel not in self._declared:
+            raise UserError(_undeclared(channel))
         self._total = total
         self._progress_channel = channel
         self._begin_ns = begin_ns
@@ -152,6 +156,8 @@ class WorkerContext:
         for role in self._roles:
             for name, frame in role.channels.items():
                 channels[name] = channels[name].plus(frame) if name in channels else frame
+        if undeclared := sorted(set(channels) - self._declared):
+            self.fail(_undeclared(undeclared[0]))
         done = channels[self._progress_channel].count if self._progress_channel in channels else 0
         usage, progress, now = self.usage.latest, self._progress_channel, now_ns()
         begin_ns = self._begin_ns if self._begin_ns is not None and self._begin_ns <= now else None
@@ -199,3 +205,7 @@ class WorkerContext:
 
     def _counted(self) -> int:
         return sum(channel.count for role in self._roles for channel in role.channels.values())
+
+
+def _undeclared(channel: str) -> str:
+    return f"The live channel {channel} is not declared: add it to `live` of the trial."

@@ -100,6 +100,9 @@ def _evaluate(run: RunAtHand, events: Sequence[Event]) -> tuple[str, str]:
         trial, parameters = load_trial(run.detail.row)
         with Reader(run.store.path) as reader:
             evaluation = trial.evaluate(parameters, reader.samples(run.id), events)
+        if undeclared := {metric.name for metric in evaluation.metrics} - {kind.name for kind in trial.metrics}:
+            names = ", ".join(sorted(undeclared))
+            raise UserError(f"The trial's evaluation gives metrics that it does not declare: {names}.")
         verdicts = evaluation.verdicts + threshold_verdicts(run.detail.thresholds, evaluation.metrics)
     except UserError as error:
         return str(error), ""

@@ -13,7 +13,6 @@ from labconsole.analysis.change import Judgement
 from labconsole.analysis.comparison import MetricLine, RunGroup
 from labconsole.analysis.distributions import load_distributions
 from labconsole.analysis.figures import format_figure, readable
-from labconsole.analysis.findings import key_metrics
 from labconsole.analysis.intervals import Interval
 from labconsole.analysis.run_curves import load_curves
 from labconsole.errors import UserError
@@ -74,7 +73,7 @@ def bar_figures(material: Material) -> Iterator[Block]:
         for line in comparison.metrics
         if line.kind.quantile == 0.99 and line.kind.direction is not Direction.NEUTRAL
     ]
-    told = dict.fromkeys((*key_metrics(comparison, material.trial), *tails))
+    told = dict.fromkeys((*comparison.key_lines, *tails))
     lines = [line for line in told if any(cell.value and not cell.not_judged for cell in line.cells)]
     # The titles of published columns name their table: they need the whole width.
     narrow = comparison is material.measured

@@ -76,6 +76,8 @@ class AmqpTrial(Trial[AmqpParameters]):
     parameters: ClassVar[type[Parameters]] = AmqpParameters
     series: ClassVar[tuple[Series, ...]] = (SENT, ACKNOWLEDGED, RECEIVED)
     metrics: ClassVar[tuple[MetricKind, ...]] = METRICS
+    key_metrics: ClassVar[tuple[str, ...]] = ("throughput", "latency_mean", "latency_p99", "lost")
+    finding_metrics: ClassVar[tuple[str, ...]] = ("throughput", "latency_mean")
     live: ClassVar[tuple[LiveChannel, ...]] = (
         SENT_CHANNEL,
         RECEIVED_CHANNEL,

@@ -45,6 +45,11 @@ def test_a_broken_plugin_is_kept_with_its_error_and_harms_no_other() -> None:
     assert plugins.kinds()
 
 
+def test_a_trial_that_cannot_be_imported_is_not_installed() -> None:
+    plugins = Plugins((Plugin(name="x", title="X", description="X", trials={"x": "no_such_module:XTrial"}),))
+    assert plugins.installed("x") is None and plugins.installed("y") is None
+
+
 def test_a_manifest_that_is_none_is_broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "odd-1.0.dist-info"
     folder.mkdir()

@@ -50,6 +50,8 @@ class ServiceTrial(Trial[ServiceParameters]):
     parameters: ClassVar[type[Parameters]] = ServiceParameters
     series: ClassVar[tuple[Series, ...]] = (LIVE_REQUESTS, DROPS, FAILURES, QUEUE, REFILLS, GENERATED)
     metrics: ClassVar[tuple[MetricKind, ...]] = METRICS
+    key_metrics: ClassVar[tuple[str, ...]] = ("throughput", "latency_mean", "latency_p99", "dropped")
+    finding_metrics: ClassVar[tuple[str, ...]] = ("throughput", "latency_mean")
     live: ClassVar[tuple[LiveChannel, ...]] = SERVICE_CHANNELS
     service_level: ClassVar[ServiceLevel | None] = SERVICE_LEVEL
 

@@ -52,6 +52,8 @@ class DeviceBenchmarkTrial(Trial[DeviceBenchmarkParameters]):
     parameters: ClassVar[type[Parameters]] = DeviceBenchmarkParameters
     series: ClassVar[tuple[Series, ...]] = (OPERATIONS,)
     metrics: ClassVar[tuple[MetricKind, ...]] = METRICS
+    key_metrics: ClassVar[tuple[str, ...]] = ("throughput", "latency_mean", "key_pairs")
+    finding_metrics: ClassVar[tuple[str, ...]] = ("throughput", "latency_mean")
     live: ClassVar[tuple[LiveChannel, ...]] = (OPERATIONS_CHANNEL, TIME_CHANNEL, DONE_CHANNEL)
 
     def roles(self, parameters: DeviceBenchmarkParameters) -> tuple[RoleSpec, ...]:

@@ -52,6 +52,8 @@ class StepTimesTrial(Trial[StepTimesParameters]):
     parameters: ClassVar[type[Parameters]] = StepTimesParameters
     series: ClassVar[tuple[Series, ...]] = (OPERATIONS,)
     metrics: ClassVar[tuple[MetricKind, ...]] = METRICS
+    key_metrics: ClassVar[tuple[str, ...]] = ("time_per_key", "throughput", "latency_mean", "latency_p99")
+    finding_metrics: ClassVar[tuple[str, ...]] = ("throughput", "latency_mean")
     live: ClassVar[tuple[LiveChannel, ...]] = (DONE_CHANNEL, TIME_CHANNEL)
 
     def roles(self, parameters: StepTimesParameters) -> tuple[RoleSpec, ...]:

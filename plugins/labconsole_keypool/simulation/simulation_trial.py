@@ -55,6 +55,8 @@ class SimulationTrial(Trial[SimulationParameters]):
     parameters: ClassVar[type[Parameters]] = SimulationParameters
     series: ClassVar[tuple[Series, ...]] = (REQUESTS, DROPS, QUEUE, REFILLS)
     metrics: ClassVar[tuple[MetricKind, ...]] = METRICS
+    key_metrics: ClassVar[tuple[str, ...]] = ("throughput", "latency_mean", "latency_p99", "dropped")
+    finding_metrics: ClassVar[tuple[str, ...]] = ("throughput", "latency_mean")
     live: ClassVar[tuple[LiveChannel, ...]] = (SIMULATED_CHANNEL, DROPPED_CHANNEL, LATENCY_CHANNEL)
     service_level: ClassVar[ServiceLevel | None] = SERVICE_LEVEL
 

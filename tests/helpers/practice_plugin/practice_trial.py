@@ -60,6 +60,8 @@ FAULTS = (
         "die at the end",
         "same artefact",
         "miscount",
+        "undeclared metric",
+        "undeclared channel",
     ),
 )
 
@@ -98,6 +100,8 @@ class CounterRole(Role):
             if step > 0:
                 self._writer.extend(number=[numbers.getrandbits(31) for _ in range(step)], t_ns=np.full(step, now_ns()))
                 self.context.count("counted", step)
+                if self._fault == "undeclared channel":
+                    self.context.count("secretly counted", step)
                 self.context.observe("lateness", np.full(step, 1_000_000 + done))
                 done += step
             self.context.tick()
@@ -198,7 +202,8 @@ class CountingTrial(Trial[CountingParameters]):
         verdict = Verdict("all counted", "pass" if whole else "fail", f"{total} numbers.", kind=VerdictKind.INTEGRITY)
         disturbed = "somebody coughed" if parameters.fault == "disturbed" else ""
         counted = Metric("counted", total, "", samples=total, not_judged=disturbed)
-        return Evaluation((counted, Metric("checksum", checksum, "")), (verdict,), disturbed)
+        summed = Metric("sum" if parameters.fault == "undeclared metric" else "checksum", checksum, "")
+        return Evaluation((counted, summed), (verdict,), disturbed)
 
     def warnings(self, parameters: CountingParameters) -> tuple[str, ...]:
         return ("Counting is not measuring.",)

@@ -292,6 +292,15 @@ def test_lists_show_what_is_broken_and_go_on(labconsole: CommandLine, own_home: 
     assert "plugin shattered" in doctor.stdout and "SQLite" in doctor.stdout and "SoftHSM2" in doctor.stdout
 
 
+def test_the_list_of_runs_shows_the_key_metrics_of_their_own_trials(labconsole: CommandLine, tmp_path: Path) -> None:
+    labconsole.environment["COLUMNS"] = "200"
+    database = tmp_path / "runs.db"
+    assert labconsole("run", labconsole.profile(profile_text(count=100)), "--db", database).returncode == 0
+    [heading, row, *_] = labconsole("runs", "--db", database).stdout.splitlines()
+    assert heading.split()[-2:] == ["counted", "checksum"]
+    assert row.split()[-2] == "100"
+
+
 def test_runs_of_a_killed_console_are_taken_in_by_the_next_command(labconsole: CommandLine, tmp_path: Path) -> None:
     profile = labconsole.profile(profile_text({}, {}, count=1_000_000, rate=3000))
     database = tmp_path / "runs.db"

@@ -36,6 +36,8 @@ SCENARIOS = {
     "evaluate fault": {"fault": "evaluate fault"},
     "die at the end": {"fault": "die at the end"},
     "fork": {"fault": "fork"},
+    "undeclared metric": {"fault": "undeclared metric"},
+    "undeclared channel": {"fault": "undeclared channel", "count": 1_000_000, "rate": 1000.0},
 }
 
 
@@ -128,6 +130,16 @@ def test_a_run_is_sealed_however_it_ended(done: Campaign, name: str) -> None:
             "evaluate fault",
             RunStatus.FAILED,
             "The samples could not be evaluated: ValueError: cannot be evaluated",
+        ),
+        (
+            "undeclared metric",
+            RunStatus.FAILED,
+            "The trial's evaluation gives metrics that it does not declare: sum.",
+        ),
+        (
+            "undeclared channel",
+            RunStatus.FAILED,
+            "The live channel secretly counted is not declared: add it to `live` of the trial.",
         ),
         ("die at the end", RunStatus.INTERRUPTED, "The worker process ended with exit code 9; the log tells more."),
     ],

@@ -18,8 +18,6 @@ from labconsole_ui.history.model import CampaignHead
 from labconsole_ui.tables import Field
 from labconsole_ui.words import local_time, run_icon, run_word, status_word, utc_time
 
-KEY_METRICS = ("throughput", "latency_mean", "latency_p99", "lost")
-FEW = 3
 USUAL_FIGURE = "1,234 ms"
 ICON_ROOM = "0000"
 TITLE_ROOM = " "
@@ -39,21 +37,12 @@ def catalogue(plugins: Plugins) -> Catalogue:
     titles: dict[str, str] = {}
     chosen: dict[str, MetricKind] = {}
     for kind in plugins.kinds():
-        try:
-            trial = plugins.trial(kind)
-        except Exception:  # noqa: BLE001 - foreign code: the shell shows broken plugins, the history goes on
-            titles[kind] = kind
-            continue
-        titles[kind] = trial.title
-        for metric in key_metrics(trial.metrics):
+        trial = plugins.installed(kind)
+        titles[kind] = kind if trial is None else trial.title
+        for metric in () if trial is None else trial.key_kinds():
             # Trials share a figure by its name; the shortest title says least of one of them.
             chosen[metric.name] = min(chosen.get(metric.name, metric), metric, key=lambda one: len(one.title))
     return Catalogue(titles, tuple(chosen.values()))
-
-
-def key_metrics(metrics: Sequence[MetricKind]) -> tuple[MetricKind, ...]:
-    """The figures of a trial that are worth a column: those that trials share, or else its first few."""
-    return tuple(kind for kind in metrics if kind.name in KEY_METRICS) or tuple(metrics[:FEW])
 
 
 def run_fields(known: Catalogue, changes: RunChanges, shown: Callable[[RunRow], ShownStatus]) -> list[Field[RunRow]]:

@@ -20,7 +20,6 @@ from labconsole.store.records import RunStatus
 from labconsole.trial import LiveChannel, Metric, Trial
 from labconsole_ui.background import Background
 from labconsole_ui.bridge import QueueBridge
-from labconsole_ui.history.columns import key_metrics
 from labconsole_ui.live.figures import Figure, FigureTable
 from labconsole_ui.live.model import ChannelFigures, GrowingCurve, LiveRun
 from labconsole_ui.plain_text import plain_label
@@ -235,7 +234,7 @@ class LiveView(QWidget):
 
     def _final_figures(self) -> list[Figure]:
         """The trial's key figures of the finished run, as evaluated from its stored samples."""
-        kinds = key_metrics(self._trial.metrics) if self._trial is not None else ()
+        kinds = self._trial.key_kinds() if self._trial is not None else ()
         stored = [(kind, self._final[kind.name]) for kind in kinds if kind.name in self._final]
         return [
             Figure(kind.title, format_figure(metric.value, metric.unit), kind.description) for kind, metric in stored

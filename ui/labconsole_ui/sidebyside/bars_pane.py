@@ -8,7 +8,6 @@ from PySide6.QtWidgets import QComboBox, QScrollArea, QVBoxLayout, QWidget
 
 from labconsole.analysis.columns import counterpart
 from labconsole.analysis.comparison import Comparison, MetricLine
-from labconsole.analysis.findings import KEY_METRICS
 from labconsole.analysis.published import PublishedColumn
 from labconsole_ui.plots.barplot import Bar, BarPlot
 from labconsole_ui.sidebyside.rows import interval_text
@@ -43,7 +42,8 @@ class BarsPane(QWidget):
         self._comparison = comparison
         lines = comparison.metrics if comparison is not None else ()
         names = [line.name for line in lines]
-        chosen = next((name for name in (self.box.currentData(), *KEY_METRICS) if name in names), "")
+        key_names = [line.name for line in comparison.key_lines] if comparison is not None else []
+        chosen = next((name for name in (self.box.currentData(), *key_names) if name in names), "")
         self.box.blockSignals(True)
         self.box.clear()
         for line in lines:

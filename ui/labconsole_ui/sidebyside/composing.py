@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from labconsole.analysis.answers import Answer, answers, pending
 from labconsole.analysis.change import ENOUGH_REPEATS
@@ -14,7 +13,6 @@ from labconsole.analysis.published import PublishedColumn, PublishedTable, publi
 from labconsole.analysis.table_shape import FilledTable, fill, table_shapes
 from labconsole.plugin import Plugins
 from labconsole.store.records import RunRow, RunStatus
-from labconsole.trial import Trial
 from labconsole_ui.sidebyside.kept_reader import KeptReader
 from labconsole_ui.sidebyside.selection import Entry, Selection, baseline_of, columns_of, entries_of
 
@@ -79,7 +77,11 @@ class Composer:
         self._runs |= {run.id: run for run in rows if run.status.final}
         page = self.page(selection)
         there = {answer.question for answer in page.answers}
-        waiting = (one for one in pending(group_repeats(rows), self._trial(rows[0].kind)) if one.question not in there)
+        waiting = (
+            one
+            for one in pending(group_repeats(rows), self._plugins.installed(rows[0].kind))
+            if one.question not in there
+        )
         return replace(page, answers=(*page.answers, *waiting), progress=_progress(rows))
 
     def tables(self) -> tuple[PublishedTable, ...]:
@@ -99,7 +101,7 @@ class Composer:
         shapes = {shape.name: shape for kind in kinds for shape in table_shapes(self._plugins, kind)}
         filled = (fill(shape, groups, self._plugins) for shape in shapes.values())
         return Beside(
-            findings(page.comparison, self._trial(page.columns[0].kind)),
+            findings(page.comparison, self._plugins.installed(page.columns[0].kind)),
             tuple(table for table in filled if table.filled),
         )
 
@@ -141,17 +143,11 @@ class Composer:
         if selection.published:
             self.tables()
         columns = columns_of(selection, self._runs, self._published)
-        trial = self._trial(columns[0].kind)
+        trial = self._plugins.installed(columns[0].kind)
         comparison = compare(columns, trial, baseline=baseline_of(selection, columns))
         ruled = trial is not None and trial.service_level is not None
         verdicts = self._reader.opened().verdicts(selection.run_ids) if ruled else {}
         return Page(selection, comparison, told, answers(comparison, trial, verdicts))
-
-    def _trial(self, kind: str) -> Trial[Any] | None:
-        try:
-            return self._plugins.trial(kind)
-        except KeyError:
-            return None
 
 
 def _progress(rows: Sequence[RunRow]) -> str:
