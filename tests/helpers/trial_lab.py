@@ -67,7 +67,16 @@ class TrialLab(Generic[P, R]):
         self._over = threading.Event()
         self._fault: Exception | None = None
         self.artefacts: dict[str, bytes] = {}
-        self.context = self.context_type(self, folder, 1, live_hz, secrets or {}, self._keep)  # type: ignore[arg-type]
+        declared = [channel.name for channel in self.trial.live]
+        self.context = self.context_type(
+            self,  # type: ignore[arg-type]
+            folder,
+            1,
+            live_hz,
+            secrets or {},
+            self._keep,
+            declared,
+        )
 
     def send(self, message: Mapping[str, Any]) -> None:
         """What the worker says to the console, who is not there."""
