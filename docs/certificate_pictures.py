@@ -15,10 +15,11 @@ from labconsole.security.pki.store import PkiStore
 from labconsole.security.x509.fingerprints import groups
 from labconsole.security.x509.profiles import CertificateProfile
 from labconsole_certificates.operations import requests
-from labconsole_certificates.operations.authorities import add_state, create_root
+from labconsole_certificates.operations.authorities import create_root
 from labconsole_certificates.operations.exporting import Form, exported
 from labconsole_certificates.operations.new_keys import NewKey
 from labconsole_certificates.operations.revocation import publish_crl, revoke
+from labconsole_certificates.operations.states import add_state
 from labconsole_certificates.operations.trusting import trust_root
 from labconsole_certificates.panel.exchanging.view import ExchangeView
 from labconsole_certificates.panel.page import CertificatesPage
@@ -29,9 +30,9 @@ from labconsole_certificates.panel.trusting.bundle_dialog import BundleDialog
 from labconsole_certificates.panel.trusting.view import TrustView
 from labconsole_certificates.trust.making import make_bundle
 from labconsole_certificates.trust.taking_in import take_in
-from labconsole_ui.action_dialog import ActionDialog
 from labconsole_ui.layout import toggle_bottom
 from labconsole_ui.main_window import MainWindow
+from labconsole_ui.operations.dialog import OperationDialog
 from labconsole_ui.theme import ThemeMode
 
 PAGE = "page:certificates:certificates"
@@ -117,7 +118,7 @@ def _step(camera: Camera, view: ExchangeView, beginning: str) -> None:
 
 def _act(camera: Camera) -> None:
     """Start the action whose dialog comes up, and close it at its end."""
-    dialog = _dialog(camera, ActionDialog)
+    dialog = _dialog(camera, OperationDialog)
     camera.wait(dialog.start_button.isEnabled)
     dialog.start_button.click()
     camera.wait(dialog.close_button.isVisible)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     # Both import numpy and pydantic, which the help of the command line does without.
-    from labconsole.action import Action
+    from labconsole.operation import Operation
     from labconsole.trial import Trial
 
 GROUP = "labconsole.plugins"
@@ -33,6 +33,21 @@ class PluginPage:
 
 
 @dataclass(frozen=True)
+class OperationEntry:
+    """An operation that a plugin brings. The help of the terminal is made from this alone, without importing it."""
+
+    target: str
+    """`labconsole.operation.Operation` class."""
+    command: str = ""
+    """Its command of the terminal (`pki create-root`); empty: only `labconsole action NAME` runs it there."""
+    help: str = ""
+    """One line of the command's help, without a full stop."""
+
+    def __post_init__(self) -> None:
+        _check_types(self)
+
+
+@dataclass(frozen=True)
 class Plugin:
     """A plugin's manifest: names and dotted strings (`package.module:attribute`), imported only when needed.
 
@@ -47,8 +62,8 @@ class Plugin:
     """One sentence for the first-start page and `labconsole trials`."""
     trials: dict[str, str] = field(default_factory=dict)
     """Trial kind -> Trial class."""
-    actions: dict[str, str] = field(default_factory=dict)
-    """Name of an action -> Action class."""
+    operations: dict[str, OperationEntry] = field(default_factory=dict)
+    """Name of an operation (`certificates.create-root`), as audit and `labconsole action` have it -> the operation."""
     panels: dict[str, str] = field(default_factory=dict)
     """Trial kind -> QWidget factory taking the shell's PanelContext."""
     pages: dict[str, PluginPage] = field(default_factory=dict)
@@ -83,10 +98,11 @@ _TYPES: dict[object, Callable[[object], bool]] = {
     "tuple[str, ...]": lambda value: isinstance(value, tuple) and all(isinstance(one, str) for one in value),
     "dict[str, str]": _mapping_to(str),
     "dict[str, PluginPage]": _mapping_to(PluginPage),
+    "dict[str, OperationEntry]": _mapping_to(OperationEntry),
 }
 
 
-def _check_types(manifest: Plugin | PluginPage) -> None:
+def _check_types(manifest: Plugin | PluginPage | OperationEntry) -> None:
     """Raise TypeError unless each field is of its type; pydantic would do the same, and takes 0.1 s to import."""
     for one in fields(manifest):
         if not _TYPES[one.type](getattr(manifest, one.name)):
@@ -160,14 +176,14 @@ class Plugins:
             logging.getLogger(__name__).warning("the trial %s cannot be imported", kind, exc_info=True)
             return None
 
-    def actions(self) -> list[str]:
-        """The names of all actions, sorted."""
-        return sorted(name for plugin in self.found for name in plugin.actions)
+    def operations(self) -> list[str]:
+        """The names of all operations, sorted."""
+        return sorted(name for plugin in self.found for name in plugin.operations)
 
-    def action(self, name: str) -> Action[Any]:
-        """An instance of the action `name`. Raises KeyError, or what its import raises."""
+    def operation(self, name: str) -> Operation[Any]:
+        """An instance of the operation `name`. Raises KeyError, or what its import raises."""
         for plugin in self.found:
-            if name in plugin.actions:
-                action: Action[Any] = load_dotted(plugin.actions[name])()
-                return action
+            if name in plugin.operations:
+                operation: Operation[Any] = load_dotted(plugin.operations[name].target)()
+                return operation
         raise KeyError(name)

@@ -108,7 +108,7 @@ def command_parser(given: Sequence[str]) -> argparse.ArgumentParser:
         "action", parents=[settings], help="list the actions (long work that is no run), or do one"
     )
     work.add_argument("name", nargs="?", metavar="NAME", help="name of an action")
-    work.set_defaults(command="labconsole.cli.action:action")
+    work.set_defaults(command="labconsole.cli.operation:action")
 
     doctor = commands.add_parser("doctor", help="check this machine, and say what is missing for what")
     doctor.set_defaults(command="labconsole.cli.lists:doctor")

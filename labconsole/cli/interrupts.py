@@ -40,13 +40,18 @@ def end_when_interrupted() -> None:
 
 
 @contextmanager
-def interrupts(wakeup: threading.Event) -> Iterator[list[int]]:
-    """Catches interrupts and SIGTERM and wakes the main loop; yields a list that is not empty once one came."""
+def interrupts(wakeup: threading.Event, *, insistent: bool = False) -> Iterator[list[int]]:
+    """Catches interrupts and SIGTERM and wakes the main loop; yields a list that is not empty once one came.
+
+    If `insistent`, a second one raises KeyboardInterrupt.
+    """
     received: list[int] = []
 
     def note(number: int, frame: object) -> None:
         received.append(number)
         wakeup.set()
+        if insistent and len(received) > 1:
+            raise KeyboardInterrupt
 
     before = {number: signal.signal(number, note) for number in _not_ignored((*_INTERRUPTS, signal.SIGTERM))}
     try:

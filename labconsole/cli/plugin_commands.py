@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from labconsole.cli.command import Command
 from labconsole.cli.group import AddCommand, add_group
@@ -12,6 +13,7 @@ from labconsole.plugin import Plugin, Plugins, load_dotted
 
 if TYPE_CHECKING:
     from labconsole.cli.group import Commands
+    from labconsole.operation import Operation
 
 
 def add_plugin_commands(commands: Commands, own: Mapping[str, AddCommand], given: Sequence[str]) -> None:
@@ -51,6 +53,26 @@ def _add_commands(plugin: Plugin, group: str, add: AddCommand, given: str) -> No
             _complain(f"the command {words} of {plugin.title} is broken ({error})")
             continue
         parser.set_defaults(command=command.run)
+    for name, entry in plugin.operations.items():
+        named_group, _, named = entry.command.rpartition(" ")
+        if not entry.command or named_group != group:
+            continue
+        parser = add(named, help=entry.help)
+        parser.set_defaults(command="labconsole.cli.operation:command", operation=name)
+        if named == given:
+            try:
+                _describe(parser, load_dotted(entry.target))
+            except Exception as error:  # noqa: BLE001 - foreign code: anything may come
+                _complain(f"the command {entry.command} of {plugin.title} is broken ({error})")
+
+
+def _describe(parser: argparse.ArgumentParser, operation: type[Operation[Any]]) -> None:
+    """Add what the operation says of itself to the parser of its command."""
+    from labconsole.cli.operation_arguments import add_arguments  # imports pydantic: the help of a group does without
+
+    parser.description = operation.description
+    add_arguments(parser, operation.parameters)
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
 def _complain(what: str) -> None:

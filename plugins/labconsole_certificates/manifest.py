@@ -2,43 +2,54 @@
 
 from __future__ import annotations
 
-from labconsole.plugin import Plugin, PluginPage
+from labconsole.plugin import OperationEntry, Plugin, PluginPage
+
+
+def _operation(target: str, command: str = "", help: str = "") -> OperationEntry:
+    """An operation of this package."""
+    return OperationEntry(f"labconsole_certificates.{target}", command, help)
+
 
 plugin = Plugin(
     name="certificates",
     title="Certificates",
     description="Can two (or forty) States trust each other without a common CA, rotate and revoke?",
-    actions={
-        "certificates.create-root": "labconsole_certificates.actions.authority_actions:CreateRoot",
-        "certificates.create-intermediate": "labconsole_certificates.actions.authority_actions:CreateIntermediate",
-        "certificates.import-authority": "labconsole_certificates.actions.authority_actions:ImportAuthority",
-        "certificates.make-request": "labconsole_certificates.actions.request_actions:MakeRequest",
-        "certificates.approve-request": "labconsole_certificates.actions.request_actions:ApproveRequest",
-        "certificates.self-signed": "labconsole_certificates.actions.end_certificate_actions:MakeSelfSigned",
-        "certificates.make-for-client": "labconsole_certificates.actions.end_certificate_actions:MakeForClient",
-        "certificates.import-pkcs12": "labconsole_certificates.actions.end_certificate_actions:ImportPkcs12",
-        "certificates.export-pkcs12": "labconsole_certificates.actions.end_certificate_actions:ExportPkcs12",
-        "certificates.publish-crl": "labconsole_certificates.actions.revocation_actions:PublishCrl",
-        "certificates.serve-ocsp": "labconsole_certificates.actions.revocation_actions:ServeOcsp",
-        "certificates.make-bundle": "labconsole_certificates.actions.exchange_actions:MakeBundle",
-        "certificates.prove": "labconsole_certificates.actions.exchange_actions:Prove",
-        "certificates.connect": "labconsole_certificates.actions.remote_proof_actions:Connect",
-        "certificates.listen": "labconsole_certificates.actions.remote_proof_actions:Listen",
-        "certificates.rotation-begin": "labconsole_certificates.actions.rotation_actions:BeginRotation",
-        "certificates.rotation-prepare": "labconsole_certificates.actions.rotation_actions:PrepareRotation",
-        "certificates.rotation-adopt": "labconsole_certificates.actions.rotation_actions:AdoptSuccessor",
-        "certificates.rotation-confirm": "labconsole_certificates.actions.rotation_actions:ConfirmRotation",
-        "certificates.rotation-switch": "labconsole_certificates.actions.rotation_actions:SwitchRotation",
-        "certificates.rotation-finish": "labconsole_certificates.actions.rotation_actions:FinishRotation",
-        "certificates.rotation-cancel": "labconsole_certificates.actions.rotation_actions:CancelRotation",
+    operations={
+        "certificates.states": _operation("operations.states:ListStates", "pki states", "list the States"),
+        "certificates.add-state": _operation("operations.states:AddState", "pki add-state", "add a State"),
+        "certificates.domain": _operation(
+            "operations.states:ClaimDomain", "pki domain", "let a State claim other DNS domains"
+        ),
+        "certificates.create-root": _operation(
+            "operations.authorities:CreateRoot", "pki create-root", "create a State's root CA"
+        ),
+        "certificates.create-intermediate": _operation(
+            "operations.authorities:CreateIntermediate", "pki create-intermediate", "create a CA below another"
+        ),
+        "certificates.import-authority": _operation(
+            "operations.authorities:ImportAuthority", "pki import-ca", "import a CA with its private key"
+        ),
+        "certificates.make-request": _operation("actions.request_actions:MakeRequest"),
+        "certificates.approve-request": _operation("actions.request_actions:ApproveRequest"),
+        "certificates.self-signed": _operation("actions.end_certificate_actions:MakeSelfSigned"),
+        "certificates.make-for-client": _operation("actions.end_certificate_actions:MakeForClient"),
+        "certificates.import-pkcs12": _operation("actions.end_certificate_actions:ImportPkcs12"),
+        "certificates.export-pkcs12": _operation("actions.end_certificate_actions:ExportPkcs12"),
+        "certificates.publish-crl": _operation("actions.revocation_actions:PublishCrl"),
+        "certificates.serve-ocsp": _operation("actions.revocation_actions:ServeOcsp"),
+        "certificates.make-bundle": _operation("actions.exchange_actions:MakeBundle"),
+        "certificates.prove": _operation("actions.exchange_actions:Prove"),
+        "certificates.connect": _operation("actions.remote_proof_actions:Connect"),
+        "certificates.listen": _operation("actions.remote_proof_actions:Listen"),
+        "certificates.rotation-begin": _operation("actions.rotation_actions:BeginRotation"),
+        "certificates.rotation-prepare": _operation("actions.rotation_actions:PrepareRotation"),
+        "certificates.rotation-adopt": _operation("actions.rotation_actions:AdoptSuccessor"),
+        "certificates.rotation-confirm": _operation("actions.rotation_actions:ConfirmRotation"),
+        "certificates.rotation-switch": _operation("actions.rotation_actions:SwitchRotation"),
+        "certificates.rotation-finish": _operation("actions.rotation_actions:FinishRotation"),
+        "certificates.rotation-cancel": _operation("actions.rotation_actions:CancelRotation"),
     },
     commands={
-        "pki states": "labconsole_certificates.commands.arguments.authorities:STATES",
-        "pki add-state": "labconsole_certificates.commands.arguments.authorities:ADD_STATE",
-        "pki domain": "labconsole_certificates.commands.arguments.authorities:DOMAIN",
-        "pki create-root": "labconsole_certificates.commands.arguments.authorities:CREATE_ROOT",
-        "pki create-intermediate": "labconsole_certificates.commands.arguments.authorities:CREATE_INTERMEDIATE",
-        "pki import-ca": "labconsole_certificates.commands.arguments.authorities:IMPORT_CA",
         "pki request": "labconsole_certificates.commands.arguments.requests:REQUEST",
         "pki requests": "labconsole_certificates.commands.arguments.requests:REQUESTS",
         "pki take-csr": "labconsole_certificates.commands.arguments.requests:TAKE_CSR",

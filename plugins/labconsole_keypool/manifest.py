@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from labconsole.plugin import Plugin
+from labconsole.plugin import OperationEntry, Plugin
 
 plugin = Plugin(
     name="keypool",
@@ -20,13 +20,13 @@ plugin = Plugin(
         "keypool.step-times": "labconsole_keypool.panel.measuring:make_panel",
         "keypool.device-benchmark": "labconsole_keypool.panel.measuring:make_panel",
     },
-    actions={
-        "keypool.fill": "labconsole_keypool.engine.actions:FillPool",
-        "keypool.purge": "labconsole_keypool.engine.actions:PurgePool",
-        "keypool.initialise-token": "labconsole_keypool.engine.token_actions:InitialiseToken",
-        "keypool.add-token": "labconsole_keypool.engine.token_actions:AddToken",
-        "keypool.export-shares": "labconsole_keypool.shares.share_actions:ExportShares",
-        "keypool.load-shares": "labconsole_keypool.shares.share_actions:LoadShares",
+    operations={
+        "keypool.fill": OperationEntry("labconsole_keypool.engine.actions:FillPool"),
+        "keypool.purge": OperationEntry("labconsole_keypool.engine.actions:PurgePool"),
+        "keypool.initialise-token": OperationEntry("labconsole_keypool.engine.token_actions:InitialiseToken"),
+        "keypool.add-token": OperationEntry("labconsole_keypool.engine.token_actions:AddToken"),
+        "keypool.export-shares": OperationEntry("labconsole_keypool.shares.share_actions:ExportShares"),
+        "keypool.load-shares": OperationEntry("labconsole_keypool.shares.share_actions:LoadShares"),
     },
     commands={
         "hsm verify-store": "labconsole_keypool.commands:VERIFY_STORE",

@@ -24,7 +24,7 @@ from cryptography.hazmat.primitives.serialization import (
     PrivateFormat,
 )
 
-from labconsole.engine.action_process import Outcome
+from labconsole.engine.operation_process import Outcome
 from labconsole.errors import UserError
 from labconsole.locations import pki_dir
 from labconsole.security.secrets import Secret, SecretSource
@@ -36,7 +36,7 @@ from labconsole_certificates.operations.authorities import import_authority
 from labconsole_certificates.operations.new_keys import NewKey
 from labconsole_certificates.operations.requests import approve
 from labconsole_certificates.operations.revocation import publish_crl
-from tests.helpers.actions import Actions
+from tests.helpers.operations import Operations
 from tests.helpers.terminal import Terminal
 from tests.labconsole_certificates.world import World
 
@@ -129,7 +129,7 @@ def test_commands_keep_what_is_typed_to_themselves(own_home: Path, handed: Path)
 def test_actions_keep_what_they_are_told_to_themselves(world: World, own_home: Path, handed: Path) -> None:
     told = {"file-password": PASSWORD, "new-passphrase": PASSPHRASE, "new-passphrase-again": PASSPHRASE}
     parameters = {"file": str(handed / "ca.pem"), "key_file": str(handed / "key.pem"), "protection": "asked"}
-    actions = Actions()
+    actions = Operations()
     try:
         secrets = {key: Secret(text) for key, text in told.items()}
         process = actions.start("certificates.import-authority", secrets=secrets, state="State A", **parameters)

@@ -48,9 +48,9 @@ def interface(folder: Path) -> Json:
         "exit codes": {name: value for name, value in vars(exit_codes).items() if name.isupper()},
         "trials": {kind: trial(plugins, kind) for kind in plugins.kinds()},
         "actions": {
-            name: fields(load_dotted(dotted).parameters)
+            name: fields(load_dotted(entry.target).parameters)
             for plugin in plugins.found
-            for name, dotted in plugin.actions.items()
+            for name, entry in plugin.operations.items()
         },
         "profiles": profiles(plugins),
         "profile keys": sorted(ProfileFile.model_fields),

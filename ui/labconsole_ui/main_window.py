@@ -16,7 +16,6 @@ from labconsole.plugin import load_dotted
 from labconsole.profile import list_profiles
 from labconsole.report.request import ReportKind, ReportRequest
 from labconsole_ui import layout
-from labconsole_ui.action_dialog import ActionDialog
 from labconsole_ui.backup_keeper import BackupKeeper
 from labconsole_ui.broken_page import BrokenPage
 from labconsole_ui.campaign_watch import CampaignWatch, RunGroup
@@ -35,6 +34,7 @@ from labconsole_ui.menus import bring_forward
 from labconsole_ui.message_bar import Message, MessageBar, Tone
 from labconsole_ui.navigation import GUIDE, HELP, START, Navigation
 from labconsole_ui.notices import DesktopNotices
+from labconsole_ui.operations.dialog import OperationDialog
 from labconsole_ui.pages import Pages
 from labconsole_ui.panel import PanelContext, TrialPanel
 from labconsole_ui.plugin_pages import PluginPages, show_broken, show_guarded
@@ -230,7 +230,7 @@ class MainWindow(QMainWindow):
             text = self.tr("Files are still being read or written: wait, or cancel that in its dialog.")
             self.messages.show_message(Message(Tone.WARNING, text))
             return
-        if any(dialog.running for dialog in self.findChildren(ActionDialog)):
+        if any(dialog.running for dialog in self.findChildren(OperationDialog)):
             event.ignore()
             self.wanted_database = None
             text = self.tr("A dialog is still at work: wait, or cancel it there.")

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import ClassVar
 
-from labconsole.action import ActionContext
+from labconsole.operation import OperationContext
 from labconsole.security.pki.records import CertificateRecord
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.pki.store import PkiStore
@@ -21,14 +21,6 @@ from labconsole_certificates.actions.end_certificate_parameters import (
     MakeForClientParameters,
     MakeSelfSignedParameters,
 )
-from labconsole_certificates.actions.fields import kept_as
-from labconsole_certificates.actions.pki_action import (
-    PkiAction,
-    chosen_password,
-    file_password,
-    key_secrets,
-    new_file_password,
-)
 from labconsole_certificates.operations import end_certificates, no_csr
 from labconsole_certificates.operations.exporting import (
     key_that_may_leave,
@@ -36,7 +28,15 @@ from labconsole_certificates.operations.exporting import (
     pkcs12_bytes,
     write_export,
 )
+from labconsole_certificates.operations.fields import kept_as
 from labconsole_certificates.operations.new_keys import secrets_of
+from labconsole_certificates.operations.pki_operation import (
+    PkiOperation,
+    chosen_password,
+    file_password,
+    key_secrets,
+    new_file_password,
+)
 from labconsole_certificates.operations.references import (
     authority_of,
     certificate_named,
@@ -45,7 +45,7 @@ from labconsole_certificates.operations.references import (
 )
 
 
-class MakeSelfSigned(PkiAction[MakeSelfSignedParameters]):
+class MakeSelfSigned(PkiOperation[MakeSelfSignedParameters]):
     """Makes an end certificate without any CA."""
 
     name: ClassVar[str] = "certificates.self-signed"
@@ -62,7 +62,7 @@ class MakeSelfSigned(PkiAction[MakeSelfSignedParameters]):
         return secrets_of(parameters.new_key())
 
     def work(
-        self, parameters: MakeSelfSignedParameters, store: PkiStore, prompt: Prompt, context: ActionContext
+        self, parameters: MakeSelfSignedParameters, store: PkiStore, prompt: Prompt, context: OperationContext
     ) -> str:
         record = end_certificates.make_self_signed(
             store,
@@ -77,7 +77,7 @@ class MakeSelfSigned(PkiAction[MakeSelfSignedParameters]):
         return f"{short_name(record.certificate)} is made. Tell peers its fingerprint: {groups(record.sha256)}"
 
 
-class MakeForClient(PkiAction[MakeForClientParameters]):
+class MakeForClient(PkiOperation[MakeForClientParameters]):
     """The No-CSR method, on the server's side."""
 
     name: ClassVar[str] = "certificates.make-for-client"
@@ -93,7 +93,9 @@ class MakeForClient(PkiAction[MakeForClientParameters]):
         issuer = _authority(parameters, snapshot)
         return (*new_file_password(parameters.file), *key_secrets(directory, snapshot, issuer))
 
-    def work(self, parameters: MakeForClientParameters, store: PkiStore, prompt: Prompt, context: ActionContext) -> str:
+    def work(
+        self, parameters: MakeForClientParameters, store: PkiStore, prompt: Prompt, context: OperationContext
+    ) -> str:
         snapshot, file = store.snapshot(), parameters.file
         made = no_csr.make_for_client(
             store,
@@ -115,7 +117,7 @@ class MakeForClient(PkiAction[MakeForClientParameters]):
         )
 
 
-class ImportPkcs12(PkiAction[ImportPkcs12Parameters]):
+class ImportPkcs12(PkiOperation[ImportPkcs12Parameters]):
     """The No-CSR method, on the client's side."""
 
     name: ClassVar[str] = "certificates.import-pkcs12"
@@ -135,7 +137,9 @@ class ImportPkcs12(PkiAction[ImportPkcs12Parameters]):
             *secrets_of(kept_as(parameters.protection)),
         )
 
-    def work(self, parameters: ImportPkcs12Parameters, store: PkiStore, prompt: Prompt, context: ActionContext) -> str:
+    def work(
+        self, parameters: ImportPkcs12Parameters, store: PkiStore, prompt: Prompt, context: OperationContext
+    ) -> str:
         snapshot = store.snapshot()
         record = no_csr.take_in_pkcs12(
             store,
@@ -149,7 +153,7 @@ class ImportPkcs12(PkiAction[ImportPkcs12Parameters]):
         return f"{short_name(record.certificate)} is taken in with its key. {groups(record.sha256)}"
 
 
-class ExportPkcs12(PkiAction[ExportPkcs12Parameters]):
+class ExportPkcs12(PkiOperation[ExportPkcs12Parameters]):
     """Lets a certificate leave with its private key."""
 
     name: ClassVar[str] = "certificates.export-pkcs12"
@@ -168,7 +172,9 @@ class ExportPkcs12(PkiAction[ExportPkcs12Parameters]):
         key_that_may_leave(snapshot, certificate)
         return (*new_file_password(parameters.file), *key_secrets(directory, snapshot, certificate))
 
-    def work(self, parameters: ExportPkcs12Parameters, store: PkiStore, prompt: Prompt, context: ActionContext) -> str:
+    def work(
+        self, parameters: ExportPkcs12Parameters, store: PkiStore, prompt: Prompt, context: OperationContext
+    ) -> str:
         certificate = certificate_named(store.snapshot(), parameters.certificate)
         file = parameters.file
         data = pkcs12_bytes(store, certificate, chosen_password(file, prompt), prompt)

@@ -10,7 +10,7 @@ from pydantic import Field
 from labconsole.security.x509.key_types import KeyType
 from labconsole.security.x509.profiles import CertificateProfile
 from labconsole.trial import Parameters
-from labconsole_certificates.actions.fields import (
+from labconsole_certificates.operations.fields import (
     AtHome,
     AuthorityChoice,
     CertificateChoice,

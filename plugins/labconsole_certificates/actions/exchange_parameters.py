@@ -7,8 +7,8 @@ from typing import Annotated
 from pydantic import Field
 
 from labconsole.trial import Parameters
-from labconsole_certificates.actions.fields import Days, SavedTo, StateName
 from labconsole_certificates.exchange.remote_proving import LOOPBACK
+from labconsole_certificates.operations.fields import Days, SavedTo, StateName
 
 
 class MakeBundleParameters(Parameters):

@@ -6,14 +6,13 @@ from math import floor
 from pathlib import Path
 from typing import ClassVar
 
-from labconsole.action import ActionContext
 from labconsole.errors import UserError
+from labconsole.operation import OperationContext
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.secrets import Prompt, SecretRequest
 from labconsole.trial import Parameters
 from labconsole_certificates.actions.exchange_parameters import ConnectParameters, ListenParameters
-from labconsole_certificates.actions.pki_action import PkiAction, key_secrets
 from labconsole_certificates.exchange.remote_proving import (
     HANDSHAKE_S,
     Following,
@@ -23,9 +22,10 @@ from labconsole_certificates.exchange.remote_proving import (
     listen_for,
     own_certificate,
 )
+from labconsole_certificates.operations.pki_operation import PkiOperation, key_secrets
 
 
-class Connect(PkiAction[ConnectParameters]):
+class Connect(PkiOperation[ConnectParameters]):
     """Lets a State connect to a server of another console."""
 
     name: ClassVar[str] = "certificates.connect"
@@ -40,13 +40,13 @@ class Connect(PkiAction[ConnectParameters]):
         shown = own_certificate(snapshot, parameters.state_a, parameters.state_b, connects=True)
         return key_secrets(directory, snapshot, shown)
 
-    def work(self, parameters: ConnectParameters, store: PkiStore, prompt: Prompt, context: ActionContext) -> str:
+    def work(self, parameters: ConnectParameters, store: PkiStore, prompt: Prompt, context: OperationContext) -> str:
         place = Place(parameters.host, parameters.port, parameters.server_name, parameters.foreign)
         following = _following(context, HANDSHAKE_S)
         return _told(connect_to(store, parameters.state_a, parameters.state_b, place, prompt, following))
 
 
-class Listen(PkiAction[ListenParameters]):
+class Listen(PkiOperation[ListenParameters]):
     """Lets a State wait for the connection of another console."""
 
     name: ClassVar[str] = "certificates.listen"
@@ -61,13 +61,13 @@ class Listen(PkiAction[ListenParameters]):
         shown = own_certificate(snapshot, parameters.state_a, parameters.state_b, connects=False)
         return key_secrets(directory, snapshot, shown)
 
-    def work(self, parameters: ListenParameters, store: PkiStore, prompt: Prompt, context: ActionContext) -> str:
+    def work(self, parameters: ListenParameters, store: PkiStore, prompt: Prompt, context: OperationContext) -> str:
         at = (parameters.address, parameters.port, parameters.wait_s)
         following = _following(context, parameters.wait_s)
         return _told(listen_for(store, parameters.state_a, parameters.state_b, *at, prompt, following))
 
 
-def _following(context: ActionContext, limit_s: float) -> Following:
+def _following(context: OperationContext, limit_s: float) -> Following:
     """Tells the operator each second of the time limit that has gone; the context says whether it is cancelled."""
     told = -1
 

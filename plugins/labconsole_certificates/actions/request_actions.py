@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import ClassVar
 
-from labconsole.action import ActionContext
+from labconsole.operation import OperationContext
 from labconsole.security.pki.records import CertificateRecord
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.pki.store import PkiStore
@@ -14,9 +14,9 @@ from labconsole.security.secrets import Prompt, SecretRequest
 from labconsole.security.x509.fingerprints import groups
 from labconsole.security.x509.names import short_name
 from labconsole.trial import Parameters
-from labconsole_certificates.actions.pki_action import PkiAction, key_secrets
 from labconsole_certificates.actions.request_parameters import ApproveRequestParameters, MakeRequestParameters
 from labconsole_certificates.operations.new_keys import secrets_of
+from labconsole_certificates.operations.pki_operation import PkiOperation, key_secrets
 from labconsole_certificates.operations.references import (
     authority_of,
     local_state_named,
@@ -27,7 +27,7 @@ from labconsole_certificates.operations.references import (
 from labconsole_certificates.operations.requests import approve, make_request
 
 
-class MakeRequest(PkiAction[MakeRequestParameters]):
+class MakeRequest(PkiOperation[MakeRequestParameters]):
     """Makes a key pair and a CSR."""
 
     name: ClassVar[str] = "certificates.make-request"
@@ -45,7 +45,9 @@ class MakeRequest(PkiAction[MakeRequestParameters]):
         state_named(snapshot, parameters.issuer)
         return secrets_of(parameters.new_key())
 
-    def work(self, parameters: MakeRequestParameters, store: PkiStore, prompt: Prompt, context: ActionContext) -> str:
+    def work(
+        self, parameters: MakeRequestParameters, store: PkiStore, prompt: Prompt, context: OperationContext
+    ) -> str:
         snapshot = store.snapshot()
         request = make_request(
             store,
@@ -60,7 +62,7 @@ class MakeRequest(PkiAction[MakeRequestParameters]):
         return f"Request {request.id} is made: hand its CSR to {parameters.issuer}."
 
 
-class ApproveRequest(PkiAction[ApproveRequestParameters]):
+class ApproveRequest(PkiOperation[ApproveRequestParameters]):
     """Issues the certificate that a CSR asks for."""
 
     name: ClassVar[str] = "certificates.approve-request"
@@ -76,7 +78,7 @@ class ApproveRequest(PkiAction[ApproveRequestParameters]):
         return key_secrets(directory, snapshot, _authority(parameters, snapshot))
 
     def work(
-        self, parameters: ApproveRequestParameters, store: PkiStore, prompt: Prompt, context: ActionContext
+        self, parameters: ApproveRequestParameters, store: PkiStore, prompt: Prompt, context: OperationContext
     ) -> str:
         snapshot = store.snapshot()
         record = approve(

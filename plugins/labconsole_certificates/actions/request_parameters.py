@@ -8,7 +8,7 @@ from pydantic import Field
 
 from labconsole.security.x509.profiles import CertificateProfile
 from labconsole.trial import Parameters
-from labconsole_certificates.actions.fields import AuthorityChoice, Days, Names, NewKeyParameters, Profile, Subject
+from labconsole_certificates.operations.fields import AuthorityChoice, Days, Names, NewKeyParameters, Profile, Subject
 from labconsole_certificates.operations.requests import END_DAYS
 
 

@@ -6,13 +6,13 @@ import time
 from pathlib import Path
 from typing import ClassVar
 
-from labconsole.action import ActionContext
+from labconsole.operation import OperationContext
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.secrets import Prompt, SecretRequest
 from labconsole.trial import Parameters
-from labconsole_certificates.actions.pki_action import PkiAction, key_secrets
 from labconsole_certificates.actions.revocation_parameters import PublishCrlParameters, ServeOcspParameters
+from labconsole_certificates.operations.pki_operation import PkiOperation, key_secrets
 from labconsole_certificates.operations.references import certificate_named
 from labconsole_certificates.operations.revocation import publish_crl
 from labconsole_certificates.revocation.ocsp_responder import serving
@@ -20,7 +20,7 @@ from labconsole_certificates.revocation.ocsp_responder import serving
 _LOOK_S = 0.2
 
 
-class PublishCrl(PkiAction[PublishCrlParameters]):
+class PublishCrl(PkiOperation[PublishCrlParameters]):
     """Signs a new CRL."""
 
     name: ClassVar[str] = "certificates.publish-crl"
@@ -34,7 +34,7 @@ class PublishCrl(PkiAction[PublishCrlParameters]):
     def needs(self, parameters: PublishCrlParameters, directory: Path, snapshot: Snapshot) -> tuple[SecretRequest, ...]:
         return key_secrets(directory, snapshot, certificate_named(snapshot, parameters.authority))
 
-    def work(self, parameters: PublishCrlParameters, store: PkiStore, prompt: Prompt, context: ActionContext) -> str:
+    def work(self, parameters: PublishCrlParameters, store: PkiStore, prompt: Prompt, context: OperationContext) -> str:
         authority = certificate_named(store.snapshot(), parameters.authority)
         crl = publish_crl(store, authority, days=parameters.valid_days, prompt=prompt)
         return (
@@ -43,7 +43,7 @@ class PublishCrl(PkiAction[PublishCrlParameters]):
         )
 
 
-class ServeOcsp(PkiAction[ServeOcspParameters]):
+class ServeOcsp(PkiOperation[ServeOcspParameters]):
     """Answers OCSP requests until it is cancelled."""
 
     name: ClassVar[str] = "certificates.serve-ocsp"
@@ -57,7 +57,7 @@ class ServeOcsp(PkiAction[ServeOcspParameters]):
     def needs(self, parameters: ServeOcspParameters, directory: Path, snapshot: Snapshot) -> tuple[SecretRequest, ...]:
         return key_secrets(directory, snapshot, certificate_named(snapshot, parameters.authority))
 
-    def work(self, parameters: ServeOcspParameters, store: PkiStore, prompt: Prompt, context: ActionContext) -> str:
+    def work(self, parameters: ServeOcspParameters, store: PkiStore, prompt: Prompt, context: OperationContext) -> str:
         authority = certificate_named(store.snapshot(), parameters.authority)
         with serving(store, authority, port=parameters.port, prompt=prompt) as running:
             context.say(f"The OCSP responder answers at {running.url} until it is cancelled.")

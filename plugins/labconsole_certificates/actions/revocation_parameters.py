@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from labconsole.trial import Parameters
-from labconsole_certificates.actions.fields import CertificateChoice, Days
+from labconsole_certificates.operations.fields import CertificateChoice, Days
 from labconsole_certificates.operations.revocation import CRL_DAYS
 
 

@@ -6,13 +6,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import ClassVar
 
-from labconsole.action import ActionContext
+from labconsole.operation import OperationContext
 from labconsole.security.pki.records import RotationRecord
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.secrets import Prompt, SecretRequest
 from labconsole.trial import Parameters
-from labconsole_certificates.actions.pki_action import PkiAction, key_secrets
 from labconsole_certificates.actions.rotation_parameters import (
     BeginRotationParameters,
     ConfirmRotationParameters,
@@ -22,13 +21,14 @@ from labconsole_certificates.actions.rotation_parameters import (
     SwitchRotationParameters,
 )
 from labconsole_certificates.operations.new_keys import secrets_of
+from labconsole_certificates.operations.pki_operation import PkiOperation, key_secrets
 from labconsole_certificates.operations.references import certificate_named, rotation_numbered, state_named
 from labconsole_certificates.rotation import steps
 from labconsole_certificates.rotation.kinds import RotationKind, issuers_here, kind_of
 from labconsole_certificates.rotation.plan import plan_of
 
 
-class BeginRotation(PkiAction[BeginRotationParameters]):
+class BeginRotation(PkiOperation[BeginRotationParameters]):
     """Plans to replace a certificate."""
 
     name: ClassVar[str] = "certificates.rotation-begin"
@@ -36,13 +36,15 @@ class BeginRotation(PkiAction[BeginRotationParameters]):
     description: ClassVar[str] = "Plans to replace a certificate, and says which States must know its successor first."
     parameters: ClassVar[type[Parameters]] = BeginRotationParameters
 
-    def work(self, parameters: BeginRotationParameters, store: PkiStore, prompt: Prompt, context: ActionContext) -> str:
+    def work(
+        self, parameters: BeginRotationParameters, store: PkiStore, prompt: Prompt, context: OperationContext
+    ) -> str:
         certificate = certificate_named(store.snapshot(), parameters.certificate)
         rotation = steps.begin(store, certificate, overlap_days=parameters.overlap_days)
         return f"Rotation {rotation.id} has begun. {_next(store, rotation)}"
 
 
-class PrepareRotation(PkiAction[PrepareRotationParameters]):
+class PrepareRotation(PkiOperation[PrepareRotationParameters]):
     """Makes the successor."""
 
     name: ClassVar[str] = "certificates.rotation-prepare"
@@ -68,14 +70,14 @@ class PrepareRotation(PkiAction[PrepareRotationParameters]):
         return (*secrets_of(parameters.new_key()), *key_secrets(directory, snapshot, *signers))
 
     def work(
-        self, parameters: PrepareRotationParameters, store: PkiStore, prompt: Prompt, context: ActionContext
+        self, parameters: PrepareRotationParameters, store: PkiStore, prompt: Prompt, context: OperationContext
     ) -> str:
         rotation = rotation_numbered(store.snapshot(), parameters.rotation)
         prepared = steps.prepare(store, rotation, parameters.new_key(), days=parameters.valid_days, prompt=prompt)
         return f"Rotation {rotation.id}: prepared. {_next(store, prepared)}"
 
 
-class AdoptSuccessor(PkiAction[RotationParameters]):
+class AdoptSuccessor(PkiOperation[RotationParameters]):
     """Takes what came back for the CSR as the successor."""
 
     name: ClassVar[str] = "certificates.rotation-adopt"
@@ -83,12 +85,12 @@ class AdoptSuccessor(PkiAction[RotationParameters]):
     description: ClassVar[str] = "The certificate that came back for the CSR becomes the successor."
     parameters: ClassVar[type[Parameters]] = RotationParameters
 
-    def work(self, parameters: RotationParameters, store: PkiStore, prompt: Prompt, context: ActionContext) -> str:
+    def work(self, parameters: RotationParameters, store: PkiStore, prompt: Prompt, context: OperationContext) -> str:
         rotation = steps.adopt(store, rotation_numbered(store.snapshot(), parameters.rotation))
         return f"Rotation {rotation.id} has its successor. {_next(store, rotation)}"
 
 
-class ConfirmRotation(PkiAction[ConfirmRotationParameters]):
+class ConfirmRotation(PkiOperation[ConfirmRotationParameters]):
     """Notes that a peer trusts the successor."""
 
     name: ClassVar[str] = "certificates.rotation-confirm"
@@ -97,7 +99,7 @@ class ConfirmRotation(PkiAction[ConfirmRotationParameters]):
     parameters: ClassVar[type[Parameters]] = ConfirmRotationParameters
 
     def work(
-        self, parameters: ConfirmRotationParameters, store: PkiStore, prompt: Prompt, context: ActionContext
+        self, parameters: ConfirmRotationParameters, store: PkiStore, prompt: Prompt, context: OperationContext
     ) -> str:
         snapshot = store.snapshot()
         peer = state_named(snapshot, parameters.peer)
@@ -105,7 +107,7 @@ class ConfirmRotation(PkiAction[ConfirmRotationParameters]):
         return f"Rotation {rotation.id}: {peer.name} has confirmed. {_next(store, rotation)}"
 
 
-class SwitchRotation(PkiAction[SwitchRotationParameters]):
+class SwitchRotation(PkiOperation[SwitchRotationParameters]):
     """Uses the successor from now on."""
 
     name: ClassVar[str] = "certificates.rotation-switch"
@@ -114,14 +116,14 @@ class SwitchRotation(PkiAction[SwitchRotationParameters]):
     parameters: ClassVar[type[Parameters]] = SwitchRotationParameters
 
     def work(
-        self, parameters: SwitchRotationParameters, store: PkiStore, prompt: Prompt, context: ActionContext
+        self, parameters: SwitchRotationParameters, store: PkiStore, prompt: Prompt, context: OperationContext
     ) -> str:
         rotation = rotation_numbered(store.snapshot(), parameters.rotation)
         switched = steps.switch(store, rotation, wait_for_peers=parameters.wait_for_peers)
         return f"Rotation {rotation.id}: switched. {_next(store, switched)}"
 
 
-class FinishRotation(PkiAction[FinishRotationParameters]):
+class FinishRotation(PkiOperation[FinishRotationParameters]):
     """Gives the old one up."""
 
     name: ClassVar[str] = "certificates.rotation-finish"
@@ -130,14 +132,14 @@ class FinishRotation(PkiAction[FinishRotationParameters]):
     parameters: ClassVar[type[Parameters]] = FinishRotationParameters
 
     def work(
-        self, parameters: FinishRotationParameters, store: PkiStore, prompt: Prompt, context: ActionContext
+        self, parameters: FinishRotationParameters, store: PkiStore, prompt: Prompt, context: OperationContext
     ) -> str:
         rotation = rotation_numbered(store.snapshot(), parameters.rotation)
         steps.finish(store, rotation, wait_for_overlap=parameters.wait_for_overlap)
         return f"Rotation {rotation.id} is finished."
 
 
-class CancelRotation(PkiAction[RotationParameters]):
+class CancelRotation(PkiOperation[RotationParameters]):
     """Gives a rotation up."""
 
     name: ClassVar[str] = "certificates.rotation-cancel"
@@ -145,7 +147,7 @@ class CancelRotation(PkiAction[RotationParameters]):
     description: ClassVar[str] = "Gives the rotation up; a successor that was made stays."
     parameters: ClassVar[type[Parameters]] = RotationParameters
 
-    def work(self, parameters: RotationParameters, store: PkiStore, prompt: Prompt, context: ActionContext) -> str:
+    def work(self, parameters: RotationParameters, store: PkiStore, prompt: Prompt, context: OperationContext) -> str:
         rotation = steps.cancel(store, rotation_numbered(store.snapshot(), parameters.rotation))
         return f"Rotation {rotation.id} is given up."
 

@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from labconsole.trial import Parameters
-from labconsole_certificates.actions.fields import CertificateChoice, SuccessorKeyParameters
+from labconsole_certificates.operations.fields import CertificateChoice, SuccessorKeyParameters
 from labconsole_certificates.rotation.steps import OVERLAP_DAYS
 
 RotationNumber = Annotated[int, Field(title="Rotation", description="Its number in the list of rotations", ge=1)]

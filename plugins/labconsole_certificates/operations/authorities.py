@@ -1,57 +1,56 @@
-"""A State and its own CA: root, intermediate, made here or imported."""
+"""States and their own CAs: add a State, create or import a root or an intermediate."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, ClassVar
 
 from cryptography import x509
+from pydantic import Field
 
-from labconsole.errors import UserError
-from labconsole.security.pki.domains import domains_from_text
+from labconsole.operation import OperationContext, Result
 from labconsole.security.pki.records import CertificateRecord, Origin, State
+from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.pki.store import PkiStore
-from labconsole.security.secrets import Prompt, Secret
+from labconsole.security.secrets import Prompt, Secret, SecretRequest
 from labconsole.security.x509 import gate
 from labconsole.security.x509.bad_input import BadInput
 from labconsole.security.x509.extensions import is_ca
 from labconsole.security.x509.issuing import issue, make_root
+from labconsole.security.x509.key_types import TITLES, KeyType
 from labconsole.security.x509.names import short_name
 from labconsole.security.x509.profiles import CertificateProfile
 from labconsole.security.x509.validity import Validity
+from labconsole.trial import Parameters
 from labconsole_certificates.operations.certificates_from_outside import add_chain, profile_of
+from labconsole_certificates.operations.fields import (
+    AtHome,
+    AuthorityChoice,
+    Days,
+    IssuerUnlockParameters,
+    KeptKeyParameters,
+    Limits,
+    NewKeyParameters,
+    PasswordParameters,
+    PathLength,
+    StateName,
+    Subject,
+)
 from labconsole_certificates.operations.issuers import must_be_accepted, opened_issuer
-from labconsole_certificates.operations.new_keys import NewKey, kept_key, made_key
-from labconsole_certificates.operations.references import must_be_local
+from labconsole_certificates.operations.new_keys import DEFAULT_TYPE, NewKey, kept_key, made_key, secrets_of
+from labconsole_certificates.operations.pki_operation import (
+    PkiOperation,
+    file_password,
+    key_secrets,
+    with_fingerprint,
+)
+from labconsole_certificates.operations.references import authority_of, local_state_named, must_be_local, state_named
 from labconsole_certificates.operations.subjects import constraints, subject_of
 
 ROOT_DAYS = 3650
 INTERMEDIATE_DAYS = 1825
-
-_LONGEST_NAME = 40
-"""Characters: with what stands behind it in subjects at most 64 (RFC 5280, A.1)."""
-
-
-def add_state(store: PkiStore, name: str, domain: str = "", *, local: bool = True) -> State:
-    """Add a State; `domain`: one or more, in any script. Raises UserError: the name is taken or empty, no domain."""
-    name = " ".join(name.split())
-    if not name or len(name) > _LONGEST_NAME or not name.isprintable():
-        raise UserError(f"A State needs a name of 1 to {_LONGEST_NAME} characters that can be shown: choose another.")
-    domains = domains_from_text(domain)
-    with store.change() as change:
-        return change.add_state(name, domains, local=local)
-
-
-def claim_domain(store: PkiStore, state: State, domain: str) -> State:
-    """Let `state` have these domains, which the operator has confirmed. Raises UserError: one is not a domain."""
-    domains = domains_from_text(domain)
-    with store.change() as change:
-        return change.claim_domain(state.id, domains)
-
-
-def known_or_added(store: PkiStore, name: str) -> State:
-    """The State called `name`; where there is none, another console's is added. Raises UserError: the name is bad."""
-    return next((state for state in store.states() if state.name == name), None) or add_state(store, name, local=False)
 
 
 def create_root(
@@ -184,3 +183,191 @@ def _must_be_a_ca(certificate: x509.Certificate) -> None:
         raise BadInput(f"{name} is no CA certificate (basicConstraints): choose that of the CA.")
     if now > certificate.not_valid_after_utc:
         raise BadInput(f"The CA {name} expired on {certificate.not_valid_after_utc:%Y-%m-%d}: create a new one.")
+
+
+def _good_for(kind: KeyType) -> str:
+    if kind.value.startswith("rsa"):
+        return "Tests 1 to 4"
+    return "Tests 1 and 2, with OpenSSL 3.5" if kind.value.startswith("ml-dsa") else "Tests 1 and 2"
+
+
+CaKeyType = Annotated[
+    KeyType,
+    Field(
+        title="Kind of key",
+        description="The exchange creates the keys of servers and clients of the same kind. Tests 3 and 4 sign and "
+        "encrypt by RSA, as the source does",
+        json_schema_extra={
+            "labels": {str(kind): f"{TITLES[kind]}: {_good_for(kind)}" for kind in KeyType},
+            "option": "--type",
+        },
+    ),
+]
+
+
+class CreateRootParameters(NewKeyParameters):
+    """A root CA to create."""
+
+    key_type: CaKeyType = DEFAULT_TYPE
+    subject: Subject = ""
+    valid_days: Days = ROOT_DAYS
+    path_length: PathLength = None
+    limits: Limits = ()
+
+
+class CreateRoot(PkiOperation[CreateRootParameters]):
+    """Creates a State's root CA."""
+
+    name: ClassVar[str] = "certificates.create-root"
+    title: ClassVar[str] = "Create a root CA"
+    description: ClassVar[str] = (
+        "Creates a key pair and a certificate that it signs itself: the root of what the State issues. Other States "
+        "trust it once they have confirmed its fingerprint. For the AMQP Tests 3 and 4 choose RSA: they sign and "
+        "encrypt by RSA, and the exchange creates servers' and clients' keys of the same kind as the CA's."
+    )
+    parameters: ClassVar[type[Parameters]] = CreateRootParameters
+
+    def needs(self, parameters: CreateRootParameters, directory: Path, snapshot: Snapshot) -> tuple[SecretRequest, ...]:
+        local_state_named(snapshot, parameters.state)
+        return secrets_of(parameters.new_key())
+
+    def work(
+        self, parameters: CreateRootParameters, store: PkiStore, prompt: Prompt, context: OperationContext
+    ) -> Result:
+        record = create_root(
+            store,
+            state_named(store.snapshot(), parameters.state),
+            parameters.new_key(),
+            subject=parameters.subject,
+            days=parameters.valid_days,
+            path_length=parameters.path_length,
+            name_constraints=parameters.limits,
+            prompt=prompt,
+        )
+        return _ready(record, "was created")
+
+
+class CreateIntermediateParameters(NewKeyParameters, IssuerUnlockParameters):
+    """A CA below another one, to create."""
+
+    issuer: AuthorityChoice = ""
+    issuing_state: Annotated[
+        str,
+        Field(
+            title="Issuing State",
+            description="Whose CA issues it; empty: the State's own",
+            json_schema_extra={"metavar": "STATE"},
+        ),
+    ] = ""
+    subject: Subject = ""
+    valid_days: Days = INTERMEDIATE_DAYS
+    path_length: PathLength = 0
+    limits: Limits = ()
+
+    def issuing_certificate(self, snapshot: Snapshot) -> CertificateRecord:
+        """The CA certificate that issues. Raises UserError."""
+        state = local_state_named(snapshot, self.issuing_state or self.state)
+        return authority_of(snapshot, state, self.issuer, datetime.now(UTC))
+
+
+class CreateIntermediate(PkiOperation[CreateIntermediateParameters]):
+    """Creates a CA below another one."""
+
+    name: ClassVar[str] = "certificates.create-intermediate"
+    title: ClassVar[str] = "Create an intermediate CA"
+    description: ClassVar[str] = (
+        "Creates a key pair and a CA certificate for it, signed by a CA that is here. It issues from then on, and the "
+        "root's key can stay locked away."
+    )
+    parameters: ClassVar[type[Parameters]] = CreateIntermediateParameters
+
+    def needs(
+        self, parameters: CreateIntermediateParameters, directory: Path, snapshot: Snapshot
+    ) -> tuple[SecretRequest, ...]:
+        issuing = parameters.issuing_certificate(snapshot)
+        return (
+            *secrets_of(parameters.new_key()),
+            *key_secrets(directory, snapshot, issuing, unlock=parameters.unlock()),
+        )
+
+    def work(
+        self, parameters: CreateIntermediateParameters, store: PkiStore, prompt: Prompt, context: OperationContext
+    ) -> Result:
+        snapshot = store.snapshot()
+        record = create_intermediate(
+            store,
+            parameters.issuing_certificate(snapshot),
+            local_state_named(snapshot, parameters.state),
+            parameters.new_key(),
+            subject=parameters.subject,
+            days=parameters.valid_days,
+            path_length=parameters.path_length,
+            name_constraints=parameters.limits,
+            prompt=prompt,
+        )
+        return _ready(record, "was created")
+
+
+class ImportAuthorityParameters(KeptKeyParameters, PasswordParameters):
+    """A CA that was created elsewhere."""
+
+    state: StateName
+    file: Annotated[
+        Path,
+        AtHome,
+        Field(
+            title="Certificate",
+            description="PEM or DER, a chain after it; or a PKCS#12 with the key in it",
+            json_schema_extra={"positional": True},
+        ),
+    ]
+    key_file: Annotated[
+        Annotated[Path, AtHome] | None,
+        Field(
+            title="Private key",
+            description="PEM or DER, PKCS#8; none: it is in the PKCS#12",
+            json_schema_extra={"option": "--key"},
+        ),
+    ] = None
+
+
+class ImportAuthority(PkiOperation[ImportAuthorityParameters]):
+    """Imports a CA with its private key."""
+
+    name: ClassVar[str] = "certificates.import-authority"
+    title: ClassVar[str] = "Import a CA"
+    description: ClassVar[str] = (
+        "Imports a CA that was created elsewhere, with its private key, which is encrypted again here. The files stay "
+        "as they are: put them away safely."
+    )
+    parameters: ClassVar[type[Parameters]] = ImportAuthorityParameters
+
+    def needs(
+        self, parameters: ImportAuthorityParameters, directory: Path, snapshot: Snapshot
+    ) -> tuple[SecretRequest, ...]:
+        local_state_named(snapshot, parameters.state)
+        file = parameters.key_file or parameters.file
+        locked = gate.kind_of(gate.read_file(file, "key file")).has_password
+        return (
+            *((file_password(file, parameters.password()),) if locked else ()),
+            *secrets_of(parameters.kept_as()),
+        )
+
+    def work(
+        self, parameters: ImportAuthorityParameters, store: PkiStore, prompt: Prompt, context: OperationContext
+    ) -> Result:
+        key_file = parameters.key_file
+        record = import_authority(
+            store,
+            state_named(store.snapshot(), parameters.state),
+            gate.read_file(parameters.file, "certificate file"),
+            gate.read_file(key_file, "key file") if key_file else b"",
+            password=prompt(file_password(key_file or parameters.file).purpose),
+            keep=parameters.kept_as(),
+            prompt=prompt,
+        )
+        return _ready(record, "was imported")
+
+
+def _ready(record: CertificateRecord, how: str) -> Result:
+    return with_fingerprint(f"The CA {short_name(record.certificate)} {how}.", record)

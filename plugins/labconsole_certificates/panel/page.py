@@ -24,13 +24,13 @@ from labconsole_certificates.panel.snapshot_watch import SnapshotWatch
 from labconsole_certificates.panel.sorting import FileSorting
 from labconsole_certificates.panel.tab import Sight, Tab, TabServices
 from labconsole_certificates.panel.trusting.view import TrustView
-from labconsole_ui.action_dialog import ActionDialog
 from labconsole_ui.building import Building
 from labconsole_ui.form.editors import Editor
 from labconsole_ui.form.row import EditorFactory
 from labconsole_ui.form.spec import FieldSpec
 from labconsole_ui.form.token_editor import TokenEditor
 from labconsole_ui.message_bar import Message, Tone
+from labconsole_ui.operations.dialog import OperationDialog
 from labconsole_ui.plugin_page import PageContext
 
 _TAB_KEY = "certificates/tab"
@@ -131,10 +131,10 @@ class CertificatesPage(QWidget):
 
     def _open_action(
         self, name: str, values: Mapping[str, Any], editors: Mapping[str, EditorFactory] | None = None
-    ) -> ActionDialog:
-        action = self._context.plugins.action(name)
+    ) -> OperationDialog:
+        action = self._context.plugins.operation(name)
         with_tokens: dict[str, EditorFactory] = {"token": self._token_editor, **(editors or {})}
-        dialog = ActionDialog(self.window(), action, self._context.theme, values, with_tokens)
+        dialog = OperationDialog(self.window(), action, self._context.theme, values, with_tokens)
         dialog.ended.connect(lambda _end: self._read_again())
         dialog.open()
         return dialog

@@ -12,9 +12,9 @@ from PySide6.QtWidgets import QWidget
 
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.x509.status import Status
-from labconsole_ui.action_dialog import ActionDialog
 from labconsole_ui.building import Building
 from labconsole_ui.form.row import EditorFactory
+from labconsole_ui.operations.dialog import OperationDialog
 from labconsole_ui.plugin_page import PageContext
 
 
@@ -35,7 +35,7 @@ class TabServices:
     page: PageContext
     directory: Path
     """Of the certificate database: what `PkiStore.open` and `PkiReader.open` take."""
-    open_action: Callable[[str, Mapping[str, Any], Mapping[str, EditorFactory] | None], ActionDialog]
+    open_action: Callable[[str, Mapping[str, Any], Mapping[str, EditorFactory] | None], OperationDialog]
     """Opens the dialog of an action by its name, with values for its form and editors of its own (None: the usual
     ones). When it has ended the database is read again, and the page says what came of it."""
     show_tab: Callable[[str], Tab]

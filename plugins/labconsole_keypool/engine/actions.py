@@ -10,9 +10,9 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from labconsole.action import Action, ActionContext, Confirmation
 from labconsole.analysis.figures import format_duration
 from labconsole.clock import now_ns
+from labconsole.operation import Confirmation, Operation, OperationContext
 from labconsole.security.secrets import SecretRequest
 from labconsole.security.token.configuration import LAB
 from labconsole.security.token.named_tokens import find_configuration
@@ -62,7 +62,7 @@ class FillParameters(Parameters):
     ] = 10_000
 
 
-class FillPool(Action[FillParameters]):
+class FillPool(Operation[FillParameters]):
     """Generates key pairs in a token and stores them wrapped until the pool holds so many."""
 
     name: ClassVar[str] = "keypool.fill"
@@ -76,7 +76,7 @@ class FillPool(Action[FillParameters]):
     def secrets(self, parameters: FillParameters) -> tuple[SecretRequest, ...]:
         return (find_configuration(parameters.token).pin_request(parameters.token),)
 
-    def run(self, parameters: FillParameters, context: ActionContext) -> str:
+    def run(self, parameters: FillParameters, context: OperationContext) -> str:
         from labconsole.security.token.opening import open_token
         from labconsole_keypool.engine.emulation import Device
         from labconsole_keypool.engine.generator import Generator
@@ -110,7 +110,7 @@ class PurgeParameters(Parameters):
     token: TokenName = LAB
 
 
-class PurgePool(Action[PurgeParameters]):
+class PurgePool(Operation[PurgeParameters]):
     """Makes every key that waits in a pool invalid, and erases its wrapped private key."""
 
     name: ClassVar[str] = "keypool.purge"
@@ -129,7 +129,7 @@ class PurgePool(Action[PurgeParameters]):
             f"{_pairs(waiting)} in the key store {parameters.key_store} will be lost.",
         )
 
-    def run(self, parameters: PurgeParameters, context: ActionContext) -> str:
+    def run(self, parameters: PurgeParameters, context: OperationContext) -> str:
         with KeyStore.open(store_path(parameters.key_store)) as store:
             purged = store.purge()
         return f"{_pairs(purged)} of the key store {parameters.key_store} became invalid; it holds no new ones."

@@ -10,7 +10,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field, ValidationError
 
-from labconsole.action import Action, ActionContext, Confirmation
+from labconsole.operation import Confirmation, Operation, OperationContext
 from labconsole.profile_file import fault_sentence
 from labconsole.security.secrets import Secret, SecretRequest, SecretSource
 from labconsole.security.token.configuration import LAB, TokenConfiguration, is_lab
@@ -30,7 +30,7 @@ class InitialiseParameters(Parameters):
     token: TokenName = LAB
 
 
-class InitialiseToken(Action[InitialiseParameters]):
+class InitialiseToken(Operation[InitialiseParameters]):
     """Makes a token anew: every key in it is destroyed, wrapper keys as well."""
 
     name: ClassVar[str] = "keypool.initialise-token"
@@ -61,7 +61,7 @@ class InitialiseToken(Action[InitialiseParameters]):
             )
         )
 
-    def run(self, parameters: InitialiseParameters, context: ActionContext) -> str:
+    def run(self, parameters: InitialiseParameters, context: OperationContext) -> str:
         name, configuration = parameters.token, find_configuration(parameters.token)
         if is_lab(name):
             so_pin = lab_so_pin(name=name).resolve(f"the security officer of the token {name}")
@@ -98,7 +98,7 @@ class AddTokenParameters(Parameters):
     ] = None
 
 
-class AddToken(Action[AddTokenParameters]):
+class AddToken(Operation[AddTokenParameters]):
     """Tells the console of a token, and looks whether it is there."""
 
     name: ClassVar[str] = "keypool.add-token"
@@ -108,7 +108,7 @@ class AddToken(Action[AddTokenParameters]):
     )
     parameters: ClassVar[type[Parameters]] = AddTokenParameters
 
-    def run(self, parameters: AddTokenParameters, context: ActionContext) -> str:
+    def run(self, parameters: AddTokenParameters, context: OperationContext) -> str:
         name = parameters.token
         if parameters.module is None or not parameters.label:
             raise TokenError("Name the PKCS#11 module of the token's maker, and the label that the token has.")
@@ -128,7 +128,7 @@ class AddToken(Action[AddTokenParameters]):
         return f"The token {name} was added. Its PIN is expected {configuration.pin.describe()}."
 
 
-def _entered_pins(name: str, context: ActionContext) -> tuple[Secret, Secret]:
+def _entered_pins(name: str, context: OperationContext) -> tuple[Secret, Secret]:
     """The security officer's PIN and the new one. Raises TokenError: one is missing, or was typed in two ways."""
     so_pin, pin, again = (context.secret(key) for key in (SO_PIN, NEW_PIN, NEW_PIN_AGAIN))
     if so_pin is None or pin is None or again is None:

@@ -10,11 +10,11 @@ from PySide6.QtWidgets import QWidget
 
 from labconsole.security.secrets import Secret
 from labconsole_keypool.panel.share_editor import ShareEditor
-from labconsole_ui.action_dialog import ActionDialog
 from labconsole_ui.form.editors import Editor
 from labconsole_ui.form.row import EditorFactory
 from labconsole_ui.form.spec import FieldSpec
 from labconsole_ui.form.token_editor import token_editor
+from labconsole_ui.operations.dialog import OperationDialog
 from labconsole_ui.panel import PanelContext
 
 _SAME = ("token", "key_store", "key_kind", "keys_per_wrapper")
@@ -33,27 +33,27 @@ class PoolActions(QObject):
         self._values = values
         self._page = page
 
-    def fill(self) -> ActionDialog:
+    def fill(self) -> OperationDialog:
         """Fill the pool up to N."""
         return self._open("keypool.fill")
 
-    def purge(self) -> ActionDialog:
+    def purge(self) -> OperationDialog:
         """Make every key that waits invalid."""
         return self._open("keypool.purge")
 
-    def initialise(self) -> ActionDialog:
+    def initialise(self) -> OperationDialog:
         """Make the token anew."""
         return self._open("keypool.initialise-token")
 
-    def add_token(self) -> ActionDialog:
+    def add_token(self) -> OperationDialog:
         """Tell the console of another token."""
         return self._open("keypool.add-token", {}, but={"token"})
 
-    def export_shares(self) -> ActionDialog:
+    def export_shares(self) -> OperationDialog:
         """Take wrapper keys out of the token, under shares."""
         return self._open("keypool.export-shares")
 
-    def load_shares(self) -> ActionDialog:
+    def load_shares(self) -> OperationDialog:
         """Load wrapper keys into a token; shares are collected in the dialog."""
         made: list[ShareEditor] = []
 
@@ -72,14 +72,14 @@ class PoolActions(QObject):
         editors: Mapping[str, EditorFactory] | None = None,
         given: Callable[[], Mapping[str, Secret] | None] = dict,
         but: frozenset[str] | set[str] = frozenset(),
-    ) -> ActionDialog:
+    ) -> OperationDialog:
         """The dialog, with what the scenario says too, `but` for these parameters."""
-        action = self._context.plugins.action(name)
+        action = self._context.plugins.operation(name)
         scenario = self._values()
         same = {key: scenario[key] for key in _SAME if key in scenario and key not in but}
         values = {**action.parameters().model_dump(mode="json"), **same}
         own = {"token": token_editor} if editors is None else editors
-        dialog = ActionDialog(self._page.window(), action, self._context.theme, values, own, given)
+        dialog = OperationDialog(self._page.window(), action, self._context.theme, values, own, given)
         dialog.ended.connect(lambda _end: self.ended.emit(name))
         dialog.open()
         return dialog

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from pydantic import Field
 
-from labconsole.action import Action, ActionContext
+from labconsole.operation import Operation, OperationContext
 from labconsole.security.secrets import Secret, SecretRequest, SecretSource
 from labconsole.security.token.configuration import LAB
 from labconsole.security.token.errors import TokenError
@@ -66,7 +66,7 @@ class ExportParameters(Parameters):
     ] = Path("~/wrapper-keys")
 
 
-class ExportShares(Action[ExportParameters]):
+class ExportShares(Operation[ExportParameters]):
     """Wraps a key store's wrapper keys by a transport key, and splits that into shares."""
 
     name: ClassVar[str] = "keypool.export-shares"
@@ -80,7 +80,7 @@ class ExportShares(Action[ExportParameters]):
     def secrets(self, parameters: ExportParameters) -> tuple[SecretRequest, ...]:
         return (find_configuration(parameters.token).pin_request(parameters.token),)
 
-    def run(self, parameters: ExportParameters, context: ActionContext) -> str:
+    def run(self, parameters: ExportParameters, context: OperationContext) -> str:
         from labconsole_keypool.shares.transport import export_wrappers, held_by
 
         wrappers = _wrappers(parameters.key_store)
@@ -115,7 +115,7 @@ class LoadParameters(Parameters):
     key_store: StoreName = "lab"
 
 
-class LoadShares(Action[LoadParameters]):
+class LoadShares(Operation[LoadParameters]):
     """Loads carried wrapper keys into a token with enough shares."""
 
     name: ClassVar[str] = "keypool.load-shares"
@@ -139,7 +139,7 @@ class LoadShares(Action[LoadParameters]):
             ),
         )
 
-    def run(self, parameters: LoadParameters, context: ActionContext) -> str:
+    def run(self, parameters: LoadParameters, context: OperationContext) -> str:
         from labconsole_keypool.shares.transport import load_wrappers
 
         carried = read_carried(parameters.file.expanduser())
@@ -155,7 +155,7 @@ class LoadShares(Action[LoadParameters]):
         return f"{_keys(len(new))} loaded into the token {parameters.token}.{known}{tried}"
 
 
-def _opened(name: str, context: ActionContext) -> Token:
+def _opened(name: str, context: OperationContext) -> Token:
     """The token, open in this process. Raises TokenError, UserError."""
     from labconsole.security.token.opening import open_token
 
@@ -170,7 +170,7 @@ def _wrappers(key_store: str) -> list[WrapperKey]:
 
 
 def _hand_out(
-    parameters: ExportParameters, carried: CarriedWrappers, shares: Sequence[Share], context: ActionContext
+    parameters: ExportParameters, carried: CarriedWrappers, shares: Sequence[Share], context: OperationContext
 ) -> Path:
     """Write the file of wrapper keys and hand out the shares, all or nothing; returns the file."""
     directory = parameters.directory.expanduser()
@@ -191,7 +191,7 @@ def _hand_out(
     return file
 
 
-def _typed(context: ActionContext) -> list[Share]:
+def _typed(context: OperationContext) -> list[Share]:
     """The shares that the operator typed or chose in the dialog. Raises ShareError."""
     shares: list[Share] = []
     for number in range(1, MOST_SHARES + 1):

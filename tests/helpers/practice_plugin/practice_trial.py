@@ -15,7 +15,7 @@ from pydantic import Field
 
 from labconsole.clock import now_ns
 from labconsole.errors import UserError
-from labconsole.plugin import Plugin
+from labconsole.plugin import OperationEntry, Plugin
 from labconsole.role import Role
 from labconsole.trial import (
     Column,
@@ -41,7 +41,7 @@ plugin = Plugin(
     title="Practice",
     description="Counts, and misbehaves when asked to.",
     trials={"practice.counting": "practice_trial:CountingTrial", "practice.lost": "practice_lost_trial:LostTrial"},
-    actions={"practice.tally": "practice_action:Tally"},
+    operations={"practice.tally": OperationEntry("practice_operation:Tally")},
 )
 
 COUNTED = Series(

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from cryptography.x509.ocsp import OCSPCertStatus
 
-from labconsole.engine.action_process import Outcome
+from labconsole.engine.operation_process import Outcome
 from labconsole.errors import UserError
 from labconsole.plugin import Plugins
 from labconsole.security.pki.records import RequestStatus
@@ -24,14 +24,14 @@ from labconsole_certificates.manifest import plugin
 from labconsole_certificates.operations import requests
 from labconsole_certificates.operations.trusting import trust_root
 from labconsole_certificates.revocation.ocsp_check import ask
-from tests.helpers.actions import Actions
+from tests.helpers.operations import Operations
 from tests.labconsole_certificates.world import World
 
 PLUGINS = Plugins((plugin,))
 
 
 class Here:
-    """`ActionContext` of an action that is done in this process."""
+    """`OperationContext` of an action that is done in this process."""
 
     stop_requested = False
 
@@ -49,34 +49,34 @@ class Here:
 
 
 @pytest.fixture
-def actions() -> Iterator[Actions]:
-    opened = Actions()
+def actions() -> Iterator[Operations]:
+    opened = Operations()
     yield opened
     opened.close()
 
 
 def _asked(name: str, **parameters: Any) -> list[str]:
     """What the operator is asked for before the action starts: the keys of the secrets."""
-    action = PLUGINS.action(name)
+    action = PLUGINS.operation(name)
     missing = missing_secrets(action.secrets(action.parameters.model_validate(parameters)))
     return [request.key for request in missing]
 
 
 def test_every_action_says_what_it_is_and_has_a_form() -> None:
-    for name in plugin.actions:
-        action = PLUGINS.action(name)
+    for name in plugin.operations:
+        action = PLUGINS.operation(name)
         assert action.name == name and action.title and action.description.endswith(".")
         assert all(field.title for field in action.parameters.model_fields.values()), name
 
 
-def test_a_passphrase_of_one_s_own_opens_the_ca_when_it_is_asked_for(world: World, actions: Actions) -> None:
+def test_a_passphrase_of_one_s_own_opens_the_ca_when_it_is_asked_for(world: World, actions: Operations) -> None:
     assert _asked("certificates.create-root", state="State A") == []
     keys = _asked("certificates.create-root", state="State A", protection="asked")
     assert keys == ["new-passphrase", "new-passphrase-again"]
     typed = dict.fromkeys(keys, Secret("mine-1357"))
     end = actions.do("certificates.create-root", secrets=typed, state="State A", protection="asked")
     assert end.outcome is Outcome.DONE, end.sentence
-    assert "The CA State A Root CA is made. Its fingerprint: " in end.sentence
+    assert "The CA State A Root CA was created. Its fingerprint: SHA-256 " in end.sentence
     request = world.asks(world.b, world.a)
     [key] = _asked("certificates.approve-request", request=request.id)
     parameters = ApproveRequestParameters(request=request.id)
@@ -88,7 +88,7 @@ def test_a_passphrase_of_one_s_own_opens_the_ca_when_it_is_asked_for(world: Worl
 
 
 def test_a_certificate_leaves_with_its_key_under_a_password_typed_twice(
-    world: World, actions: Actions, tmp_path: Path
+    world: World, actions: Operations, tmp_path: Path
 ) -> None:
     record, file = world.certified(world.a, world.b), tmp_path / "a.p12"
     parameters: dict[str, Any] = {"certificate": record.sha256, "file": str(file)}
@@ -118,7 +118,7 @@ def test_what_cannot_be_is_said_before_anything_is_asked(world: World, tmp_path:
             _asked(f"certificates.{name}", **parameters)
 
 
-def test_two_states_are_proven_by_an_action(world: World, actions: Actions) -> None:
+def test_two_states_are_proven_by_an_action(world: World, actions: Operations) -> None:
     for one, other, root in ((world.a, world.b, world.root_b), (world.b, world.a, world.root_a)):
         trust_root(world.store, one, root, root.sha256)
         world.certified(one, other)
@@ -131,7 +131,7 @@ def test_two_states_are_proven_by_an_action(world: World, actions: Actions) -> N
     assert len(world.store.snapshot().proofs) == 2
 
 
-def test_the_ocsp_responder_answers_until_it_is_cancelled(world: World, actions: Actions) -> None:
+def test_the_ocsp_responder_answers_until_it_is_cancelled(world: World, actions: Operations) -> None:
     record = world.certified(world.a, world.b)
     process = actions.start("certificates.serve-ocsp", authority=world.root_b.sha256)
     actions.pump_until(process, lambda: "http://" in process.said)

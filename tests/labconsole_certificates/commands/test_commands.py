@@ -11,6 +11,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509 import Name
 
 from labconsole.cli.main import main
+from labconsole.cli.operation_arguments import add_arguments
 from labconsole.locations import pki_dir
 from labconsole.plugin import load_dotted
 from labconsole.security.pki.reader import PkiReader
@@ -144,7 +145,6 @@ def test_an_own_passphrase_lies_where_the_operator_says(pki: Pki, world: World, 
     [
         (("create-root", "State Q"), "No State is called State Q; did you mean"),
         (("create-root", A, "--subject", "nonsense"), "nonsense"),
-        (("create-root", A, "--days", "0"), "A validity of 0 days cannot be"),
         (("request", A, "--to", B, "--name", "a..b"), "a..b"),
         (("request", A, "--to", B, "--profile", "tls-server"), "needs its host name"),
         (("take-csr", "nothing.csr", "--from", A, "--to", B), "nothing.csr"),
@@ -164,6 +164,12 @@ def test_what_cannot_be_is_said_in_one_sentence(pki: Pki, arguments: tuple[str, 
     assert why in said and said.startswith("labconsole: ") and said.count("\n") == 1
 
 
+@pytest.mark.usefixtures("world")
+def test_a_value_out_of_bounds_is_refused_by_the_name_of_its_option(pki: Pki) -> None:
+    said = pki("create-root", A, "--days", "0", code=2)
+    assert said == "labconsole: --days: input should be greater than or equal to 1 (it is '0').\n"
+
+
 def test_without_a_database_nothing_is_listed_and_none_is_made(pki: Pki) -> None:
     assert "labconsole: " in pki("list", code=1)
     assert not (pki_dir() / "pki.db").exists()
@@ -173,6 +179,14 @@ def test_the_group_alone_prints_its_help(pki: Pki) -> None:
     said = pki()
     for command in ("create-root", "take-csr", "rotate", "matrix", "demo", "audit"):
         assert command in said
+
+
+def test_every_operation_has_a_help_for_each_argument() -> None:
+    for entry in plugin.operations.values():
+        parser = argparse.ArgumentParser(prog=entry.command)
+        add_arguments(parser, load_dotted(entry.target).parameters)
+        assert all(action.help for action in parser._actions), parser.format_help()
+        assert bool(entry.command) == bool(entry.help)
 
 
 def test_every_command_has_its_function_and_a_help_for_each_argument() -> None:

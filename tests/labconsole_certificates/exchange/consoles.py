@@ -17,10 +17,11 @@ from labconsole.security.x509.patience import WaitCancelledError, Watch
 from labconsole.security.x509.profiles import CertificateProfile
 from labconsole_certificates.exchange.remote_proving import Following, Place, RemoteProof, connect_to, listen_for
 from labconsole_certificates.operations import requests
-from labconsole_certificates.operations.authorities import add_state, create_root
+from labconsole_certificates.operations.authorities import create_root
 from labconsole_certificates.operations.importing import take_in_certificates
 from labconsole_certificates.operations.new_keys import NewKey
 from labconsole_certificates.operations.references import state_named
+from labconsole_certificates.operations.states import add_state
 from labconsole_certificates.operations.trusting import trust_root
 
 CLIENT, SERVER = CertificateProfile.TLS_CLIENT, CertificateProfile.TLS_SERVER

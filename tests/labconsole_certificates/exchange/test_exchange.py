@@ -19,7 +19,7 @@ from labconsole.security.x509.profiles import CertificateProfile
 from labconsole_certificates.exchange.progress import exchange_of
 from labconsole_certificates.exchange.proving import prove
 from labconsole_certificates.exchange.steps import Direction, StepKind
-from labconsole_certificates.operations.authorities import add_state, create_intermediate, create_root
+from labconsole_certificates.operations.authorities import create_intermediate, create_root
 from labconsole_certificates.operations.end_certificates import make_self_signed
 from labconsole_certificates.operations.exporting import handed_over
 from labconsole_certificates.operations.new_keys import NewKey
@@ -32,6 +32,7 @@ from labconsole_certificates.operations.requests import (
     take_in_request,
 )
 from labconsole_certificates.operations.revocation import publish_crl, revoke, take_in_crl
+from labconsole_certificates.operations.states import add_state
 from labconsole_certificates.operations.trusting import pin, trust_root
 from labconsole_certificates.trust.making import make_bundle
 from labconsole_certificates.trust.taking_in import take_in

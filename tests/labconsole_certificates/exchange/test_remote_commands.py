@@ -13,19 +13,19 @@ from pathlib import Path
 import pytest
 
 from labconsole.cli.main import main
-from labconsole.engine.action_process import Outcome
+from labconsole.engine.operation_process import Outcome
 from labconsole.errors import UserError
 from labconsole.locations import pki_dir
 from labconsole_certificates.exchange.remote_proving import RemoteProof
-from tests.helpers.actions import Actions
+from tests.helpers.operations import Operations
 from tests.labconsole_certificates.exchange.consoles import Waiting, connected
 
 A, B = "State A", "State B"
 
 
 @pytest.fixture
-def actions() -> Iterator[Actions]:
-    opened = Actions()
+def actions() -> Iterator[Operations]:
+    opened = Operations()
     yield opened
     opened.close()
 
@@ -68,7 +68,7 @@ def test_the_command_waits_for_the_connection(consoles: Path, capsys: pytest.Cap
         main(["pki", "listen", B, A, "--port", "70000"])
 
 
-def test_the_action_tells_how_long_it_still_waits_and_can_be_cancelled(consoles: Path, actions: Actions) -> None:
+def test_the_action_tells_how_long_it_still_waits_and_can_be_cancelled(consoles: Path, actions: Operations) -> None:
     shutil.copytree(consoles / "b", pki_dir(), dirs_exist_ok=True)
     waiting = actions.start("certificates.listen", state_a=B, state_b=A, port=0, wait_s=60)
     actions.pump_until(waiting, lambda: "waits at 127.0.0.1:" in waiting.said and waiting.progress is not None)

@@ -29,10 +29,11 @@ from labconsole.security.x509.validity import Validity
 from labconsole_certificates.exchange import remote_proving
 from labconsole_certificates.exchange.parties import client_certificate, server_certificate
 from labconsole_certificates.exchange.progress import exchange_of
-from labconsole_certificates.operations.authorities import add_state, create_root
+from labconsole_certificates.operations.authorities import create_root
 from labconsole_certificates.operations.new_keys import NewKey
 from labconsole_certificates.operations.requests import approve, make_request
 from labconsole_certificates.operations.revocation import publish_crl, revoke
+from labconsole_certificates.operations.states import add_state
 from tests.helpers.authorities import named, new_authority
 from tests.helpers.x509_keys import key_of
 from tests.labconsole_certificates.exchange.consoles import CLIENT, SERVER, Waiting, connected, state

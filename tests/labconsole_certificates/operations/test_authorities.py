@@ -27,15 +27,10 @@ from labconsole.security.x509.pkcs12_files import write_pkcs12
 from labconsole.security.x509.profiles import CertificateProfile
 from labconsole.security.x509.validity import Validity
 from labconsole_certificates.operations import requests
-from labconsole_certificates.operations.authorities import (
-    add_state,
-    claim_domain,
-    create_intermediate,
-    create_root,
-    import_authority,
-)
+from labconsole_certificates.operations.authorities import create_intermediate, create_root, import_authority
 from labconsole_certificates.operations.exporting import Form, exported
 from labconsole_certificates.operations.new_keys import NewKey
+from labconsole_certificates.operations.states import add_state, claim_domain
 from tests.helpers.openssl_says import openssl_says
 from tests.helpers.x509_keys import key_of
 from tests.labconsole_certificates.world import World

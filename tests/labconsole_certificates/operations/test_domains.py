@@ -24,10 +24,10 @@ from labconsole.security.x509.status import StatusKind, status_of
 from labconsole.security.x509.validity import Validity
 from labconsole_certificates.exchange.proving import prove
 from labconsole_certificates.operations import requests
-from labconsole_certificates.operations.authorities import add_state, claim_domain
 from labconsole_certificates.operations.end_certificates import make_self_signed
 from labconsole_certificates.operations.importing import take_in_certificates
 from labconsole_certificates.operations.new_keys import NewKey
+from labconsole_certificates.operations.states import add_state, claim_domain
 from labconsole_certificates.operations.trusting import trust_root
 from tests.labconsole_certificates.world import World
 

@@ -11,20 +11,21 @@ from PySide6.QtGui import QDropEvent
 from PySide6.QtWidgets import QAbstractButton, QApplication, QDialog, QWidget
 from pytestqt.qtbot import QtBot
 
-from labconsole.engine.action_process import Outcome
+from labconsole.engine.operation_process import Outcome
 from labconsole.locations import pki_dir
 from labconsole.security.pki.records import CertificateRecord, State
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.x509.profiles import CertificateProfile
 from labconsole_certificates.operations import requests, trusting
-from labconsole_certificates.operations.authorities import add_state, create_root
+from labconsole_certificates.operations.authorities import create_root
 from labconsole_certificates.operations.exporting import Form, exported
 from labconsole_certificates.operations.new_keys import NewKey
+from labconsole_certificates.operations.states import add_state
 from labconsole_certificates.panel.page import CertificatesPage
 from labconsole_certificates.panel.tab import Tab
-from labconsole_ui.action_dialog import ActionDialog
 from labconsole_ui.main_window import MainWindow
+from labconsole_ui.operations.dialog import OperationDialog
 
 PATIENCE_MS = 20_000
 T = TypeVar("T", bound=Tab)
@@ -71,14 +72,14 @@ class Lab:
 
     def do_action(self) -> str:
         """Start the action whose dialog is open, wait for its good end, close it; returns its sentence."""
-        dialog = self.dialog(ActionDialog)
+        dialog = self.dialog(OperationDialog)
         ends = []
         dialog.ended.connect(ends.append)
         self.click(dialog.start_button)
         self.until(lambda: bool(ends))
         assert ends[0].outcome is Outcome.DONE, ends[0].sentence
         self.click(dialog.close_button)
-        self.until(lambda: not [each for each in QApplication.topLevelWidgets() if isinstance(each, ActionDialog)])
+        self.until(lambda: not [each for each in QApplication.topLevelWidgets() if isinstance(each, OperationDialog)])
         sentence: str = ends[0].sentence
         return sentence
 

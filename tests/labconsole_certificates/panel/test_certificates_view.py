@@ -15,9 +15,10 @@ from labconsole.security.x509.describing.comparing import Comparison
 from labconsole.security.x509.exporting import as_pem
 from labconsole.security.x509.gate import read_certificates
 from labconsole.security.x509.profiles import CertificateProfile
-from labconsole_certificates.operations.authorities import add_state, create_intermediate
+from labconsole_certificates.operations.authorities import create_intermediate
 from labconsole_certificates.operations.end_certificates import make_self_signed
 from labconsole_certificates.operations.new_keys import NewKey
+from labconsole_certificates.operations.states import add_state
 from labconsole_certificates.panel.certificates.certificate_sight import Shown
 from labconsole_certificates.panel.certificates.tree_nodes import Node, nodes_of
 from labconsole_certificates.panel.certificates.view import CertificatesView

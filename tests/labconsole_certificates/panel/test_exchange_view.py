@@ -10,16 +10,17 @@ from labconsole.security.pki.identities import names
 from labconsole.security.secrets import Secret, SecretSource
 from labconsole.security.x509.fingerprints import groups
 from labconsole.security.x509.profiles import CertificateProfile
-from labconsole_certificates.operations.authorities import add_state, create_root
+from labconsole_certificates.operations.authorities import create_root
 from labconsole_certificates.operations.new_keys import NewKey
+from labconsole_certificates.operations.states import add_state
 from labconsole_certificates.panel.certificates.new_state_dialog import NewStateDialog
 from labconsole_certificates.panel.exchanging.demo_dialog import DemoDialog
 from labconsole_certificates.panel.exchanging.identity_dialog import IdentityDialog
 from labconsole_certificates.panel.exchanging.view import ExchangeView
 from labconsole_certificates.panel.page import CertificatesPage
 from labconsole_certificates.panel.requests.view import RequestsView
-from labconsole_ui.action_dialog import ActionDialog
 from labconsole_ui.main_window import MainWindow
+from labconsole_ui.operations.dialog import OperationDialog
 from tests.labconsole_certificates.panel.conftest import Pair
 from tests.labconsole_certificates.panel.lab import Lab, certified, trust
 
@@ -152,7 +153,7 @@ def test_step_of_a_key_with_a_typed_passphrase_is_done_by_its_dialog(pair: Pair,
         lab.click(view.next_button)
         lab.until(lambda: "Certify" in view.next_button.text())
     lab.click(view.next_button)
-    dialog = lab.dialog(ActionDialog)
+    dialog = lab.dialog(OperationDialog)
     assert dialog.form is not None
     dialog.reject()
 

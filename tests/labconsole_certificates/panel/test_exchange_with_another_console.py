@@ -10,12 +10,12 @@ import pytest
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from labconsole.engine.action_process import Outcome
+from labconsole.engine.operation_process import Outcome
 from labconsole.locations import pki_dir
 from labconsole_certificates.panel.exchanging.view import ExchangeView
 from labconsole_certificates.panel.page import CertificatesPage
-from labconsole_ui.action_dialog import ActionDialog
 from labconsole_ui.main_window import MainWindow
+from labconsole_ui.operations.dialog import OperationDialog
 from tests.labconsole_certificates.exchange.consoles import Waiting, connected
 from tests.labconsole_certificates.panel.lab import Lab
 
@@ -45,14 +45,14 @@ def test_a_state_elsewhere_is_connected_to_and_waited_for(lab: Lab, elsewhere: P
     with ThreadPoolExecutor(1) as pool:
         waiting = Waiting(pool, elsewhere, B, A, wait_s=20)
         lab.click(view.there.meet_button)
-        dialog = lab.dialog(ActionDialog)
+        dialog = lab.dialog(OperationDialog)
         dialog.form.set_values({"host": "127.0.0.1", "port": waiting.port, "server_name": "broker.b.example"})
         assert "[State A] -> tls-connect -> [State B] passed" in lab.do_action()
         assert waiting.ended.result().ok
         lab.until(lambda: view.there.state.text().startswith("Proven by a mutual TLS handshake"))
 
         lab.click(view.back.meet_button)
-        dialog = lab.dialog(ActionDialog)
+        dialog = lab.dialog(OperationDialog)
         dialog.form.set_values({"port": 0})
         ends = []
         dialog.ended.connect(ends.append)
@@ -63,5 +63,5 @@ def test_a_state_elsewhere_is_connected_to_and_waited_for(lab: Lab, elsewhere: P
         lab.until(lambda: bool(ends))
         assert ends[0].outcome is Outcome.DONE and answered.result().ok
     lab.click(dialog.close_button)
-    lab.until(lambda: not [each for each in QApplication.topLevelWidgets() if isinstance(each, ActionDialog)])
+    lab.until(lambda: not [each for each in QApplication.topLevelWidgets() if isinstance(each, OperationDialog)])
     lab.until(lambda: view.sentence.text() == "Both ways are proven.")

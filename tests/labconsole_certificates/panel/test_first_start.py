@@ -24,8 +24,8 @@ from labconsole_certificates.panel.certificates.state_question import StateQuest
 from labconsole_certificates.panel.certificates.view import CertificatesView
 from labconsole_certificates.panel.page import CertificatesPage
 from labconsole_certificates.panel.requests.new_request_dialog import NewRequestDialog
-from labconsole_ui.action_dialog import ActionDialog
 from labconsole_ui.main_window import MainWindow
+from labconsole_ui.operations.dialog import OperationDialog
 from labconsole_ui.secret_dialog import SecretDialog
 from tests.helpers.authorities import named, new_authority
 from tests.labconsole_certificates.panel.conftest import Pair
@@ -73,7 +73,7 @@ def test_dialog_for_a_new_ca_says_what_each_kind_of_key_is_good_for(pair: Pair, 
     dialog = lab.dialog(NewStateDialog)
     lab.qtbot.keyClicks(dialog.name_edit, "State D")
     lab.click(dialog.add_button)
-    form = lab.dialog(ActionDialog)
+    form = lab.dialog(OperationDialog)
     offered = [box.itemText(row) for box in form.findChildren(QComboBox) for row in range(box.count())]
     good = {kind: said for kind, _, said in (text.partition(": ") for text in offered) if said}
     assert good["RSA-3072"] == "Tests 1 to 4" and good["ECDSA P-256"] == "Tests 1 and 2"

@@ -17,14 +17,14 @@ from labconsole.security.x509.names import general_name_from_text, name_from_tex
 from labconsole.security.x509.profiles import CertificateProfile
 from labconsole.security.x509.requests import make_csr
 from labconsole_certificates.operations import end_certificates, no_csr, requests
-from labconsole_certificates.operations.authorities import add_state
 from labconsole_certificates.operations.new_keys import NewKey
+from labconsole_certificates.operations.states import add_state
 from labconsole_certificates.panel.requests.methods import MethodsDialog
 from labconsole_certificates.panel.requests.new_request_dialog import NewRequestDialog
 from labconsole_certificates.panel.requests.refusing import RefusalDialog
 from labconsole_certificates.panel.requests.view import RequestsView
-from labconsole_ui.action_dialog import ActionDialog
 from labconsole_ui.message_bar import MessageBar
+from labconsole_ui.operations.dialog import OperationDialog
 from labconsole_ui.secret_dialog import SecretDialog
 from tests.helpers.openssl_says import openssl_says
 from tests.labconsole_certificates.panel.conftest import Pair
@@ -60,7 +60,7 @@ def test_a_dropped_csr_is_seen_approved_and_its_certificate_goes_back(pair: Pair
     for text in ("บวท.", "<b>AEROTHAI</b>", "bücher.example", "ECDSA", groups(fingerprint(csr))[:19]):
         assert text in seen
     lab.click(view.sight.approve_button)
-    form = lab.dialog(ActionDialog).form
+    form = lab.dialog(OperationDialog).form
     form.set_values({**form.values(), "valid_days": 30})
     lab.do_action()
     lab.until(lambda: view.sight.hand_out.copy_button.isVisible())
@@ -135,7 +135,7 @@ def test_without_a_csr_one_password_protected_file_goes_to_the_client(pair: Pair
     view = lab.tab("requests", RequestsView)
     lab.click(view.new_button)
     lab.click(lab.dialog(MethodsDialog).buttons["no-csr"])
-    dialog = lab.dialog(ActionDialog)
+    dialog = lab.dialog(OperationDialog)
     file = tmp_path / "client.p12"
     dialog.form.set_values({**dialog.form.values(), "file": str(file)})
     ends = []

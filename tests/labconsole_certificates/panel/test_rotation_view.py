@@ -8,7 +8,7 @@ from labconsole_certificates.operations import requests
 from labconsole_certificates.operations.new_keys import NewKey
 from labconsole_certificates.panel.rotating.view import RotationView
 from labconsole_certificates.rotation import steps
-from labconsole_ui.action_dialog import ActionDialog
+from labconsole_ui.operations.dialog import OperationDialog
 from tests.labconsole_certificates.panel.conftest import Pair
 from tests.labconsole_certificates.panel.lab import Lab, trust
 
@@ -40,7 +40,7 @@ def test_a_root_is_rotated_step_by_step_and_a_peer_confirms(pair: Pair, lab: Lab
     lab.until(lambda: view.model.rowCount() == 2)
     view.table.selectRow([row.record.id for row in view.model.records()].index(pair.root_a.id))
     lab.click(view.card.begin_button)
-    form = lab.dialog(ActionDialog).form
+    form = lab.dialog(OperationDialog).form
     form.set_values({**form.values(), "overlap_days": 0})
     lab.do_action()
     lab.until(lambda: view.card.step_button.text() == "&Make the successor …")
@@ -65,7 +65,7 @@ def test_after_the_switch_finishing_is_offered_and_retires_the_old_certificate(p
     lab.until(lambda: view.card.step_button.text() == "Fi&nish")
     assert "Wait until the overlap is over" in view.card.sentence.text()
     lab.click(view.card.step_button)
-    form = lab.dialog(ActionDialog).form
+    form = lab.dialog(OperationDialog).form
     form.set_values({**form.values(), "wait_for_overlap": False})
     lab.do_action()
     (rotation,) = lab.snapshot().rotations

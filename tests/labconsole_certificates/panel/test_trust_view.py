@@ -14,9 +14,9 @@ from labconsole.security.pki.records import TrustKind
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.x509.fingerprints import groups
 from labconsole.security.x509.profiles import CertificateProfile
-from labconsole_certificates.operations.authorities import claim_domain
 from labconsole_certificates.operations.end_certificates import WARNING, make_self_signed
 from labconsole_certificates.operations.new_keys import NewKey
+from labconsole_certificates.operations.states import claim_domain
 from labconsole_certificates.panel.certificates.view import CertificatesView
 from labconsole_certificates.panel.exchanging.view import ExchangeView
 from labconsole_certificates.panel.page import CertificatesPage

@@ -19,9 +19,10 @@ from labconsole.security.x509.issuing import Issuer
 from labconsole.security.x509.key_types import KeyType
 from labconsole.security.x509.status import StatusKind, status_of
 from labconsole.security.x509.validity import Validity
-from labconsole_certificates.operations.authorities import add_state, create_intermediate, create_root
+from labconsole_certificates.operations.authorities import create_intermediate, create_root
 from labconsole_certificates.operations.new_keys import NewKey
 from labconsole_certificates.operations.revocation import publish_crl
+from labconsole_certificates.operations.states import add_state
 from labconsole_certificates.revocation.crl_renewal import due_crls, renew_crls
 from labconsole_certificates.trust.looking import look_into
 from labconsole_certificates.trust.making import expiring_crls, make_bundle

@@ -14,8 +14,9 @@ import pytest
 from labconsole.security.pki.records import CertificateRecord, State, TrustKind
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.x509.fingerprints import groups
-from labconsole_certificates.operations.authorities import add_state, create_root
+from labconsole_certificates.operations.authorities import create_root
 from labconsole_certificates.operations.new_keys import NewKey
+from labconsole_certificates.operations.states import add_state
 from labconsole_certificates.trust.making import make_bundle
 from labconsole_certificates.trust.taking_in import TakenIn, take_in
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from labconsole.action import Confirmation
-from labconsole.engine.action_process import ActionEnd, Outcome
+from labconsole.engine.operation_process import OperationEnd, Outcome
 from labconsole.locations import tokens_dir
+from labconsole.operation import Confirmation
 from labconsole.security.secrets import Secret
 from labconsole.security.token.errors import TokenError
 from labconsole.security.token.inspection import inspect_token
@@ -27,15 +27,15 @@ from labconsole_keypool.engine.token_actions import (
     InitialiseToken,
 )
 from labconsole_keypool.store.key_records import Counts
-from tests.helpers.actions import Actions
+from tests.helpers.operations import Operations
 
 FILL, INITIALISE = "keypool.fill", "keypool.initialise-token"
 PIN, NEW, OFFICER = Secret("1234-user"), Secret("4321-user"), Secret("5678-officer")
 
 
 @pytest.fixture
-def actions() -> Iterator[Actions]:
-    opened = Actions()
+def actions() -> Iterator[Operations]:
+    opened = Operations()
     yield opened
     opened.close()
 
@@ -47,7 +47,7 @@ def office(tmp_path: Path) -> None:
 
 
 class Context:
-    """`ActionContext` of an action that is done here: it loads no module."""
+    """`OperationContext` of an action that is done here: it loads no module."""
 
     stop_requested = False
 
@@ -70,12 +70,12 @@ def objects(directory: Path) -> int:
     return len(list((directory / "objects").rglob("*.object"))) - 1
 
 
-def test_the_pool_is_filled_up_to_n_and_purged(actions: Actions) -> None:
+def test_the_pool_is_filled_up_to_n_and_purged(actions: Operations) -> None:
     filled = actions.do(FILL, keys=20, key_kind="p-256")
     assert filled.outcome is Outcome.DONE and filled.sentence.startswith("The pool lab holds 20 key pairs; made in ")
     assert filled.sentence.endswith(": 20.") and counts_of("lab") == Counts(20, 0, 0, 0)
     again = actions.do(FILL, keys=20, key_kind="p-256")
-    assert again == ActionEnd(Outcome.DONE, "The pool lab holds 20 key pairs: none was made.")
+    assert again == OperationEnd(Outcome.DONE, "The pool lab holds 20 key pairs: none was made.")
     asked = PurgePool().confirmation(PurgeParameters())
     assert asked == Confirmation("labconsole", "20 key pairs in the key store lab will be lost.")
     purged = PurgePool().run(PurgeParameters(), Context())
@@ -83,7 +83,7 @@ def test_the_pool_is_filled_up_to_n_and_purged(actions: Actions) -> None:
     assert counts_of("lab") == Counts(0, 0, 0, 20)
 
 
-def test_a_cancelled_filling_keeps_what_was_made_and_a_token_is_made_anew_after_its_label(actions: Actions) -> None:
+def test_a_cancelled_filling_keeps_what_was_made_and_a_token_is_made_anew_after_its_label(actions: Operations) -> None:
     process = actions.start(FILL, keys=100_000, key_kind="p-256")
     actions.pump_until(process, lambda: process.progress is not None and process.progress.done > 0)
     assert process.progress is not None and process.progress.total == 100_000
@@ -94,7 +94,7 @@ def test_a_cancelled_filling_keeps_what_was_made_and_a_token_is_made_anew_after_
     assert f"holds {kept:,} key pairs" in end.sentence
     assert actions.do(INITIALISE, typed="lab").outcome is Outcome.FAILED
     assert objects(tokens_dir() / "lab") == 1, "the wrapper key"
-    assert actions.do(INITIALISE, typed="labconsole") == ActionEnd(Outcome.DONE, "The token lab is empty now.")
+    assert actions.do(INITIALISE, typed="labconsole") == OperationEnd(Outcome.DONE, "The token lab is empty now.")
     assert objects(tokens_dir() / "lab") == 0
     filled = actions.do(FILL, keys=kept + 2, key_kind="p-256")
     assert filled.outcome is Outcome.DONE and filled.sentence.endswith(": 2."), "under a new wrapper key"

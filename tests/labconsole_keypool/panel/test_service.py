@@ -18,10 +18,10 @@ from labconsole_keypool.panel.service import PLANNER, SCENARIO, ServicePanel
 from labconsole_keypool.panel.share_editor import ShareEditor
 from labconsole_keypool.shares.share_files import ShareForm, to_text, write_shares
 from labconsole_keypool.shares.sharing import split
-from labconsole_ui.action_dialog import ActionDialog
 from labconsole_ui.live.model import LiveRun
 from labconsole_ui.main_window import MainWindow
 from labconsole_ui.navigation import Navigation
+from labconsole_ui.operations.dialog import OperationDialog
 from tests.labconsole_ui.shell.conftest import bridge, home, open_window, services, theme, window
 
 __all__ = ["bridge", "home", "open_window", "services", "theme", "window"]
@@ -64,9 +64,9 @@ def click_tab(qtbot: QtBot, page: ServicePanel, tab: int) -> None:
     qtbot.mouseClick(page.tabs, LEFT, pos=page.tabs.tabRect(tab).center())
 
 
-def dialog_of(qtbot: QtBot, window: QWidget) -> ActionDialog:
-    qtbot.waitUntil(lambda: any(dialog.isVisible() for dialog in window.findChildren(ActionDialog)))
-    return next(dialog for dialog in window.findChildren(ActionDialog) if dialog.isVisible())
+def dialog_of(qtbot: QtBot, window: QWidget) -> OperationDialog:
+    qtbot.waitUntil(lambda: any(dialog.isVisible() for dialog in window.findChildren(OperationDialog)))
+    return next(dialog for dialog in window.findChildren(OperationDialog) if dialog.isVisible())
 
 
 def test_three_tabs_and_the_token(qtbot: QtBot, page: ServicePanel) -> None:

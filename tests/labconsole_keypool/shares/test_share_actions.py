@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from labconsole.engine.action_process import ActionProcess, Outcome
+from labconsole.engine.operation_process import OperationProcess, Outcome
 from labconsole.errors import UserError
 from labconsole.security.secrets import Secret
 from labconsole.security.token.errors import KeyMissingError, TokenError
@@ -38,7 +38,7 @@ PATIENCE_S = 60.0
 
 @dataclass
 class Console:
-    """What an action has at hand, kept in memory: the protocol `ActionContext`."""
+    """What an action has at hand, kept in memory: the protocol `OperationContext`."""
 
     secrets: dict[str, str] = field(default_factory=dict)
     handed_over: list[str] = field(default_factory=list)
@@ -84,11 +84,11 @@ def serial(pool: tuple[Path, str], monkeypatch: pytest.MonkeyPatch) -> Iterator[
         find_wrapper(token.session(), serial, PAD).destroy()
 
 
-def _run(name: str, parameters: Mapping[str, Any], secrets: Mapping[str, str] | None = None) -> ActionProcess:
+def _run(name: str, parameters: Mapping[str, Any], secrets: Mapping[str, str] | None = None) -> OperationProcess:
     """The action in a process of its own, ended."""
     wakeup = threading.Event()
     hidden = {key: Secret(text) for key, text in (secrets or {}).items()}
-    process = ActionProcess(name, dict(parameters), wakeup.set, hidden)
+    process = OperationProcess(name, dict(parameters), wakeup.set, hidden)
     deadline = time.monotonic() + PATIENCE_S
     try:
         while process.end is None:

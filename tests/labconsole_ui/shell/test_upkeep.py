@@ -15,8 +15,9 @@ from labconsole.security.secrets import Secret, SecretSource
 from labconsole.security.x509.crls import make_crl
 from labconsole.security.x509.issuing import Issuer
 from labconsole.security.x509.validity import Validity
-from labconsole_certificates.operations.authorities import add_state, create_root
+from labconsole_certificates.operations.authorities import create_root
 from labconsole_certificates.operations.new_keys import NewKey
+from labconsole_certificates.operations.states import add_state
 from labconsole_ui.main_window import MainWindow
 from labconsole_ui.services import Services
 from labconsole_ui.start_page import StartPage

@@ -83,12 +83,17 @@ class FieldSpec:
 
 
 def fields_of(model: type[BaseModel]) -> tuple[FieldSpec, ...]:
-    """The parameters of `model` in their order. Raises TypeError for a type that no form can show."""
-    return tuple(_spec(name, info) for name, info in model.model_fields.items())
+    """The parameters of `model` in their order. Raises TypeError for a type that no form can show.
+
+    One that is `terminal_only` (a confirmation, for which the window has its own question) is left out.
+    """
+    return tuple(
+        _spec(name, info) for name, info in model.model_fields.items() if not _extra(info).get("terminal_only")
+    )
 
 
 def _spec(name: str, info: FieldInfo) -> FieldSpec:
-    extra: Mapping[str, Any] = info.json_schema_extra if isinstance(info.json_schema_extra, dict) else {}
+    extra = _extra(info)
     annotation, optional = _without_none(info.annotation)
     metadata = list(info.metadata)
     if typing.get_origin(annotation) is typing.Annotated:
@@ -112,6 +117,10 @@ def _spec(name: str, info: FieldInfo) -> FieldSpec:
         fields=rows,
         **bounds,
     )
+
+
+def _extra(info: FieldInfo) -> Mapping[str, Any]:
+    return info.json_schema_extra if isinstance(info.json_schema_extra, dict) else {}
 
 
 def _kind(

@@ -17,14 +17,14 @@ from labconsole.security.pki.records import CertificateRecord, State
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.x509.names import short_name
 from labconsole.security.x509.profiles import AUTHORITIES
-from labconsole_certificates.operations.authorities import add_state
 from labconsole_certificates.operations.references import authorities_of
+from labconsole_certificates.operations.states import add_state
 from labconsole_certificates.panel.certificates.domain_dialog import DomainDialog
 from labconsole_certificates.panel.certificates.new_state_dialog import NewStateDialog
 from labconsole_certificates.panel.desk import Desk
 from labconsole_certificates.panel.editors import one_name_of, one_of
-from labconsole_ui.action_dialog import ActionDialog
 from labconsole_ui.form.row import EditorFactory
+from labconsole_ui.operations.dialog import OperationDialog
 
 
 class AuthorityForms(QObject):
@@ -65,11 +65,11 @@ class AuthorityForms(QObject):
         dialog.open()
         return dialog
 
-    def create_root(self) -> ActionDialog:
+    def create_root(self) -> OperationDialog:
         """Make a root, which a State may have several of."""
         return self._open_root(self._first())
 
-    def create_intermediate(self) -> ActionDialog:
+    def create_intermediate(self) -> OperationDialog:
         """Make a CA below one of this console."""
         issuing = [state for state in self._snapshot.states if state.local and self._authorities(state)]
         authorities = [("", self.tr("The State's newest that can issue"))]
@@ -97,15 +97,15 @@ class AuthorityForms(QObject):
             return self._open_pkcs12(files, self._first())
         return self._new_state(partial(self._open_pkcs12, files))
 
-    def _open_pkcs12(self, files: Mapping[str, str], state: str) -> ActionDialog:
+    def _open_pkcs12(self, files: Mapping[str, str], state: str) -> OperationDialog:
         senders = [("", self.tr("Not noted")), *((found.name, found.name) for found in self._snapshot.states)]
         editors = {"state": self._states_and(state), "sender": one_of(senders)}
         return self._open("certificates.import-pkcs12", {"state": state, **files}, editors)
 
-    def _open_root(self, state: str) -> ActionDialog:
+    def _open_root(self, state: str) -> OperationDialog:
         return self._open("certificates.create-root", {"state": state}, {"state": self._states_and(state)})
 
-    def _open_import(self, files: Mapping[str, str], state: str) -> ActionDialog:
+    def _open_import(self, files: Mapping[str, str], state: str) -> OperationDialog:
         values = {"state": state, **files}
         return self._open("certificates.import-authority", values, {"state": self._states_and(state)})
 
@@ -149,5 +149,5 @@ class AuthorityForms(QObject):
         action.triggered.connect(lambda _checked=False: work())
         return action
 
-    def _open(self, name: str, values: Mapping[str, Any], editors: Mapping[str, EditorFactory]) -> ActionDialog:
+    def _open(self, name: str, values: Mapping[str, Any], editors: Mapping[str, EditorFactory]) -> OperationDialog:
         return self._desk.services.open_action(name, values, editors)

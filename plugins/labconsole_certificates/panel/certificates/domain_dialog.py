@@ -12,7 +12,7 @@ from labconsole.security.pki.records import State
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.x509.bad_input import BadInput
-from labconsole_certificates.operations.authorities import claim_domain
+from labconsole_certificates.operations.states import claim_domain
 from labconsole_certificates.panel.desk import Desk
 from labconsole_ui.fit_height import fit_height
 from labconsole_ui.form.editors import CalmComboBox

@@ -18,9 +18,9 @@ from labconsole.security.x509.exporting import as_der, as_pem, chain_as_pem
 from labconsole.security.x509.fingerprints import fingerprint
 from labconsole.security.x509.gate import ContentKind
 from labconsole.security.x509.names import short_name
-from labconsole_certificates.operations.authorities import known_or_added
 from labconsole_certificates.operations.importing import take_in_certificates
 from labconsole_certificates.operations.revocation import take_in_crl
+from labconsole_certificates.operations.states import known_or_added
 from labconsole_certificates.panel.certificates.authority_forms import AuthorityForms
 from labconsole_certificates.panel.certificates.certificate_sight import Shown
 from labconsole_certificates.panel.certificates.detail_pane import DetailPane

@@ -18,8 +18,8 @@ from labconsole_certificates.operations.subjects import server_host
 from labconsole_certificates.panel.editors import fixed, one_name_of, one_of
 from labconsole_certificates.panel.tab import TabServices
 from labconsole_certificates.panel.words import day
-from labconsole_ui.action_dialog import ActionDialog
 from labconsole_ui.form.row import EditorFactory
+from labconsole_ui.operations.dialog import OperationDialog
 
 _END_PROFILES = tuple(
     (str(profile), TEXTS[profile].title) for profile in CertificateProfile if profile not in AUTHORITIES
@@ -40,7 +40,7 @@ class RequestForms(QObject):
         self._snapshot = snapshot
         self._states = snapshot.states
 
-    def make_request(self, state: str = "", issuer: str = "") -> ActionDialog:
+    def make_request(self, state: str = "", issuer: str = "") -> OperationDialog:
         """As client: make a key pair and a CSR for another State's CA."""
         client = state or self._first(self._local)
         server = issuer or self._first([name for name in self._names if name != client])
@@ -50,7 +50,7 @@ class RequestForms(QObject):
             {"state": one_name_of(self._local), "issuer": one_name_of(self._names), "profile": one_of(_END_PROFILES)},
         )
 
-    def make_server_request(self, server: State) -> ActionDialog:
+    def make_server_request(self, server: State) -> OperationDialog:
         """A State asks its own CA for the certificate of its server, named within its domain."""
         return self._open(
             "certificates.make-request",
@@ -67,7 +67,7 @@ class RequestForms(QObject):
             },
         )
 
-    def make_for_client(self, issuer: str = "", client: str = "") -> ActionDialog:
+    def make_for_client(self, issuer: str = "", client: str = "") -> OperationDialog:
         """The No-CSR method: key and certificate for another State in one PKCS#12."""
         server = issuer or self._first(self._local)
         client = client or self._first([name for name in self._names if name != server])
@@ -82,7 +82,7 @@ class RequestForms(QObject):
             },
         )
 
-    def make_self_signed(self, state: str = "") -> ActionDialog:
+    def make_self_signed(self, state: str = "") -> OperationDialog:
         """An end certificate without any CA."""
         return self._open(
             "certificates.self-signed",
@@ -90,7 +90,7 @@ class RequestForms(QObject):
             {"state": one_name_of(self._local), "profile": one_of(_END_PROFILES)},
         )
 
-    def approve(self, record: RequestRecord) -> ActionDialog:
+    def approve(self, record: RequestRecord) -> OperationDialog:
         """As server: issue what is asked for, with profile and validity of one's choice."""
         names = {state.id: state.name for state in self._states}
         said = self.tr("{number}, of {requester}").format(number=record.id, requester=names[record.requester])
@@ -104,7 +104,7 @@ class RequestForms(QObject):
             },
         )
 
-    def take_in_pkcs12(self, path: Path) -> ActionDialog:
+    def take_in_pkcs12(self, path: Path) -> OperationDialog:
         """As client: take in what another State made for us."""
         return self._open(
             "certificates.import-pkcs12",
@@ -137,5 +137,5 @@ class RequestForms(QObject):
                 choices.append((found.sha256, said))
         return one_of(choices)
 
-    def _open(self, name: str, values: Mapping[str, Any], editors: Mapping[str, EditorFactory]) -> ActionDialog:
+    def _open(self, name: str, values: Mapping[str, Any], editors: Mapping[str, EditorFactory]) -> OperationDialog:
         return self._services.open_action(name, values, editors)

@@ -22,7 +22,7 @@ from labconsole.security.x509.gate import ContentKind
 from labconsole.security.x509.names import short_name
 from labconsole.security.x509.requests import CsrJudgement, judge_csr
 from labconsole_certificates.operations import requests
-from labconsole_certificates.operations.authorities import known_or_added
+from labconsole_certificates.operations.states import known_or_added
 from labconsole_certificates.panel.desk import Desk
 from labconsole_certificates.panel.requests.new_request_dialog import Answer, NewRequestDialog
 from labconsole_certificates.panel.tab import Tab

@@ -9,7 +9,7 @@ from typing import Any
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtWidgets import QDialog, QFrame, QHBoxLayout, QPushButton, QSpinBox, QVBoxLayout, QWidget
 
-from labconsole.engine.action_process import ActionProcess, Outcome
+from labconsole.engine.operation_process import OperationProcess, Outcome
 from labconsole.security.secrets import Secret, SecretRequest, missing_secrets
 from labconsole_certificates.panel.desk import Desk
 from labconsole_ui.form.editors import CalmComboBox
@@ -37,7 +37,7 @@ class ResponderCard(QFrame):
         super().__init__(parent)
         self.setProperty("card", True)
         self._desk = desk
-        self._held: list[ActionProcess] = []
+        self._held: list[OperationProcess] = []
         self._icon = IconLabel(desk.theme, "stop", 20, "muted")
         title = plain_label(self.tr("OCSP responder"), self)
         title.setFont(desk.theme.font(FontRole.STRONG))
@@ -98,7 +98,7 @@ class ResponderCard(QFrame):
 
     def start(self) -> None:
         """Start it for the chosen CA; a passphrase that lies nowhere is asked for."""
-        action = self._desk.services.page.plugins.action(ACTION)
+        action = self._desk.services.page.plugins.operation(ACTION)
         parameters = action.parameters.model_validate(
             {"authority": self.authority_box.currentData(), "port": self.port_box.value()}
         )
@@ -131,7 +131,7 @@ class ResponderCard(QFrame):
             self.start_button.setEnabled(True)
 
     def _begin(self, values: dict[str, Any], secrets: Mapping[str, Secret]) -> None:
-        self._held[:] = [ActionProcess(ACTION, values, lambda: None, secrets)]
+        self._held[:] = [OperationProcess(ACTION, values, lambda: None, secrets)]
         self._timer.start()
         self._icon.show_icon("waiting", "muted")
         self.state.setText(self.tr("Starting ..."))
@@ -170,7 +170,7 @@ class ResponderCard(QFrame):
         self.answers.emit(False)
 
 
-def _end(held: list[ActionProcess]) -> None:
+def _end(held: list[OperationProcess]) -> None:
     """The card is gone, with its window: so is the responder."""
     for process in held:
         process.close()

@@ -7,11 +7,11 @@ from PySide6.QtCore import Signal
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QDialog, QDialogButtonBox, QVBoxLayout, QWidget
 
-from labconsole.action import Confirmation
+from labconsole.operation import Confirmation
 from labconsole.security.x509.describing.terms import REASONS
-from labconsole_ui.confirmation import ConfirmationBox
 from labconsole_ui.fit_height import fit_height
 from labconsole_ui.form.editors import CalmComboBox
+from labconsole_ui.operations.confirmation import ConfirmationBox
 from labconsole_ui.plain_text import plain_label
 from labconsole_ui.theme import Theme
 

@@ -36,8 +36,8 @@ from labconsole_certificates.panel.revoking.tables import (
 )
 from labconsole_certificates.panel.tab import Sight, Tab, TabServices
 from labconsole_certificates.revocation.ocsp_check import OcspAnswer, ask
-from labconsole_ui.action_dialog import ActionDialog
 from labconsole_ui.message_bar import Message, Tone
+from labconsole_ui.operations.dialog import OperationDialog
 from labconsole_ui.plain_text import plain_label
 from labconsole_ui.tables import DataTable, RecordModel
 from labconsole_ui.theme import FontRole
@@ -117,7 +117,7 @@ class RevocationView(Tab):
                 partial(ask, self.responder.url, row.record.certificate, row.issuer.certificate), self._answered
             )
 
-    def publish(self) -> ActionDialog:
+    def publish(self) -> OperationDialog:
         """Sign the next CRL of a CA of this console."""
         own = [(row.authority.sha256, f"{row.owner}: {row.name}") for row in self.crls.records() if row.own]
         chosen = self._crl_row

@@ -32,9 +32,9 @@ from labconsole_certificates.panel.trusting.reading_out import ReadingOutDialog
 from labconsole_certificates.panel.trusting.trust_dialog import TrustDialog, can_be_trusted
 from labconsole_certificates.trust.looking import BundleLook, look_into
 from labconsole_certificates.trust.taking_in import TakenIn
-from labconsole_ui.action_dialog import ActionDialog
 from labconsole_ui.icon_label import IconLabel
 from labconsole_ui.message_bar import Message, Tone
+from labconsole_ui.operations.dialog import OperationDialog
 from labconsole_ui.plots.flow import FlowLayout
 from labconsole_ui.theme import Theme
 
@@ -95,7 +95,7 @@ class TrustView(Tab):
         """Whether the certificate of this id can be chosen here by now."""
         return self._snapshot is not None and certificate in self._snapshot.certificate_by_id
 
-    def make_bundle(self) -> ActionDialog:
+    def make_bundle(self) -> OperationDialog:
         """Sign a bundle of a State of this console, for its peers."""
         names = [state.name for state in self._snapshot.states if state.local] if self._snapshot is not None else []
         name = next(iter(names), "")

@@ -1,24 +1,25 @@
-"""The console's side of an action: starts its process, follows how far it is, cancels it, and knows how it ended."""
+"""The console's side of an operation: starts its process, follows how far it is, cancels it, and knows how it ended."""
 
 from __future__ import annotations
 
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
 from labconsole.engine.supervisor import WorkerProcess
+from labconsole.operation import Result
 from labconsole.security.secrets import Secret
 
-PROGRAM = "labconsole.engine.action"
+PROGRAM = "labconsole.engine.operation"
 LOG_LINES_KEPT = 200
 _MESSAGES_AT_A_TIME = 200
 
 
 class Outcome(StrEnum):
-    """How an action ended."""
+    """How an operation ended."""
 
     DONE = "done"
     CANCELLED = "cancelled"
@@ -26,28 +27,28 @@ class Outcome(StrEnum):
 
 
 @dataclass(frozen=True)
-class ActionEnd:
-    """How an action ended, and the sentence for the operator."""
+class OperationEnd:
+    """How an operation ended, and the sentence for the operator; `result` where it was run to its end."""
 
     outcome: Outcome
     sentence: str
+    result: Result | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)
-class ActionProgress:
-    """How far an action is: `done` of `total`, and `eta_s` from the mean so far; None before anything is done."""
+class OperationProgress:
+    """How far an operation is: `done` of `total`, and `eta_s` from the mean so far; None before anything is done."""
 
     done: int
     total: int
     eta_s: float | None
 
 
-class ActionProcess:
-    """An action in its own process. Call `pump` on every wake and about four times a second, until `end` is there.
+class OperationProcess:
+    """An operation in its own process. Call `pump` on every wake and about four times a second, until `end` is there.
 
-    `wake` is called from reader threads. `typed` is what the operator typed as confirmation: the process refuses a
-    destructive action without it. Secrets go over standard input. To be made on a thread that lives on: Linux ends the
-    process with the thread that made it.
+    `wake` is called from reader threads. `typed` is what the operator typed as confirmation. Secrets go over standard
+    input. To be created on a thread that lives on: Linux ends the process with the thread that created it.
     """
 
     def __init__(
@@ -58,20 +59,20 @@ class ActionProcess:
         secrets: Mapping[str, Secret] | None = None,
         typed: str = "",
     ) -> None:
-        self.progress: ActionProgress | None = None
+        self.progress: OperationProgress | None = None
         self.said = ""
-        """What the action said last of what it is doing."""
-        self.end: ActionEnd | None = None
+        """What the operation said last of what it is doing."""
+        self.end: OperationEnd | None = None
         self._begun: tuple[float, int] | None = None
         self._told: dict[str, Any] | None = None
         self._handed_over: list[tuple[str, Secret]] = []
         self._log: deque[str] = deque(maxlen=LOG_LINES_KEPT)
-        task = {"t": "action", "name": name, "parameters": dict(parameters), "typed": typed}
+        task = {"t": "operation", "name": name, "parameters": dict(parameters), "typed": typed}
         self._process = WorkerProcess(task, wake, secrets, PROGRAM)
 
     @property
     def pid(self) -> int:
-        """Process id of the action."""
+        """Process id of the operation."""
         return self._process.pid
 
     @property
@@ -80,7 +81,7 @@ class ActionProcess:
         return self._process.cancelled
 
     def cancel(self) -> None:
-        """Ask the action to end; one that does not is terminated, then killed, by later calls of `pump`."""
+        """Ask the operation to end; one that does not is terminated, then killed, by later calls of `pump`."""
         self._process.cancel()
 
     def pump(self) -> None:
@@ -133,14 +134,17 @@ class ActionProcess:
             self._begun = (now, done)
         since, at_first = self._begun
         each_s = (now - since) / (done - at_first) if done > at_first else None
-        self.progress = ActionProgress(done, total, None if each_s is None else each_s * max(0, total - done))
+        self.progress = OperationProgress(done, total, None if each_s is None else each_s * max(0, total - done))
 
-    def _ended(self) -> ActionEnd:
+    def _ended(self) -> OperationEnd:
         if self._told is None:
             if self.cancelled:
-                return ActionEnd(Outcome.CANCELLED, "Cancelled: it did not stop by itself, and its process was ended.")
-            return ActionEnd(Outcome.FAILED, self._process.how_it_ended())
-        sentence: str = self._told["sentence"]
+                return OperationEnd(
+                    Outcome.CANCELLED, "Cancelled: it did not stop by itself, and its process was ended."
+                )
+            return OperationEnd(Outcome.FAILED, self._process.how_it_ended())
+        result = Result.from_json(self._told["result"])
+        sentence: str = self._told["fault"] or result.text
         if self._told["stopped"]:
-            return ActionEnd(Outcome.CANCELLED, sentence)
-        return ActionEnd(Outcome.FAILED if self._told["failed"] else Outcome.DONE, sentence)
+            return OperationEnd(Outcome.CANCELLED, sentence, result)
+        return OperationEnd(Outcome.FAILED if self._told["failed"] else Outcome.DONE, sentence, result)

@@ -1,4 +1,4 @@
-"""The process of one action: `python -m labconsole.engine.action`, told over standard input what to do."""
+"""The process of one operation: `python -m labconsole.engine.operation`, told over standard input what to do."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from pydantic import ValidationError
 
 from labconsole.engine.channel import ChildChannel
 from labconsole.errors import UserError
+from labconsole.operation import Result, conduct
 from labconsole.plugin import Plugins
 from labconsole.processes import die_with_parent, hold_children
 from labconsole.profile_file import fault_sentence, nearest
@@ -21,7 +22,7 @@ TOLD_EVERY_S = 0.1
 
 
 class _Context:
-    """`ActionContext` inside the action's process."""
+    """`OperationContext` inside the operation's process."""
 
     def __init__(self, channel: ChildChannel, secrets: Mapping[str, Secret]) -> None:
         self._channel = channel
@@ -63,42 +64,46 @@ class _Context:
         self._channel.send({"t": "secret", "title": title, "text": secret.reveal()})
 
 
-def _do(task: Mapping[str, Any], context: _Context) -> str:
-    """Do the action, and return its sentence. Raises UserError."""
+def _do(task: Mapping[str, Any], context: _Context) -> Result:
+    """Run the operation, and return its result. Raises UserError."""
     name, plugins = task["name"], Plugins.discover()
     try:
-        action = plugins.action(name)
+        operation = plugins.operation(name)
     except KeyError:
-        raise UserError(f"No action is called {name}{nearest(name, plugins.actions())}") from None
+        raise UserError(f"No operation is called {name}{nearest(name, plugins.operations())}") from None
     try:
-        parameters = action.parameters.model_validate(task["parameters"])
+        parameters = operation.parameters.model_validate(task["parameters"])
     except ValidationError as error:
-        raise UserError(f"{action.title}: {fault_sentence(error, action.parameters)}") from error
-    confirmation = action.confirmation(parameters)
-    if confirmation is not None and task["typed"] != confirmation.text:
-        raise UserError(f"Nothing was done: to confirm, type {confirmation.text} exactly as it is written.")
-    return action.run(parameters, context)
+        raise UserError(f"{operation.title}: {fault_sentence(error, operation.parameters)}") from error
+    return conduct(operation, parameters, task["typed"], context)
 
 
 def main() -> int:
-    """Entry of the action's process: 0 when the action ended as it should, also when it was cancelled, else 1."""
+    """Entry of the operation's process: 0 when it ended as it should, also when it was cancelled, else 1."""
     channel = ChildChannel()
     task = channel.first()
     die_with_parent(task["parent_pid"])
     job = hold_children()
     context = _Context(channel, {key: Secret(value) for key, value in task["secrets"].items()})
     channel.listen(context.on_message)
-    fault = ""
-    sentence = ""
+    fault, result = "", Result()
     try:
-        sentence = _do(task, context)
+        result = _do(task, context)
     except UserError as error:
         fault = str(error)
-    except Exception as error:  # noqa: BLE001 - an action is foreign code; whatever it is, the operator is told
+    except Exception as error:  # noqa: BLE001 - an operation is foreign code
         traceback.print_exc()
-        fault = f"A fault in the action: {type(error).__name__}: {error}"
+        fault = f"A fault in the operation: {type(error).__name__}: {error}"
     context.flush()
-    channel.send({"t": "end", "sentence": fault or sentence, "failed": bool(fault), "stopped": context.stop_requested})
+    channel.send(
+        {
+            "t": "end",
+            "fault": fault,
+            "result": result.to_json(),
+            "failed": bool(fault),
+            "stopped": context.stop_requested,
+        }
+    )
     channel.close()
     del job
     return 1 if fault else 0

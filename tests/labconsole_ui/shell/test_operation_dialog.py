@@ -13,11 +13,11 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLineEdit, QPlainTextEdit, QWidget
 from pytestqt.qtbot import QtBot
 
-from labconsole.action import Action
-from labconsole.engine.action_process import ActionEnd, Outcome
-from labconsole_ui.action_dialog import ActionDialog
+from labconsole.engine.operation_process import OperationEnd, Outcome
+from labconsole.operation import Operation
 from labconsole_ui.main_window import MainWindow
 from labconsole_ui.message_bar import MessageBar
+from labconsole_ui.operations.dialog import OperationDialog
 from labconsole_ui.secret_dialog import SecretDialog
 from labconsole_ui.theme import Theme
 from tests.helpers.practice import PLUGIN
@@ -27,27 +27,27 @@ PATIENCE_MS = 20_000
 
 
 @pytest.fixture(scope="module")
-def tally() -> Iterator[Action[Any]]:
+def tally() -> Iterator[Operation[Any]]:
     """The practice plugin's action, found by its process as well."""
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(PLUGIN))
         patch.setenv("PYTHONPATH", str(PLUGIN), prepend=os.pathsep)
         importlib.invalidate_caches()
-        yield importlib.import_module("practice_action").Tally()
+        yield importlib.import_module("practice_operation").Tally()
 
 
-Open = Callable[..., ActionDialog]
+Open = Callable[..., OperationDialog]
 
 
 @pytest.fixture
-def open_dialog(qtbot: QtBot, theme: Theme, tally: Action[Any]) -> Iterator[Open]:
+def open_dialog(qtbot: QtBot, theme: Theme, tally: Operation[Any]) -> Iterator[Open]:
     """Opens the action's dialog over a window, which goes with it at the end."""
     window = QWidget()
     window.resize(800, 600)
     window.show()
 
-    def open_one(parent: QWidget = window, **values: Any) -> ActionDialog:
-        dialog = ActionDialog(parent, tally, theme, values)
+    def open_one(parent: QWidget = window, **values: Any) -> OperationDialog:
+        dialog = OperationDialog(parent, tally, theme, values)
         dialog.show()
         return dialog
 
@@ -55,13 +55,13 @@ def open_dialog(qtbot: QtBot, theme: Theme, tally: Action[Any]) -> Iterator[Open
     shiboken6.delete(window)
 
 
-def ends(dialog: ActionDialog) -> list[ActionEnd]:
-    told: list[ActionEnd] = []
+def ends(dialog: OperationDialog) -> list[OperationEnd]:
+    told: list[OperationEnd] = []
     dialog.ended.connect(told.append)
     return told
 
 
-def press_start(qtbot: QtBot, dialog: ActionDialog) -> None:
+def press_start(qtbot: QtBot, dialog: OperationDialog) -> None:
     qtbot.waitUntil(dialog.start_button.isEnabled, timeout=PATIENCE_MS)
     qtbot.mouseClick(dialog.start_button, LEFT)
 
@@ -74,7 +74,7 @@ def test_an_action_shows_progress_eta_and_its_sentence(qtbot: QtBot, open_dialog
     qtbot.waitUntil(lambda: "about" in dialog.work.count.text(), timeout=PATIENCE_MS)
     assert dialog.running and dialog.work.bar.value() > 0 and dialog.work.count.text().split(" of ")[1][:2] == "60"
     qtbot.waitUntil(lambda: bool(told), timeout=PATIENCE_MS)
-    assert told == [ActionEnd(Outcome.DONE, "Counted to 60.")]
+    assert told == [OperationEnd(Outcome.DONE, "Counted to 60.")]
     assert dialog.work.sentence.text() == "Counted to 60." and dialog.work.bar.isHidden()
     assert dialog.close_button.isVisible() and not dialog.again_button.isVisible()
     qtbot.mouseClick(dialog.close_button, LEFT)
@@ -170,7 +170,7 @@ def test_without_the_secret_nothing_is_done(qtbot: QtBot, open_dialog: Open) -> 
     ("fault", "sentence"),
     [
         ("refuse", "The numbers are out: order new ones."),
-        ("exit", "The action process ended with exit code 7; the log tells more."),
+        ("exit", "The operation process ended with exit code 7; the log tells more."),
     ],
 )
 def test_a_failure_is_one_sentence_and_leads_back(qtbot: QtBot, open_dialog: Open, fault: str, sentence: str) -> None:
@@ -178,7 +178,7 @@ def test_a_failure_is_one_sentence_and_leads_back(qtbot: QtBot, open_dialog: Ope
     told = ends(dialog)
     press_start(qtbot, dialog)
     qtbot.waitUntil(lambda: bool(told), timeout=PATIENCE_MS)
-    assert told == [ActionEnd(Outcome.FAILED, sentence)] and dialog.work.sentence.text() == sentence
+    assert told == [OperationEnd(Outcome.FAILED, sentence)] and dialog.work.sentence.text() == sentence
     assert dialog.again_button.isVisible()
     assert fault != "exit" or "&lt;b&gt;My last words.&lt;/b&gt;" in dialog.work.sentence.toolTip()
 

@@ -36,7 +36,8 @@ def test_mistakes_are_said_in_one_sentence(capsys: pytest.CaptureFixture[str], m
         ("practice.tally", "--set", "cuont=3"): (2, "labconsole: there is no key cuont; did you mean count?\n"),
         ("practice.tally", "--set", "destroy=true"): (
             1,
-            "labconsole: Count to a number must be confirmed by typing a label: do it on a terminal.\n",
+            "labconsole: All numbers in my-label will be lost. This must be confirmed by typing my-label: do it on a "
+            "terminal.\n",
         ),
     }
     for arguments, expected in cases.items():

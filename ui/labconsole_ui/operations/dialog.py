@@ -1,4 +1,4 @@
-"""The dialog of an action: its parameters, what must be typed before something is destroyed, progress, and the end."""
+"""The dialog of an operation: its parameters, the confirmation, progress, and the result."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import Any
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtWidgets import QDialog, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
-from labconsole.action import Action, Confirmation
-from labconsole.engine.action_process import ActionEnd, ActionProcess, Outcome
+from labconsole.engine.operation_process import OperationEnd, OperationProcess, Outcome
+from labconsole.operation import Confirmation, Operation
 from labconsole.security.secrets import Secret, SecretRequest, missing_secrets
 from labconsole.trial import Parameters
-from labconsole_ui.action_work import ActionWork
 from labconsole_ui.background import Background
-from labconsole_ui.confirmation import ConfirmationBox
 from labconsole_ui.fit_height import fit_height
 from labconsole_ui.form.form import ParameterForm
 from labconsole_ui.form.row import EditorFactory
+from labconsole_ui.operations.confirmation import ConfirmationBox
+from labconsole_ui.operations.work import OperationWork
 from labconsole_ui.plain_text import plain_label
 from labconsole_ui.secret_dialog import SecretDialog
 from labconsole_ui.theme import Theme
@@ -27,10 +27,10 @@ PUMP_MS = 100
 _WIDTH = 580
 
 
-class ActionDialog(QDialog):
-    """Asks for the parameters of `action`, does it in its process, and shows how it goes on; the window goes on too.
+class OperationDialog(QDialog):
+    """Asks for the parameters of `operation`, runs it in its process, and shows its progress; the window stays usable.
 
-    `ended` carries the `ActionEnd`. While the action goes on the dialog stays: its Cancel ends the action first.
+    `ended` carries the `OperationEnd`. While the operation is in progress the dialog stays: Cancel ends it first.
     """
 
     ended = Signal(object)
@@ -38,7 +38,7 @@ class ActionDialog(QDialog):
     def __init__(
         self,
         parent: QWidget,
-        action: Action[Any],
+        operation: Operation[Any],
         theme: Theme,
         values: Mapping[str, Any] | None = None,
         editors: Mapping[str, EditorFactory] | None = None,
@@ -46,18 +46,18 @@ class ActionDialog(QDialog):
     ) -> None:
         """`values` are shown in the form at first; `editors` replaces its usual ones.
 
-        `given` are secrets that one of these editors has; None while it has not all, and the action cannot start.
+        `given` are secrets that one of these editors has; None while it has not all, and the operation cannot start.
         """
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setWindowTitle(action.title)
+        self.setWindowTitle(operation.title)
         self.setMinimumWidth(_WIDTH)
-        self._action = action
+        self._operation = operation
         self._given = given
         self._background = Background(self)
         self._confirmation: Confirmation | None = None
         self._judged: Parameters | None = None
-        self._held: list[ActionProcess] = []
+        self._held: list[OperationProcess] = []
         self._fitting = QTimer(self)
         self._fitting.setSingleShot(True)
         self._fitting.setInterval(0)
@@ -66,10 +66,10 @@ class ActionDialog(QDialog):
         self._timer.setInterval(PUMP_MS)
         self._timer.timeout.connect(self._pump)
         self.destroyed.connect(partial(_end, self._held))
-        self.form = ParameterForm(action.parameters, theme, editors, self)
+        self.form = ParameterForm(operation.parameters, theme, editors, self)
         self.confirmation = ConfirmationBox(theme, self)
-        self.work = ActionWork(theme, self)
-        self._build(action)
+        self.work = OperationWork(theme, self)
+        self._build(operation)
         self.form.set_values(values or {})
         self.form.judged.connect(self._look_again)
         self.form.judged.connect(self._fitting.start)
@@ -78,23 +78,23 @@ class ActionDialog(QDialog):
 
     @property
     def running(self) -> bool:
-        """Whether the action goes on."""
+        """Whether the operation goes on."""
         return any(process.end is None for process in self._held)
 
     def start(self, parameters: Parameters, given: Mapping[str, Secret] | None = None) -> None:
-        """Do the action with these parameters; secrets that are not `given` and lie nowhere are asked for first."""
+        """Do the operation with these parameters; secrets that are not `given` and lie nowhere are asked for first."""
         given = dict(given or {})
         self._show_work()
         self.work.say(self.tr("Getting ready ..."))
 
         def look() -> Sequence[SecretRequest]:
-            requests = self._action.secrets(parameters)
+            requests = self._operation.secrets(parameters)
             return missing_secrets(request for request in requests if request.key not in given)
 
         self._background.submit(look, partial(self._ask, parameters, given), self._refused)
 
     def reject(self) -> None:
-        """Close, unless the action goes on, or shows what is shown once: that goes by its button alone."""
+        """Close, unless the operation goes on, or shows what is shown once: that goes by its button alone."""
         if self.running:
             self.work.remind(
                 self.tr("This goes on still: cancel it, or wait for its end, before you close the dialog.")
@@ -103,14 +103,14 @@ class ActionDialog(QDialog):
         elif not self.work.shows_secrets:
             super().reject()
 
-    def _build(self, action: Action[Any]) -> None:
+    def _build(self, operation: Operation[Any]) -> None:
         column = QVBoxLayout(self)
         column.setContentsMargins(20, 18, 20, 16)
         column.setSpacing(12)
-        description = plain_label(action.description, self)
+        description = plain_label(operation.description, self)
         description.setWordWrap(True)
         description.setProperty("muted", True)
-        self.start_button = QPushButton(action.title, self)
+        self.start_button = QPushButton(operation.title, self)
         self.start_button.setProperty("primary", True)
         self.start_button.setDefault(True)
         self.start_button.clicked.connect(self._start_clicked)
@@ -153,12 +153,12 @@ class ActionDialog(QDialog):
         self._fitting.start()
 
     def _look_again(self) -> None:
-        """Ask the action what must be typed for what the form holds now; until it has answered nothing can start."""
+        """Ask the operation what must be typed for what the form holds now; until it has answered nothing can start."""
         self._judged = None
         parameters = self.form.parameters
         if parameters is not None:
             self._background.submit(
-                partial(self._action.confirmation, parameters),
+                partial(self._operation.confirmation, parameters),
                 partial(self._confirmation_known, parameters),
                 self._confirmation_unknown,
             )
@@ -210,7 +210,7 @@ class ActionDialog(QDialog):
 
     def _begin(self, parameters: Parameters, secrets: Mapping[str, Secret]) -> None:
         values = parameters.model_dump(mode="json")
-        process = ActionProcess(self._action.name, values, lambda: None, secrets, self.confirmation.typed)
+        process = OperationProcess(self._operation.name, values, lambda: None, secrets, self.confirmation.typed)
         self._held[:] = [process]
         self._timer.start()
 
@@ -235,9 +235,9 @@ class ActionDialog(QDialog):
                 self._finished(process.end)
 
     def _refused(self, sentence: str) -> None:
-        self._finished(ActionEnd(Outcome.FAILED, sentence))
+        self._finished(OperationEnd(Outcome.FAILED, sentence))
 
-    def _finished(self, end: ActionEnd) -> None:
+    def _finished(self, end: OperationEnd) -> None:
         self._timer.stop()
         self.work.finish(end)
         self.confirmation.clear()
@@ -250,7 +250,7 @@ class ActionDialog(QDialog):
         self.ended.emit(end)
 
 
-def _end(held: list[ActionProcess]) -> None:
-    """The dialog is gone, with its window: so is the action."""
+def _end(held: list[OperationProcess]) -> None:
+    """The dialog is gone, with its window: so is the operation."""
     for process in held:
         process.close()

@@ -10,8 +10,8 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from labconsole.action import Action, ActionContext, Confirmation
 from labconsole.errors import UserError
+from labconsole.operation import Confirmation, Operation, OperationContext
 from labconsole.security.secrets import Secret, SecretRequest, SecretSource
 from labconsole.trial import Parameters
 
@@ -30,7 +30,7 @@ class TallyParameters(Parameters):
     fault: Literal[FAULTS] = Field(default="none", title="Fault", description="What goes wrong")  # type: ignore[valid-type]
 
 
-class Tally(Action[TallyParameters]):
+class Tally(Operation[TallyParameters]):
     """Counts."""
 
     name: ClassVar[str] = "practice.tally"
@@ -44,7 +44,7 @@ class Tally(Action[TallyParameters]):
     def secrets(self, parameters: TallyParameters) -> tuple[SecretRequest, ...]:
         return (SecretRequest("word", "counting", SecretSource()),) if parameters.ask else ()
 
-    def run(self, parameters: TallyParameters, context: ActionContext) -> str:
+    def run(self, parameters: TallyParameters, context: OperationContext) -> str:
         print("a stray print")
         match parameters.fault:
             case "refuse":

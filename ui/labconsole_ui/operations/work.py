@@ -1,4 +1,4 @@
-"""An action that goes on: what it says, how far it is and how long it still takes, and how it ended."""
+"""An operation that goes on: what it says, how far it is and how long it still takes, and how it ended."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from PySide6.QtGui import QFontDatabase
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPlainTextEdit, QProgressBar, QVBoxLayout, QWidget
 
 from labconsole.analysis.figures import format_duration
-from labconsole.engine.action_process import ActionEnd, ActionProcess, ActionProgress, Outcome
+from labconsole.engine.operation_process import OperationEnd, OperationProcess, OperationProgress, Outcome
 from labconsole.security.secrets import Secret
 from labconsole_ui.busy_bar import busy_bar
 from labconsole_ui.icon_label import IconLabel
@@ -23,8 +23,8 @@ _ENDS = {
 }
 
 
-class ActionWork(QWidget):
-    """Shows one action at a time."""
+class OperationWork(QWidget):
+    """Shows one operation at a time."""
 
     def __init__(self, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)
@@ -57,7 +57,7 @@ class ActionWork(QWidget):
             column.addWidget(widget)
 
     def begin(self) -> None:
-        """Another action starts."""
+        """Another operation starts."""
         self._log = []
         self._secrets.clear()
         self.bar.setRange(0, 0)
@@ -85,7 +85,7 @@ class ActionWork(QWidget):
         self.reminder.setText(sentence)
         self.reminder.show()
 
-    def follow(self, process: ActionProcess) -> None:
+    def follow(self, process: OperationProcess) -> None:
         """Show what is new."""
         self._log += process.take_log()
         if process.said and not process.cancelled:
@@ -95,7 +95,7 @@ class ActionWork(QWidget):
         for title, secret in process.take_handed_over():
             self._secrets.add(title, secret)
 
-    def finish(self, end: ActionEnd) -> None:
+    def finish(self, end: OperationEnd) -> None:
         """Show how it ended; of a process that died also its last words."""
         icon, meaning = _ENDS[end.outcome]
         self._icon.show_icon(icon, meaning)
@@ -106,7 +106,7 @@ class ActionWork(QWidget):
             widget.hide()
         self._end.show()
 
-    def _show_progress(self, progress: ActionProgress) -> None:
+    def _show_progress(self, progress: OperationProgress) -> None:
         done, total = progress.done, progress.total
         self.bar.setRange(0, _STEPS if total else 0)
         self.bar.setValue(_STEPS * done // total if total else 0)

@@ -7,41 +7,41 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from labconsole.engine.action_process import ActionEnd, ActionProcess
+from labconsole.engine.operation_process import OperationEnd, OperationProcess
 from labconsole.security.secrets import Secret
 
 PATIENCE_S = 60.0
 
 
-class Actions:
+class Operations:
     """Starts actions and pumps them; `close` ends those that a test leaves."""
 
     def __init__(self) -> None:
         self._wakeup = threading.Event()
-        self._started: list[ActionProcess] = []
+        self._started: list[OperationProcess] = []
 
     def start(
         self, name: str, *, secrets: dict[str, Secret] | None = None, typed: str = "", **parameters: Any
-    ) -> ActionProcess:
+    ) -> OperationProcess:
         """Start an action."""
-        process = ActionProcess(name, parameters, self._wakeup.set, secrets, typed)
+        process = OperationProcess(name, parameters, self._wakeup.set, secrets, typed)
         self._started.append(process)
         return process
 
     def do(
         self, name: str, *, secrets: dict[str, Secret] | None = None, typed: str = "", **parameters: Any
-    ) -> ActionEnd:
+    ) -> OperationEnd:
         """Do an action to its end."""
         return self.end(self.start(name, secrets=secrets, typed=typed, **parameters))
 
-    def pump_until(self, process: ActionProcess, condition: Callable[[], bool]) -> None:
+    def pump_until(self, process: OperationProcess, condition: Callable[[], bool]) -> None:
         """Wait until `condition`, before the action ends."""
         deadline = time.monotonic() + PATIENCE_S
         while not condition():
             assert time.monotonic() < deadline and process.end is None, process.end
             self._pump(process)
 
-    def end(self, process: ActionProcess) -> ActionEnd:
+    def end(self, process: OperationProcess) -> OperationEnd:
         """Wait for the end."""
         deadline = time.monotonic() + PATIENCE_S
         while process.end is None:
@@ -54,7 +54,7 @@ class Actions:
         for process in self._started:
             process.close()
 
-    def _pump(self, process: ActionProcess) -> None:
+    def _pump(self, process: OperationProcess) -> None:
         process.pump()
         self._wakeup.wait(0.05)
         self._wakeup.clear()

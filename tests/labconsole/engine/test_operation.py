@@ -13,34 +13,34 @@ import psutil
 import pytest
 
 from labconsole.engine import supervisor
-from labconsole.engine.action_process import ActionEnd, ActionProcess, Outcome
+from labconsole.engine.operation_process import OperationEnd, OperationProcess, Outcome
 from labconsole.security.secrets import Secret
-from tests.helpers.actions import Actions
+from tests.helpers.operations import Operations
 from tests.helpers.practice import alive, wait_until
 
 NAME = "practice.tally"
 
 
 @pytest.fixture
-def actions() -> Iterator[Actions]:
-    opened = Actions()
+def actions() -> Iterator[Operations]:
+    opened = Operations()
     yield opened
     opened.close()
 
 
-def test_an_action_says_how_far_it_is_and_how_it_ended(actions: Actions) -> None:
+def test_an_action_says_how_far_it_is_and_how_it_ended(actions: Operations) -> None:
     process = actions.start(NAME, count=30, pause=0.02)
     etas: list[float] = []
     actions.pump_until(process, lambda: process.progress is not None and process.progress.eta_s is not None)
     assert process.progress is not None and process.progress.eta_s is not None
     etas.append(process.progress.eta_s / max(1, 30 - process.progress.done))
-    assert actions.end(process) == ActionEnd(Outcome.DONE, "Counted to 30.")
+    assert actions.end(process) == OperationEnd(Outcome.DONE, "Counted to 30.")
     assert (process.progress.done, process.progress.total, process.progress.eta_s) == (30, 30, 0.0)
     assert process.said == "At 29." and process.take_log() == ["a stray print"] and process.take_log() == []
     assert 0.01 < etas[0] < 0.2, "what is left of a number of 20 ms each"
 
 
-def test_cancel_keeps_what_was_done(actions: Actions) -> None:
+def test_cancel_keeps_what_was_done(actions: Operations) -> None:
     process = actions.start(NAME, count=1000, pause=0.01)
     actions.pump_until(process, lambda: process.progress is not None and process.progress.done > 0)
     process.cancel()
@@ -50,7 +50,7 @@ def test_cancel_keeps_what_was_done(actions: Actions) -> None:
 
 
 def test_what_does_not_hear_is_ended_by_the_ladder_with_its_children(
-    actions: Actions, monkeypatch: pytest.MonkeyPatch
+    actions: Operations, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(supervisor, "TERMINATE_AFTER_S", 0.1)
     monkeypatch.setattr(supervisor, "KILL_AFTER_S", 0.2)
@@ -59,35 +59,35 @@ def test_what_does_not_hear_is_ended_by_the_ladder_with_its_children(
     child = int(process.said)
     process.cancel()
     end = actions.end(process)
-    assert end == ActionEnd(Outcome.CANCELLED, "Cancelled: it did not stop by itself, and its process was ended.")
+    assert end == OperationEnd(Outcome.CANCELLED, "Cancelled: it did not stop by itself, and its process was ended.")
     wait_until(lambda: not alive(child))
 
 
-def test_every_bad_end_is_one_sentence(actions: Actions) -> None:
-    cases: dict[str, Callable[[], ActionProcess]] = {
+def test_every_bad_end_is_one_sentence(actions: Operations) -> None:
+    cases: dict[str, Callable[[], OperationProcess]] = {
         "The numbers are out: order new ones.": lambda: actions.start(NAME, fault="refuse"),
-        "A fault in the action: RuntimeError: seven": lambda: actions.start(NAME, fault="fault"),
-        "The action process ended with exit code 7; the log tells more.": lambda: actions.start(NAME, fault="exit"),
+        "A fault in the operation: RuntimeError: seven": lambda: actions.start(NAME, fault="fault"),
+        "The operation process ended with exit code 7; the log tells more.": lambda: actions.start(NAME, fault="exit"),
         "Count to a number: count: input should be greater than or equal to 1 (it is 0).": lambda: actions.start(
             NAME, count=0
         ),
-        "No action is called practice.tale; did you mean practice.tally?": lambda: actions.start("practice.tale"),
+        "No operation is called practice.tale; did you mean practice.tally?": lambda: actions.start("practice.tale"),
         "Nothing was done: to confirm, type my-label exactly as it is written.": lambda: actions.start(
             NAME, destroy=True, typed="my-Label"
         ),
     }
     started = {sentence: start() for sentence, start in cases.items()}
     for sentence, process in started.items():
-        assert actions.end(process) == ActionEnd(Outcome.FAILED, sentence)
-    fault = started["A fault in the action: RuntimeError: seven"].take_log()
+        assert actions.end(process) == OperationEnd(Outcome.FAILED, sentence)
+    fault = started["A fault in the operation: RuntimeError: seven"].take_log()
     assert fault[-1] == "RuntimeError: seven", "the traceback is for the log"
 
 
-def test_a_destructive_action_runs_once_its_label_was_typed(actions: Actions) -> None:
+def test_a_destructive_action_runs_once_its_label_was_typed(actions: Operations) -> None:
     assert actions.end(actions.start(NAME, destroy=True, typed="my-label")).outcome is Outcome.DONE
 
 
-def test_a_secret_comes_and_goes_where_nobody_else_sees_it(actions: Actions) -> None:
+def test_a_secret_comes_and_goes_where_nobody_else_sees_it(actions: Operations) -> None:
     process = actions.start(NAME, count=100, pause=0.01, secrets={"word": Secret("hunter2")})
     actions.pump_until(process, lambda: process.progress is not None)
     seen = psutil.Process(process.pid)
@@ -99,7 +99,7 @@ def test_a_secret_comes_and_goes_where_nobody_else_sees_it(actions: Actions) -> 
     assert "retnuh" not in " ".join(process.take_log())
 
 
-def test_a_console_that_closes_takes_its_action_along(actions: Actions) -> None:
+def test_a_console_that_closes_takes_its_action_along(actions: Operations) -> None:
     process = actions.start(NAME, count=1000, pause=0.1)
     actions.pump_until(process, lambda: process.progress is not None)
     process.close()
@@ -111,8 +111,8 @@ def test_a_console_that_closes_takes_its_action_along(actions: Actions) -> None:
 def test_an_action_dies_with_a_console_that_is_killed(practice_plugin: Path) -> None:
     program = (
         "import time\n"
-        "from labconsole.engine.action_process import ActionProcess\n"
-        f"process = ActionProcess({NAME!r}, {{'fault': 'deaf'}}, lambda: None)\n"
+        "from labconsole.engine.operation_process import OperationProcess\n"
+        f"process = OperationProcess({NAME!r}, {{'fault': 'deaf'}}, lambda: None)\n"
         "while not process.said:\n    process.pump(); time.sleep(0.02)\n"
         "print(process.pid, flush=True)\ntime.sleep(60)\n"
     )

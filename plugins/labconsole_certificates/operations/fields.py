@@ -1,0 +1,280 @@
+"""Parameters that several operations have: whose key it is, where it is stored, and where its passphrase is."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, Field
+
+from labconsole.errors import UserError
+from labconsole.security.secrets import SecretSource
+from labconsole.security.x509.key_types import TITLES, KeyType
+from labconsole.security.x509.profiles import TEXTS, CertificateProfile
+from labconsole.trial import Parameters
+from labconsole_certificates.operations.new_keys import DEFAULT_TYPE, NewKey
+
+
+class Protection(StrEnum):
+    """Who has the passphrase of a key file."""
+
+    KEPT = "kept"
+    ASKED = "asked"
+
+
+_PROTECTIONS = {"kept": "Random, kept by this console", "asked": "Mine: I am asked each time"}
+
+Days = Annotated[
+    int,
+    Field(
+        title="Valid for",
+        description="Days from now; it begins an hour ago, since clocks differ",
+        ge=1,
+        le=36_500,
+        json_schema_extra={"unit": "days", "option": "--days", "aliases": ["--valid-days"]},
+    ),
+]
+
+
+StateName = Annotated[
+    str,
+    Field(
+        title="State",
+        description="Name of a State of this console",
+        min_length=1,
+        json_schema_extra={"positional": True},
+    ),
+]
+Subject = Annotated[
+    str,
+    Field(
+        title="Subject",
+        description="Who is certified (RFC 4514), in any script: CN=state-a,O=CAAS,C=SG. Empty: named after the State",
+        json_schema_extra={"empty": "Named after the State", "metavar": "DN"},
+    ),
+]
+Names = Annotated[
+    tuple[str, ...],
+    Field(
+        title="Names",
+        description="Subject alternative names: DNS names in any script, or IP:192.0.2.1, URI:..., email:...",
+        json_schema_extra={"empty": "None; a TLS server needs its host names", "option": "--name", "metavar": "NAME"},
+    ),
+]
+Limits = Annotated[
+    tuple[str, ...],
+    Field(
+        title="Only for names in",
+        description="DNS domains or IP networks beyond which this CA may not issue (name constraints); none: no limit",
+        json_schema_extra={"empty": "No limit: any name", "option": "--only-for", "metavar": "NAME"},
+    ),
+]
+PathLength = Annotated[
+    int | None,
+    Field(
+        title="CAs below",
+        description="How many CAs may follow below this one; none: any number",
+        ge=0,
+        le=20,
+        json_schema_extra={"empty": "Any number"},
+    ),
+]
+Profile = Annotated[
+    CertificateProfile,
+    Field(
+        title="Profile",
+        description="What the certificate is for",
+        json_schema_extra={"labels": {str(profile): TEXTS[profile].title for profile in CertificateProfile}},
+    ),
+]
+AuthorityChoice = Annotated[
+    str,
+    Field(
+        title="Issued by",
+        description="Fingerprint of the CA certificate; empty: the State's newest that can issue",
+        json_schema_extra={"option": "--authority", "metavar": "CERTIFICATE"},
+    ),
+]
+CertificateChoice = Annotated[
+    str,
+    Field(
+        title="Certificate",
+        description="Its SHA-256, 8 digits of it, or PROFILE:STATE for the newest of a State, as in root:State B",
+        min_length=1,
+        json_schema_extra={"positional": True},
+    ),
+]
+_KEY_TYPES = {str(type_): TITLES[type_] for type_ in KeyType}
+FileType = Annotated[
+    KeyType,
+    Field(
+        title="Kind of key",
+        description="What the key pair is; RSA and ECDSA are understood everywhere, ML-DSA by few peers yet",
+        json_schema_extra={"labels": _KEY_TYPES, "option": "--type"},
+    ),
+]
+SuccessorType = Annotated[
+    KeyType | None,
+    Field(
+        title="Kind of key",
+        description="What the new key pair is; not given: the same as the old one",
+        json_schema_extra={
+            "labels": {str(type_): TITLES[type_] for type_ in KeyType},
+            "empty": "As the old one",
+            "option": "--type",
+        },
+    ),
+]
+_ASKED = {"given": "asked", "option": "--ask-passphrase"}
+Protected = Annotated[
+    Protection,
+    Field(
+        title="Passphrase",
+        description="Of the key file: a random one that the console keeps, or one that you choose and type each time",
+        json_schema_extra={"labels": _PROTECTIONS, "shown_if": {"token": ""}, **_ASKED},
+    ),
+]
+Kept = Annotated[
+    Protection,
+    Field(
+        title="Passphrase",
+        description="Of the key file here: a random one that the console keeps, or one that you choose",
+        json_schema_extra={"labels": _PROTECTIONS, **_ASKED},
+    ),
+]
+AtHome = AfterValidator(Path.expanduser)
+"""A path may begin with `~`."""
+SecretFile = Annotated[Path, AtHome]
+
+
+def _secret_file(description: str, option: str = "--passphrase-file") -> Any:
+    extra: dict[str, Any] = {"kind": "secret-file", "group": _ELSEWHERE, "option": option, "metavar": "FILE"}
+    return Field(None, title="In a file", description=f"{description} (0600)", json_schema_extra=extra)
+
+
+def _keyring_entry(description: str, option: str = "--keyring-entry") -> Any:
+    extra: dict[str, Any] = {"group": _ELSEWHERE, "option": option, "metavar": "NAME"}
+    return Field(None, title="In the keyring", description=description, json_schema_extra=extra)
+
+
+_ELSEWHERE = "Passphrase from a file or the keyring"
+
+
+class NoParameters(Parameters):
+    """Nothing to choose."""
+
+
+class KeptKeyParameters(Parameters):
+    """Where the passphrase of a key file that is written here comes from."""
+
+    protection: Kept = Protection.KEPT
+    passphrase_file: SecretFile | None = _secret_file("File with the passphrase of the new key file")
+    keyring_entry: str | None = _keyring_entry("Entry of the OS keyring with the passphrase of the new key file")
+
+    def kept_as(self) -> NewKey:
+        """How a key that comes from outside is stored; its type does not count."""
+        return NewKey(passphrase=_source(self.protection, self.passphrase_file, self.keyring_entry))
+
+
+class UnlockParameters(Parameters):
+    """The passphrase or PIN of a CA's key, if it would be asked for."""
+
+    passphrase_file: SecretFile | None = _secret_file("File with the passphrase or PIN of the CA's key")
+    keyring_entry: str | None = _keyring_entry("Entry of the OS keyring with the passphrase or PIN of the CA's key")
+
+    def unlock(self) -> SecretSource:
+        """Where it is; the operator, if neither is given."""
+        return SecretSource(passphrase_file=self.passphrase_file, keyring_entry=self.keyring_entry)
+
+
+class IssuerUnlockParameters(Parameters):
+    """As `UnlockParameters`, where another key is created, too."""
+
+    issuer_passphrase_file: SecretFile | None = _secret_file(
+        "File with the passphrase or PIN of the issuing CA's key", "--issuer-passphrase-file"
+    )
+    issuer_keyring_entry: str | None = _keyring_entry(
+        "Entry of the OS keyring with the passphrase or PIN of the issuing CA's key", "--issuer-keyring-entry"
+    )
+
+    def unlock(self) -> SecretSource:
+        """Where it is; the operator, if neither is given."""
+        return SecretSource(passphrase_file=self.issuer_passphrase_file, keyring_entry=self.issuer_keyring_entry)
+
+
+class PasswordParameters(Parameters):
+    """The password of a file that is handed over."""
+
+    password_file: Annotated[
+        SecretFile | None,
+        Field(
+            title="Password from a file",
+            description="File with the password (0600); none: it is asked for",
+            json_schema_extra={"kind": "secret-file", "metavar": "FILE"},
+        ),
+    ] = None
+
+    def password(self) -> SecretSource:
+        """Where it is; the operator, if no file is given."""
+        return SecretSource(passphrase_file=self.password_file)
+
+
+SavedTo = Annotated[Path, AtHome, Field(title="File", description="Where it is written to; a file that is there stays")]
+
+
+class SuccessorKeyParameters(Parameters):
+    """A key pair that takes the place of another one, and where it is stored."""
+
+    key_type: SuccessorType = None
+    token: Annotated[
+        str,
+        Field(
+            title="Token",
+            description="Name of a PKCS#11 token (`labconsole hsm tokens`) in which the key is made and stays; RSA and "
+            "ECDSA only. Empty: an encrypted file",
+        ),
+    ] = ""
+    protection: Protected = Protection.KEPT
+    passphrase_file: SecretFile | None = _secret_file("File with the passphrase of the new key file, or the PIN")
+    keyring_entry: str | None = _keyring_entry("Entry of the OS keyring with the new key file's passphrase, or the PIN")
+
+    def new_key(self) -> NewKey:
+        """The key pair to create."""
+        source = _source(self.protection, self.passphrase_file, self.keyring_entry)
+        return NewKey(self.key_type, self.token, source)
+
+
+class KeyParameters(SuccessorKeyParameters):
+    """A key pair that is to be made, and where it is stored."""
+
+    key_type: FileType = DEFAULT_TYPE
+
+
+class StateParameters(Parameters):
+    """Whose it is."""
+
+    state: StateName
+
+
+class NewKeyParameters(KeyParameters, StateParameters):
+    """Whose key pair is to be made, and where."""
+
+
+def _source(protection: Protection, file: Path | None, entry: str | None) -> SecretSource | None:
+    """Where a passphrase is; None: the console generates and keeps one. Raises UserError: in two places."""
+    if file is not None and entry is not None:
+        raise UserError("The passphrase is in a file or in the keyring, not in both: leave one out.")
+    if protection is Protection.KEPT and file is None and entry is None:
+        return None
+    return SecretSource(keyring_entry=entry, passphrase_file=file and file.absolute())
+
+
+def passphrase_source(protection: Protection) -> SecretSource | None:
+    """Where the passphrase is; None: the console generates and keeps one."""
+    return _source(protection, None, None)
+
+
+def kept_as(protection: Protection) -> NewKey:
+    """How a key that comes from outside is stored; its type does not count."""
+    return NewKey(passphrase=passphrase_source(protection))

@@ -1,0 +1,118 @@
+"""What the operations of this plugin share: the certificate database, and secrets that are known before the start."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import replace
+from pathlib import Path
+from typing import ClassVar, TypeVar
+
+from labconsole.errors import UserError
+from labconsole.operation import Operation, OperationContext, Result
+from labconsole.security.pki.keys import key_secret
+from labconsole.security.pki.reader import PkiReader
+from labconsole.security.pki.records import CertificateRecord
+from labconsole.security.pki.snapshot import Snapshot
+from labconsole.security.pki.store import PkiStore
+from labconsole.security.secrets import Prompt, Secret, SecretRequest, SecretSource
+from labconsole.security.x509.fingerprints import groups
+from labconsole.security.x509.names import short_name
+from labconsole.trial import Parameters
+from labconsole_certificates.operations.references import key_of
+
+P = TypeVar("P", bound=Parameters)
+
+ASKED = SecretSource()
+"""The source of a secret that is neither kept nor in a file: the operator is asked."""
+_PASSWORD = "file-password"
+_AGAIN = "file-password-again"
+
+
+class PkiReport(Operation[P]):
+    """An operation that reads the certificate database of the user."""
+
+    def run(self, parameters: P, context: OperationContext) -> Result | str:
+        with PkiReader.open() as reader:
+            return self.read(parameters, reader)
+
+    @abstractmethod
+    def read(self, parameters: P, reader: PkiReader) -> Result:
+        """Return what was asked for. Raises UserError."""
+
+
+class PkiOperation(Operation[P]):
+    """An operation that changes the certificate database of the user."""
+
+    writes: ClassVar[tuple[str, ...]] = ("certificates",)
+
+    def needs(self, parameters: P, directory: Path, snapshot: Snapshot) -> tuple[SecretRequest, ...]:
+        """Secrets of the keys and files that the work uses; `directory` is that of the database. Raises UserError."""
+        return ()
+
+    @abstractmethod
+    def work(self, parameters: P, store: PkiStore, prompt: Prompt, context: OperationContext) -> Result | str:
+        """Do it, and return its result or one sentence; `prompt` gives what `needs` names. Raises UserError."""
+
+    def secrets(self, parameters: P) -> tuple[SecretRequest, ...]:
+        if type(self).needs is PkiOperation.needs:
+            return ()  # and there may be no database yet
+        with PkiReader.open() as reader:
+            return self.needs(parameters, reader.directory, reader.snapshot())
+
+    def run(self, parameters: P, context: OperationContext) -> Result | str:
+        with PkiStore.open() as store:
+            requests = {
+                request.purpose: request for request in self.needs(parameters, store.directory, store.snapshot())
+            }
+
+            def prompt(purpose: str) -> Secret | None:
+                request = requests.get(purpose)
+                entered = None if request is None else context.secret(request.key)
+                if entered is None and request is not None and request.source != ASKED:
+                    return request.resolve()
+                return entered
+
+            return self.work(parameters, store, prompt, context)
+
+
+def key_secrets(
+    directory: Path, snapshot: Snapshot, *certificates: CertificateRecord, unlock: SecretSource = ASKED
+) -> tuple[SecretRequest, ...]:
+    """What opens the private keys of these certificates; `unlock` has what would be asked for.
+
+    Raises UserError: one is not here.
+    """
+    requests = [key_secret(directory, key_of(snapshot, certificate)) for certificate in certificates]
+    return tuple(replace(one, source=unlock) if one.source == ASKED else one for one in requests)
+
+
+def file_password(path: Path, source: SecretSource = ASKED) -> SecretRequest:
+    """The password of a file from outside."""
+    return SecretRequest(_PASSWORD, f"the file {path.name}", source)
+
+
+def new_file_password(path: Path, source: SecretSource = ASKED) -> tuple[SecretRequest, ...]:
+    """The password of a file that is to be written, asked for twice unless `source` has it."""
+    first = SecretRequest(_PASSWORD, f"the new file {path.name}", source)
+    again = SecretRequest(_AGAIN, f"the new file {path.name}, once more", source)
+    return (first, again) if source == ASKED else (first,)
+
+
+def chosen_password(path: Path, prompt: Prompt, source: SecretSource = ASKED) -> Secret:
+    """The new password of a file. Raises UserError: it was typed in two ways, or not at all."""
+    first, *again = (request.resolve(prompt) for request in new_file_password(path, source))
+    if any(one.reveal() != first.reveal() for one in again):
+        raise UserError("The password was typed in two ways, so nothing was written: type it again.")
+    return first
+
+
+def with_fingerprint(sentence: str, record: CertificateRecord) -> Result:
+    """A result about one certificate: the sentence, and its fingerprint."""
+    name = short_name(record.certificate)
+    text = f"{sentence} Its fingerprint: SHA-256 {groups(record.sha256)}"
+    return Result((text,), {"certificate": name, "sha256": record.sha256})
+
+
+def digits(sha256: str) -> str:
+    """The beginning of a fingerprint, in one piece: what operations accept for the whole."""
+    return sha256[:16].upper()
