@@ -49,6 +49,16 @@ class RoleContext(Protocol):
     def observe(self, channel: str, values_ns: NDArray[np.int64]) -> None:
         """Add observations in ns to a live histogram."""
 
+    def gauge(self, channel: str, value: float) -> None:
+        """Set this role's number on a live channel of kind GAUGE. Cheap: the newest is reported 10 times a second at
+        most."""
+
+    def state(self, channel: str, values: Mapping[str, Any]) -> None:
+        """Set this role's state on a live channel of kind STATE: plain JSON, reported like a gauge.
+
+        All states of a role together have 4,096 bytes at most: more is a fault, raised by `tick`.
+        """
+
     def tick(self) -> None:
         """Call at least every 100 ms: writes what is due (samples every 250 ms, live frames); cheap when nothing is."""
 
@@ -59,7 +69,8 @@ class RoleContext(Protocol):
         """Send a small report (plain JSON) to the trial in mid-run, which waits for it with `RoleHandle.report`."""
 
     def take_command(self) -> dict[str, Any] | None:
-        """The next command sent to this role, if any."""
+        """The next command sent to this role, if any: as its trial sent it (`RoleHandle.command`), or an operator's,
+        `{"name": ..., "parameters": {...}}`, where `Trial.commands` declares one for this role."""
 
 
 class Role(ABC):

@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict
 
 if TYPE_CHECKING:
     from labconsole.security.secrets import SecretRequest
+    from labconsole.trial_command import TrialCommand
 
 
 class Origin(StrEnum):
@@ -150,17 +151,37 @@ LINK_RATE = "link_rate"
 names it."""
 
 
+class LiveKind(StrEnum):
+    """How the live view gets the values of a channel."""
+
+    TOTAL = "total"
+    """Counts, or observations where the unit is ns: added up over the roles."""
+    GAUGE = "gauge"
+    """A number of each role (`RoleContext.gauge`): the newest one replaces those before."""
+    STATE = "state"
+    """A small JSON object of each role (`RoleContext.state`): the newest one replaces those before."""
+
+
 @dataclass(frozen=True)
 class LiveChannel:
-    """What roles report while they run: a counted quantity (`counter`), or observations in ns (`latency`).
+    """What roles report while they run: a counted quantity (`counter`), observations in ns (`latency`), or the newest
+    value of each role, as `kind` says.
 
-    The live view shows all that are `shown`; the others are there for the trial's own panel.
+    The live view shows all that are `shown`; the others are there for the trial's own panel. A total `by_role` also
+    has the count of each role.
     """
 
     name: str
     title: str
     unit: str
     shown: bool = True
+    kind: LiveKind = LiveKind.TOTAL
+    by_role: bool = False
+
+    @property
+    def has_roles(self) -> bool:
+        """Whether live frames carry a value of each role."""
+        return self.by_role or self.kind is not LiveKind.TOTAL
 
 
 @dataclass(frozen=True)
@@ -348,9 +369,20 @@ class RunContext(Protocol):
     def start(self, role: RoleSpec, host: str | None = None) -> RoleHandle:
         """Start a role process; `host` None is this machine."""
 
-    def wait(self, roles: Sequence[RoleHandle], *, stall_s: float, reason: str) -> None:
+    def wait(
+        self,
+        roles: Sequence[RoleHandle],
+        *,
+        stall_s: float,
+        reason: str,
+        on_command: Callable[[dict[str, Any]], None] | None = None,
+    ) -> None:
         """Wait until all `roles` ended. Returns early on cancel; raises UserError when one of them fails, or when
-        nothing was counted for `stall_s` seconds (`reason` then says what was waited for)."""
+        nothing was counted for `stall_s` seconds (`reason` then says what was waited for).
+
+        `on_command` is called, in the thread that waits, with each command sent to the trial's `run`, in the form of
+        `take_command`; without it commands stay there to be taken.
+        """
 
     def expect(self, total: int, channel: str, begin_ns: int) -> None:
         """Announce the work, for progress and ETA: `total` counts of live channel `channel`, from T0 on.
@@ -369,7 +401,8 @@ class RunContext(Protocol):
         """
 
     def take_command(self) -> dict[str, Any] | None:
-        """The next command that the window sent into the run, if any."""
+        """The next command that the operator sent to the trial's `run`, if any: `{"name": ..., "parameters": {...}}`,
+        its parameters validated by the model that `Trial.commands` declares."""
 
 
 P = TypeVar("P", bound=Parameters)
@@ -393,6 +426,8 @@ class Trial(ABC, Generic[P]):
     definitions: ClassVar[int] = 1
     """Version of the metrics' definitions: raised when one changes, and stored with each run that is started."""
     service_level: ClassVar[ServiceLevel | None] = None
+    commands: ClassVar[tuple[TrialCommand, ...]] = ()
+    """What the operator may send into a run in progress."""
 
     @classmethod
     def key_kinds(cls) -> tuple[MetricKind, ...]:

@@ -37,11 +37,12 @@ class LogHistogram:
         difference = {index: count - earlier.bins.get(index, 0) for index, count in self.bins.items()}
         return LogHistogram({index: count for index, count in difference.items() if count > 0})
 
-    def plus(self, other: LogHistogram) -> LogHistogram:
-        """Both histograms together."""
+    def plus(self, *others: LogHistogram) -> LogHistogram:
+        """All histograms together."""
         total = dict(self.bins)
-        for index, count in other.bins.items():
-            total[index] = total.get(index, 0) + count
+        for other in others:
+            for index, count in other.bins.items():
+                total[index] = total.get(index, 0) + count
         return LogHistogram(total)
 
     def quantile(self, fraction: float) -> float | None:

@@ -28,15 +28,16 @@ class ChannelFrame:
     first_ns: int | None = None
     last_ns: int | None = None
 
-    def plus(self, other: ChannelFrame) -> ChannelFrame:
-        """Both channels together, as two roles that report the same channel."""
+    def plus(self, *others: ChannelFrame) -> ChannelFrame:
+        """All channels together, as roles that report the same channel."""
+        every = (self, *others)
         return ChannelFrame(
-            self.count + other.count,
-            lower(self.minimum, other.minimum),
-            higher(self.maximum, other.maximum),
-            self.histogram.plus(other.histogram),
-            lower(self.first_ns, other.first_ns),
-            higher(self.last_ns, other.last_ns),
+            sum(frame.count for frame in every),
+            lower(*(frame.minimum for frame in every)),
+            higher(*(frame.maximum for frame in every)),
+            self.histogram.plus(*(frame.histogram for frame in others)),
+            lower(*(frame.first_ns for frame in every)),
+            higher(*(frame.last_ns for frame in every)),
         )
 
     def to_json(self) -> list[Any]:
@@ -52,14 +53,14 @@ class ChannelFrame:
         return cls(count, minimum, maximum, histogram, first_ns, last_ns)
 
 
-def lower(one: int | None, other: int | None) -> int | None:
-    """The lower of two numbers, either of which may be missing."""
-    return min((number for number in (one, other) if number is not None), default=None)
+def lower(*numbers: int | None) -> int | None:
+    """The lowest of some numbers, any of which may be missing."""
+    return min((number for number in numbers if number is not None), default=None)
 
 
-def higher(one: int | None, other: int | None) -> int | None:
-    """The higher of two numbers, either of which may be missing."""
-    return max((number for number in (one, other) if number is not None), default=None)
+def higher(*numbers: int | None) -> int | None:
+    """The highest of some numbers, any of which may be missing."""
+    return max((number for number in numbers if number is not None), default=None)
 
 
 @dataclass(frozen=True)
@@ -71,11 +72,34 @@ class Usage:
 
 
 @dataclass(frozen=True)
+class RoleValues:
+    """Values of each role, by channel and then by role: counts since T0, and the newest gauges and states.
+
+    States are JSON texts, so that frames which are dropped cost little: `state` reads one.
+    """
+
+    counts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    gauges: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    states: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+    def state(self, channel: str, role: str) -> dict[str, Any]:
+        """A role's newest state, empty before its first."""
+        text = self.states.get(channel, {}).get(role)
+        values: dict[str, Any] = json.loads(text) if text else {}
+        return values
+
+    @property
+    def roles(self) -> set[str]:
+        """Names of all roles with a value."""
+        return {role for part in (self.counts, self.gauges, self.states) for roles in part.values() for role in roles}
+
+
+@dataclass(frozen=True)
 class LiveFrame:
     """The state of a run at `t_ns` (`clock.now_ns`): cumulative, so that any frame may be dropped.
 
     `begin_ns` is T0 (None while roles prepare); `done` of `total` (0: unknown) is the progress, counted on channel
-    `progress` (empty before the trial has named one).
+    `progress` (empty before the trial has named one). `by_role` has what the trial declares by role.
     """
 
     t_ns: int
@@ -85,10 +109,11 @@ class LiveFrame:
     channels: Mapping[str, ChannelFrame]
     usage: Mapping[str, Usage]
     progress: str = ""
+    by_role: RoleValues = field(default_factory=RoleValues)
 
     def to_json(self) -> dict[str, Any]:
         """The plain form of the protocol."""
-        return {
+        frame = {
             "t": LIVE,
             "t_ns": self.t_ns,
             "begin_ns": self.begin_ns,
@@ -98,6 +123,10 @@ class LiveFrame:
             "usage": {name: [usage.cpu, usage.rss] for name, usage in self.usage.items()},
             "progress": self.progress,
         }
+        values = self.by_role
+        if values.counts or values.gauges or values.states:
+            frame["by_role"] = [values.counts, values.gauges, values.states]
+        return frame
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> LiveFrame:
@@ -110,6 +139,7 @@ class LiveFrame:
             {name: ChannelFrame.from_json(channel) for name, channel in data["channels"].items()},
             {name: Usage(*usage) for name, usage in data["usage"].items()},
             data["progress"],
+            RoleValues(*data.get("by_role", ())),
         )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from labconsole.engine.other_runs import DEAD_FOR_S, OtherRuns
 from labconsole.engine.protocol import LiveFrame, event_from_json
 from labconsole.engine.queue_item import Activity, QueueItem, QueueListener, QueueState, ShownStatus, waiting_item
 from labconsole.engine.recorder import leftovers
+from labconsole.engine.run_commands import SentCommands
 from labconsole.engine.supervisor import WorkerProcess
 from labconsole.engine.time_left import time_left_s
 from labconsole.errors import UserError
@@ -25,6 +26,7 @@ from labconsole.store.errors import StoreError
 from labconsole.store.reader import Reader
 from labconsole.store.records import LiveRun, NewCampaign, NewScenario, RunRow, RunStatus
 from labconsole.store.store import Store
+from labconsole.trial import Event
 
 __all__ = ["Activity", "QueueItem", "QueueListener", "QueueState", "RunQueue", "ShownStatus"]
 
@@ -57,6 +59,9 @@ class _Job:
     """Another console's run is in progress: this one waits again."""
     disturbed: str = ""
     """What disturbed the run from outside."""
+    roles: list[str] = field(default_factory=list)
+    """Names of the roles that the run has started."""
+    commands: SentCommands = field(default_factory=SentCommands)
 
 
 class RunQueue:
@@ -244,10 +249,22 @@ class RunQueue:
         self._items = [item for item in self._items if item.state is not QueueState.DONE]
         self._changed()
 
-    def command(self, run_id: int, command: Mapping[str, Any]) -> None:
-        """Send a command into the running run."""
-        if self._job is not None and self._job.run_id == run_id:
-            self._job.worker.send({"t": "command", "command": dict(command)})
+    def roles(self, run_id: int) -> tuple[str, ...]:
+        """Names of the roles that the run in progress has started until now."""
+        return tuple(self._job.roles) if self._job is not None and self._job.run_id == run_id else ()
+
+    def command(
+        self, run_id: int, name: str, parameters: Mapping[str, Any], *, role: str = "", sent_by: str = "window"
+    ) -> None:
+        """Send a command into the run in progress: to one of its roles, or without `role` to the trial's own `run`.
+
+        The run validates and records it (`run_commands.DELIVERED`) or refuses it (`REFUSED`): listeners get the event.
+        Raises UserError when the run is not in progress.
+        """
+        job = self._job
+        if job is None or job.run_id != run_id or job.recovery is not None or job.commands.over:
+            raise UserError(f"Run {run_id} is not in progress: the command {name} was not sent.")
+        job.worker.send(job.commands.message(name, parameters, role, sent_by))
 
     def set_live(self, hz: float) -> None:
         """Live frames per second, 0 for none; for the running and for later runs."""
@@ -343,11 +360,14 @@ class RunQueue:
                 for listener in self.listeners:
                     listener.log(job.run_id, message["line"])
             case "event":
-                event = event_from_json(message["event"])
-                for listener in self.listeners:
-                    listener.event(job.run_id, event)
+                self._report_event(job.run_id, event_from_json(message["event"]))
+            case "command taken":
+                job.commands.taken()
+            case "role":
+                job.roles.append(message["name"])
             case "settling":
                 job.worker.relent()
+                self._refuse_commands(job)
             case "error":
                 job.sentence = message["sentence"]
             case "busy":
@@ -356,6 +376,15 @@ class RunQueue:
                 job.disturbed = message["reason"]
             case "refused":
                 self._withhold(job.run_id, message["secrets"])
+
+    def _refuse_commands(self, job: _Job) -> None:
+        """The run is over: report each command that it has not taken."""
+        for event in job.commands.end(job.run_id):
+            self._report_event(job.run_id, event)
+
+    def _report_event(self, run_id: int, event: Event) -> None:
+        for listener in self.listeners:
+            listener.event(run_id, event)
 
     def _take_frame(self, run_id: int, frame: LiveFrame) -> None:
         elapsed = 0.0 if frame.begin_ns is None else (frame.t_ns - frame.begin_ns) / 1e9
@@ -368,6 +397,7 @@ class RunQueue:
 
     def _settle(self, job: _Job) -> None:
         """See in the store how the run of a worker that is gone ended; bring it to its end if it has none."""
+        self._refuse_commands(job)
         try:
             row = self._reader.run(job.run_id).row
         except StoreError as error:  # a failing disk, say: the next console sees how it ended

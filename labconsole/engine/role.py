@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from labconsole.clock import now_ns
 from labconsole.engine.channel import ChildChannel
-from labconsole.engine.histogram import LogHistogram
-from labconsole.engine.protocol import ChannelFrame, higher, lower
+from labconsole.engine.role_live import RoleLive
 from labconsole.engine.spool import SpoolSeriesWriter, SpoolWriter
 from labconsole.errors import UserError
 from labconsole.plugin import load_dotted
@@ -30,32 +29,6 @@ _QUIET_INTERVAL_NS = 1_000_000_000
 """Between reports where no live view wants any: the worker must still see that the role moves on."""
 
 
-class _Live:
-    """What a role reported on one channel since T0."""
-
-    def __init__(self) -> None:
-        self.count = 0
-        self.first_ns: int | None = None
-        self.last_ns: int | None = None
-        self.minimum: int | None = None
-        self.maximum: int | None = None
-        self.histogram = LogHistogram()
-
-    def add(self, amount: int, first_ns: int, last_ns: int) -> None:
-        self.first_ns = lower(self.first_ns, first_ns)
-        self.last_ns = higher(self.last_ns, last_ns)
-        self.count += amount
-
-    def observe(self, values: NDArray[np.int64]) -> None:
-        self.minimum = lower(self.minimum, int(values.min()))
-        self.maximum = higher(self.maximum, int(values.max()))
-        self.histogram.add(values)
-        self.count += len(values)
-
-    def frame(self) -> ChannelFrame:
-        return ChannelFrame(self.count, self.minimum, self.maximum, self.histogram, self.first_ns, self.last_ns)
-
-
 class RoleProcess:
     """`RoleContext` of this process: spool, live channels and commands."""
 
@@ -66,7 +39,7 @@ class RoleProcess:
         self._secrets = {key: Secret(value) for key, value in task["secrets"].items()}
         self._spool = SpoolWriter(Path(task["spool"]))
         self._writers: list[SpoolSeriesWriter] = []
-        self._live: dict[str, _Live] = {}
+        self._live = RoleLive(self._name)
         self._live_interval_ns = _interval_ns(task["live_hz"])
         self._next_live_ns = 0
         self._next_spool_ns = 0
@@ -97,12 +70,17 @@ class RoleProcess:
 
     def count(self, channel: str, amount: int, span_ns: tuple[int, int] | None = None) -> None:
         if amount:
-            first_ns, last_ns = span_ns or (now_ns(),) * 2
-            self._channel_of(channel).add(amount, first_ns, last_ns)
+            self._live.count(channel, amount, span_ns)
 
     def observe(self, channel: str, values_ns: NDArray[np.int64]) -> None:
         if len(values_ns):
-            self._channel_of(channel).observe(values_ns)
+            self._live.observe(channel, values_ns)
+
+    def gauge(self, channel: str, value: float) -> None:
+        self._live.gauge(channel, value)
+
+    def state(self, channel: str, values: Mapping[str, Any]) -> None:
+        self._live.state(channel, values)
 
     def tick(self) -> None:
         now = now_ns()
@@ -122,10 +100,10 @@ class RoleProcess:
     def take_command(self) -> dict[str, Any] | None:
         return self._commands.popleft() if self._commands else None
 
-    def send_live(self) -> None:
-        """Send the state of all channels."""
-        channels = {name: live.frame().to_json() for name, live in self._live.items()}
-        self._channel.send({"t": "live", "channels": channels})
+    def send_live(self, *, last: bool = False) -> None:
+        """Send what all channels have; the `last` message has their newest values. Raises UserError for a state that
+        cannot be shown."""
+        self._channel.send(self._live.message(last=last))
 
     def on_message(self, message: dict[str, Any]) -> None:
         """Take a message of the worker (on the reader thread)."""
@@ -156,12 +134,6 @@ class RoleProcess:
         """Write all samples and close the spool."""
         self.flush()
         self._spool.close()
-
-    def _channel_of(self, name: str) -> _Live:
-        live = self._live.get(name)
-        if live is None:
-            live = self._live[name] = _Live()
-        return live
 
 
 def _interval_ns(hz: float) -> int:
@@ -194,7 +166,8 @@ def _conduct(channel: ChildChannel, context: RoleProcess, target: str) -> bool:
         channel.send({"t": "ready", "info": role.prepare()})
         context.wait_for_begin()
         result = role.run()
-    context.send_live()
+    with reporting():
+        context.send_live(last=True)
     with reporting():
         context.flush()
     if role is not None:

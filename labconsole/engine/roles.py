@@ -46,6 +46,9 @@ class RoleChild:
         self._lost = False
         self._reports: deque[dict[str, Any]] = deque()
         self.channels: dict[str, ChannelFrame] = {}
+        self.gauges: dict[str, float] = {}
+        self.states: dict[str, str] = {}
+        """JSON texts by channel."""
         self.refused: tuple[str, ...] = ()
         """Keys of the secrets that a device refused this role."""
         self._changed = threading.Condition()
@@ -183,6 +186,7 @@ class RoleChild:
         match message["t"]:
             case "live":
                 self.channels = {name: ChannelFrame.from_json(data) for name, data in message["channels"].items()}
+                self.gauges, self.states = message.get("gauges", {}), message.get("states", {})
             case "ready":
                 self._change(info=message["info"])
             case "report":

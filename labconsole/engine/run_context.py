@@ -5,21 +5,23 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from labconsole.clock import now_ns
 from labconsole.engine.channel import ChildChannel
+from labconsole.engine.live_values import LiveValues
 from labconsole.engine.machine import MachineMeter
-from labconsole.engine.protocol import ChannelFrame, LiveFrame, event_to_json
+from labconsole.engine.protocol import LiveFrame, event_to_json
 from labconsole.engine.roles import RoleChild
+from labconsole.engine.run_commands import RunCommands
 from labconsole.engine.spool import SpoolWriter
 from labconsole.engine.usage import UsageMeter
 from labconsole.errors import UserError
 from labconsole.security.secrets import Secret
-from labconsole.trial import Event, Level, RoleHandle, RoleSpec
+from labconsole.trial import Event, Level, LiveChannel, LiveKind, RoleHandle, RoleSpec
+from labconsole.trial_command import TrialCommand
 
 ROLE_GRACE_S = 3.0
 """How long roles may take to drain and end after they were told to stop."""
@@ -38,12 +40,13 @@ class WorkerContext:
         live_hz: float,
         secrets: Mapping[str, Secret],
         keep: Callable[[str, str, bytes], None],
-        declared: Collection[str],
+        declared: Collection[LiveChannel],
+        commands: Collection[TrialCommand] = (),
     ) -> None:
         """`keep` stores an artefact of the run: name, media type, content; `declared` are the trial's live channels."""
         self._channel = channel
         self._keep = keep
-        self._declared = frozenset(declared)
+        self._live = LiveValues(declared)
         self._directory = directory
         self._seed = seed
         self._live_hz = live_hz
@@ -57,7 +60,7 @@ class WorkerContext:
         self.machine.watch(os.getppid())  # the console, which shows the run
         self._roles: list[RoleChild] = []
         self._changed = threading.Event()
-        self._commands: deque[dict[str, Any]] = deque()
+        self._commands = RunCommands(commands, self._roles, self.event, self._command_taken, self._changed.set)
         self._stop = False
         self._failure: str | None = None
         self._begin_ns: int | None = None
@@ -97,12 +100,22 @@ class WorkerContext:
         self._roles.append(child)
         self.usage.watch(role.name, child.pid)
         self.machine.watch(child.pid)
+        self._channel.send({"t": "role", "name": role.name})
         return child
 
-    def wait(self, roles: Sequence[RoleHandle], *, stall_s: float, reason: str) -> None:
+    def wait(
+        self,
+        roles: Sequence[RoleHandle],
+        *,
+        stall_s: float,
+        reason: str,
+        on_command: Callable[[dict[str, Any]], None] | None = None,
+    ) -> None:
         last, last_change = self._counted(), time.monotonic()
         while not self._stop and any(role.running for role in roles):
             self._raise_failure()
+            while on_command is not None and (command := self.take_command()) is not None:
+                on_command(command)
             self._changed.wait(0.25)
             self._changed.clear()
             counted = self._counted()
@@ -114,8 +127,7 @@ class WorkerContext:
             self._raise_failure()
 
     def expect(self, total: int, channel: str, begin_ns: int) -> None:
-        if channel not in self._declared:
-            raise UserError(_undeclared(channel))
+        self._live.check(channel, LiveKind.TOTAL)
         self._total = total
         self._progress_channel = channel
         self._begin_ns = begin_ns
@@ -129,7 +141,7 @@ class WorkerContext:
         self._keep(name, media_type, content)
 
     def take_command(self) -> dict[str, Any] | None:
-        return self._commands.popleft() if self._commands else None
+        return self._commands.take()
 
     def fail(self, sentence: str) -> None:
         """Let the next `wait` raise: the run cannot go on for a reason outside of its trial. From any thread."""
@@ -145,26 +157,25 @@ class WorkerContext:
                 for role in self._roles:
                     role.look_again()
             case "command":
-                self._commands.append(message["command"])
-                self._changed.set()
+                self._receive_command(message)
             case "live_hz" if message["hz"] != self._live_hz:
                 self._switch_live(message["hz"])
 
     def frame(self) -> LiveFrame:
         """The state of all roles now."""
-        channels: dict[str, ChannelFrame] = {}
-        for role in self._roles:
-            for name, frame in role.channels.items():
-                channels[name] = channels[name].plus(frame) if name in channels else frame
-        if undeclared := sorted(set(channels) - self._declared):
-            self.fail(_undeclared(undeclared[0]))
+        try:
+            self._live.check_all(self._roles)
+        except UserError as fault:
+            self.fail(str(fault))
+        channels, by_role = self._live.totals(self._roles), self._live.by_role(self._roles)
         done = channels[self._progress_channel].count if self._progress_channel in channels else 0
         usage, progress, now = self.usage.latest, self._progress_channel, now_ns()
         begin_ns = self._begin_ns if self._begin_ns is not None and self._begin_ns <= now else None
-        return LiveFrame(now, begin_ns, done, self._total, channels, usage, progress)
+        return LiveFrame(now, begin_ns, done, self._total, channels, usage, progress, by_role)
 
     def end_roles(self) -> None:
-        """End every role that still runs, and let them write their last samples."""
+        """Accept no further command, end every role that still runs, and let them write their last samples."""
+        self._commands.close()
         for role in self._roles:
             if role.running:
                 role.stop()
@@ -176,11 +187,21 @@ class WorkerContext:
 
     def close(self) -> None:
         """Close the worker's own spool files."""
+        self._commands.end()
         with self._switching:
             self._ended = True
         self._spool.close()
         self.machine.flush()
         self._usage_spool.close()
+
+    def _command_taken(self) -> None:
+        self._channel.send({"t": "command taken"})
+
+    def _receive_command(self, message: dict[str, Any]) -> None:
+        try:
+            self._commands.receive(message)
+        except UserError as error:  # it cannot be recorded, and is not delivered: a full disk, say
+            self.fail(str(error))
 
     def _switch_live(self, hz: float) -> None:
         """Report at another rate from now on: it costs time, so a reader of the figures must know."""
@@ -205,7 +226,3 @@ class WorkerContext:
 
     def _counted(self) -> int:
         return sum(channel.count for role in self._roles for channel in role.channels.values())
-
-
-def _undeclared(channel: str) -> str:
-    return f"The live channel {channel} is not declared: add it to `live` of the trial."

@@ -89,7 +89,7 @@ def _conduct(
     try:
         make_spool(run.spool)
         keep = partial(run.store.add_artefact, run.id)
-        context = WorkerContext(channel, run.spool, seed, live_hz, secrets, keep, [one.name for one in trial.live])
+        context = WorkerContext(channel, run.spool, seed, live_hz, secrets, keep, trial.live, trial.commands)
         channel.listen(context.on_message)
         with _accompanied(context, recorder, channel):
             try:

@@ -21,6 +21,7 @@ from labconsole.trial import Event
 
 PLUGIN = Path(__file__).parent / "practice_plugin"
 KIND = "practice.counting"
+STATIONS = "practice.stations"
 PATIENCE_S = 120.0
 """How long a test waits without any news: for a state, which a busy machine reaches late."""
 
@@ -56,9 +57,9 @@ class Told:
         self.ends.append((run_id, status))
 
 
-def profile_text(*scenarios: Mapping[str, Any], **parameters: Any) -> str:
-    """A profile of the practice trial: common parameters, and one scenario for each mapping."""
-    lines = ["format = 1", f'kind = "{KIND}"', "[parameters]"]
+def profile_text(*scenarios: Mapping[str, Any], kind: str = KIND, **parameters: Any) -> str:
+    """A profile of a practice trial: common parameters, and one scenario for each mapping."""
+    lines = ["format = 1", f'kind = "{kind}"', "[parameters]"]
     lines += [f"{key} = {_toml(value)}" for key, value in parameters.items()]
     for number, scenario in enumerate(scenarios, 1):
         inline = ", ".join(f"{key} = {_toml(value)}" for key, value in scenario.items())
@@ -73,7 +74,7 @@ def _toml(value: Any) -> str:
 def campaign(
     folder: Path, *scenarios: Mapping[str, Any], repeats: int = 1, name: str = "practice", **parameters: Any
 ) -> NewCampaign:
-    """A campaign of the practice trial, from a profile written into `folder`."""
+    """A campaign of a practice trial (`kind`), from a profile written into `folder`."""
     path = folder / f"{name}.toml"
     path.write_text(profile_text(*scenarios, **parameters))
     return campaign_of(load_profile(str(path), Plugins.discover(), repeats=repeats))

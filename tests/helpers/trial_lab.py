@@ -67,7 +67,6 @@ class TrialLab(Generic[P, R]):
         self._over = threading.Event()
         self._fault: Exception | None = None
         self.artefacts: dict[str, bytes] = {}
-        declared = [channel.name for channel in self.trial.live]
         self.context = self.context_type(
             self,  # type: ignore[arg-type]
             folder,
@@ -75,7 +74,8 @@ class TrialLab(Generic[P, R]):
             live_hz,
             secrets or {},
             self._keep,
-            declared,
+            self.trial.live,
+            self.trial.commands,
         )
 
     def send(self, message: Mapping[str, Any]) -> None:

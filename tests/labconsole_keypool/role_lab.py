@@ -32,6 +32,7 @@ class Context:
         self.counts: Counter[str] = Counter()
         self.commands: deque[dict[str, Any]] = deque()
         self.recorded: list[dict[str, NDArray[np.int64]]] = []
+        self.values: dict[str, Any] = {}
 
     def secret(self, key: str) -> Secret | None:
         return PIN
@@ -47,6 +48,12 @@ class Context:
 
     def observe(self, channel: str, values_ns: NDArray[np.int64]) -> None:
         return
+
+    def gauge(self, channel: str, value: float) -> None:
+        self.values[channel] = value
+
+    def state(self, channel: str, values: Mapping[str, Any]) -> None:
+        self.values[channel] = values
 
     def tick(self) -> None:
         return

@@ -15,6 +15,7 @@ from labconsole.engine.queue import QueueState
 from labconsole.plugin import load_dotted
 from labconsole.profile import list_profiles
 from labconsole.report.request import ReportKind, ReportRequest
+from labconsole.trial import Event, Level
 from labconsole_ui import layout
 from labconsole_ui.backup_keeper import BackupKeeper
 from labconsole_ui.broken_page import BrokenPage
@@ -333,6 +334,7 @@ class MainWindow(QMainWindow):
         # In a turn of its own: opening a page takes as long as a slot may.
         self.watch.done.connect(self._campaign_done, Qt.ConnectionType.QueuedConnection)
         bridge.failed.connect(self._say_failed)
+        self.live_view.command_reported.connect(self._report_command)
         self.queue_view.repeat_wanted.connect(self.launcher.repeat)
         bridge.items_changed.connect(self._close_if_done)
 
@@ -390,6 +392,10 @@ class MainWindow(QMainWindow):
 
     def _say_failed(self, sentence: str) -> None:
         self.messages.show_message(Message(Tone.BAD, sentence))
+
+    def _report_command(self, event: Event) -> None:
+        tone = Tone.WARNING if event.level is Level.WARNING else Tone.INFO
+        self.messages.show_message(Message(tone, event.message))
 
     def close_page(self) -> None:
         self.pages.close_page(self.pages.currentIndex())

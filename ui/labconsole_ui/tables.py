@@ -150,16 +150,20 @@ class RecordModel(QAbstractTableModel, Generic[R]):
         self._rearrange()
 
     def _rearrange(self) -> None:
+        self.beginResetModel()
+        self._shown = self._arranged()
+        self._lay_out()
+        self.endResetModel()
+
+    def _arranged(self) -> list[R]:
+        """The records to show, in their order."""
         shown = self._all if self._accepts is None else [record for record in self._all if self._accepts(record)]
         if self._order is not None:
             field, descending = self._fields[self._order[0]], self._order[1]
             keyed = [(field.key(record), record) for record in shown]
             known = sorted((entry for entry in keyed if entry[0] is not None), key=itemgetter(0), reverse=descending)
             shown = [record for _, record in known] + [record for key, record in keyed if key is None]
-        self.beginResetModel()
-        self._shown = list(shown)
-        self._lay_out()
-        self.endResetModel()
+        return list(shown)
 
     def _lay_out(self) -> None:
         """Called within a reset, when `_shown` is new: a model with other lines between the records makes them."""

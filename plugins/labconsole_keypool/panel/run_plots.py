@@ -11,8 +11,9 @@ from labconsole_keypool.panel.pool_state import SOURCES
 from labconsole_keypool.panel.run_points import RunPoints
 from labconsole_keypool.samples import DROPPED_CHANNEL, PROCESSED_CHANNEL, RECEIVED_CHANNEL, TAKEN_CHANNEL
 from labconsole_keypool.simulation.service_model import KeyOrigin
+from labconsole_ui.live.curves import GrowingCurve
 from labconsole_ui.live.figures import Figure, FigureTable
-from labconsole_ui.live.model import GrowingCurve, LiveRun
+from labconsole_ui.live.model import LiveRun
 from labconsole_ui.plots.axes import TimeScale
 from labconsole_ui.plots.curveplot import PlotCurve
 from labconsole_ui.plots.scatterplot import PlotPoints, ScatterPlot

@@ -35,12 +35,17 @@ from labconsole.trial import (
     Verdict,
     VerdictKind,
 )
+from labconsole.trial_command import TrialCommand
 
 plugin = Plugin(
     name="practice",
     title="Practice",
     description="Counts, and misbehaves when asked to.",
-    trials={"practice.counting": "practice_trial:CountingTrial", "practice.lost": "practice_lost_trial:LostTrial"},
+    trials={
+        "practice.counting": "practice_trial:CountingTrial",
+        "practice.lost": "practice_lost_trial:LostTrial",
+        "practice.stations": "practice_stations:StationTrial",
+    },
     operations={"practice.tally": OperationEntry("practice_operation:Tally")},
 )
 
@@ -75,6 +80,12 @@ class CountingParameters(Parameters):
     patience: float = Field(default=20.0, title="Patience", description="Seconds without a count", gt=0)
     fault: Literal[FAULTS] = Field(default="none", title="Fault", description="What goes wrong")  # type: ignore[valid-type]
     word: str = Field(default="", title="Word", description="Any text")
+
+
+class StopParameters(Parameters):
+    """Parameters of the command that stops one of many."""
+
+    station: str = Field(default="", title="Station", description="Which one")
 
 
 class CounterRole(Role):
@@ -155,6 +166,9 @@ class CountingTrial(Trial[CountingParameters]):
         LiveChannel("counted", "Counted", ""),
         LiveChannel("lateness", "Lateness", "ns"),
     )
+    commands: ClassVar[tuple[TrialCommand, ...]] = (
+        TrialCommand("stop", "Stop", "Is recorded, and nothing else.", StopParameters),
+    )
 
     def roles(self, parameters: CountingParameters) -> tuple[RoleSpec, ...]:
         return self._roles(parameters, seed=0)
@@ -181,7 +195,7 @@ class CountingTrial(Trial[CountingParameters]):
         if parameters.fault == "commands":
             while (command := context.take_command()) is None and not context.stop_requested:
                 time.sleep(0.01)
-            context.event("command", f"Took {command}.", Level.WARNING, command=command)
+            context.event("took", f"Took {command}.", Level.WARNING, command=command)
         if parameters.fault == "talkative":
             for index in range(400):
                 context.event("talk", f"Word {index}.", index=index)

@@ -142,10 +142,10 @@ def test_live_frames_count_the_time_from_t0(bench: Bench) -> None:
 def test_a_command_reaches_the_run(bench: Bench) -> None:
     [run_id] = bench.submit({"count": 100, "fault": "commands"})
     bench.pump_until(lambda: any(frame.total for _, frame in bench.told.frames))
-    bench.queue.command(run_id, {"stop": "station 7"})
+    bench.queue.command(run_id, "stop", {"station": "station 7"})
     bench.pump_until_idle()
-    [event] = [event for number, event in bench.told.events if number == run_id and event.name == "command"]
-    assert event.data["command"] == {"stop": "station 7"}
+    [event] = [event for number, event in bench.told.events if number == run_id and event.name == "took"]
+    assert event.data["command"] == {"name": "stop", "parameters": {"station": "station 7"}}
 
 
 def test_a_flood_of_output_is_cut_and_no_turn_is_long(bench: Bench) -> None:

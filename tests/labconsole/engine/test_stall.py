@@ -53,7 +53,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 @pytest.fixture
 def context(tmp_path: Path, clock: Clock) -> Iterator[WorkerContext]:
-    context = WorkerContext(None, tmp_path, 1, 0.0, {}, lambda *_: None, ["counted"])  # type: ignore[arg-type]
+    context = WorkerContext(None, tmp_path, 1, 0.0, {}, lambda *_: None, ())  # type: ignore[arg-type]
     context._changed = clock  # type: ignore[assignment]
     yield context
     context._roles.clear()

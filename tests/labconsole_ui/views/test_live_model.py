@@ -10,7 +10,8 @@ import pytest
 from labconsole.engine.histogram import LogHistogram
 from labconsole.engine.protocol import ChannelFrame, LiveFrame, Usage
 from labconsole.trial import LiveChannel
-from labconsole_ui.live.model import GrowingCurve, LiveRun
+from labconsole_ui.live.curves import GrowingCurve
+from labconsole_ui.live.model import LiveRun
 
 CHANNELS = (LiveChannel("received", "Received", "msg"), LiveChannel("latency", "Latency", "ns"))
 T0 = 1_000_000_000_000

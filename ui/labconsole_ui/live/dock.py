@@ -6,22 +6,26 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from PySide6.QtCore import QTimer
+from PySide6.QtCore import QTimer, Signal
 from PySide6.QtGui import QHideEvent, QResizeEvent, QShowEvent
-from PySide6.QtWidgets import QBoxLayout, QCheckBox, QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QBoxLayout, QCheckBox, QHBoxLayout, QTabWidget, QVBoxLayout, QWidget
 
 from labconsole.analysis.figures import format_duration, format_figure
 from labconsole.engine.protocol import LiveFrame
 from labconsole.engine.queue import QueueItem, QueueState
+from labconsole.engine.run_commands import DELIVERED, REFUSED
 from labconsole.plugin import Plugins
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunStatus
-from labconsole.trial import LiveChannel, Metric, Trial
+from labconsole.trial import Event, LiveChannel, Metric, Trial
 from labconsole_ui.background import Background
 from labconsole_ui.bridge import QueueBridge
+from labconsole_ui.live.curves import GrowingCurve
 from labconsole_ui.live.figures import Figure, FigureTable
-from labconsole_ui.live.model import ChannelFigures, GrowingCurve, LiveRun
+from labconsole_ui.live.model import ChannelFigures, LiveRun, rate_unit, rounded_rate
+from labconsole_ui.live.role_plots import RolePlots, role_curves
+from labconsole_ui.live.role_table import RoleTable
+from labconsole_ui.live.send_command import CommandButton
 from labconsole_ui.plain_text import plain_label
 from labconsole_ui.plots.curveplot import PlotCurve
 from labconsole_ui.plots.grid import PlotGrid
@@ -31,13 +35,20 @@ from labconsole_ui.turns import Turns
 from labconsole_ui.words import item_name, status_word
 
 DRAW_MS = 125
+TABLE_NS = 250_000_000
+"""The table of roles shows the newest values after this time, so that they can be read."""
 LOW_HEIGHT = 420
 SIDE_WIDTH = 236
 QWIDGETSIZE_MAX = 16_777_215
 
 
 class LiveView(QWidget):
-    """Takes every frame, keeps the newest, and draws at most eight times a second while it is visible."""
+    """Takes every frame, keeps the newest, and draws at most eight times a second while it is visible.
+
+    `command_reported` carries the event of a command that the operator has sent: delivered, or refused.
+    """
+
+    command_reported = Signal(object)
 
     def __init__(self, bridge: QueueBridge, plugins: Plugins, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -51,6 +62,7 @@ class LiveView(QWidget):
         self._status: RunStatus | None = None
         self._trial: Trial[Any] | None = None
         self._final: Mapping[str, Metric] = {}
+        self._table_ns = 0
         self._background = Background(self)
         self._low = False
         self._build()
@@ -62,6 +74,7 @@ class LiveView(QWidget):
         bridge.live.connect(self._take)
         bridge.items_changed.connect(self._items_changed)
         bridge.finished.connect(self._finished)
+        bridge.event_recorded.connect(self._take_event)
         theme.changed.connect(self._apply_theme)
         self._apply_theme()
         self._draw_figures()
@@ -93,6 +106,10 @@ class LiveView(QWidget):
             path = self._bridge.queue.store.path
             self._background.submit(lambda: _stored_metrics(path, run_id), self._take_final, self._take_unreadable)
 
+    def _take_event(self, run_id: int, event: Event) -> None:
+        if event.name in (DELIVERED, REFUSED) and "sent_by" in event.data:
+            self.command_reported.emit(event)
+
     def _take_final(self, stored: tuple[int, Mapping[str, Metric]]) -> None:
         if stored[0] == self._run_id:
             self._final = stored[1]
@@ -107,6 +124,12 @@ class LiveView(QWidget):
         self._item = next((item for item in self._bridge.queue.items if item.run_id == run_id), None)
         self._trial = self._find_trial()
         self._live = LiveRun(self._trial.live if self._trial is not None else ())
+        self._table_ns = 0
+        self.role_plots.begin(self._live)
+        self.role_table.begin(self._live.role_channels)
+        self._tabs.tabBar().setVisible(bool(self._live.role_channels))
+        if not self._live.role_channels:
+            self._tabs.setCurrentWidget(self._plots)
 
     def _find_trial(self) -> Trial[Any] | None:
         """The trial of the run, None if it is not installed: channels then go by their names."""
@@ -140,8 +163,12 @@ class LiveView(QWidget):
         self._turns.add(
             self._draw_figures, self._draw_rates, self._draw_latencies, self._draw_processor, self._draw_memory
         )
+        if self._drawn is not None:
+            self._turns.add(*self.role_plots.turns, self._draw_roles)
 
     def _draw_figures(self) -> None:
+        trial = self._trial if self._status is None else None
+        self.command_button.offer(self._run_id, trial.commands if trial is not None else ())
         self._title.setText(self._heading())
         self._note.setText(self._explanation())
         self._side.setToolTip(self._explanation())
@@ -181,11 +208,19 @@ class LiveView(QWidget):
 
     def _draw_processor(self) -> None:
         if (live := self._drawn) is not None:
-            self.cpu_plot.set_curves(_curves(live.cpu, live.zero_ns))
+            self.cpu_plot.set_curves(role_curves(live.processors, live.zero_ns))
 
     def _draw_memory(self) -> None:
         if (live := self._drawn) is not None:
-            self.memory_plot.set_curves(_curves(live.memory, live.zero_ns))
+            self.memory_plot.set_curves(role_curves(live.memories, live.zero_ns))
+
+    def _draw_roles(self) -> None:
+        if (live := self._drawn) is None or live.latest is None or not self.role_table.isVisible():
+            return
+        now = live.latest.t_ns
+        if self._status is not None or now - self._table_ns >= TABLE_NS:
+            self._table_ns = now
+            self.role_table.show_roles(live)
 
     def _heading(self) -> str:
         if self._run_id is None:
@@ -242,7 +277,7 @@ class LiveView(QWidget):
 
     def _rate_figures(self, channel: LiveChannel, figures: ChannelFigures) -> list[Figure]:
         unit = rate_unit(channel.unit)
-        rate = _rounded(figures.rate) if self._status is None else None
+        rate = rounded_rate(figures.rate) if self._status is None else None
         now = self.tr("{0} in the last second").format(channel.title)
         mean = self.tr(
             "{0}, divided by the time from the first message to the last. A warm-up is counted here, but not in the "
@@ -250,7 +285,7 @@ class LiveView(QWidget):
         ).format(channel.title)
         return [
             Figure(self.tr("Rate now"), format_figure(rate, unit), now),
-            Figure(self.tr("Mean, first to last"), format_figure(_rounded(figures.mean_rate), unit), mean),
+            Figure(self.tr("Mean, first to last"), format_figure(rounded_rate(figures.mean_rate), unit), mean),
         ]
 
     def _latency_figures(self, channel: LiveChannel, figures: ChannelFigures) -> list[Figure]:
@@ -280,9 +315,20 @@ class LiveView(QWidget):
         self._plots = PlotGrid(self, low_width=180)
         for plot in (self.rate_plot, self.latency_plot, self.cpu_plot, self.memory_plot):
             self._plots.add(plot.accessibleName(), plot)
+        self.role_plots = RolePlots(self._plots, self._theme, waiting)
+        self.role_table = RoleTable(self._theme, self)
+        self._tabs = QTabWidget(self)
+        self._tabs.setAccessibleName(self.tr("Plots and roles"))
+        self._tabs.setDocumentMode(True)
+        self._tabs.addTab(self._plots, self.tr("Plots"))
+        self._tabs.addTab(self.role_table, self.tr("Roles"))
+        self._tabs.tabBar().hide()
+        self._tabs.currentChanged.connect(self._schedule)
+        self.command_button = CommandButton(self._bridge, self._theme, lambda: self.role_table.selected, self)
         self._side = QWidget(self)
         self._head = QHBoxLayout()
         self._head.addWidget(self._title, 1)
+        self._head.addWidget(self.command_button)
         self._head.addWidget(self.off_box)
         self._column = QVBoxLayout(self._side)
         self._column.setContentsMargins(0, 0, 0, 0)
@@ -294,7 +340,7 @@ class LiveView(QWidget):
         self._halves.setContentsMargins(12, 8, 12, 8)
         self._halves.setSpacing(8)
         self._halves.addWidget(self._side)
-        self._halves.addWidget(self._plots, 1)
+        self._halves.addWidget(self._tabs, 1)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Figures beside the plots where the view is low, above them where it is high."""
@@ -311,10 +357,12 @@ class LiveView(QWidget):
         self._title.setWordWrap(low)
         self._title.setFont(self._theme.font(FontRole.STRONG if low else FontRole.HEADING))
         if low:
+            self._column.addWidget(self.command_button)
             self._column.addWidget(self.off_box)
             self._column.addStretch(1)
         else:
             self._column.takeAt(self._column.count() - 1)
+            self._head.addWidget(self.command_button)
             self._head.addWidget(self.off_box)
 
     def _apply_theme(self) -> None:
@@ -328,18 +376,5 @@ def _stored_metrics(path: Path, run_id: int) -> tuple[int, Mapping[str, Metric]]
         return run_id, {metric.name: metric for metric in reader.run(run_id).metrics if not metric.labels}
 
 
-def rate_unit(unit: str) -> str:
-    """The unit of counts in `unit` per second: `msg` gives `msg/s`."""
-    return f"{unit}/s" if unit else "1/s"
-
-
-def _rounded(rate: float | None) -> float | None:
-    return None if rate is None else float(np.round(rate, 0 if rate >= 100 else 1))
-
-
 def _curve(title: str, curve: GrowingCurve, zero_ns: int) -> PlotCurve:
     return PlotCurve(title, *curve.points(zero_ns))
-
-
-def _curves(curves: Mapping[str, GrowingCurve], zero_ns: int) -> list[PlotCurve]:
-    return [_curve(name, curve, zero_ns) for name, curve in sorted(curves.items())]

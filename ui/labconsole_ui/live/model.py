@@ -7,36 +7,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from labconsole.engine.histogram import BINS_PER_OCTAVE
 from labconsole.engine.protocol import ChannelFrame, LiveFrame
-from labconsole.trial import LiveChannel
+from labconsole.trial import LiveChannel, LiveKind
+from labconsole_ui.live.curves import GrowingCurve, RoleCurves
 
 WINDOW_NS = 1_000_000_000
 """Rates and percentiles of a curve cover this span: roles report ten times a second, so shorter ones would flicker."""
 QUANTILES = (("p50", 0.5), ("p90", 0.9), ("p99", 0.99))
-
-
-class GrowingCurve:
-    """Points over time that are appended for as long as a run goes on; `t_ns` is the clock's."""
-
-    def __init__(self) -> None:
-        self._t = np.empty(256, np.int64)
-        self._values = np.empty(256, np.float64)
-        self._length = 0
-
-    def append(self, t_ns: int, value: float) -> None:
-        """Add a point; NaN makes a gap."""
-        if self._length == len(self._t):
-            self._t = np.concatenate((self._t, np.empty_like(self._t)))
-            self._values = np.concatenate((self._values, np.empty_like(self._values)))
-        self._t[self._length], self._values[self._length] = t_ns, value
-        self._length += 1
-
-    def points(self, zero_ns: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Seconds since `zero_ns`, and values."""
-        return (self._t[: self._length] - zero_ns) / 1e9, self._values[: self._length]
+MOST_PROCESSES = 40
+"""So many processes have a line each in the plots of resources."""
+MOST_ROLES = 16
+"""So many roles have a line each in the plots of their values."""
 
 
 @dataclass(frozen=True)
@@ -67,8 +50,9 @@ class LiveRun:
         self.latest: LiveFrame | None = None
         self.rates: dict[str, GrowingCurve] = {}
         self.latencies: dict[str, dict[str, GrowingCurve]] = {}
-        self.cpu: dict[str, GrowingCurve] = {}
-        self.memory: dict[str, GrowingCurve] = {}
+        self.processors, self.memories = RoleCurves(MOST_PROCESSES), RoleCurves(MOST_PROCESSES)
+        self.by_role = {channel.name: RoleCurves(MOST_ROLES) for channel in channels if _drawn_by_role(channel)}
+        """Curves of the gauges, and of the rates of totals by role, by channel."""
 
     @property
     def zero_ns(self) -> int:
@@ -76,6 +60,21 @@ class LiveRun:
         if self.latest is not None and self.latest.begin_ns is not None:
             return self.latest.begin_ns
         return self._first_ns or 0
+
+    @property
+    def cpu(self) -> Mapping[str, GrowingCurve]:
+        """CPU of the processes, in % of one core."""
+        return self.processors.curves
+
+    @property
+    def memory(self) -> Mapping[str, GrowingCurve]:
+        """Resident memory of the processes, in bytes."""
+        return self.memories.curves
+
+    @property
+    def role_channels(self) -> list[LiveChannel]:
+        """The shown channels of which frames carry a value of each role, in the trial's order."""
+        return [channel for channel in self._declared.values() if channel.has_roles and channel.shown]
 
     def channel(self, name: str) -> LiveChannel:
         """The description of a channel; one that the trial does not declare goes by its name."""
@@ -104,12 +103,11 @@ class LiveRun:
             return
         self._first_ns = self._first_ns if self._first_ns is not None else frame.t_ns
         self.latest = frame
-        for name, usage in frame.usage.items():
-            self.cpu.setdefault(name, GrowingCurve()).append(frame.t_ns, usage.cpu)
-            self.memory.setdefault(name, GrowingCurve()).append(frame.t_ns, usage.rss)
-        for curves in (self.cpu, self.memory):
-            for name in curves.keys() - frame.usage.keys():
-                curves[name].append(frame.t_ns, float("nan"))
+        self.processors.append(frame.t_ns, {name: usage.cpu for name, usage in frame.usage.items()})
+        self.memories.append(frame.t_ns, {name: usage.rss for name, usage in frame.usage.items()})
+        for name, gauges in frame.by_role.gauges.items():
+            if name in self.by_role:
+                self.by_role[name].append(frame.t_ns, gauges)
         if frame.begin_ns is None:
             return
         earlier = self._window_begin(frame)
@@ -140,6 +138,12 @@ class LiveRun:
             {label: value for label, value in quantiles.items() if value is not None},
         )
 
+    def role_rates(self, name: str) -> dict[str, float]:
+        """Counts per second of each role in the last second, on a channel that the trial declares by role."""
+        if self.latest is None or not self._recent or self._recent[0] is self.latest:
+            return {}
+        return _role_rates(self.latest, self._recent[0], name)
+
     def _window_begin(self, frame: LiveFrame) -> LiveFrame | None:
         """The newest frame that is at least a second older than `frame`, or the oldest there is; drops older ones."""
         while len(self._recent) > 1 and self._recent[1].t_ns <= frame.t_ns - WINDOW_NS:
@@ -152,6 +156,9 @@ class LiveRun:
         return _rate(self.latest, self._recent[0], name)
 
     def _extend(self, frame: LiveFrame, earlier: LiveFrame) -> None:
+        for name in frame.by_role.counts:
+            if name in self.by_role:
+                self.by_role[name].append(frame.t_ns, _role_rates(frame, earlier, name))
         for name, channel in frame.channels.items():
             if not self.observed(name):
                 self.rates.setdefault(name, GrowingCurve()).append(frame.t_ns, _rate(frame, earlier, name))
@@ -164,6 +171,16 @@ class LiveRun:
                 curves[label].append(frame.t_ns, float("nan") if value is None else value)
 
 
+def rate_unit(unit: str) -> str:
+    """The unit of counts in `unit` per second: `msg` gives `msg/s`, and observations in ns `1/s`."""
+    return f"{unit}/s" if unit not in ("", "ns") else "1/s"
+
+
+def rounded_rate(rate: float | None) -> float | None:
+    """A rate without digits that change all the time."""
+    return None if rate is None else round(rate, 0 if rate >= 100 else 1)
+
+
 def _mean_rate(frame: ChannelFrame) -> float | None:
     if frame.first_ns is None or frame.last_ns is None or frame.last_ns <= frame.first_ns:
         return None
@@ -173,6 +190,16 @@ def _mean_rate(frame: ChannelFrame) -> float | None:
 def _rate(frame: LiveFrame, earlier: LiveFrame, name: str) -> float:
     before = earlier.channels[name].count if name in earlier.channels else 0
     return (frame.channels[name].count - before) / ((frame.t_ns - earlier.t_ns) / 1e9)
+
+
+def _role_rates(frame: LiveFrame, earlier: LiveFrame, name: str) -> dict[str, float]:
+    before = earlier.by_role.counts.get(name, {})
+    seconds = (frame.t_ns - earlier.t_ns) / 1e9
+    return {role: (count - before.get(role, 0)) / seconds for role, count in frame.by_role.counts[name].items()}
+
+
+def _drawn_by_role(channel: LiveChannel) -> bool:
+    return channel.shown and (channel.by_role or channel.kind is LiveKind.GAUGE)
 
 
 def _histogram_mean(bins: Mapping[int, int]) -> float | None:
