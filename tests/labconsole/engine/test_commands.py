@@ -127,6 +127,14 @@ def test_a_run_that_has_ended_takes_no_command(bench: Bench, start: Start) -> No
     assert bench.queue.roles(run_id) == ()
 
 
+def test_a_run_that_is_being_evaluated_takes_no_command(bench: Bench) -> None:
+    [run_id] = bench.submit({"fault": "evaluate slowly"})
+    bench.pump_until(lambda: bench.queue._job is not None and bench.queue._job.commands.over)
+    with pytest.raises(UserError, match=f"Run {run_id} is not in progress: the command stop was not sent."):
+        bench.queue.command(run_id, "stop", {})
+    bench.pump_until_idle()
+
+
 def test_a_command_that_a_dying_run_has_not_taken_is_reported(bench: Bench, start: Start) -> None:
     run_id = start()
     assert bench.queue._job is not None
