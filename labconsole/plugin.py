@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
-from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any
+
+from labconsole.dotted import load_dotted as load_dotted
 
 if TYPE_CHECKING:
     # Both import numpy and pydantic, which the help of the command line does without.
@@ -117,12 +117,6 @@ class BrokenPlugin:
     error: str
 
 
-def load_dotted(dotted: str) -> Any:
-    """Import `package.module:attribute`. Raises ImportError or AttributeError."""
-    module, _, attribute = dotted.partition(":")
-    return getattr(importlib.import_module(module), attribute)
-
-
 class Plugins:
     """All plugins that are installed, found once."""
 
@@ -133,6 +127,8 @@ class Plugins:
     @classmethod
     def discover(cls) -> Plugins:
         """Load every manifest of the entry point group; one that fails is kept as broken."""
+        from importlib.metadata import entry_points  # which a role's process does without
+
         found: list[Plugin] = []
         broken: list[BrokenPlugin] = []
         for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name):

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import subprocess  # which a role's process does without
 
 _PR_SET_PDEATHSIG = 1
 _START_TOLERANCE_S = 0.02
@@ -57,6 +59,8 @@ def die_with_parent(parent_pid: int) -> None:
 def group_options() -> dict[str, Any]:
     """Options for `subprocess.Popen` that make the child the leader of a process group of its own."""
     if sys.platform == "win32":
+        import subprocess
+
         return {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}
     return {"start_new_session": True}
 

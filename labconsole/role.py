@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from labconsole.trial import Level, Series
+from labconsole.series import Level, Series
 
 if TYPE_CHECKING:
-    from labconsole.security.secrets import Secret
+    from labconsole.security.secret_value import Secret
 
 
 class SeriesWriter(Protocol):

@@ -7,25 +7,34 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict
+
+from labconsole.series import Column as Column
+from labconsole.series import Event as Event
+from labconsole.series import Level as Level
+from labconsole.series import LiveChannel as LiveChannel
+from labconsole.series import LiveKind as LiveKind
+from labconsole.series import Origin as Origin
+from labconsole.series import Series as Series
 
 if TYPE_CHECKING:
     from labconsole.security.secrets import SecretRequest
     from labconsole.trial_command import TrialCommand
+    from labconsole.trial_parameters import STORED as STORED
+    from labconsole.trial_parameters import Parameters as Parameters
+else:
 
+    def __getattr__(name: str) -> Any:
+        """Import what needs pydantic when it is first asked for: a role's process imports this module, and starts in
+        half the time without."""
+        if name not in ("STORED", "Parameters"):
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from labconsole import trial_parameters
 
-class Origin(StrEnum):
-    """How a figure came about; never mixed up in one comparison without saying so."""
-
-    MEASURED = "measured"
-    EMULATED = "emulated"
-    SIMULATED = "simulated"
-    CALCULATED = "calculated"
-    PUBLISHED = "published"
+        return getattr(trial_parameters, name)
 
 
 class Direction(StrEnum):
@@ -36,14 +45,6 @@ class Direction(StrEnum):
     NEUTRAL = "neutral"
 
 
-class Level(StrEnum):
-    """How much an event matters."""
-
-    INFO = "info"
-    WARNING = "warning"
-    ERROR = "error"
-
-
 class VerdictKind(StrEnum):
     """What a verdict is about: whether the run's data are whole, or what was found in them."""
 
@@ -51,46 +52,6 @@ class VerdictKind(StrEnum):
     """Nothing lost, refused, duplicated or changed: a run that fails it proves nothing (exit code 3)."""
     FINDING = "finding"
     """A service level or another result: whether it matters is for the profile's thresholds to say."""
-
-
-STORED = "stored"
-"""In the context of a validator: the parameters are those of a run of the database."""
-
-
-class Parameters(BaseModel):
-    """Base of every trial's parameter model: unknown keys are refused, values cannot change.
-
-    Fields carry `title`, `description` and bounds; their unit, group, and what they depend on stand in
-    `json_schema_extra` (`{"unit": "msg/s", "group": "Load", "shown_if": {"loop": "open"}}`): the form is made of them.
-    """
-
-    model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
-
-    @classmethod
-    def of_stored(cls, values: Mapping[str, Any]) -> Self:
-        """The parameters of a run as they were stored: what they name, such as a file, may be gone by now, and a
-        validator sees `STORED` in its `info.context`. Raises ValidationError."""
-        return cls.model_validate(dict(values), context={STORED: True})
-
-
-@dataclass(frozen=True)
-class Column:
-    """One column of a series: numpy dtype string (`"i8"`, `"u4"`, `"u1"`, `"f8"`) and unit (`""` for plain numbers)."""
-
-    name: str
-    dtype: str
-    unit: str
-    title: str
-
-
-@dataclass(frozen=True)
-class Series:
-    """A table of samples that roles record, one row per message, request or reading."""
-
-    name: str
-    title: str
-    columns: tuple[Column, ...]
-    origin: Origin = Origin.MEASURED
 
 
 @dataclass(frozen=True)
@@ -151,39 +112,6 @@ LINK_RATE = "link_rate"
 names it."""
 
 
-class LiveKind(StrEnum):
-    """How the live view gets the values of a channel."""
-
-    TOTAL = "total"
-    """Counts, or observations where the unit is ns: added up over the roles."""
-    GAUGE = "gauge"
-    """A number of each role (`RoleContext.gauge`): the newest one replaces those before."""
-    STATE = "state"
-    """A small JSON object of each role (`RoleContext.state`): the newest one replaces those before."""
-
-
-@dataclass(frozen=True)
-class LiveChannel:
-    """What roles report while they run: a counted quantity (`counter`), observations in ns (`latency`), or the newest
-    value of each role, as `kind` says.
-
-    The live view shows all that are `shown`; the others are there for the trial's own panel. A total `by_role` also
-    has the count of each role.
-    """
-
-    name: str
-    title: str
-    unit: str
-    shown: bool = True
-    kind: LiveKind = LiveKind.TOTAL
-    by_role: bool = False
-
-    @property
-    def has_roles(self) -> bool:
-        """Whether live frames carry a value of each role."""
-        return self.by_role or self.kind is not LiveKind.TOTAL
-
-
 @dataclass(frozen=True)
 class Metric:
     """One figure of one run, from `samples` samples.
@@ -212,18 +140,6 @@ class Verdict:
     reason: str
     evidence: Mapping[str, Any] = field(default_factory=dict)
     kind: VerdictKind = VerdictKind.FINDING
-
-
-@dataclass(frozen=True)
-class Event:
-    """Something that happened in a run at `t_ns` (`clock.now_ns`), said in one sentence."""
-
-    t_ns: int
-    source: str
-    level: Level
-    name: str
-    message: str
-    data: Mapping[str, Any] = field(default_factory=dict)
 
 
 REMEDY = "remedy"
@@ -405,7 +321,7 @@ class RunContext(Protocol):
         its parameters validated by the model that `Trial.commands` declares."""
 
 
-P = TypeVar("P", bound=Parameters)
+P = TypeVar("P", bound="Parameters")
 _FEW = 3
 
 

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from labconsole.engine.protocol import event_from_json, event_to_json
 from labconsole.errors import UserError
-from labconsole.trial import Column, Event, Origin, Series
+from labconsole.series import Column, Event, Origin, Series
 
 MAGIC = b"labconsole spool 1\n"
 BLOCK_ROWS = 4096

@@ -5,42 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from labconsole.errors import UserError
 from labconsole.security import os_keyring
 from labconsole.security.private_files import read_private, write_private
-
-
-class Secret:
-    """A passphrase or PIN that shows itself only when asked: not in repr, str, logs, tracebacks or pickles."""
-
-    __slots__ = ("_value",)
-
-    def __init__(self, value: str) -> None:
-        self._value = value
-
-    def reveal(self) -> str:
-        """The secret itself, for the library that needs it."""
-        return self._value
-
-    def __repr__(self) -> str:
-        return "Secret(hidden)"
-
-    def __reduce__(self) -> NoReturn:
-        raise TypeError("a secret does not leave its process: hand on its SecretSource")
-
-
-class SecretRefusedError(UserError):
-    """A device refuses a secret, and may lock itself when it is tried again.
-
-    `key` is that of the secret's request: what needs the same one must not start before the operator has corrected it.
-    """
-
-    key = ""
-
+from labconsole.security.secret_value import Secret as Secret
+from labconsole.security.secret_value import SecretRefusedError as SecretRefusedError
 
 Prompt = Callable[[str], Secret | None]
 """Gives the secret that the operator was asked for, told what it is for; None if the operator gave none."""
