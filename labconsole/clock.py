@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import platform
 import time
 from datetime import UTC, datetime, timedelta
+
+from labconsole.processes import boot_id
 
 now_ns = time.perf_counter_ns
 """Monotonic time in ns; system-wide on Linux, macOS and Windows, so processes of one host can be compared."""
@@ -28,3 +31,11 @@ def wall_offset_ns() -> int:
         after = time.perf_counter_ns()
         readings.append((after - before, wall - (before + after) // 2))
     return min(readings)[1]
+
+
+def clock_domain() -> str:
+    """Which clock `now_ns` reads: processes with the same one may compare their times without an offset.
+
+    On Linux the id of this boot of this machine; elsewhere the name of the host.
+    """
+    return boot_id() or platform.node()

@@ -12,6 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from labconsole.series import Level, Series
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from labconsole.security.secret_value import Secret
 
 
@@ -39,6 +41,12 @@ class RoleContext(Protocol):
 
     def secret(self, key: str) -> Secret | None:
         """The secret `key` of the role's RoleSpec, if the operator was asked for it before the run."""
+
+    def file(self, key: str) -> Path | None:
+        """Where to read the file `key` of the role's RoleSpec, None if it has none of that key.
+
+        The path is that of a copy: in sentences of events and errors the file's own path appears in its place.
+        """
 
     def series(self, series: Series) -> SeriesWriter:
         """Declare a series of this role and return its writer."""

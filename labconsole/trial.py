@@ -21,6 +21,8 @@ from labconsole.series import Origin as Origin
 from labconsole.series import Series as Series
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from labconsole.security.secrets import SecretRequest
     from labconsole.trial_command import TrialCommand
     from labconsole.trial_parameters import STORED as STORED
@@ -195,13 +197,16 @@ class RoleSpec:
     """A role to start: `name` is unique in the run, `target` is `package.module:Class`, `settings` is plain JSON.
 
     Settings carry references to secrets, never secrets. `secrets` are the keys of those of `Trial.secrets` that the
-    role may ask its context for.
+    role may ask its context for. `files` are the local files that the role reads, by the key under which it asks for
+    each (`RoleContext.file`): a payload, a CA's certificates, never a private key. They travel with the run: every role
+    reads the content that the file had when the run first named it.
     """
 
     name: str
     target: str
     settings: Mapping[str, Any]
     secrets: tuple[str, ...] = ()
+    files: Mapping[str, Path] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -283,7 +288,10 @@ class RunContext(Protocol):
         """Whether the operator asked to cancel."""
 
     def start(self, role: RoleSpec, host: str | None = None) -> RoleHandle:
-        """Start a role process; `host` None is this machine."""
+        """Start a role process; `host` None is this machine.
+
+        Raises UserError: a file of the role cannot be read, is not a regular file, or holds a private key.
+        """
 
     def wait(
         self,

@@ -6,9 +6,10 @@ import os
 import shutil
 from pathlib import Path
 
-from labconsole.engine.spool import SampleBlock, SpoolReader
+from labconsole.engine.spool import RoleBlock, SampleBlock, SpoolReader
 from labconsole.errors import UserError
 from labconsole.store.errors import StoreError
+from labconsole.store.records import StoredFile, StoredRole
 from labconsole.store.store import EventRecord, SampleChunk, Store
 
 RESERVE_BYTES = 8 * 1024 * 1024
@@ -90,6 +91,7 @@ class Recorder:
         """Store some of what is new in each file, in one transaction; says whether there was anything."""
         chunks: list[SampleChunk] = []
         events: list[EventRecord] = []
+        roles: list[StoredRole] = []
         for path in sorted(self._directory.glob("*.spool")):
             reader = self._readers.setdefault(path, SpoolReader(path))
             try:
@@ -101,13 +103,20 @@ class Recorder:
             for block in blocks:
                 if isinstance(block, SampleBlock):
                     chunks.append(SampleChunk(block.role, block.series, block.seq, block.rows, block.columns))
+                elif isinstance(block, RoleBlock):
+                    roles.append(_stored_role(block))
                 else:
                     events.append(EventRecord(path.stem, block.seq, block.event))
-        if not chunks and not events:
+        if not (chunks or events or roles):
             return False
         try:
-            self._store.append(self._run_id, chunks, events)
+            self._store.append(self._run_id, chunks, events, roles)
         except StoreError:
             self._readers.clear()  # read it all again: what is stored already is skipped
             raise
         return True
+
+
+def _stored_role(block: RoleBlock) -> StoredRole:
+    files = tuple(StoredFile(**file) for file in block.described["files"])
+    return StoredRole(**{**block.described, "files": files})

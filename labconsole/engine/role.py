@@ -37,6 +37,8 @@ class RoleProcess:
         self._name: str = task["name"]
         self._settings: Mapping[str, Any] = task["settings"]
         self._secrets = {key: Secret(value) for key, value in task["secrets"].items()}
+        self._files = {key: Path(file["path"]) for key, file in task["files"].items()}
+        self._named = {file["path"]: file["named"] for file in task["files"].values()}
         self._spool = SpoolWriter(Path(task["spool"]))
         self._writers: list[SpoolSeriesWriter] = []
         self._live = RoleLive(self._name)
@@ -62,6 +64,9 @@ class RoleProcess:
 
     def secret(self, key: str) -> Secret | None:
         return self._secrets.get(key)
+
+    def file(self, key: str) -> Path | None:
+        return self._files.get(key)
 
     def series(self, series: Series) -> SpoolSeriesWriter:
         writer = SpoolSeriesWriter(self._spool, self._name, series)
@@ -92,7 +97,13 @@ class RoleProcess:
             self.send_live()
 
     def event(self, name: str, message: str, level: Level = Level.INFO, **data: Any) -> None:
-        self._spool.event(Event(now_ns(), self._name, level, name, message, data))
+        self._spool.event(Event(now_ns(), self._name, level, name, self.for_operator(message), data))
+
+    def for_operator(self, sentence: str) -> str:
+        """A sentence with each file's own path in place of that of its copy, which means nothing to the operator."""
+        for copy, named in self._named.items():
+            sentence = sentence.replace(copy, named)
+        return sentence
 
     def report(self, **data: Any) -> None:
         self._channel.send({"t": "report", "data": data})
@@ -157,7 +168,7 @@ def _conduct(channel: ChildChannel, context: RoleProcess, target: str) -> bool:
             traceback.print_exc()
             faults.append(f"A fault in {target}: {type(error).__name__}: {error}")
         if len(faults) == 1:
-            channel.send({"t": "error", "sentence": faults[0], "refused": refused})
+            channel.send({"t": "error", "sentence": context.for_operator(faults[0]), "refused": refused})
 
     role: Role | None = None
     result: dict[str, Any] = {}

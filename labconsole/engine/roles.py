@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
+from labconsole.engine.launcher import LaunchedRole
 from labconsole.engine.protocol import ChannelFrame, decode_line, encode_line
 from labconsole.errors import UserError
-from labconsole.processes import own_program
-from labconsole.security.secrets import Secret
-from labconsole.trial import RoleSpec
 
 _LAST_WORDS_S = 1.0
 """How long to read on after a role's death: a process that it left behind may hold its output open."""
@@ -26,18 +21,13 @@ class CancelledError(UserError):
 
 
 class RoleChild:
-    """`RoleHandle` of a role that runs as a child process on this machine."""
+    """`RoleHandle` of a role that a launcher has started, wherever that is."""
 
     def __init__(
-        self,
-        spec: RoleSpec,
-        spool: Path,
-        live_hz: float,
-        on_change: Callable[[], None],
-        cancelled: Callable[[], bool],
-        secrets: Mapping[str, Secret],
+        self, name: str, process: LaunchedRole, on_change: Callable[[], None], cancelled: Callable[[], bool]
     ) -> None:
-        self._spec = spec
+        self._name = name
+        self._process = process
         self._on_change = on_change
         self._cancelled = cancelled
         self._info: dict[str, Any] | None = None
@@ -52,33 +42,18 @@ class RoleChild:
         self.refused: tuple[str, ...] = ()
         """Keys of the secrets that a device refused this role."""
         self._changed = threading.Condition()
-        self._process = subprocess.Popen(
-            own_program("labconsole.engine.role", spec.name),  # its argument is a label, for `ps`
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-        )
-        self._reader = threading.Thread(target=self._read, name=f"role-{spec.name}", daemon=True)
-        self._watcher = threading.Thread(target=self._watch, name=f"role-{spec.name}-end", daemon=True)
+        self._reader = threading.Thread(target=self._read, name=f"role-{name}", daemon=True)
+        self._watcher = threading.Thread(target=self._watch, name=f"role-{name}-end", daemon=True)
         self._reader.start()
         self._watcher.start()
-        task = {
-            "name": spec.name,
-            "target": spec.target,
-            "settings": dict(spec.settings),
-            "secrets": {key: secrets[key].reveal() for key in spec.secrets if key in secrets},
-            "spool": str(spool),
-            "parent_pid": os.getpid(),
-            "live_hz": live_hz,
-        }
-        self._send(task)
 
     @property
     def name(self) -> str:
-        return self._spec.name
+        return self._name
 
     @property
-    def pid(self) -> int:
-        """Process id of the role."""
+    def pid(self) -> int | None:
+        """Process id of a role on this machine."""
         return self._process.pid
 
     @property
@@ -139,24 +114,15 @@ class RoleChild:
         What it said has been read when this returns.
         """
         self._watcher.join(max(0.0, deadline - time.monotonic()))  # `Popen.wait` looks every 50 ms only
-        killed = self._process.returncode is None
+        killed = not self._process.ended
         if killed:
             self._process.kill()
         self._watcher.join()
-        assert self._process.stdin is not None
-        try:
-            self._process.stdin.close()
-        except OSError:
-            return killed  # it ended before it read its last message
+        self._process.close()
         return killed
 
     def _send(self, message: Mapping[str, Any]) -> None:
-        assert self._process.stdin is not None
-        try:
-            self._process.stdin.write(encode_line(message))
-            self._process.stdin.flush()
-        except (OSError, ValueError):
-            return  # it has ended; its end is heard by the watcher
+        self._process.send(encode_line(message))
 
     def _wait(self, condition: Callable[[], bool], timeout_s: float, what: str) -> None:
         with self._changed:
@@ -166,12 +132,10 @@ class RoleChild:
                 raise CancelledError(f"Cancelled while role {self.name} had to {what}.")
 
     def _read(self) -> None:
-        assert self._process.stdout is not None
-        with self._process.stdout as stream:
-            for line in stream:
-                message = decode_line(line)
-                if message is not None:
-                    self._take(message)
+        for line in self._process.lines():
+            message = decode_line(line)
+            if message is not None:
+                self._take(message)
 
     def _watch(self) -> None:
         code = self._process.wait()

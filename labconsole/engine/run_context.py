@@ -11,15 +11,18 @@ from typing import Any
 
 from labconsole.clock import now_ns
 from labconsole.engine.channel import ChildChannel
+from labconsole.engine.launcher import Launcher, LocalLauncher, RoleStart
 from labconsole.engine.live_values import LiveValues
 from labconsole.engine.machine import MachineMeter
 from labconsole.engine.protocol import LiveFrame, event_to_json
 from labconsole.engine.roles import RoleChild
 from labconsole.engine.run_commands import RunCommands
+from labconsole.engine.run_files import RunFiles
 from labconsole.engine.spool import SpoolWriter
 from labconsole.engine.usage import UsageMeter
 from labconsole.errors import UserError
 from labconsole.security.secrets import Secret
+from labconsole.store.records import StoredFile, StoredRole
 from labconsole.trial import Event, Level, LiveChannel, LiveKind, RoleHandle, RoleSpec
 from labconsole.trial_command import TrialCommand
 
@@ -51,6 +54,8 @@ class WorkerContext:
         self._seed = seed
         self._live_hz = live_hz
         self._secrets = secrets
+        self._launcher: Launcher = LocalLauncher()
+        self._files = RunFiles(directory / "files")
         self._spool = SpoolWriter(directory / "worker.spool")
         self._usage_spool = SpoolWriter(directory / "usage.spool")
         self.usage = UsageMeter(self._usage_spool)
@@ -93,13 +98,23 @@ class WorkerContext:
         return self._live_hz
 
     def start(self, role: RoleSpec, host: str | None = None) -> RoleHandle:
-        if host is not None:
-            raise UserError(f"Role {role.name} cannot be started on {host}: this console knows only its own machine.")
-        spool = self._directory / f"{role.name}.spool"
-        child = RoleChild(role, spool, self._live_hz, self._changed.set, lambda: self._stop, self._secrets)
+        start = RoleStart(
+            role.name,
+            role.target,
+            role.settings,
+            {key: self._secrets[key] for key in role.secrets if key in self._secrets},
+            {key: self._files.keep(path) for key, path in role.files.items()},
+            self._directory / f"{role.name}.spool",
+            self._live_hz,
+        )
+        process = self._launcher.launch(start, host)
+        child = RoleChild(role.name, process, self._changed.set, lambda: self._stop)
         self._roles.append(child)
-        self.usage.watch(role.name, child.pid)
-        self.machine.watch(child.pid)
+        files = tuple(StoredFile(key, file.named.name, file.size, file.sha256) for key, file in start.files.items())
+        self._spool.role(StoredRole(role.name, process.host, process.clock_domain, files))
+        if child.pid is not None:
+            self.usage.watch(role.name, child.pid)
+            self.machine.watch(child.pid)
         self._channel.send({"t": "role", "name": role.name})
         return child
 

@@ -2,7 +2,7 @@
 
 A file is a magic line and blocks. A block is a header (kind, stream, sequence, rows, payload length), its payload, and
 the SHA-256 over the digest before it, header and payload. Kinds: `D` declares a stream (JSON: series and role), `S`
-holds samples (columns one after the other, little-endian), `E` holds one event (JSON).
+holds samples (columns one after the other, little-endian), `E` holds one event, `R` a role that was started (JSON).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import struct
 import threading
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,6 +21,9 @@ from numpy.typing import ArrayLike, NDArray
 from labconsole.engine.protocol import event_from_json, event_to_json
 from labconsole.errors import UserError
 from labconsole.series import Column, Event, Origin, Series
+
+if TYPE_CHECKING:
+    from labconsole.store.records import StoredRole
 
 MAGIC = b"labconsole spool 1\n"
 BLOCK_ROWS = 4096
@@ -47,6 +50,16 @@ class EventBlock:
 
     seq: int
     event: Event
+
+
+@dataclass(frozen=True)
+class RoleBlock:
+    """A role that was started; `described` are the fields of its `StoredRole` as plain JSON."""
+
+    described: dict[str, Any]
+
+
+Block = SampleBlock | EventBlock | RoleBlock
 
 
 def _numpy_type(column: Column) -> np.dtype[Any]:
@@ -90,6 +103,11 @@ class SpoolWriter:
         with self._turn:
             self._block(b"E", 0, self._events, 1, json.dumps(event_to_json(event), default=str).encode())
             self._events += 1
+
+    def role(self, role: StoredRole) -> None:
+        """Append a role that was started."""
+        with self._turn:
+            self._block(b"R", 0, 0, 1, json.dumps(asdict(role)).encode())
 
     def close(self) -> None:
         """Close the file; a second call does nothing."""
@@ -175,7 +193,7 @@ class SpoolReader:
         self._digest = hashlib.sha256(MAGIC).digest()
         self._streams: dict[int, tuple[str, Series]] = {}
 
-    def read_new(self) -> list[SampleBlock | EventBlock]:
+    def read_new(self) -> list[Block]:
         """Blocks that were completed since the last call, READ_SIZE bytes of them at most; none at the end."""
         if self.damage is not None:
             return []
@@ -192,8 +210,8 @@ class SpoolReader:
             position = len(MAGIC)
         return self._blocks(data, position)
 
-    def _blocks(self, data: bytes, position: int) -> list[SampleBlock | EventBlock]:
-        blocks: list[SampleBlock | EventBlock] = []
+    def _blocks(self, data: bytes, position: int) -> list[Block]:
+        blocks: list[Block] = []
         start = self._offset
         while position + _HEADER.size <= len(data):
             kind, stream, _, seq, rows, length = _HEADER.unpack_from(data, position)
@@ -212,7 +230,7 @@ class SpoolReader:
         self._offset = start + position
         return blocks
 
-    def _decode(self, kind: bytes, stream: int, seq: int, rows: int, payload: bytes) -> SampleBlock | EventBlock | None:
+    def _decode(self, kind: bytes, stream: int, seq: int, rows: int, payload: bytes) -> Block | None:
         if kind == b"D":
             declared = json.loads(payload)
             fields = declared["series"]
@@ -220,6 +238,8 @@ class SpoolReader:
             series = Series(fields["name"], fields["title"], columns, Origin(fields["origin"]))
             self._streams[stream] = (declared["role"], series)
             return None
+        if kind == b"R":
+            return RoleBlock(json.loads(payload))
         if kind == b"E":
             return EventBlock(seq, event_from_json(json.loads(payload)))
         role, series = self._streams[stream]

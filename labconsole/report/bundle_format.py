@@ -30,7 +30,7 @@ from labconsole.store.store import ARTEFACT_NAME
 from labconsole.trial import Direction, Level, Origin, VerdictKind
 
 FORMAT: Final = "labconsole bundle"
-VERSION: Final = 2
+VERSION: Final = 3
 MANIFEST = "manifest.json"
 LARGEST_JSON = 256 * 1024 * 1024
 """The most bytes of the manifest, and of the rows of one run."""
@@ -169,7 +169,7 @@ class Manifest(_Model):
     """What is in a bundle."""
 
     format: Literal["labconsole bundle"]
-    version: Literal[1, 2]
+    version: Literal[1, 2, 3]
     console: _Text
     written: _Time
     campaigns: Annotated[list[Campaign], Field(max_length=10_000)]
@@ -252,6 +252,24 @@ class ArtefactRow(_Model):
     sha256: _Sha256
 
 
+class RoleRow(_Model):
+    """Row of table `role`."""
+
+    name: _Text
+    host: _Text
+    clock_domain: _Text
+
+
+class RoleFileRow(_Model):
+    """Row of table `role_file`."""
+
+    role: _Text
+    key: _Text
+    name: _Text
+    size: _Count
+    sha256: _Sha256
+
+
 class EvidenceRow(_Model):
     """Row of table `evidence`."""
 
@@ -281,6 +299,8 @@ class RunRows(_Model):
     metric: list[MetricRow]
     verdict: list[VerdictRow]
     artefact: list[ArtefactRow]
+    role: list[RoleRow] = []
+    role_file: list[RoleFileRow] = []
     evidence: Annotated[list[EvidenceRow], Field(min_length=1, max_length=1)]
     tag: list[TagRow]
     note: Annotated[list[NoteRow], Field(max_length=1)]

@@ -98,7 +98,7 @@ def export_metrics(reader: Reader, run_ids: Iterable[int], path: Path) -> Path:
 
 def flat_provenance(detail: RunDetail) -> Iterator[tuple[str, Any]]:
     """What a run was measured with, and what a reader of its figures must know, as (dotted name, value) pairs."""
-    yield from _flat({"run": detail.row.uuid, "warnings": list(detail.warnings), **detail.provenance})
+    yield from _flat({"run": detail.row.uuid, "warnings": list(detail.warnings), **detail.surroundings})
 
 
 def _provenance(detail: RunDetail, evidence: Evidence | None, left_out: str) -> Iterator[tuple[str, Any]]:

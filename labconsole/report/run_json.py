@@ -13,6 +13,7 @@
 | `labelled_metrics` | the same with `name` and `labels`, in a list |
 | `verdicts` | `name`, `kind` (integrity, finding), `result` (pass, fail, unknown), `reason`, `evidence` |
 | `sites`, `provenance` | the profile's resource table; what it was measured with |
+| `roles` | started roles: `name`, `host`, `clock_domain`, `files` (`key`, `name`, `size` in bytes, `sha256`) |
 | `events` | `time`, `t_ns` (clock of the run), `source`, `level`, `name`, `message`, `data` |
 | `series` | `name`, `role`, `title`, `origin`, `rows`, `columns` with `name`, `dtype` (numpy), `unit` |
 | `artefacts` | `name`, `media_type`, `size` (bytes), `sha256` |
@@ -24,6 +25,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -79,6 +81,7 @@ def run_as_json(reader: Reader, run_id: int) -> dict[str, Any]:
         "warnings": list(detail.warnings),
         "sites": [dict(site) for site in detail.sites],
         "provenance": dict(detail.provenance),
+        "roles": [asdict(role) for role in detail.roles],
         "events": [_event(event, detail.wall_time(event)) for event in detail.events],
         "series": [_series(series) for series in detail.series],
         "artefacts": [

@@ -9,6 +9,9 @@ from pathlib import Path
 
 from labconsole.errors import UserError
 
+PRIVATE_KEY_MARK = b"PRIVATE KEY-----"
+"""What is in every PEM file with a private key, encrypted or not (RFC 7468)."""
+
 
 def write_private(path: Path, data: bytes) -> None:
     """Write `data` to `path` with mode 0600, on disk before it appears under its name.
@@ -47,3 +50,11 @@ def read_private(path: Path, what: str) -> bytes:
         raise UserError(f"The {what} {path} does not exist: check the path.") from error
     except OSError as error:
         raise UserError(f"The {what} {path} cannot be read ({error.strerror}): check the path.") from error
+
+
+def holds_private_key(path: Path) -> bool:
+    """Whether `path` is a PEM file with a private key in it; False where it cannot be read."""
+    try:
+        return path.is_file() and PRIVATE_KEY_MARK in path.read_bytes()
+    except OSError:
+        return False

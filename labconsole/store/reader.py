@@ -23,7 +23,18 @@ from labconsole.store import schema
 from labconsole.store.encoding import time_from_text
 from labconsole.store.errors import DamagedDatabaseError, StoreError, explained
 from labconsole.store.opening import connect_for_reading, core_connection
-from labconsole.store.records import LIVE, Evidence, LiveRun, RunDetail, RunRow, RunStatus, StoredArtefact, StoredSeries
+from labconsole.store.records import (
+    LIVE,
+    Evidence,
+    LiveRun,
+    RunDetail,
+    RunRow,
+    RunStatus,
+    StoredArtefact,
+    StoredFile,
+    StoredRole,
+    StoredSeries,
+)
 from labconsole.store.run_database import RUN_DATABASE
 from labconsole.store.samples import StoredSamples, series_columns
 from labconsole.trial import Direction, Event, Level, Metric, Origin, Verdict, VerdictKind
@@ -198,6 +209,8 @@ class Reader:
             verdicts = _of_run(connection, schema.verdict, run_id, "position")
             events = _of_run(connection, schema.event, run_id, "t_ns", "role", "seq")
             series = _of_run(connection, schema.series, run_id, "name", "role")
+            roles = _of_run(connection, schema.role, run_id, "name")
+            files = _of_run(connection, schema.role_file, run_id, "role", "key")
             return RunDetail(
                 rows[0],
                 json.loads(extra.provenance),
@@ -210,6 +223,7 @@ class Reader:
                     for row in events
                 ),
                 tuple(_series(row) for row in series),
+                _roles(roles, files),
             )
 
     def samples(self, run_id: int) -> StoredSamples:
@@ -466,6 +480,15 @@ def _metric(row: Row[Any], closed_loop: bool) -> Metric:
         row.not_judged,
     )
     return _named_today(metric) if closed_loop else metric
+
+
+def _roles(roles: Sequence[Row[Any]], files: Sequence[Row[Any]]) -> tuple[StoredRole, ...]:
+    """Roles with their files, both sorted by the role's name."""
+    of_role = {
+        name: tuple(StoredFile(file.key, file.name, file.size, file.sha256.hex()) for file in group)
+        for name, group in groupby(files, lambda file: file.role)
+    }
+    return tuple(StoredRole(row.name, row.host, row.clock_domain, of_role.get(row.name, ())) for row in roles)
 
 
 def _series(row: Row[Any]) -> StoredSeries:

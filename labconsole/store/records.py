@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -136,6 +136,26 @@ class StoredArtefact:
 
 
 @dataclass(frozen=True)
+class StoredFile:
+    """A file that travelled with a run: `key` is what its role asks for it by, `name` is without directories."""
+
+    key: str
+    name: str
+    size: int
+    sha256: str
+
+
+@dataclass(frozen=True)
+class StoredRole:
+    """A role that a run started: on which host, by which clock (`labconsole.clock.clock_domain`), with which files."""
+
+    name: str
+    host: str
+    clock_domain: str
+    files: tuple[StoredFile, ...] = ()
+
+
+@dataclass(frozen=True)
 class Evidence:
     """What was sealed of a run: the digest over all of it, in hexadecimal (`labconsole.store.evidence`), and when.
 
@@ -158,6 +178,20 @@ class RunDetail:
     verdicts: tuple[Verdict, ...]
     events: tuple[Event, ...]
     series: tuple[StoredSeries, ...]
+    roles: tuple[StoredRole, ...] = ()
+    """By name; none of a run that was written before version 5 of the database."""
+
+    @property
+    def surroundings(self) -> dict[str, Any]:
+        """The provenance, with the roles by host and clock domain, and the files that they read."""
+        hosts = ((role.host, f"clock {role.clock_domain}", role.name) for role in self.roles)
+        files = (
+            (file.name, f"{file.size:,} B, SHA-256 {file.sha256}", role.name)
+            for role in self.roles
+            for file in role.files
+        )
+        found = {"roles": _roles_by_name(hosts), "files": _roles_by_name(files)}
+        return {**self.provenance, **{what: names for what, names in found.items() if names}}
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -168,3 +202,14 @@ class RunDetail:
         """When an event of this run was, UTC; None where the run does not know the offset of its clock to that."""
         offset_ns = self.provenance.get("wall_offset_ns")
         return None if offset_ns is None else wall_time(event.t_ns, int(offset_ns))
+
+
+def _roles_by_name(entries: Iterable[tuple[str, str, str]]) -> dict[str, str]:
+    """For each name the roles that have it, with their detail in brackets; `entries` are name, detail and role."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for name, detail, role in entries:
+        found.setdefault(name, {}).setdefault(detail, []).append(role)
+    return {
+        name: "; ".join(f"{', '.join(dict.fromkeys(roles))} ({detail})" for detail, roles in details.items())
+        for name, details in found.items()
+    }

@@ -20,7 +20,7 @@ from sqlalchemy import (
 APPLICATION_ID = 0x4C434F4E
 """`PRAGMA application_id` of a run database ("LCON")."""
 
-VERSION = 4
+VERSION = 5
 """`PRAGMA user_version` of this schema."""
 
 metadata = MetaData()
@@ -199,6 +199,28 @@ artefact = Table(
     Column("media_type", Text, nullable=False),
     Column("sha256", LargeBinary, nullable=False),
     Column("content", LargeBinary, nullable=False),
+    sqlite_strict=True,
+)
+
+role = Table(
+    "role",
+    metadata,
+    _run_key(primary_key=True),
+    Column("name", Text, primary_key=True),
+    Column("host", Text, nullable=False),
+    Column("clock_domain", Text, nullable=False, comment="labconsole.clock.clock_domain"),
+    sqlite_strict=True,
+)
+
+role_file = Table(
+    "role_file",
+    metadata,
+    _run_key(primary_key=True),
+    Column("role", Text, primary_key=True),
+    Column("key", Text, primary_key=True, comment="what the role asks for it by"),
+    Column("name", Text, nullable=False, comment="without directories"),
+    Column("size", Integer, nullable=False, comment="bytes"),
+    Column("sha256", LargeBinary, nullable=False),
     sqlite_strict=True,
 )
 

@@ -23,7 +23,7 @@ from labconsole.store import schema
 from labconsole.store.encoding import sha256_hex, time_to_text, to_json, to_shown_json
 from labconsole.store.errors import StoreError
 from labconsole.store.reader import Reader
-from labconsole.store.records import LIVE, LiveRun, NewCampaign, RunStatus
+from labconsole.store.records import LIVE, LiveRun, NewCampaign, RunStatus, StoredRole
 from labconsole.store.run_database import RUN_DATABASE
 from labconsole.store.sealing import seal
 from labconsole.store.writing import Writer, inserted
@@ -209,8 +209,14 @@ class Store:
         with Reader(self.path) as reader:
             return reader.live_runs()
 
-    def append(self, run_id: int, chunks: Sequence[SampleChunk], events: Sequence[EventRecord] = ()) -> None:
-        """Store chunks and events in one transaction; those already there are skipped, a gap is refused."""
+    def append(
+        self,
+        run_id: int,
+        chunks: Sequence[SampleChunk],
+        events: Sequence[EventRecord] = (),
+        roles: Sequence[StoredRole] = (),
+    ) -> None:
+        """Store chunks, events and roles in one transaction; those already there are skipped, a gap is refused."""
         try:
             payloads = [column_chunks.encode(chunk.series.columns, chunk.rows, chunk.columns) for chunk in chunks]
         except column_chunks.ChunkError as error:
@@ -223,6 +229,8 @@ class Store:
                 key = [schema.event.c.run_id, schema.event.c.role, schema.event.c.seq]
                 statement = upsert(schema.event).on_conflict_do_nothing(index_elements=key)
                 connection.execute(statement, [_event_columns(run_id, record) for record in events])
+            for role in roles:
+                _add_role(connection, run_id, role)
             _seal_again(connection, run)
 
     def add_artefact(self, run_id: int, name: str, media_type: str, content: bytes) -> None:
@@ -367,6 +375,16 @@ def _add_run(
         **_owner_columns(owner),
     }
     return inserted(connection, schema.run, values)
+
+
+def _add_role(connection: Connection, run_id: int, role: StoredRole) -> None:
+    """Store a role that was started with its files, unless it is there already."""
+    values = {"run_id": run_id, "name": role.name, "host": role.host, "clock_domain": role.clock_domain}
+    connection.execute(upsert(schema.role).values(values).on_conflict_do_nothing())
+    for file in role.files:
+        named = {"run_id": run_id, "role": role.name, "key": file.key, "name": file.name}
+        content = {"size": file.size, "sha256": bytes.fromhex(file.sha256)}
+        connection.execute(upsert(schema.role_file).values(named | content).on_conflict_do_nothing())
 
 
 def _seal_again(connection: Connection, run: Row[Any]) -> None:

@@ -22,6 +22,8 @@ _OF_A_RUN = (
     schema.metric,
     schema.verdict,
     schema.artefact,
+    schema.role,
+    schema.role_file,
     schema.evidence,
     schema.tag,
     schema.note,

@@ -12,6 +12,9 @@ from labconsole.locations import resource
 BUILT_IN = {"small": "small.txt", "fpl-tac": "fpl-tac.txt", "fpl-fixm": "fpl-fixm.xml"}
 """The source's payloads by name: 11 bytes of dummy data, a flight plan in TAC format (237 bytes), in FIXM (42,708)."""
 
+PAYLOAD_FILE = "payload"
+"""The key under which sender and receiver ask for the operator's file."""
+
 
 @dataclass(frozen=True)
 class Payload:
@@ -26,15 +29,20 @@ class Payload:
         return len(self.data)
 
 
-def load_payload(choice: str, *, as_string: bool = True) -> Payload:
-    """Load a built-in payload by name, or the file at path `choice`.
+def payload_file(choice: str) -> Path | None:
+    """The operator's file that `choice` names; None for a built-in payload."""
+    return None if choice in BUILT_IN else Path(choice).expanduser()
+
+
+def load_payload(choice: str, *, as_string: bool = True, copy: Path | None = None) -> Payload:
+    """Load a built-in payload by name, or the file at path `choice`, from its `copy` if a run has one.
 
     With `as_string` (Tests 1-3, whose body is an AMQP string) the payload must be UTF-8 text.
 
     Raises:
         UserError: missing, unreadable, empty, or not UTF-8 where it must be.
     """
-    path = resource("payloads", BUILT_IN[choice]) if choice in BUILT_IN else Path(choice).expanduser()
+    path = copy or payload_file(choice) or resource("payloads", BUILT_IN[choice])
     try:
         regular = stat.S_ISREG(path.stat().st_mode)
         data = path.read_bytes() if regular else b""

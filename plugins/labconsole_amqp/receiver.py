@@ -27,7 +27,7 @@ from labconsole_amqp.fastlink import Batch, Receiver, Template
 from labconsole_amqp.foreign_form import template_of
 from labconsole_amqp.link_role import LinkRole
 from labconsole_amqp.parameters import named
-from labconsole_amqp.payload import load_payload
+from labconsole_amqp.payload import PAYLOAD_FILE, load_payload
 from labconsole_amqp.role_settings import RoleIdentity
 from labconsole_amqp.samples import (
     FAILED_CHANNEL,
@@ -79,7 +79,8 @@ class ReceiverRole(LinkRole):
     def load(self, identity: RoleIdentity) -> None:
         """Load the payload that is expected, and keys. Raises UserError."""
         encrypted = self.parameters.protection is Protection.SIGNED_ENCRYPTED
-        self._payload = load_payload(self.parameters.payload, as_string=not encrypted).data
+        copy = self.context.file(PAYLOAD_FILE)
+        self._payload = load_payload(self.parameters.payload, as_string=not encrypted, copy=copy).data
         self._verification_key = identity.peer_key if self._sealed else None
         self._decryption_key = identity.private_key if encrypted else None
 

@@ -18,13 +18,17 @@ from labconsole.security.identities import (
     load_identity,
     validity_problem,
 )
+from labconsole.security.private_files import holds_private_key
 from labconsole.security.secrets import SecretRequest
 from labconsole.trial import Level, RoleSpec
 from labconsole_amqp.connection import Endpoint
 from labconsole_amqp.fastlink_tls import TlsSettings
 from labconsole_amqp.parameters import AmqpParameters
+from labconsole_amqp.payload import PAYLOAD_FILE, payload_file
 from labconsole_amqp.sealing import rsa_private_key, rsa_public_key
 from labconsole_amqp.secret_needs import passphrase_request, password_request
+
+_TRUST, _PEER = "trust", "peer"
 
 
 class RoleSettings(BaseModel):
@@ -54,7 +58,17 @@ class RoleSettings(BaseModel):
             requests.append(passphrase_request(self.own, f"the {self.role}"))
         if self.parameters.username:
             requests.append(password_request(self.parameters, self.parameters.host, self.parameters.port))
-        return RoleSpec(name, target, self.model_dump(mode="json"), tuple(request.key for request in requests))
+        keys = tuple(request.key for request in requests)
+        return RoleSpec(name, target, self.model_dump(mode="json"), keys, self._files())
+
+    def _files(self) -> dict[str, Path]:
+        """The files that the role reads a copy of. Of identities they are certificates alone: a file with a key in it
+        stays where it is, and is read there."""
+        certificates = {_TRUST: self.trust, _PEER: self.peer_certificate}
+        files = {key: path for key, path in certificates.items() if path is not None and not holds_private_key(path)}
+        if self.role != "broker" and (payload := payload_file(self.parameters.payload)) is not None:
+            files[PAYLOAD_FILE] = payload
+        return files
 
 
 @dataclass(frozen=True)
@@ -83,7 +97,7 @@ class RoleIdentity:
     @cached_property
     def peer_key(self) -> RSAPublicKey:
         """The other end's public key. Raises UserError."""
-        file = self.settings.peer_certificate
+        file = self.context.file(_PEER) or self.settings.peer_certificate
         assert file is not None
         certificate = load_certificates(file)[0]
         problem = validity_problem(certificate, datetime.now(UTC))
@@ -97,7 +111,7 @@ class RoleIdentity:
         if not parameters.tls:
             return None
         return TlsSettings(
-            ca_file=self.settings.trust,
+            ca_file=self.context.file(_TRUST) or self.settings.trust,
             certificate_file=self.own.certificate_file,
             key_file=self.own.key_file,
             key_password=self.own.secret.reveal() if self.own.secret else None,

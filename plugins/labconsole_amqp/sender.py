@@ -17,7 +17,7 @@ from labconsole_amqp.choices import Loop, Settlement
 from labconsole_amqp.envelope import NUMBER_BEFORE_STAMP, Parts, Protection, encode, message_number
 from labconsole_amqp.fastlink import Sender, Template
 from labconsole_amqp.link_role import LinkRole
-from labconsole_amqp.payload import load_payload
+from labconsole_amqp.payload import PAYLOAD_FILE, load_payload
 from labconsole_amqp.role_settings import RoleIdentity
 from labconsole_amqp.samples import ACKNOWLEDGED, SENT, SENT_CHANNEL, WORK_DONE
 from labconsole_amqp.schedule import Stretch, full_speed, open_loop, whole_run
@@ -50,7 +50,8 @@ class SenderRole(LinkRole):
         """Load payload and keys, and make the first message. Raises UserError."""
         sealed = self.parameters.protection is not Protection.NONE
         encrypted = self.parameters.protection is Protection.SIGNED_ENCRYPTED
-        self._payload = load_payload(self.parameters.payload, as_string=not encrypted).data
+        copy = self.context.file(PAYLOAD_FILE)
+        self._payload = load_payload(self.parameters.payload, as_string=not encrypted, copy=copy).data
         self._signing_key = identity.private_key if sealed else None
         self._recipient_key = identity.peer_key if encrypted else None
         self._example = self._sealed(0).message if sealed else self._template().message

@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from labconsole.errors import UserError
 
 HEADER = ["count", "delay_ms"]
+ARRIVALS_FILE = "arrivals"
+"""The key under which a role asks for the CSV file of its scenario."""
 MOST_REQUESTS = 2_000_000
 """A business day at 50 per second has 1.7 million; the simulation keeps some hundred bytes of each in memory."""
 

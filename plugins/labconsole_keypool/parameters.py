@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import Field, ValidationInfo, field_validator
 
 from labconsole.timing_profile import RangeEnd, TimingProfile, load_timing, timing_names
 from labconsole.trial import Origin, Parameters
-from labconsole_keypool.arrival_file import MOST_REQUESTS
+from labconsole_keypool.arrival_file import ARRIVALS_FILE, MOST_REQUESTS
 from labconsole_keypool.choices import ArrivalPattern, KeySource, Refill, SignTime
 from labconsole_keypool.form_fields import extra, is_stored, known_sign_time, known_timing, sign_time
 from labconsole_keypool.labels import LABELS
@@ -188,6 +189,13 @@ class KeypoolParameters(Parameters):
     def origin(self) -> Origin:
         """How the figures of a run with these parameters come about."""
         raise NotImplementedError
+
+    @property
+    def arrival_files(self) -> dict[str, Path]:
+        """The CSV file of arrivals under the key by which a role asks for it, if this scenario reads one."""
+        if self.arrivals is not ArrivalPattern.CSV:
+            return {}
+        return {ARRIVALS_FILE: Path(self.csv).expanduser()}
 
     @property
     def speed(self) -> float:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from labconsole.engine.spool import SampleBlock, SpoolReader
+from labconsole.engine.spool import EventBlock, SampleBlock, SpoolReader
 from labconsole.trial import Event
 
 
@@ -31,7 +31,7 @@ class SpoolSamples:
                 for block in blocks:
                     if isinstance(block, SampleBlock):
                         samples.tables.setdefault((block.series.name, block.role), []).append(block.columns)
-                    else:
+                    elif isinstance(block, EventBlock):
                         samples.events.append(block.event)
             assert reader.damage is None
         samples.events.sort(key=lambda event: event.t_ns)

@@ -92,7 +92,9 @@ class TrialLab(Generic[P, R]):
 
     def pid(self, role: str) -> int:
         """Process id of a role."""
-        return next(child.pid for child in self.context._roles if child.name == role)
+        pid = next(child.pid for child in self.context._roles if child.name == role)
+        assert pid is not None
+        return pid
 
     def count(self, channel: str) -> int:
         """The live counter as the worker knows it."""

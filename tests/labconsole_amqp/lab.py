@@ -43,7 +43,7 @@ class _RoleThread(RoleChild):
     def __init__(
         self, spec: RoleSpec, spool: Path, on_change: Callable[[], None], cancelled: Callable[[], bool]
     ) -> None:
-        self._spec = spec
+        self._name = spec.name
         self._on_change = on_change
         self._cancelled = cancelled
         self._info = self._result = self._sentence = None
@@ -51,8 +51,9 @@ class _RoleThread(RoleChild):
         self.channels = {}
         self._changed = threading.Condition()
         settings = json.loads(json.dumps(dict(spec.settings)))
-        task = {"name": spec.name, "settings": settings, "secrets": {}, "spool": str(spool), "live_hz": LIVE_HZ}
-        self._context = RoleProcess(self, task)  # type: ignore[arg-type]
+        files = {key: {"path": str(path), "named": str(path)} for key, path in spec.files.items()}
+        task = {"name": spec.name, "settings": settings, "secrets": {}, "files": files, "live_hz": LIVE_HZ}
+        self._context = RoleProcess(self, {**task, "spool": str(spool)})  # type: ignore[arg-type]
         self._thread = threading.Thread(target=_conduct, args=(self, self._context, spec.target), name=spec.name)
         self._thread.start()
 

@@ -81,7 +81,10 @@ def simulated(folder: Path, *, seed: int = 1, stopped_after: int | None = None, 
     told, spool = Told(), folder / "simulator.spool"
     folder.mkdir(parents=True)
     task = {"name": spec.name, "settings": {**spec.settings, "seed": seed}, "secrets": {}, "spool": str(spool)}
-    context = StoppedProcess(told, {**task, "live_hz": 20.0}, -1 if stopped_after is None else stopped_after)
+    files = {key: {"path": str(path), "named": str(path)} for key, path in spec.files.items()}
+    context = StoppedProcess(
+        told, {**task, "files": files, "live_hz": 20.0}, -1 if stopped_after is None else stopped_after
+    )
     try:
         role = SimulatorRole(context)
         requests = role.prepare()["requests"]

@@ -21,6 +21,7 @@ import pytest
 from labconsole.cli.main import main
 from labconsole.plugin import Plugins
 from labconsole.store.reader import Reader
+from labconsole.store.store import Store
 
 HERE = Path(__file__).parent
 KEYRING = HERE.parent / "labconsole" / "security"
@@ -84,6 +85,7 @@ def test_a_run_shows_the_figures_that_it_had(console: Console, run: int) -> None
 
 @pytest.mark.parametrize("run", RUNS)
 def test_samples_evaluate_again_to_the_figures_that_were_stored(files: Path, run: int) -> None:
+    Store.open(files / "home" / "runs.db").close()  # which migrates it
     with Reader(files / "home" / "runs.db") as reader:
         stored = reader.run(run)
         trial = Plugins.discover().trial(stored.row.kind)
@@ -155,6 +157,7 @@ def test_tokens_and_profiles_are_listed(console: Console) -> None:
 
 
 def test_the_database_is_not_changed_by_reading(files: Path, console: Console) -> None:
+    Store.open(files / "home" / "runs.db").close()  # which migrates it
     shutil.copy(files / "home" / "runs.db", files / "before.db")
     console("runs")
     assert (files / "home" / "runs.db").read_bytes() == (files / "before.db").read_bytes()

@@ -152,7 +152,8 @@ class Conductor:
 
 def service_spec(plan: RunPlan, seed: int) -> RoleSpec:
     """The service's role: it needs no token."""
-    return RoleSpec("service", SERVICE, {"parameters": plan.parameters.model_dump(mode="json"), "seed": seed})
+    settings = {"parameters": plan.parameters.model_dump(mode="json"), "seed": seed}
+    return RoleSpec("service", SERVICE, settings, files=plan.parameters.arrival_files)
 
 
 def _fill_command(keys: int) -> dict[str, Any]:

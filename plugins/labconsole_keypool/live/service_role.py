@@ -14,6 +14,7 @@ from labconsole.clock import now_ns
 from labconsole.errors import UserError
 from labconsole.role import Role, RoleContext
 from labconsole.trial import Level
+from labconsole_keypool.arrival_file import ARRIVALS_FILE
 from labconsole_keypool.arrivals import arrivals_ns
 from labconsole_keypool.choices import RequestContent
 from labconsole_keypool.live.dispatch import Dispatch
@@ -77,7 +78,7 @@ class ServiceRole(Role):
             rate=parameters.rate,
             time_scale=parameters.time_scale,
             seed=self.context.settings["seed"],
-            csv=Path(parameters.csv).expanduser() if parameters.csv else None,
+            csv=self.context.file(ARRIVALS_FILE),
             tail_requests=parameters.tail_requests,
             tail_rate=parameters.tail_rate,
         )

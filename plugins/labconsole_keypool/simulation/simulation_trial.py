@@ -62,7 +62,8 @@ class SimulationTrial(Trial[SimulationParameters]):
 
     def roles(self, parameters: SimulationParameters) -> tuple[RoleSpec, ...]:
         settings = {"parameters": parameters.model_dump(mode="json")}
-        return (RoleSpec("simulator", "labconsole_keypool.simulation.simulator_role:SimulatorRole", settings),)
+        target = "labconsole_keypool.simulation.simulator_role:SimulatorRole"
+        return (RoleSpec("simulator", target, settings, files=parameters.arrival_files),)
 
     def run(self, parameters: SimulationParameters, context: RunContext) -> None:
         (spec,) = self.roles(parameters)

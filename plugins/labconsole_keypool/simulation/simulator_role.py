@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from labconsole.role import Role, RoleContext
+from labconsole_keypool.arrival_file import ARRIVALS_FILE
 from labconsole_keypool.arrivals import arrivals_ns
 from labconsole_keypool.samples import (
     DROPPED_CHANNEL,
@@ -47,7 +47,7 @@ class SimulatorRole(Role):
             rate=parameters.rate,
             time_scale=parameters.time_scale,
             seed=self.context.settings["seed"],
-            csv=Path(parameters.csv).expanduser() if parameters.csv else None,
+            csv=self.context.file(ARRIVALS_FILE),
             tail_requests=parameters.tail_requests,
             tail_rate=parameters.tail_rate,
         )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
+from labconsole.errors import UserError
 from labconsole.role import Role
 from labconsole.trial import Column, Series
 
@@ -19,3 +21,15 @@ class LightRole(Role):
 
     def run(self) -> dict[str, Any]:
         return {}
+
+
+class ReaderRole(LightRole):
+    """Reads the file `note` of its run, and tells in an event what it read and what its process has imported."""
+
+    def prepare(self) -> dict[str, Any]:
+        path = self.context.file("note")
+        text = "nothing" if path is None else path.read_text()
+        self.context.event("read", f"Read {path}.", text=text, path=str(path), modules=sorted(sys.modules))
+        if text == "faulty":
+            raise UserError(f"The note {path} is faulty: write another one.")
+        return super().prepare()

@@ -43,6 +43,7 @@ plugin = Plugin(
     description="Counts, and misbehaves when asked to.",
     trials={
         "practice.counting": "practice_trial:CountingTrial",
+        "practice.files": "practice_files_trial:FilesTrial",
         "practice.lost": "practice_lost_trial:LostTrial",
         "practice.stations": "practice_stations:StationTrial",
     },

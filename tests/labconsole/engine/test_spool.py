@@ -15,7 +15,15 @@ import pytest
 from labconsole.clock import wall_now
 from labconsole.engine import spool as spool_module
 from labconsole.engine.recorder import Recorder, make_spool, spool_directory
-from labconsole.engine.spool import BLOCK_ROWS, EventBlock, SampleBlock, SpoolReader, SpoolSeriesWriter, SpoolWriter
+from labconsole.engine.spool import (
+    BLOCK_ROWS,
+    Block,
+    EventBlock,
+    SampleBlock,
+    SpoolReader,
+    SpoolSeriesWriter,
+    SpoolWriter,
+)
 from labconsole.errors import UserError
 from labconsole.processes import this_process
 from labconsole.store.errors import StoreError
@@ -32,7 +40,7 @@ def _write(writer: SpoolSeriesWriter, first: int, count: int) -> None:
     writer.extend(n=numbers, half=numbers / 2)
 
 
-def _numbers(blocks: list[SampleBlock | EventBlock]) -> list[int]:
+def _numbers(blocks: list[Block]) -> list[int]:
     return [int(n) for block in blocks if isinstance(block, SampleBlock) for n in block.columns["n"]]
 
 

@@ -16,11 +16,12 @@ from labconsole.store import edits
 from labconsole.store.errors import DamagedDatabaseError, StoreError
 from labconsole.store.evidence import Verification, verify
 from labconsole.store.reader import Reader
-from labconsole.store.records import RunStatus
+from labconsole.store.records import RunStatus, StoredFile, StoredRole
 from labconsole.store.store import EventRecord, SampleChunk, Store
 from labconsole.trial import Direction, Evaluation, Event, Level, Metric, Verdict
 
 CERTIFICATE = b"-----BEGIN CERTIFICATE-----\n"
+SENDER = StoredRole("sender", "lab-1", "boot-1", (StoredFile("payload", "plan.txt", 237, "ab" * 32),))
 
 
 @pytest.fixture
@@ -28,7 +29,7 @@ def sealed(store: Store, new_runs: list[int], chunk: Callable[..., SampleChunk],
     """A run that finished, with something in every table."""
     run_id = new_runs[0]
     store.run_started(run_id, this_process(), {"console": "0.1.0", "seed": 7}, ["Closed loop."], now)
-    store.append(run_id, [chunk(seq) for seq in range(3)], [_event(0)])
+    store.append(run_id, [chunk(seq) for seq in range(3)], [_event(0)], [SENDER])
     store.add_artefact(run_id, "trust.pem", "application/x-pem-file", CERTIFICATE)
     store.replace_evaluation(run_id, _evaluation(12.5))
     store.run_ended(run_id, RunStatus.FINISHED, "", now)
@@ -126,10 +127,12 @@ _NOT_EVIDENCE = {
     **dict.fromkeys([("scenario", "id"), ("scenario", "campaign_id"), ("scenario", "position")], "numbers of rows"),
     **dict.fromkeys([("campaign", "id"), ("chunk", "series_id"), ("event", "run_id")], "numbers of rows"),
     **dict.fromkeys([("metric", "run_id"), ("verdict", "run_id"), ("artefact", "run_id")], "numbers of rows"),
+    **dict.fromkeys([("role", "run_id"), ("role_file", "run_id")], "numbers of rows"),
     **dict.fromkeys([("evidence", "run_id"), ("evidence", "sealed")], "a label"),
     **dict.fromkeys([("run", "owner_pid"), ("run", "owner_started"), ("run", "owner_boot")], "who wrote it"),
 }
 _TABLES = ("run", "scenario", "campaign", "series", "chunk", "event", "metric", "verdict", "artefact", "evidence")
+_TABLES += ("role", "role_file")
 _WITHOUT_ROWID = ("event", "metric", "verdict")
 
 
@@ -173,7 +176,8 @@ def _flipped(value: str | bytes | float | None) -> list[str | bytes | float]:
 
 
 @pytest.mark.parametrize(
-    "gone", ["chunk WHERE seq = 2", "chunk", "event", "metric", "verdict", "artefact", "series", "evidence"]
+    "gone",
+    ["chunk WHERE seq = 2", "chunk", "event", "metric", "verdict", "artefact", "series", "evidence", "role"],
 )
 def test_a_row_that_is_gone_is_found(store: Store, sealed: int, database: Path, gone: str) -> None:
     with store.writer.transaction() as connection:

@@ -205,7 +205,7 @@ class RunView(QWidget):
             "provenance",
             self.tr("Provenance"),
             records.provenance_fields(),
-            records.provenance_rows({"run": detail.row.uuid, "seed": detail.row.seed, **detail.provenance}),
+            records.provenance_rows({"run": detail.row.uuid, "seed": detail.row.seed, **detail.surroundings}),
         )
         if detail.sites:
             yield partial(self._fill, "sites", self.tr("Sites"), _site_fields(detail.sites), _site_rows(detail.sites))

@@ -12,7 +12,7 @@ from labconsole.processes import this_process
 from labconsole.store import edits
 from labconsole.store.evidence import verify
 from labconsole.store.reader import Reader
-from labconsole.store.records import NewCampaign, NewScenario, RunStatus
+from labconsole.store.records import NewCampaign, NewScenario, RunStatus, StoredFile, StoredRole
 from labconsole.store.store import EventRecord, SampleChunk, Store
 from labconsole.trial import Direction, Evaluation, Event, Level, Metric, Verdict
 from tests.labconsole.report.conftest import MESSAGES, NOW
@@ -25,6 +25,11 @@ CAMPAIGN = NewCampaign(
     (NewScenario("Test 1", "swim", {"tls": False}, {"throughput": {"min": 1.5}}), NewScenario("Test 2", "swim", {})),
     ((0, 1), (1, 1), (0, 2), (1, 2)),
     ({"name": "State A"},),
+)
+
+ROLES = (
+    StoredRole("receiver", "lab-2", "boot-2"),
+    StoredRole("sender", "lab-1", "boot-1", (StoredFile("payload", "plan ✓.txt", 237, "ab" * 32),)),
 )
 
 
@@ -41,6 +46,7 @@ def filled(path: Path) -> list[int]:
                     store.append(
                         run_id, [SampleChunk(role, MESSAGES, seq, 100, values)], [EventRecord(role, seq, said)]
                     )
+            store.append(run_id, [], roles=ROLES)
             store.add_artefact(run_id, "trust.pem", "application/x-pem-file", b"-----BEGIN\x00")
             metrics = (
                 Metric("throughput", 1 / 3, "msg/s", Direction.HIGHER, 300),

@@ -15,7 +15,15 @@ from typing import Any
 
 import pytest
 
-from labconsole.report.bundle_format import MANIFEST, BundleError, RunRows, chunk_bytes, run_member, series_member
+from labconsole.report.bundle_format import (
+    MANIFEST,
+    VERSION,
+    BundleError,
+    RunRows,
+    chunk_bytes,
+    run_member,
+    series_member,
+)
 from labconsole.report.bundle_import import import_bundle
 from labconsole.store import chunks
 from labconsole.store.samples import StoredChunk, series_columns
@@ -73,7 +81,7 @@ TAMPERED: dict[str, tuple[Callable[[Members], object], str]] = {
     "manifest no JSON": (lambda members: members.update({MANIFEST: b"\xff{"}), "no bundle of the lab console"),
     "manifest deep": (lambda members: members.update({MANIFEST: b"[" * 100_000}), "no bundle of the lab console"),
     "other format": (_manifest(lambda m: m.update(format="OCI image")), "no bundle of the lab console"),
-    "newer": (_manifest(lambda m: m.update(version=3)), "newer lab console .* update the console"),
+    "newer": (_manifest(lambda m: m.update(version=VERSION + 1)), "newer lab console .* update the console"),
     "unknown field": (_manifest(lambda m: m.update(hook="rm")), "damaged or foreign .hook"),
     "run twice": (_manifest(lambda m: m["runs"].append(m["runs"][0])), "a run twice"),
     "campaign that is not there": (_manifest(lambda m: m["runs"][0].update(campaign=5)), "scenario of run .* missing"),

@@ -1,0 +1,159 @@
+"""Launchers start the process of a role: on this machine here, on other hosts by launchers to come."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from labconsole.clock import clock_domain
+from labconsole.engine.protocol import encode_line
+from labconsole.engine.run_files import RunFile
+from labconsole.errors import UserError
+from labconsole.processes import own_program
+from labconsole.security.secrets import Secret
+
+
+@dataclass(frozen=True)
+class RoleStart:
+    """What a launcher is given: everything that a role needs, with the files that are to be where the role runs.
+
+    Attributes:
+        name: The role's name, unique in the run.
+        target: Its class, `package.module:Class`.
+        settings: Plain JSON.
+        secrets: The secrets that it may ask for; a launcher reveals them to the role's process alone.
+        files: The files that it may ask for, by key.
+        spool: Where a local role records; of a role elsewhere, where its samples are brought.
+        live_hz: How often it reports live figures; 0 is rarely.
+    """
+
+    name: str
+    target: str
+    settings: Mapping[str, Any]
+    secrets: Mapping[str, Secret]
+    files: Mapping[str, RunFile]
+    spool: Path
+    live_hz: float
+
+    def task(self, files: Mapping[str, Path], spool: Path, parent_pid: int) -> dict[str, Any]:
+        """The first line for the role's process: `files` and `spool` as paths of its machine.
+
+        It holds the secrets in the clear: it goes into the process's standard input, and nowhere else.
+        """
+        return {
+            "name": self.name,
+            "target": self.target,
+            "settings": dict(self.settings),
+            "secrets": {key: secret.reveal() for key, secret in self.secrets.items()},
+            "files": {key: {"path": str(path), "named": str(self.files[key].named)} for key, path in files.items()},
+            "spool": str(spool),
+            "parent_pid": parent_pid,
+            "live_hz": self.live_hz,
+        }
+
+
+class LaunchedRole(Protocol):
+    """The process of a role, wherever it is: lines of JSON in, lines of JSON out, and its end."""
+
+    @property
+    def host(self) -> str:
+        """The name of the machine that it runs on."""
+
+    @property
+    def clock_domain(self) -> str:
+        """Which clock its times are of (`labconsole.clock.clock_domain`)."""
+
+    @property
+    def pid(self) -> int | None:
+        """Its process id if it runs on this machine."""
+
+    @property
+    def ended(self) -> bool:
+        """Whether its end is known: `wait` has returned."""
+
+    def send(self, line: bytes) -> None:
+        """Write a line to its standard input; does nothing once it has ended."""
+
+    def lines(self) -> Iterator[bytes]:
+        """The lines of its standard output until that is closed."""
+
+    def wait(self) -> int:
+        """Wait for its end; returns its exit code, negative for the number of the signal that killed it."""
+
+    def kill(self) -> None:
+        """End it at once."""
+
+    def close(self) -> None:
+        """Release what is left of it once it has ended."""
+
+
+class Launcher(Protocol):
+    """Starts roles in processes of their own."""
+
+    def launch(self, start: RoleStart, host: str | None = None) -> LaunchedRole:
+        """Start a role on `host` (None: this machine), without waiting for it. Raises UserError: it cannot."""
+
+
+class LocalLauncher:
+    """Starts roles as children of this process."""
+
+    def launch(self, start: RoleStart, host: str | None = None) -> LaunchedRole:
+        """Start a child that ends with this process; it reads the copies of its files. Raises UserError for a host."""
+        if host is not None:
+            raise UserError(f"Role {start.name} cannot be started on {host}: this console knows only its own machine.")
+        role = _LocalRole(start.name)
+        files = {key: file.copy for key, file in start.files.items()}
+        role.send(encode_line(start.task(files, start.spool, os.getpid())))
+        return role
+
+
+class _LocalRole:
+    """`LaunchedRole` of a child process."""
+
+    def __init__(self, name: str) -> None:
+        self.host = platform.node()
+        self.clock_domain = clock_domain()
+        self._process = subprocess.Popen(
+            own_program("labconsole.engine.role", name),  # its argument is a label, for `ps`
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def ended(self) -> bool:
+        return self._process.returncode is not None
+
+    def send(self, line: bytes) -> None:
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(line)
+            self._process.stdin.flush()
+        except (OSError, ValueError):
+            return  # it has ended, which `wait` reports
+
+    def lines(self) -> Iterator[bytes]:
+        assert self._process.stdout is not None
+        with self._process.stdout as stream:
+            yield from stream
+
+    def wait(self) -> int:
+        return self._process.wait()
+
+    def kill(self) -> None:
+        self._process.kill()
+
+    def close(self) -> None:
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.close()
+        except OSError:
+            return  # it ended before it read its last message

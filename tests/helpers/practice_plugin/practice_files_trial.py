@@ -1,0 +1,65 @@
+"""A trial of roles that read a file, which may be edited in mid-run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import ClassVar
+
+from practice_light_role import READINGS
+from pydantic import Field
+
+from labconsole.clock import now_ns
+from labconsole.trial import (
+    Evaluation,
+    Event,
+    LiveChannel,
+    MetricKind,
+    Parameters,
+    RoleSpec,
+    RunContext,
+    Samples,
+    Series,
+    Trial,
+)
+
+READER = "practice_light_role:ReaderRole"
+
+
+class FilesParameters(Parameters):
+    """What the roles read."""
+
+    note: str = Field(default="", title="Note", description="A file")
+    edited: str = Field(default="", title="Edited", description="What is written into the file in mid-run")
+    host: str = Field(default="", title="Host", description="Where the roles are started; empty: here")
+
+
+class FilesTrial(Trial[FilesParameters]):
+    """One role reads the file before it is edited, two more afterwards."""
+
+    kind: ClassVar[str] = "practice.files"
+    title: ClassVar[str] = "Reading"
+    description: ClassVar[str] = "What does a role read?"
+    parameters: ClassVar[type[Parameters]] = FilesParameters
+    series: ClassVar[tuple[Series, ...]] = (READINGS,)
+    metrics: ClassVar[tuple[MetricKind, ...]] = ()
+    live: ClassVar[tuple[LiveChannel, ...]] = ()
+
+    def roles(self, parameters: FilesParameters) -> tuple[RoleSpec, ...]:
+        files = {"note": Path(parameters.note)} if parameters.note else {}
+        return tuple(RoleSpec(f"reader-{index}", READER, {}, files=files) for index in range(3))
+
+    def run(self, parameters: FilesParameters, context: RunContext) -> None:
+        first, *others = self.roles(parameters)
+        started = [context.start(first, parameters.host or None)]
+        started[0].ready()
+        if parameters.edited:
+            Path(parameters.note).write_text(parameters.edited)
+        started += [context.start(role) for role in others]
+        for role in started:
+            role.ready()
+            role.begin(now_ns())
+        context.wait(started, stall_s=20, reason="The readers do not come to their end.")
+
+    def evaluate(self, parameters: FilesParameters, samples: Samples, events: Sequence[Event]) -> Evaluation:
+        return Evaluation(())
