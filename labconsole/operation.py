@@ -28,6 +28,34 @@ class Confirmation:
     loss: str
     option: str = ""
     """The option of the command that confirms it in a script, if there is one (`--confirmed`)."""
+    fingerprint: bool = False
+    """Whether `text` is the SHA-256 (hex) of a certificate, which its owner reads out: it is never shown, and groups,
+    colons and case of what is typed do not matter."""
+
+    @property
+    def request(self) -> str:
+        """The sentence that asks for the text."""
+        if self.fingerprint:
+            return (
+                "To go on, type the fingerprint (SHA-256) that its owner reads out, by another way than the file took."
+            )
+        return f"To go on, type {self.text}."
+
+    @property
+    def without_terminal(self) -> str:
+        """The sentence where no question can be asked."""
+        if self.fingerprint:
+            return f"{self.loss} Give the fingerprint that its owner reads out as {self.option}."
+        remedy = f"give {self.option}, or do it on a terminal" if self.option else "do it on a terminal"
+        return f"{self.loss} This must be confirmed by typing {self.text}: {remedy}."
+
+    def accepts(self, typed: str) -> bool:
+        """Whether `typed` confirms it."""
+        if self.fingerprint:
+            from labconsole.security.x509.fingerprints import typed_matches  # imports cryptography, which few need
+
+            return typed_matches(self.text, typed)
+        return typed == self.text
 
 
 @dataclass(frozen=True)
@@ -82,6 +110,10 @@ class OperationContext(Protocol):
     def stop_requested(self) -> bool:
         """Whether the operator asked to cancel: end soon, and keep what was made. Cheap: may be read in a loop."""
 
+    @property
+    def typed(self) -> str:
+        """What the operator typed to confirm the operation; it was accepted."""
+
     def progress(self, done: int, total: int) -> None:
         """Report the progress. Cheap: only the newest state every 100 ms is sent to the operator."""
 
@@ -133,9 +165,13 @@ class Operation(ABC, Generic[P]):
         """
 
 
-def conduct(operation: Operation[P], parameters: P, typed: str, context: OperationContext) -> Result:
-    """Run `operation` if `typed` is what its confirmation asks for. Raises UserError: it is not, or as `run`."""
+def conduct(operation: Operation[P], parameters: P, context: OperationContext) -> Result:
+    """Run `operation` if what was typed is what its confirmation asks for. Raises UserError: it is not, or as `run`."""
     confirmation = operation.confirmation(parameters)
-    if confirmation is not None and typed != confirmation.text:
+    if confirmation is not None and not confirmation.accepts(context.typed):
+        if confirmation.fingerprint:
+            raise UserError(
+                "Nothing was done: that is not the fingerprint. Compare all of it with what its owner reads out."
+            )
         raise UserError(f"Nothing was done: to confirm, type {confirmation.text} exactly as it is written.")
     return Result.of(operation.run(parameters, context))

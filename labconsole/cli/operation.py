@@ -62,8 +62,9 @@ def command(arguments: argparse.Namespace) -> int:
         parameters = parameters_of(arguments, chosen.parameters)
     except ValueError as error:
         return _bad_usage(str(error))
-    run = _in_process if chosen.isolated else _here
-    return _exit_code(run(chosen, parameters), as_json=arguments.json)
+    if chosen.isolated:
+        return _exit_code(_in_process(chosen, parameters), as_json=arguments.json)
+    return _exit_code(_here(chosen, parameters, as_json=arguments.json), as_json=arguments.json)
 
 
 def _list(plugins: Plugins) -> int:
@@ -134,9 +135,15 @@ def _in_process(chosen: Operation[Any], parameters: Parameters) -> OperationEnd:
 class _Here:
     """`OperationContext` of an operation that runs in this process."""
 
-    def __init__(self, secrets: Mapping[str, Secret], interrupted: list[int]) -> None:
+    def __init__(self, secrets: Mapping[str, Secret], typed: str, interrupted: list[int], *, as_json: bool) -> None:
         self._secrets = secrets
+        self._typed = typed
         self._interrupted = interrupted
+        self._console = output(stderr=as_json)
+
+    @property
+    def typed(self) -> str:
+        return self._typed
 
     @property
     def stop_requested(self) -> bool:
@@ -146,7 +153,7 @@ class _Here:
         return  # what runs here is short, or waits for a peer and says so
 
     def say(self, sentence: str) -> None:
-        output().print(sentence, soft_wrap=True)
+        self._console.print(sentence, soft_wrap=True)
 
     def secret(self, key: str) -> Secret | None:
         return self._secrets.get(key)
@@ -155,12 +162,12 @@ class _Here:
         print(f"{title}\n{secret.reveal()}\n", flush=True)
 
 
-def _here(chosen: Operation[Any], parameters: Parameters) -> OperationEnd:
+def _here(chosen: Operation[Any], parameters: Parameters, *, as_json: bool) -> OperationEnd:
     """Ask what must be asked, and run it in this process. Raises UserError, KeyboardInterrupt."""
     typed = _confirm(chosen, parameters)
     secrets = ask(chosen.secrets(parameters))
     with interrupts(threading.Event(), insistent=True) as interrupted:
-        result = conduct(chosen, parameters, typed, _Here(secrets, interrupted))
+        result = conduct(chosen, parameters, _Here(secrets, typed, interrupted, as_json=as_json))
     return OperationEnd(Outcome.CANCELLED if interrupted else Outcome.DONE, result.text, result)
 
 
@@ -169,9 +176,8 @@ def _confirm(chosen: Operation[Any], parameters: Parameters) -> str:
     if confirmation is None:
         return ""
     if not has_terminal():
-        remedy = f"give {confirmation.option}, or do it on a terminal" if confirmation.option else "do it on a terminal"
-        raise UserError(f"{confirmation.loss} This must be confirmed by typing {confirmation.text}: {remedy}.")
-    print(f"{confirmation.loss} To go on, type {confirmation.text}.", file=sys.stderr)
+        raise UserError(confirmation.without_terminal)
+    print(shown_lines(f"{confirmation.loss} {confirmation.request}"), file=sys.stderr)
     return enter_openly("> ")
 
 

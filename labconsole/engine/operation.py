@@ -24,9 +24,10 @@ TOLD_EVERY_S = 0.1
 class _Context:
     """`OperationContext` inside the operation's process."""
 
-    def __init__(self, channel: ChildChannel, secrets: Mapping[str, Secret]) -> None:
+    def __init__(self, channel: ChildChannel, secrets: Mapping[str, Secret], typed: str) -> None:
         self._channel = channel
         self._secrets = secrets
+        self._typed = typed
         self._stop = threading.Event()
         self._told = 0.0
         self._newest: tuple[int, int] | None = None
@@ -34,6 +35,10 @@ class _Context:
     @property
     def stop_requested(self) -> bool:
         return self._stop.is_set()
+
+    @property
+    def typed(self) -> str:
+        return self._typed
 
     def on_message(self, message: Mapping[str, Any]) -> None:
         """Called on the channel's reader thread."""
@@ -75,7 +80,7 @@ def _do(task: Mapping[str, Any], context: _Context) -> Result:
         parameters = operation.parameters.model_validate(task["parameters"])
     except ValidationError as error:
         raise UserError(f"{operation.title}: {fault_sentence(error, operation.parameters)}") from error
-    return conduct(operation, parameters, task["typed"], context)
+    return conduct(operation, parameters, context)
 
 
 def main() -> int:
@@ -84,7 +89,7 @@ def main() -> int:
     task = channel.first()
     die_with_parent(task["parent_pid"])
     job = hold_children()
-    context = _Context(channel, {key: Secret(value) for key, value in task["secrets"].items()})
+    context = _Context(channel, {key: Secret(value) for key, value in task["secrets"].items()}, task["typed"])
     channel.listen(context.on_message)
     fault, result = "", Result()
     try:

@@ -34,6 +34,11 @@ class OperationEnd:
     sentence: str
     result: Result | None = field(default=None, compare=False)
 
+    @property
+    def passed(self) -> bool:
+        """Whether it did its work, and its answer is not no."""
+        return self.outcome is Outcome.DONE and (self.result is None or self.result.passed)
+
 
 @dataclass(frozen=True)
 class OperationProgress:

@@ -34,6 +34,7 @@ class Here:
     """`OperationContext` of an action that is done in this process."""
 
     stop_requested = False
+    typed = ""
 
     def __init__(self, secrets: dict[str, Secret]) -> None:
         self._secrets = secrets

@@ -50,6 +50,7 @@ class Context:
     """`OperationContext` of an action that is done here: it loads no module."""
 
     stop_requested = False
+    typed = ""
 
     def __init__(self, **secrets: Secret) -> None:
         self._secrets = secrets

@@ -43,6 +43,7 @@ class Console:
     secrets: dict[str, str] = field(default_factory=dict)
     handed_over: list[str] = field(default_factory=list)
     stop_requested: bool = False
+    typed: str = ""
 
     def secret(self, key: str) -> Secret | None:
         return Secret(self.secrets[key]) if key in self.secrets else None

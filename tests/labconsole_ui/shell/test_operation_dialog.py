@@ -10,14 +10,16 @@ from typing import Any
 import pytest
 import shiboken6
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QLineEdit, QPlainTextEdit, QWidget
+from PySide6.QtWidgets import QLabel, QLineEdit, QPlainTextEdit, QWidget
 from pytestqt.qtbot import QtBot
 
 from labconsole.engine.operation_process import OperationEnd, Outcome
-from labconsole.operation import Operation
+from labconsole.operation import Confirmation, Operation, Result
 from labconsole_ui.main_window import MainWindow
 from labconsole_ui.message_bar import MessageBar
+from labconsole_ui.operations.confirmation import ConfirmationBox
 from labconsole_ui.operations.dialog import OperationDialog
+from labconsole_ui.operations.work import OperationWork
 from labconsole_ui.secret_dialog import SecretDialog
 from labconsole_ui.theme import Theme
 from tests.helpers.practice import PLUGIN
@@ -194,3 +196,32 @@ def test_the_window_stays_while_an_action_goes_on(qtbot: QtBot, open_dialog: Ope
     assert "wait, or cancel it there" in entry.message.sentence
     qtbot.mouseClick(dialog.cancel_button, LEFT)
     qtbot.waitUntil(lambda: bool(told), timeout=PATIENCE_MS)
+
+
+def test_fingerprint_to_be_typed_is_not_shown_and_may_be_typed_in_groups(qtbot: QtBot, theme: Theme) -> None:
+    sha256 = "0a1b2c3d" * 8
+    parent = QWidget()
+    qtbot.addWidget(parent)
+    box = ConfirmationBox(theme, parent)
+    box.ask(Confirmation(sha256, "State A will trust it.", "--confirmed", fingerprint=True))
+    shown = " ".join(label.text() for label in box.findChildren(QLabel))
+    assert "fingerprint" in shown and "0a1b" not in shown.lower()
+    box.edit.setText("0A1B 2C3D " * 7)
+    assert not box.given
+    box.edit.setText("0A1B 2C3D " * 8)
+    assert box.given
+
+
+def test_answer_no_is_not_shown_as_success_and_warnings_are_shown(qtbot: QtBot, theme: Theme) -> None:
+    dialog = QWidget()
+    qtbot.addWidget(dialog)
+    work = OperationWork(theme, dialog)
+    work.finish(
+        OperationEnd(Outcome.DONE, "It failed.", Result(("It failed.",), warnings=("Its CRL expired.",), passed=False))
+    )
+    assert work.sentence.text() == "It failed.\nIts CRL expired."
+    refused = work._icon.pixmap().toImage()
+    work.finish(OperationEnd(Outcome.DONE, "It passed.", Result(("It passed.",))))
+    passed = work._icon.pixmap().toImage()
+    work.finish(OperationEnd(Outcome.FAILED, "It failed."))
+    assert work._icon.pixmap().toImage() == refused != passed

@@ -19,7 +19,8 @@ class ConfirmationBox(QFrame):
     def __init__(self, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)
         self.setProperty("message", "bad")
-        self._wanted: str | None = ""
+        self._wanted: Confirmation | None = None
+        self._refused = False
         line = QHBoxLayout(self)
         line.setContentsMargins(14, 12, 14, 12)
         line.setSpacing(12)
@@ -45,16 +46,17 @@ class ConfirmationBox(QFrame):
     @property
     def given(self) -> bool:
         """Whether nothing must be typed, or it was typed exactly."""
-        return self._wanted is not None and self.typed == self._wanted
+        return not self._refused and (self._wanted is None or self._wanted.accepts(self.typed))
 
     def ask(self, confirmation: Confirmation | None) -> None:
         """Ask for this from now on, or for nothing."""
-        wanted = "" if confirmation is None else confirmation.text
-        if wanted != self._wanted:
+        if self._refused or _text(confirmation) != _text(self._wanted):
             self.edit.clear()
-        self._wanted = wanted
+        self._wanted, self._refused = confirmation, False
         self.loss.setText("" if confirmation is None else confirmation.loss)
-        question = self.tr("To go on, type {text}").format(text=wanted)
+        question = self.tr("To go on, type {text}").format(text=_text(confirmation))
+        if confirmation is not None and confirmation.fingerprint:
+            question = self.tr("To go on, type the fingerprint (SHA-256) that its owner reads out")
         self._question.setText(question)
         self.edit.setAccessibleName(question)
         self._question.show()
@@ -62,7 +64,7 @@ class ConfirmationBox(QFrame):
 
     def refuse(self, sentence: str) -> None:
         """Say why it cannot even be asked."""
-        self._wanted = None
+        self._refused = True
         self.loss.setText(sentence)
         self._question.hide()
         self.edit.hide()
@@ -71,3 +73,7 @@ class ConfirmationBox(QFrame):
     def clear(self) -> None:
         """Forget what was typed: another time it is typed again."""
         self.edit.clear()
+
+
+def _text(confirmation: Confirmation | None) -> str:
+    return "" if confirmation is None else confirmation.text

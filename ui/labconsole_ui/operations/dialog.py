@@ -245,7 +245,7 @@ class OperationDialog(QDialog):
         self.close_button.show()
         self.close_button.setText(self.tr("I wrote it down") if self.work.shows_secrets else self.tr("Close"))
         (self.work if self.work.shows_secrets else self.close_button).setFocus()
-        self.again_button.setVisible(end.outcome is not Outcome.DONE)
+        self.again_button.setVisible(not end.passed)
         self._fitting.start()
         self.ended.emit(end)
 

@@ -97,9 +97,11 @@ class OperationWork(QWidget):
 
     def finish(self, end: OperationEnd) -> None:
         """Show how it ended; of a process that died also its last words."""
-        icon, meaning = _ENDS[end.outcome]
+        refused = end.outcome is Outcome.DONE and not end.passed
+        icon, meaning = _ENDS[Outcome.FAILED if refused else end.outcome]
         self._icon.show_icon(icon, meaning)
-        self.sentence.setText(end.sentence)
+        warnings = () if end.result is None else end.result.warnings
+        self.sentence.setText("\n".join((end.sentence, *warnings)))
         words = "\n".join(self._log[-_SHOWN_LINES:]) if end.outcome is Outcome.FAILED else ""
         self.sentence.setToolTip(plain_tooltip(words))
         for widget in (self.said, self.bar, self.count, self.reminder):
