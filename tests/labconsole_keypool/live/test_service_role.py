@@ -43,7 +43,7 @@ def test_a_full_queue_drops_and_the_rest_is_served_in_order(tmp_path: Path) -> N
         for at in range(6):
             signer.wait_for(at + 1)
             if at == 0:
-                while service.context._channel_of("dropped").count < 24:
+                while service.context._live._total("dropped").count < 24:
                     signer.link.receive(0.01)
             signer.answer(signer.jobs[at])
         while Idle() not in (told := generator.receive(5.0)):
