@@ -7,7 +7,7 @@ Window, terminal, report and JSON show the same answers. Which questions there a
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -19,8 +19,9 @@ from labconsole.analysis.figures import NO_FIGURE, format_difference, format_fac
 from labconsole.analysis.intervals import Interval
 from labconsole.analysis.judged import SEPARATOR, most_frequent
 from labconsole.analysis.pair_lines import pair_lines
+from labconsole.analysis.verdict_lines import Verdicts
 from labconsole.analysis.wording import FACTOR_SAID_FROM, Size, count, runs_in_words, span
-from labconsole.trial import Direction, Question, ServiceLevel, Trial, Verdict
+from labconsole.trial import Direction, Question, ServiceLevel, Trial
 
 _ONE_OF_BELOW = 0.1
 """A smaller share of what there was is told as one of so many, a larger one as so many of 100."""
@@ -29,9 +30,6 @@ _ABOUT_ZERO = 10.0
 """Up to this difference in % one that is not significant is told as about zero."""
 _MOST_REASONS = 2
 """Why an answer is not judged, on a card."""
-
-Verdicts = Mapping[int, Sequence[Verdict]]
-"""Verdicts of runs, by the run's id."""
 _Told = TypeVar("_Told", bound=tuple[Any, ...])
 
 

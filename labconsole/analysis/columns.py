@@ -86,6 +86,11 @@ def counterpart(columns: Sequence[Column], published: PublishedColumn) -> RunGro
     return max(fitting, key=lambda column: column.repeats, default=None)
 
 
+def has_figures(column: Column) -> bool:
+    """Whether a table of figures has anything to show in the column: not where only verdicts are published."""
+    return isinstance(column, RunGroup) or bool(column.figures)
+
+
 def theirs_next_to_ours(columns: Sequence[Column], baseline: int) -> tuple[tuple[Column, ...], int]:
     """The columns with each published one directly right of its `counterpart`, and the baseline's index in them."""
     ours = [

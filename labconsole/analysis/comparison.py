@@ -29,6 +29,7 @@ from labconsole.analysis.intervals import Interval, centre, interval_of
 from labconsole.analysis.judged import Figures, figures_of, in_short
 from labconsole.analysis.parameters import describe_parameters
 from labconsole.analysis.published import PublishedColumn
+from labconsole.analysis.verdict_lines import VerdictLine, Verdicts, verdict_lines
 from labconsole.errors import UserError
 from labconsole.store.records import RunStatus
 from labconsole.trial import Direction, MetricKind, Trial
@@ -134,10 +135,15 @@ class Comparison:
     origins: str = ""
     key_lines: tuple[MetricLine, ...] = ()
     """The lines on which findings are drawn: of the trial's key metrics, those for which one way is better."""
+    verdicts: tuple[VerdictLine, ...] = ()
+    """Verdicts in all columns, as far as those of the runs were given to `compare`."""
 
 
-def compare(columns: Sequence[Column], trial: Trial[Any] | None, *, baseline: int = 0) -> Comparison:
-    """Compare columns; `trial` describes parameters and metrics (None: a trial that is not installed).
+def compare(
+    columns: Sequence[Column], trial: Trial[Any] | None, *, baseline: int = 0, verdicts: Verdicts | None = None
+) -> Comparison:
+    """Compare columns; `trial` describes parameters and metrics (None: a trial that is not installed), `verdicts` are
+    those of the columns' runs.
 
     A column that the trial calls not comparable with the baseline has figures, and no change.
     Columns of different kinds show the metrics they share. Raises ValueError without columns or with a `baseline` that
@@ -165,7 +171,16 @@ def compare(columns: Sequence[Column], trial: Trial[Any] | None, *, baseline: in
     }
     told = notes(columns, judged, excluded)
     parameters = _parameters(columns, trial)
-    return Comparison(tuple(columns), baseline, parameters, lines, told, origin_note(foreign), _key_lines(lines, trial))
+    return Comparison(
+        tuple(columns),
+        baseline,
+        parameters,
+        lines,
+        told,
+        origin_note(foreign),
+        _key_lines(lines, trial),
+        verdict_lines(columns, verdicts or {}),
+    )
 
 
 def _key_lines(lines: Sequence[MetricLine], trial: Trial[Any] | None) -> tuple[MetricLine, ...]:

@@ -1,7 +1,9 @@
-"""Published figures: numbers of the trials' sources, as data in `resources/published/*.toml`, to stand beside runs.
+"""Published figures and verdicts: what the trials' sources print, as data in TOML files, shown next to runs.
 
-A file holds the tables of one source, and a plugin's manifest names it (`published`). Every figure is written as the
-source prints it; what the source does not print is `"-"`, and nothing is read off a curve.
+A file holds the tables of one source. A plugin's manifest names it in `published`: `"swim-wp16"` is
+`resources/published/swim-wp16.toml` of the console, `"their_package:source"` is `source.toml` in the folder of the
+plugin's own package. Every figure is written as the source prints it; what the source does not print is `"-"`, and
+nothing is read off a curve. A table has figures, verdicts or both.
 
     format = 1
     title = "Key pool thesis"               # the source: what references begin with
@@ -30,6 +32,9 @@ source prints it; what the source does not print is `"-"`, and nothing is read o
     throughput = ["12.5 msg / sec"]
     latency_mean = ["1.2 seconds"]
     "cpu{role=sender}" = ["0.5 seconds"]    # labels as `Reader.comparable` writes them
+
+    [tables.verdicts]                       # verdict, as the trial's runs name it -> one result for each column:
+    "F-SIG-01" = ["passed"]                 # "passed", "failed", "not tested", or "-" for one that is not printed
 """
 
 from __future__ import annotations
@@ -38,6 +43,8 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -50,6 +57,10 @@ from labconsole.trial import Trial
 
 FORMAT = 1
 NOT_PRINTED = "-"
+NOT_TESTED = "not tested"
+"""Result of a published verdict on what the source did not test."""
+_RESULTS = {"passed": "pass", "failed": "fail", NOT_TESTED: NOT_TESTED}
+"""A verdict as a file has it -> its result, as runs have it where they can."""
 _PRINTED = re.compile(r"(\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?) (\S.*)")
 
 
@@ -60,6 +71,16 @@ class PublishedFigure:
 
     value: float
     unit: str
+    printed: str
+    reference: str
+
+
+@dataclass(frozen=True)
+class PublishedVerdict:
+    """A verdict of the source: `result` is that of a run's `Verdict` (`"pass"`, `"fail"`) or `NOT_TESTED`; `printed` is
+    the word that the file has."""
+
+    result: str
     printed: str
     reference: str
 
@@ -79,6 +100,8 @@ class PublishedColumn:
     known: Mapping[str, Any] = field(default_factory=dict)
     table_title: str = ""
     """With which `title` ends, after the title of the scenario."""
+    verdicts: Mapping[str, PublishedVerdict] = field(default_factory=dict)
+    """By the name that the trial's runs give them."""
 
     @property
     def kind(self) -> str:
@@ -161,7 +184,8 @@ class _Table(_Strict):
     title: str
     reference: str
     columns: list[str]
-    figures: dict[str, list[str]]
+    figures: dict[str, list[str]] = {}
+    verdicts: dict[str, list[str]] = {}
     parameters: dict[str, Any] = {}
     known: dict[str, Any] = {}
     notes: list[str] = []
@@ -171,13 +195,13 @@ class _File(_Strict):
     format: int
     title: str
     kinds: list[str] = Field(min_length=1)
-    units: dict[str, _Unit]
+    units: dict[str, _Unit] = {}
     columns: dict[str, _Column]
     tables: list[_Table]
 
 
 def _tables(file: str, plugins: Plugins) -> Iterator[PublishedTable]:
-    """The tables of `resources/published/<file>.toml`."""
+    """The tables of one file, named as in a manifest."""
     place = f"Published figures {file}.toml"
     content = _read(file, place)
     trials = tuple(_trial(kind, plugins, place) for kind in content.kinds)
@@ -192,9 +216,26 @@ def _trial(kind: str, plugins: Plugins, place: str) -> Trial[Any]:
         raise UserError(f"{place}: there is no trial {kind}{nearest(kind, plugins.kinds())}") from error
 
 
+def _path(file: str) -> Path:
+    """Where a file is. Raises FileNotFoundError."""
+    package, _, name = file.rpartition(":")
+    if not package:
+        return resource("published", f"{name}.toml")
+    try:
+        found = find_spec(package)
+    except (ImportError, ValueError):
+        found = None
+    if found is None or not found.submodule_search_locations:
+        raise FileNotFoundError(f"there is no package {package}")
+    path = Path(found.submodule_search_locations[0], f"{name}.toml")
+    if not path.exists():
+        raise FileNotFoundError(f"{path} is missing")
+    return path
+
+
 def _read(file: str, place: str) -> _File:
     try:
-        data = tomllib.loads(resource("published", f"{file}.toml").read_text(encoding="utf-8"))
+        data = tomllib.loads(_path(file).read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise UserError(f"{place}: {error}.") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -218,12 +259,17 @@ class _Reading:
     def table(self, table: _Table) -> PublishedTable:
         units = {metric: self._unit(metric) for metric in table.figures}
         reference = f"{self.file.title}, {table.reference}"
-        for metric, texts in table.figures.items():
-            if len(texts) != len(table.columns):
-                raise UserError(
-                    f"{self.place}: {metric} has {len(texts)} figures for {len(table.columns)} columns; write "
-                    f'"{NOT_PRINTED}" for one that is not printed.'
-                )
+        if not table.figures and not table.verdicts:
+            raise UserError(
+                f"{self.place} has neither figures nor verdicts; add [tables.figures] or [tables.verdicts]."
+            )
+        for noun, rows in (("figures", table.figures), ("verdicts", table.verdicts)):
+            for row, texts in rows.items():
+                if len(texts) != len(table.columns):
+                    raise UserError(
+                        f"{self.place}: {row} has {len(texts)} {noun} for {len(table.columns)} columns; write "
+                        f'"{NOT_PRINTED}" for one that is not printed.'
+                    )
         columns = []
         for index, name in enumerate(table.columns):
             if name not in self.file.columns:
@@ -233,8 +279,13 @@ class _Reading:
                 for metric, texts in table.figures.items()
                 if texts[index] != NOT_PRINTED
             }
-            if figures:
-                columns.append(self._column(table, name, figures, reference))
+            verdicts = {
+                verdict: self._verdict(texts[index], verdict, reference)
+                for verdict, texts in table.verdicts.items()
+                if texts[index] != NOT_PRINTED
+            }
+            if figures or verdicts:
+                columns.append(self._column(table, name, figures, verdicts, reference))
         kinds = tuple(self.file.kinds)
         return PublishedTable(table.name, table.title, kinds, reference, tuple(columns), tuple(table.notes))
 
@@ -252,7 +303,12 @@ class _Reading:
         return found[0]
 
     def _column(
-        self, table: _Table, name: str, figures: Mapping[str, PublishedFigure], reference: str
+        self,
+        table: _Table,
+        name: str,
+        figures: Mapping[str, PublishedFigure],
+        verdicts: Mapping[str, PublishedVerdict],
+        reference: str,
     ) -> PublishedColumn:
         column = self.file.columns[name]
         deciding = {**table.parameters, **column.parameters}
@@ -275,7 +331,14 @@ class _Reading:
             reference,
             {key: values[key] for key in table.known},
             table.title,
+            verdicts,
         )
+
+    def _verdict(self, text: str, verdict: str, reference: str) -> PublishedVerdict:
+        if text not in _RESULTS:
+            known = ", ".join(f'"{result}"' for result in _RESULTS)
+            raise UserError(f'{self.place}: {verdict} is "{text}"; write one of {known} or "{NOT_PRINTED}".')
+        return PublishedVerdict(_RESULTS[text], text, reference)
 
     def _figure(self, text: str, metric: str, wanted: str, reference: str) -> PublishedFigure:
         printed = _PRINTED.fullmatch(text)

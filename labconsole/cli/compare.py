@@ -6,6 +6,7 @@ import argparse
 import json
 import math
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 from labconsole.analysis.answers import Answer, answers
@@ -52,7 +53,7 @@ def compare_runs(arguments: argparse.Namespace) -> int:
     )
     index = column_of_run(groups, baseline) if isinstance(baseline, int) else 0
     trial = plugins.installed(columns[index].kind)
-    comparison = compare(columns, trial, baseline=index)
+    comparison = compare(columns, trial, baseline=index, verdicts=verdicts)
     told = answers(comparison, trial, verdicts)
     if arguments.csv is not None:
         write_comparison(comparison, arguments.csv)
@@ -94,6 +95,10 @@ def comparison_as_json(comparison: Comparison, trial: Trial[Any] | None, told: S
                 "cells": [_cell(cell) for cell in line.cells],
             }
             for line in comparison.metrics
+        ],
+        "verdicts": [
+            {"name": line.name, "cells": [asdict(cell) if cell.result else None for cell in line.cells]}
+            for line in comparison.verdicts
         ],
         "findings": [
             {"sentence": finding.sentence, "judged": finding.judged} for finding in findings(comparison, trial)

@@ -13,18 +13,20 @@ from rich.text import Text
 
 from labconsole.analysis.answers import Answer
 from labconsole.analysis.change import Change, Judgement
-from labconsole.analysis.columns import Column, RunGroup, counterpart
+from labconsole.analysis.columns import Column, RunGroup, counterpart, has_figures
 from labconsole.analysis.comparison import NOT_JUDGED, Cell, Comparison, common_remarks
 from labconsole.analysis.comparison_notes import MARK
 from labconsole.analysis.figures import NO_FIGURE, Scale
 from labconsole.analysis.findings import findings, unjudged
 from labconsole.analysis.published import PublishedColumn
+from labconsole.analysis.verdict_lines import VerdictCell, VerdictLine
 from labconsole.analysis.wording import fitting_titles
 from labconsole.store.records import RunStatus
 from labconsole.trial import Direction, Trial
 
 _ARROWS = {Direction.HIGHER: "↑", Direction.LOWER: "↓", Direction.NEUTRAL: ""}
 _STYLES = {Judgement.BETTER: "green", Judgement.WORSE: "red"}
+_RESULT_STYLES = {"pass": "green", "fail": "red"}
 _NARROW, _NARROW_METRIC, _METRIC = 100, 26, 36
 """Below this width of a terminal the titles of metrics are broken earlier."""
 _NARROW_HEAD, _HEAD = 16, 24
@@ -62,6 +64,7 @@ def print_comparison(console: Console, comparison: Comparison, trial: Trial[Any]
     folded = bool(more)
     _print_parts(console, comparison, lambda first, last: _metrics(console, comparison, first, last, common, folded))
     console.print(_legend(comparison))
+    _print_verdicts(console, comparison, more)
     if told := [remark for remark in common if not (folded and remark.startswith(NOT_JUDGED))]:
         console.print(f"All lines: {'; '.join(told)}.")
     found = findings(comparison, trial)
@@ -149,7 +152,8 @@ def _metrics(
     table = Table(box=None, pad_edge=False)
     table.add_column("Metric", max_width=_NARROW_METRIC if console.width < _NARROW else _METRIC)
     table.add_column("Unit")
-    for column in comparison.columns[first:last]:
+    shown = [index for index in range(first, last) if has_figures(comparison.columns[index])]
+    for column in (comparison.columns[index] for index in shown):
         table.add_column(f"{_broken(console, column.title)}{_source(column)}", justify="right")
     for line in comparison.metrics:
         title = Text(f"{line.kind.title} {_ARROWS[line.kind.direction]}".strip())
@@ -160,8 +164,43 @@ def _metrics(
         if remark:
             title.append(f"\n{remark}", "dim")
         scale = line.scale
-        table.add_row(title, scale.unit, *(_cell(cell, scale) for cell in line.cells[first:last]))
+        table.add_row(title, scale.unit, *(_cell(line.cells[index], scale) for index in shown))
     return table
+
+
+def _print_verdicts(console: Console, comparison: Comparison, more: str) -> None:
+    """Print the verdicts; those that passed everywhere, and that no source has, are counted where `more` shows them."""
+    folded = [line for line in comparison.verdicts if line.passed] if more else []
+    lines = [line for line in comparison.verdicts if line not in folded]
+    if lines:
+        console.print()
+        _print_parts(console, comparison, lambda first, last: _verdicts(console, comparison, lines, first, last))
+    if any(cell.agrees is not None for line in lines for cell in line.cells):
+        console.print("As ours: all runs of the same scenario have the published result.")
+    if folded:
+        console.print(f"Verdicts passed in all runs: {len(folded)}. `{more}` shows them.", style="dim")
+
+
+def _verdicts(console: Console, comparison: Comparison, lines: Sequence[VerdictLine], first: int, last: int) -> Table:
+    """The verdicts of columns `first` to `last` (not included), with the reason of the first run that did not pass."""
+    table = Table(box=None, pad_edge=False)
+    table.add_column("Verdict", max_width=_NARROW_METRIC if console.width < _NARROW else _METRIC)
+    shown = [index for index in range(first, last) if any(line.cells[index].result for line in comparison.verdicts)]
+    for column in (comparison.columns[index] for index in shown):
+        table.add_column(f"{_broken(console, column.title)}{_source(column)}", justify="right")
+    for line in lines:
+        table.add_row(Text(line.name), *(_verdict(console, line.cells[index]) for index in shown))
+    return table
+
+
+def _verdict(console: Console, cell: VerdictCell) -> Text:
+    """The result; beneath it the reason, or whether the runs of a published column's scenario have the same one."""
+    text = Text(_broken(console, cell.text), _RESULT_STYLES.get(cell.result, ""))
+    if cell.result in ("fail", "unknown") and cell.reason:
+        text.append(f"\n{_broken(console, cell.reason)}", "dim")
+    if cell.agrees is not None:
+        text.append("\nas ours" if cell.agrees else "\nnot as ours", "dim")
+    return text
 
 
 def _source(column: Column) -> str:

@@ -1,4 +1,5 @@
-"""A comparison as a table for `comparison.csv`: one row for each metric and column."""
+"""A comparison as a table for `comparison.csv`: a row for each metric and column; where verdicts are published, also a
+row for each verdict and column."""
 
 from __future__ import annotations
 
@@ -8,14 +9,18 @@ from pathlib import Path
 from typing import Any
 
 from labconsole.analysis.comparison import Cell, Change, Column, Comparison, MetricLine, RunGroup
+from labconsole.analysis.published import PublishedColumn
+from labconsole.analysis.verdict_lines import VerdictCell
 from labconsole.report.tables import write_table
 from labconsole.trial import Origin
 
+_VERDICT = ("verdict", "result", "reason", "result agrees with published")
 COLUMNS = (
     *("metric", "title", "unit", "direction", "scenario", "runs", "run numbers", "origin", "value"),
     *("95 % interval low", "95 % interval high", "baseline", "difference [%]", "ratio", "ratio low", "ratio high"),
     *("p (Holm)", "judgement", "note", "remark", "published reference", "interval holds published"),
     *("measured / published", "measured / published low", "measured / published high", "not judged"),
+    *_VERDICT,
 )
 
 
@@ -30,7 +35,12 @@ def _rows(comparison: Comparison) -> Iterator[Sequence[Any]]:
     for line in comparison.metrics:
         for column, cell in zip(comparison.columns, line.cells, strict=True):
             if cell.value is not None:
-                yield _row(line, column, cell, baseline)
+                yield (*_row(line, column, cell, baseline), *("",) * len(_VERDICT))
+    published = any(isinstance(column, PublishedColumn) and column.verdicts for column in comparison.columns)
+    for verdict in comparison.verdicts if published else ():
+        for column, result in zip(comparison.columns, verdict.cells, strict=True):
+            if result.result:
+                yield _verdict_row(verdict.name, column, result)
 
 
 def _row(line: MetricLine, column: Column, cell: Cell, baseline: str) -> Sequence[Any]:
@@ -42,10 +52,33 @@ def _row(line: MetricLine, column: Column, cell: Cell, baseline: str) -> Sequenc
         *_change(cell),
         line.remark,
         "" if isinstance(column, RunGroup) else column.figures[line.name].reference,
-        "" if cell.holds is None else ("yes" if cell.holds else "no"),
+        _yes_or_no(cell.holds),
         *_ours(cell.ours),
         cell.not_judged,
     )
+
+
+def _verdict_row(name: str, column: Column, cell: VerdictCell) -> Sequence[Any]:
+    """A row with the cells of `_VERDICT`, and those of the others that tell of the column."""
+    runs, origin = "", str(Origin.PUBLISHED)
+    if isinstance(column, RunGroup):
+        runs, origin = " ".join(str(run.id) for run in column.used), ""
+    told = {
+        "scenario": column.title,
+        "runs": cell.runs,
+        "run numbers": runs,
+        "origin": origin,
+        "published reference": cell.reference,
+        "verdict": name,
+        "result": cell.text,
+        "reason": cell.reason,
+        "result agrees with published": _yes_or_no(cell.agrees),
+    }
+    return [told.get(heading, "") for heading in COLUMNS]
+
+
+def _yes_or_no(answer: bool | None) -> str:
+    return "" if answer is None else ("yes" if answer else "no")
 
 
 def _ours(change: Change | None) -> Sequence[Any]:

@@ -65,15 +65,17 @@ def read_material(reader: Reader, plugins: Plugins, request: ReportRequest) -> M
     baseline = len(groups) if isinstance(asked, str) else _baseline(groups, asked)
     kind = rows[0].kind
     trial = plugins.trial(kind) if kind in plugins.kinds() else None
-    measured = compare((*groups, *against), trial, baseline=baseline)
+    details = tuple(reader.run(row.id) for row in rows)
+    verdicts = {detail.row.id: detail.verdicts for detail in details}
+    measured = compare((*groups, *against), trial, baseline=baseline, verdicts=verdicts)
     return Material(
         tuple(rows),
-        tuple(reader.run(row.id) for row in rows),
+        details,
         {row.id: reader.evidence(row.id) for row in rows},
         tuple(row.id for row in rows if not as_sealed(reader, row.id)),
         trial,
         measured,
-        compare([*groups, *published], trial, baseline=baseline) if published else measured,
+        compare([*groups, *published], trial, baseline=baseline, verdicts=verdicts) if published else measured,
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from labconsole.analysis.caveats import too_few
 from labconsole.analysis.change import Change, Judgement
-from labconsole.analysis.columns import RunGroup, counterpart
+from labconsole.analysis.columns import RunGroup, counterpart, has_figures
 from labconsole.analysis.comparison import Cell, Comparison, MetricLine, common_remarks
 from labconsole.analysis.comparison_notes import MARK
 from labconsole.analysis.figures import NO_FIGURE, Scale, format_number, row_scale
@@ -138,6 +138,7 @@ def parts(comparison: Comparison) -> Iterator[tuple[int, ...]]:
 
 def _comparison_table(comparison: Comparison, part: Sequence[int], index: int, of: int) -> Table:
     common = common_remarks(comparison)
+    part = [column for column in part if has_figures(comparison.columns[column])]
     rows = tuple(
         (
             TextCell(

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from labconsole.analysis.comparison import RunGroup
+from labconsole.analysis.comparison import Comparison, RunGroup
 from labconsole.analysis.figures import NO_FIGURE, format_duration, format_figure
 from labconsole.analysis.parameters import ParameterValue, describe_parameters, in_effect, value_text
+from labconsole.analysis.published import PublishedColumn
+from labconsole.analysis.verdict_lines import VerdictCell
 from labconsole.report.document import Align, Block, Fact, Facts, Head, Heading, Paragraph, Table, TextCell, Tone
 from labconsole.report.material import Material
 from labconsole.report.result_tables import column_head, parameter_tables, parts
 from labconsole.store.records import RunRow, RunStatus
-from labconsole.trial import Event, Parameters, Verdict
+from labconsole.trial import Event, Parameters
 
 EVIDENCE = (
     "Everything that the database holds of a run (parameters, seed, provenance, events, figures, verdicts, and the "
@@ -95,28 +96,27 @@ def run_list(rows: Sequence[RunRow]) -> Table:
 
 
 def verdict_tables(material: Material) -> list[Table]:
-    """What passed and failed: of a single run with the reasons, otherwise counted over the repeats of each column."""
+    """What passed and failed: of a single run with the reasons, otherwise counted over the repeats of each column; next
+    to them what is published."""
+    published = any(isinstance(column, PublishedColumn) and column.verdicts for column in material.beside.columns)
+    comparison = material.beside if published else material.measured
+    if not comparison.verdicts:
+        return []
     if len(material.rows) == 1:
-        rows = tuple(map(_verdict_cells, material.details[0].verdicts))
+        return [_verdicts_of_run(comparison)]
+    tables = []
+    for part in parts(comparison):
+        indices = [index for index in part if any(line.cells[index].result for line in comparison.verdicts)]
+        rows = tuple(
+            (TextCell(line.name, Tone.STRONG), *(_verdict_cell(line.cells[index]) for index in indices))
+            for line in comparison.verdicts
+            if any(line.cells[index].result for index in indices)
+        )
         heads = (
             Head("Verdict", "", Align.LEFT, 1.5),
-            Head("Result", "", Align.LEFT, 0.6),
-            Head("Reason", "", Align.LEFT, 2.4),
+            *(column_head(comparison, index, Align.LEFT) for index in indices),
         )
-        return [Table(_VERDICTS, heads, rows)] if rows else []
-    columns = [
-        _verdicts(material, column) if isinstance(column, RunGroup) else {} for column in material.measured.columns
-    ]
-    names = dict.fromkeys(name for verdicts in columns for name in verdicts)
-    tables = []
-    for part in parts(material.measured) if names else ():
-        indices = [index for index in part if columns[index]]  # a published baseline has no verdicts
-        rows = tuple(
-            (TextCell(name, Tone.STRONG), *(_counted(columns[index].get(name, [])) for index in indices))
-            for name in names
-        )
-        columns_heads = (column_head(material.measured, index, Align.LEFT) for index in indices)
-        tables.append(Table(_VERDICTS, (Head("Verdict", "", Align.LEFT, 1.5), *columns_heads), rows, inline=True))
+        tables.append(Table(_VERDICTS, heads, rows, _sources(comparison, indices), inline=True))
     return tables
 
 
@@ -208,38 +208,50 @@ def _run_cells(row: RunRow) -> tuple[TextCell, ...]:
     )
 
 
-def _verdicts(material: Material, group: RunGroup) -> dict[str, list[Verdict]]:
-    """The verdicts of a column's runs by name."""
-    found: dict[str, list[Verdict]] = {}
-    for run in group.used:
-        for verdict in material.detail(run.id).verdicts:
-            found.setdefault(verdict.name, []).append(verdict)
-    return found
-
-
-def _verdict_cells(verdict: Verdict) -> tuple[TextCell, ...]:
-    return (
-        TextCell(verdict.name, Tone.STRONG),
-        _result({verdict.result}, verdict.result),
-        TextCell(verdict.reason),
+def _verdicts_of_run(comparison: Comparison) -> Table:
+    """The verdicts of the only run with their reasons, and what is published in columns of their own."""
+    run = next(index for index, column in enumerate(comparison.columns) if isinstance(column, RunGroup))
+    others = [
+        index
+        for index in range(len(comparison.columns))
+        if index != run and any(line.cells[index].result for line in comparison.verdicts)
+    ]
+    rows = tuple(
+        (
+            TextCell(line.name, Tone.STRONG),
+            _result(line.cells[run].result, line.cells[run].text),
+            TextCell(line.cells[run].reason),
+            *(_verdict_cell(line.cells[index]) for index in others),
+        )
+        for line in comparison.verdicts
     )
+    heads = (
+        Head("Verdict", "", Align.LEFT, 1.5),
+        Head("Result", "", Align.LEFT, 0.6),
+        Head("Reason", "", Align.LEFT, 2.4),
+        *(column_head(comparison, index, Align.LEFT) for index in others),
+    )
+    return Table(_VERDICTS, heads, rows, _sources(comparison, others))
 
 
-def _counted(verdicts: Sequence[Verdict]) -> TextCell:
-    """How many of a column's verdicts passed, and why the first of the others did not."""
-    if not verdicts:
-        return TextCell(NO_FIGURE, Tone.MUTED)
-    others = sorted((verdict for verdict in verdicts if verdict.result != "pass"), key=lambda one: one.result)
-    counts = Counter(verdict.result for verdict in verdicts)
-    text = ", ".join(f"{count} of {len(verdicts)} {result}" for result, count in counts.items())
-    return _result(set(counts), text, tuple((verdict.reason, Tone.MUTED) for verdict in others[:1]))
+def _sources(comparison: Comparison, indices: Sequence[int]) -> tuple[str, ...]:
+    """Where the published columns among these stand in their source."""
+    columns = [comparison.columns[index] for index in indices]
+    return tuple(f"{one.title}: {one.reference}." for one in columns if isinstance(one, PublishedColumn))
 
 
-def _result(results: set[str], text: str, details: tuple[tuple[str, Tone], ...] = ()) -> TextCell:
+def _verdict_cell(cell: VerdictCell) -> TextCell:
+    """How many of a column's runs passed, and why the first of the others did not; or what is published."""
+    reason = ((cell.reason, Tone.MUTED),) if cell.reason and cell.result != "pass" else ()
+    agrees = {None: (), True: (("as ours", Tone.MUTED),), False: (("not as ours", Tone.MUTED),)}[cell.agrees]
+    return _result(cell.result, cell.text, (*reason, *agrees))
+
+
+def _result(result: str, text: str, details: tuple[tuple[str, Tone], ...] = ()) -> TextCell:
     """A cell of `text` that is marked as bad if one result is, and as good if all are."""
-    if "fail" in results:
+    if result == "fail":
         return TextCell(f"✗ {text}", Tone.BAD, details)
-    if results == {"pass"}:
+    if result == "pass":
         return TextCell(f"✓ {text}", Tone.GOOD, details)
     return TextCell(text, Tone.MUTED, details)
 

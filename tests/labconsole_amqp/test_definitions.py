@@ -105,7 +105,7 @@ def repeated(old_runs: Path) -> Comparison:
 def test_window_shows_the_time_in_queue_of_old_runs_without_arrow_and_colour(
     repeated: Comparison, old_runs: Path
 ) -> None:
-    rows = {row.title: row for row in rows_of(repeated, unfolded=False) if row.metric}
+    rows = {row.title: row for row in rows_of(repeated) if row.metric}
     assert {cell.tone for cell in rows["Message throughput"].cells} == {"", "bad"}, "others have one"
     shown = [row for title, row in rows.items() if title.startswith(QUEUE_TIMES)]
     assert len(shown) >= 5

@@ -44,10 +44,12 @@ plugin = Plugin(
     trials={
         "practice.counting": "practice_trial:CountingTrial",
         "practice.files": "practice_files_trial:FilesTrial",
+        "practice.keyed": "practice_trial:KeyedTrial",
         "practice.lost": "practice_lost_trial:LostTrial",
         "practice.stations": "practice_stations:StationTrial",
     },
     operations={"practice.tally": OperationEntry("practice_operation:Tally")},
+    published=("practice_source:book",),
 )
 
 COUNTED = Series(
@@ -68,6 +70,7 @@ FAULTS = (
         "miscount",
         "undeclared metric",
         "undeclared channel",
+        "undeclared progress",
     ),
 )
 
@@ -191,7 +194,8 @@ class CountingTrial(Trial[CountingParameters]):
         begin_ns = now_ns() + 10_000_000
         for role in roles:
             role.begin(begin_ns)
-        context.expect(parameters.count * parameters.roles, "counted", begin_ns)
+        progress = "secretly counted" if parameters.fault == "undeclared progress" else "counted"
+        context.expect(parameters.count * parameters.roles, progress, begin_ns)
         context.event("T0", "The counters begin.", begin_ns=begin_ns)
         if parameters.fault == "commands":
             while (command := context.take_command()) is None and not context.stop_requested:
@@ -230,3 +234,11 @@ class CountingTrial(Trial[CountingParameters]):
             RoleSpec(f"counter-{index}", "practice_trial:CounterRole", {**settings, "seed": seed + index})
             for index in range(parameters.roles)
         )
+
+
+class KeyedTrial(CountingTrial):
+    """Counts, and says which of its metrics is the key one."""
+
+    kind: ClassVar[str] = "practice.keyed"
+    title: ClassVar[str] = "Counting by checksum"
+    key_metrics: ClassVar[tuple[str, ...]] = ("checksum",)

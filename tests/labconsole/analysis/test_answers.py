@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import ClassVar
 
-from labconsole.analysis.answers import Answer, Verdicts, answers
+from labconsole.analysis.answers import Answer, answers
 from labconsole.analysis.change import Judgement
 from labconsole.analysis.columns import Column, group_repeats
 from labconsole.analysis.comparison import compare
+from labconsole.analysis.verdict_lines import Verdicts
 from labconsole.store.records import RunRow
 from labconsole.trial import Metric, Question, ServiceLevel, Verdict
 from tests.helpers.post import PostParameters, PostTrial, published, repeats, run

@@ -10,7 +10,13 @@ from pathlib import Path
 import pytest
 
 from labconsole.analysis import published
-from labconsole.analysis.published import PublishedTable, published_columns, published_tables, same_scenario
+from labconsole.analysis.published import (
+    PublishedTable,
+    PublishedVerdict,
+    published_columns,
+    published_tables,
+    same_scenario,
+)
 from labconsole.errors import UserError
 from labconsole.plugin import Plugin, Plugins
 
@@ -53,6 +59,10 @@ columns = ["plain"]
 [tables.figures]
 latency_mean = ["1,234.5 seconds"]
 connect_time = ["-"]
+[tables.verdicts]
+"F-1" = ["passed"]
+"F-2" = ["-"]
+"F-3" = ["not tested"]
 """
 
 
@@ -185,6 +195,43 @@ def test_a_printed_unit_is_converted_to_the_metrics(written: Plugins) -> None:
     assert (column.parameters, column.known) == ({"payload": "small", "test": 1}, {"count": 500})
 
 
+def test_verdicts_have_the_results_of_runs_and_their_place_in_the_source(written: Plugins) -> None:
+    (column,) = published_columns(written, "a-table")
+    assert column.verdicts == {
+        "F-1": PublishedVerdict("pass", "passed", "A source, Table 1"),
+        "F-3": PublishedVerdict("not tested", "not tested", "A source, Table 1"),
+    }
+
+
+def test_a_table_may_have_verdicts_alone_and_must_have_something(written: Plugins, tmp_path: Path) -> None:
+    bare = GOOD.partition("[tables.figures]")[0]
+    (tmp_path / "good.toml").write_text(bare + '[tables.verdicts]\n"F-1" = ["failed"]\n')
+    (column,) = published_columns(written, "a-table")
+    assert (dict(column.figures), column.verdicts["F-1"].result) == ({}, "fail")
+    (tmp_path / "good.toml").write_text(bare)
+    with pytest.raises(UserError, match=r"table a-table has neither figures nor verdicts; add \[tables\.figures\] or"):
+        published_tables(written)
+
+
+def test_a_plugin_brings_a_file_in_its_own_package(
+    written: Plugins, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "their_package").mkdir()
+    (tmp_path / "their_package" / "source.toml").write_text(GOOD)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    amqp, _ = written.found
+    plugins = Plugins((replace(amqp, published=("their_package:source",)),))
+    assert [table.name for table in published_tables(plugins)] == ["a-table"]
+    for name, sentence in (
+        ("their_package:sauce", r"their_package:sauce\.toml: .*sauce\.toml is missing\.$"),
+        ("no_package:source", r"no_package:source\.toml: there is no package no_package\.$"),
+        ("no_package.inside:source", r"there is no package no_package\.inside\.$"),
+        ("json.decoder:source", r"there is no package json\.decoder\.$"),
+    ):
+        with pytest.raises(UserError, match=sentence):
+            published_tables(Plugins((replace(amqp, published=(name,)),)))
+
+
 LIVE_AND_SIMULATED = """
 format = 1
 title = "A source"
@@ -254,6 +301,10 @@ def test_two_trials_that_differ_in_a_unit_need_two_files(written: Plugins, tmp_p
         ('columns = ["plain"]', 'columns = ["plane"]', "there is no column plane; did you mean plain?"),
         ("count = 500", "count = 0", "column plain: count:"),
         ("test = 1", "tset = 1", "there is no key tset; did you mean test?"),
+        ('["passed"]', '["ok"]', 'F-1 is "ok"; write one of "passed", "failed", "not tested" or "-".'),
+        ('["passed"]', '["passed", "-"]', 'F-1 has 2 verdicts for 1 columns; write "-" for one that is not printed.'),
+        ('["passed"]', "[true]", "tables.0.verdicts.F-1.0"),
+        ("[tables.verdicts]", "[tables.verdict]", "there is no key tables.0.verdict; did you mean verdicts?"),
     ],
 )
 def test_a_fault_is_told_in_one_sentence(

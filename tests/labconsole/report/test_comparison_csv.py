@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from labconsole.analysis.comparison import compare, group_repeats
+from labconsole.analysis.published import PublishedVerdict
 from labconsole.report.comparison_csv import write_comparison
+from labconsole.trial import Verdict
 from tests.helpers.post import PostTrial, published, repeats, run
 
 QUICK = (100.0, 101.0, 99.0, 100.5, 99.5)
@@ -42,6 +44,19 @@ def test_a_row_for_each_metric_and_column_with_all_that_the_table_shows(tmp_path
     assert float(point["measured / published"]) == pytest.approx(1.0, abs=0.01) and point["judgement"] == ""
     assert float(point["measured / published low"]) < 1 < float(point["measured / published high"])
     assert (slower["measured / published"], slower["not judged"]) == ("", "")
+
+
+def test_verdicts_are_rows_only_where_a_source_has_some(tmp_path: Path) -> None:
+    groups = group_repeats([run(1, "open", {"lost": 0})])
+    verdicts = {1: [Verdict("came", "pass", "All of it.")]}
+    theirs = published({}, {"sealed": True}, verdicts={"came": PublishedVerdict("fail", "failed", "Table 2")})
+    for columns, expected in (
+        (groups, [""]),
+        ((*groups, theirs), ["", "came", "came"]),
+    ):
+        path = write_comparison(compare(columns, PostTrial(), verdicts=verdicts), tmp_path / "comparison.csv")
+        with path.open(encoding="utf-8", newline="") as file:
+            assert [row["verdict"] for row in csv.DictReader(file)] == expected
 
 
 def test_what_cannot_be_told_is_an_empty_cell(tmp_path: Path) -> None:

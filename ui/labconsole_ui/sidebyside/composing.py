@@ -144,9 +144,8 @@ class Composer:
             self.tables()
         columns = columns_of(selection, self._runs, self._published)
         trial = self._plugins.installed(columns[0].kind)
-        comparison = compare(columns, trial, baseline=baseline_of(selection, columns))
-        ruled = trial is not None and trial.service_level is not None
-        verdicts = self._reader.opened().verdicts(selection.run_ids) if ruled else {}
+        verdicts = self._reader.opened().verdicts(selection.run_ids)
+        comparison = compare(columns, trial, baseline=baseline_of(selection, columns), verdicts=verdicts)
         return Page(selection, comparison, told, answers(comparison, trial, verdicts))
 
 

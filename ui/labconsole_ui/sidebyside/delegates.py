@@ -65,7 +65,7 @@ class TitleDelegate(RowDelegate):
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         row = self.row(index)
-        if not row.metric:
+        if not row.detailed:
             super().paint(painter, option, index)
             return
         self.paint_ground(painter, option, index)
@@ -86,7 +86,7 @@ class TitleDelegate(RowDelegate):
 
     def height(self, row: Row, width: int) -> int:
         """How high the row must be in a column `width` px wide; 0 for a plain line."""
-        if not row.metric:
+        if not row.detailed:
             return 0
         first, further = self.line_heights()
         inner = width - 2 * TITLE_PADDING
@@ -129,8 +129,8 @@ class ValueDelegate(RowDelegate):
             painter.drawRoundedRect(QRect(option.rect).adjusted(3, 2, -3, -2), 4, 4)
         area = QRect(option.rect).adjusted(PADDING, 0, -PADDING, 0)
         colour = QColor(self.theme.colour(cell.tone or "muted"))
-        if row.metric:
-            self._paint_metric(painter, area, cell, colour)
+        if row.detailed:
+            self._paint_detailed(painter, area, cell, colour)
         else:
             painter.setFont(self.font(FontRole.TABLE))
             painter.setPen(QColor(self.theme.colour("text")))
@@ -148,7 +148,7 @@ class ValueDelegate(RowDelegate):
         strong, caption = self.metrics(FontRole.STRONG), self.metrics(FontRole.CAPTION)
         widths = [0]
         for row in rows:
-            if row.metric:
+            if row.detailed:
                 cell = row.cells[column]
                 mark = caption.horizontalAdvance(cell.mark) + GAP if cell.mark and not compact else 0
                 widths += [strong.horizontalAdvance(cell.value) + mark]
@@ -156,12 +156,12 @@ class ValueDelegate(RowDelegate):
         return max(widths) + 2 * PADDING + 2
 
     def height(self, row: Row) -> int:
-        """How high the row of a metric must be."""
+        """How high a detailed row must be."""
         first, further = self.line_heights()
         beneath = max((len(_lines(cell, compact=self.compact)) for cell in row.cells), default=1)
         return first + further * beneath + 2 * ABOVE
 
-    def _paint_metric(self, painter: QPainter, area: QRect, cell: CellText, colour: QColor) -> None:
+    def _paint_detailed(self, painter: QPainter, area: QRect, cell: CellText, colour: QColor) -> None:
         first, further = self.line_heights()
         top = QRect(area.left(), area.top() + ABOVE, area.width(), first)
         painter.setFont(self.font(FontRole.STRONG))

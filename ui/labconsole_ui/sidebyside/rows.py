@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -22,6 +22,7 @@ from labconsole.analysis.comparison import (
 from labconsole.analysis.comparison_notes import MARK
 from labconsole.analysis.figures import Scale
 from labconsole.analysis.intervals import Interval
+from labconsole.analysis.verdict_lines import VerdictCell, VerdictLine
 from labconsole.analysis.wording import short_titles
 from labconsole.trial import Direction
 from labconsole_ui.runview.records import direction_text
@@ -34,7 +35,13 @@ class Section(StrEnum):
 
     DIFFERING = "differing"
     METRICS = "metrics"
+    VERDICTS = "verdicts"
+    PASSED = "passed"
     EQUAL = "equal"
+
+
+FOLDED = (Section.PASSED, Section.EQUAL)
+"""Sections of which only the heading is shown until it is clicked."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +79,11 @@ class Row:
         return not self.cells
 
     @property
+    def detailed(self) -> bool:
+        """Whether its cells have lines beneath their values."""
+        return self.section in (Section.METRICS, Section.VERDICTS, Section.PASSED) and not self.heading
+
+    @property
     def arrow(self) -> str:
         """Which way is better, beside the title: nothing where neither is."""
         return self.better[:1]
@@ -82,8 +94,8 @@ class Row:
         return ", ".join(part for part in (self.title, self.better[2:], self.remark) if part)
 
 
-def rows_of(comparison: Comparison, *, unfolded: bool) -> list[Row]:
-    """All rows of the comparison; the equal parameters only if `unfolded`."""
+def rows_of(comparison: Comparison, *, unfolded: Collection[Section] = ()) -> list[Row]:
+    """All rows of the comparison; those of `FOLDED` sections only if they are among the `unfolded` ones."""
     differing = [line for line in comparison.parameters if line.differs]
     equal = [line for line in comparison.parameters if not line.differs]
     rows = []
@@ -92,9 +104,18 @@ def rows_of(comparison: Comparison, *, unfolded: bool) -> list[Row]:
         rows += [_parameter_row(Section.DIFFERING, line) for line in differing]
     rows += [Row(Section.METRICS, _tr("Metrics"))]
     rows += [_metric_row(line, comparison) for line in comparison.metrics]
+    passed = [line for line in comparison.verdicts if line.passed]
+    verdicts = [line for line in comparison.verdicts if not line.passed]
+    if verdicts:
+        rows += [Row(Section.VERDICTS, _tr("Verdicts"))]
+        rows += [_verdict_row(Section.VERDICTS, line, comparison.columns) for line in verdicts]
+    if passed:
+        rows += [Row(Section.PASSED, _tr("Verdicts passed in all runs: {0}").format(len(passed)))]
+        shown = passed if Section.PASSED in unfolded else []
+        rows += [_verdict_row(Section.PASSED, line, comparison.columns) for line in shown]
     if equal:
         rows += [Row(Section.EQUAL, _tr("Equal parameters: {0}").format(len(equal)))]
-        rows += [_parameter_row(Section.EQUAL, line) for line in equal] if unfolded else []
+        rows += [_parameter_row(Section.EQUAL, line) for line in equal] if Section.EQUAL in unfolded else []
     return rows
 
 
@@ -135,6 +156,32 @@ def _metric_row(line: MetricLine, comparison: Comparison) -> Row:
     )
     about = _remark(line, comparison.columns, short=True)
     return Row(Section.METRICS, line.kind.title, line.kind.description, better, about, remark, line.name, cells)
+
+
+def _verdict_row(section: Section, line: VerdictLine, columns: Sequence[Column]) -> Row:
+    cells = tuple(_verdict_text(cell, column) for cell, column in zip(line.cells, columns, strict=True))
+    return Row(section, line.name, cells=cells)
+
+
+def _verdict_text(cell: VerdictCell, column: Column) -> CellText:
+    if not cell.result:
+        return CellText(cell.text)
+    help_lines = [f"{column.title}: {cell.text}"]
+    if cell.reason:
+        help_lines.append(cell.reason)
+    if cell.reference:
+        help_lines.append(_tr("Published: {0} ({1})").format(cell.text, cell.reference))
+    mark = ""
+    if cell.agrees is not None:
+        mark = _tr("✓ as ours") if cell.agrees else _tr("✗ not as ours")
+        help_lines.append(
+            _tr("All runs of the same scenario have this result.")
+            if cell.agrees
+            else _tr("Not all runs of the same scenario have this result.")
+        )
+    value = cell.result if cell.runs else cell.text
+    counts = cell.text.replace(", ", "\n") if ", " in cell.text else ""  # a column has room for one of them
+    return CellText(value, counts, mark, "bad" if cell.result == "fail" else "", "\n".join(help_lines))
 
 
 def _cell_text(line: MetricLine, cell: Cell, column: Column, remark: str) -> CellText:

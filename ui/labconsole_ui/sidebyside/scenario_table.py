@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from PySide6.QtGui import QFontMetrics, QResizeEvent
 from PySide6.QtWidgets import QWidget
@@ -11,7 +11,7 @@ from labconsole_ui.sidebyside.delegates import PADDING, TitleDelegate, ValueDele
 from labconsole_ui.sidebyside.frozen import FrozenColumn
 from labconsole_ui.sidebyside.header import ColumnHeader, Density
 from labconsole_ui.sidebyside.headings import Heading
-from labconsole_ui.sidebyside.rows import Row, Section
+from labconsole_ui.sidebyside.rows import FOLDED, Row, Section
 from labconsole_ui.tables import DataTable, Field, RecordModel
 from labconsole_ui.theme import FontRole, Theme
 
@@ -45,11 +45,11 @@ class ScenarioTable(DataTable):
         self.frozen = FrozenColumn(self)
         self.frozen.setItemDelegateForColumn(0, self._titles)
 
-    def show_rows(self, headings: Sequence[Heading], rows: Sequence[Row], fold_icon: str = "") -> None:
-        """Show these rows; `fold_icon` stands before the heading of the equal parameters."""
+    def show_rows(self, headings: Sequence[Heading], rows: Sequence[Row], unfolded: Collection[Section] = ()) -> None:
+        """Show these rows; before the heading of a section that can be folded is an icon that says if it is."""
         self._count = len(headings)
         self.clearSpans()
-        self._set_fields(headings, fold_icon)
+        self._set_fields(headings, unfolded)
         self.rows.set_records(rows)
         for place, row in enumerate(rows):
             if row.heading:
@@ -71,13 +71,13 @@ class ScenarioTable(DataTable):
         super().resizeEvent(event)
         self._fit()
 
-    def _set_fields(self, headings: Sequence[Heading], fold_icon: str) -> None:
+    def _set_fields(self, headings: Sequence[Heading], unfolded: Collection[Section]) -> None:
         fields: list[Field[Row]] = [
             Field(
                 "",
                 lambda row: row.words,
                 tooltip=lambda row: "\n".join(part for part in (row.help, row.better, row.remark) if part),
-                icon=lambda row: (fold_icon, "muted") if row.heading and row.section is Section.EQUAL else None,
+                icon=lambda row: _fold_icon(row, unfolded),
                 strong=lambda row: row.heading,
             ),
             *(self._value_field(index, heading) for index, heading in enumerate(headings)),
@@ -135,7 +135,13 @@ class ScenarioTable(DataTable):
             self.setColumnWidth(FIRST_VALUE + index, min(one + spare, max(one, WIDEST_VALUE)))
         self.header.fit()
         for place, row in enumerate(self.rows.records()):
-            height = max(self._values.height(row), self._titles.height(row, first)) if row.metric else ROW_HEIGHT
+            height = max(self._values.height(row), self._titles.height(row, first)) if row.detailed else ROW_HEIGHT
             if self.rowHeight(place) != height:
                 self.setRowHeight(place, height)
         self.frozen.sync()
+
+
+def _fold_icon(row: Row, unfolded: Collection[Section]) -> tuple[str, str] | None:
+    if not row.heading or row.section not in FOLDED:
+        return None
+    return ("chevron-down" if row.section in unfolded else "chevron-right", "muted")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from PySide6.QtCore import QModelIndex, QPoint, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QMouseEvent
@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QWidget
 
 from labconsole.analysis.comparison import Comparison
 from labconsole_ui.sidebyside.headings import Heading
-from labconsole_ui.sidebyside.rows import Row, Section, tsv
+from labconsole_ui.sidebyside.rows import FOLDED, Row, Section, tsv
 from labconsole_ui.sidebyside.scenario_table import FIRST_VALUE, ScenarioTable
 from labconsole_ui.theme import Theme
 
@@ -18,11 +18,11 @@ from labconsole_ui.theme import Theme
 class ComparisonTable(ScenarioTable):
     """Shows a comparison.
 
-    `fold_toggled` asks for the equal parameters to be shown or folded; `column_menu_wanted(column, global position)`
-    for what can be done with a scenario's column; `metric_chosen` names the metric of the current row.
+    `fold_toggled(section)` asks for the rows of a section to be shown or folded; `column_menu_wanted(column, global
+    position)` for what can be done with a scenario's column; `metric_chosen` names the metric of the current row.
     """
 
-    fold_toggled = Signal()
+    fold_toggled = Signal(Section)
     column_menu_wanted = Signal(int, QPoint)
     metric_chosen = Signal(str)
 
@@ -37,11 +37,16 @@ class ComparisonTable(ScenarioTable):
         self.selectionModel().currentRowChanged.connect(self._tell_metric)
 
     def show_comparison(
-        self, comparison: Comparison, headings: Sequence[Heading], rows: Sequence[Row], *, unfolded: bool
+        self,
+        comparison: Comparison,
+        headings: Sequence[Heading],
+        rows: Sequence[Row],
+        *,
+        unfolded: Collection[Section],
     ) -> None:
         """Show these rows under these headings, one for each scenario."""
         self._comparison = comparison
-        self.show_rows(headings, rows, "chevron-down" if unfolded else "chevron-right")
+        self.show_rows(headings, rows, unfolded)
 
     def as_tsv(self) -> str:
         """Selected rows, or all, with values and changes in columns of their own."""
@@ -53,7 +58,7 @@ class ComparisonTable(ScenarioTable):
         return tsv(titles, self._comparison.baseline, chosen)
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
-        """A click on the heading of the equal parameters shows or folds them."""
+        """A click on the heading of a folded section shows or folds them."""
         super().mouseReleaseEvent(event)
         if event.button() is Qt.MouseButton.LeftButton:
             self._toggle_at(self.indexAt(event.position().toPoint()))
@@ -68,8 +73,8 @@ class ComparisonTable(ScenarioTable):
     def _toggle_at(self, index: QModelIndex) -> None:
         if index.isValid():
             row = self.rows.record(index.row())
-            if row.heading and row.section is Section.EQUAL:
-                self.fold_toggled.emit()
+            if row.heading and row.section in FOLDED:
+                self.fold_toggled.emit(row.section)
 
     def _tell_metric(self, index: QModelIndex) -> None:
         if index.isValid() and self.rows.record(index.row()).metric:

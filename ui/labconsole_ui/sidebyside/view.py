@@ -43,7 +43,7 @@ from labconsole_ui.sidebyside.drop_area import DropArea
 from labconsole_ui.sidebyside.findings_pane import FindingsPane
 from labconsole_ui.sidebyside.headings import heading_of
 from labconsole_ui.sidebyside.kept_reader import KeptReader
-from labconsole_ui.sidebyside.rows import rows_of
+from labconsole_ui.sidebyside.rows import Section, rows_of
 from labconsole_ui.sidebyside.samples import RunSamples
 from labconsole_ui.sidebyside.selection import Selection
 from labconsole_ui.sidebyside.shapes_pane import ShapesPane
@@ -89,7 +89,7 @@ class SideBySideView(DropArea):
         self._followed: tuple[int, ...] = () if follow is None else tuple(run_ids)
         self._before: list[Selection] = []
         self._tables: tuple[PublishedTable, ...] = ()
-        self._unfolded = False
+        self._unfolded: frozenset[Section] = frozenset()
         self.setAccessibleName(self.tr("Runs side by side"))
         self.messages = MessageBar(theme)
         self._build(state)
@@ -220,8 +220,8 @@ class SideBySideView(DropArea):
         for pane in (self.curves, self.distribution):
             pane.set_columns(self._page.columns)
 
-    def _fold(self) -> None:
-        self._unfolded = not self._unfolded
+    def _fold(self, section: Section) -> None:
+        self._unfolded ^= {section}
         place = self.table.verticalScrollBar().value()
         self._fill()
         self.table.verticalScrollBar().setValue(place)

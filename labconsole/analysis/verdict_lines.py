@@ -1,0 +1,106 @@
+"""Verdicts of a comparison: those of a column's runs, counted over its repeats, next to the published ones."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from labconsole.analysis.columns import Column, RunGroup, counterpart
+from labconsole.analysis.figures import NO_FIGURE
+from labconsole.analysis.published import PublishedColumn
+from labconsole.trial import Verdict
+
+Verdicts = Mapping[int, Sequence[Verdict]]
+"""Verdicts of runs, by the run's id."""
+
+
+@dataclass(frozen=True)
+class VerdictCell:
+    """A verdict in one column.
+
+    `result` is `"fail"` where one of `runs` runs failed, `"pass"` where all passed, `"unknown"` otherwise; of a
+    published column (0 runs) it may be `"not tested"`. Where the column has no such verdict, it is empty.
+    `reason` is that of the first run that did not pass, or of the only run.
+    """
+
+    result: str = ""
+    text: str = NO_FIGURE
+    """`pass`, `4 of 5 pass, 1 of 5 fail`; of a published one the word of the source's table, `passed`."""
+    runs: int = 0
+    reason: str = ""
+    reference: str = ""
+    agrees: bool | None = None
+    """Of a published pass or fail: whether it is the result of all runs of the same scenario; None without any."""
+
+
+@dataclass(frozen=True)
+class VerdictLine:
+    """A verdict in all columns."""
+
+    name: str
+    cells: tuple[VerdictCell, ...]
+
+    @property
+    def passed(self) -> bool:
+        """Whether it passed in every run of every column that has it, and no source has it."""
+        return all(cell.result in ("", "pass") and not cell.reference for cell in self.cells)
+
+
+def verdict_lines(columns: Sequence[Column], verdicts: Verdicts) -> tuple[VerdictLine, ...]:
+    """A line for each verdict of the columns, in the order of the runs' own; those that are only published last."""
+    own = [_of_runs(column, verdicts) if isinstance(column, RunGroup) else {} for column in columns]
+    theirs = [column.verdicts if isinstance(column, PublishedColumn) else {} for column in columns]
+    names = dict.fromkeys(name for found in (*own, *theirs) for name in found)
+    return tuple(VerdictLine(name, tuple(_cells(columns, own, name))) for name in names)
+
+
+def result_text(results: Sequence[str]) -> str:
+    """`pass` of one run, `1 of 5 fail, 4 of 5 pass` of several: in the order in which they are first met."""
+    if len(results) == 1:
+        return results[0]
+    return ", ".join(f"{count} of {len(results)} {result}" for result, count in Counter(results).items())
+
+
+def _of_runs(group: RunGroup, verdicts: Verdicts) -> dict[str, list[Verdict]]:
+    found: dict[str, list[Verdict]] = {}
+    for run in group.used:
+        for verdict in verdicts.get(run.id, ()):
+            found.setdefault(verdict.name, []).append(verdict)
+    return found
+
+
+def _cells(
+    columns: Sequence[Column], own: Sequence[Mapping[str, Sequence[Verdict]]], name: str
+) -> Iterator[VerdictCell]:
+    for column, found in zip(columns, own, strict=True):
+        if isinstance(column, RunGroup):
+            yield _own_cell(found.get(name, ()))
+            continue
+        ours = counterpart(columns, column)
+        measured = () if ours is None else own[columns.index(ours)].get(name, ())
+        yield _published_cell(column, name, {verdict.result for verdict in measured})
+
+
+def _own_cell(verdicts: Sequence[Verdict]) -> VerdictCell:
+    if not verdicts:
+        return VerdictCell()
+    results = [verdict.result for verdict in verdicts]
+    others = sorted((verdict for verdict in verdicts if verdict.result != "pass"), key=lambda one: one.result)
+    told = verdicts if len(verdicts) == 1 else others
+    return VerdictCell(_together(set(results)), result_text(results), len(results), told[0].reason if told else "")
+
+
+def _published_cell(column: PublishedColumn, name: str, measured: set[str]) -> VerdictCell:
+    verdict = column.verdicts.get(name)
+    if verdict is None:
+        return VerdictCell()
+    comparable = verdict.result in ("pass", "fail") and measured
+    agrees = measured == {verdict.result} if comparable else None
+    return VerdictCell(verdict.result, verdict.printed, reference=verdict.reference, agrees=agrees)
+
+
+def _together(results: set[str]) -> str:
+    if "fail" in results:
+        return "fail"
+    return "pass" if results == {"pass"} else "unknown"
