@@ -353,6 +353,13 @@ class Trial(ABC, Generic[P]):
     commands: ClassVar[tuple[TrialCommand, ...]] = ()
     """What the operator may send into a run in progress."""
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Raises TypeError for a key or finding metric that is not among `metrics`."""
+        super().__init_subclass__(**options)
+        known = {kind.name for kind in getattr(cls, "metrics", ())}
+        if undeclared := [name for name in (*cls.key_metrics, *cls.finding_metrics) if known and name not in known]:
+            raise TypeError(f"{cls.__name__} names metrics that it does not declare: {', '.join(undeclared)}")
+
     @classmethod
     def key_kinds(cls) -> tuple[MetricKind, ...]:
         """The metrics that lists of runs show, the most important first."""

@@ -84,7 +84,8 @@ class WorkerContext:
 
     @property
     def failure(self) -> str | None:
-        """Why the run cannot go on, when that lies outside of its trial."""
+        """Why the run cannot continue, when that is not for its trial to say."""
+        self._check_channels()
         return self._failure
 
     @property
@@ -178,10 +179,7 @@ class WorkerContext:
 
     def frame(self) -> LiveFrame:
         """The state of all roles now."""
-        try:
-            self._live.check_all(self._roles)
-        except UserError as fault:
-            self.fail(str(fault))
+        self._check_channels()
         channels, by_role = self._live.totals(self._roles), self._live.by_role(self._roles)
         done = channels[self._progress_channel].count if self._progress_channel in channels else 0
         usage, progress, now = self.usage.latest, self._progress_channel, now_ns()
@@ -238,6 +236,13 @@ class WorkerContext:
             for name, sentence in failures.items():
                 self.event("failed", sentence, Level.ERROR, role=name)
             raise UserError(next(iter(failures.values())))  # the role that others rely on was started first
+
+    def _check_channels(self) -> None:
+        """Let the run fail where a role has reported a live channel that its trial does not declare."""
+        try:
+            self._live.check_all(self._roles)
+        except UserError as fault:
+            self.fail(str(fault))
 
     def _counted(self) -> int:
         return sum(channel.count for role in self._roles for channel in role.channels.values())

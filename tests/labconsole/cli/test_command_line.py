@@ -301,6 +301,17 @@ def test_the_list_of_runs_shows_the_key_metrics_of_their_own_trials(labconsole: 
     assert row.split()[-2] == "100"
 
 
+def test_the_list_of_runs_shows_only_the_key_metrics_that_a_trial_names(
+    labconsole: CommandLine, tmp_path: Path
+) -> None:
+    labconsole.environment["COLUMNS"] = "200"
+    database = tmp_path / "runs.db"
+    profile = labconsole.profile(profile_text(count=100).replace("practice.counting", "practice.keyed"))
+    assert labconsole("run", profile, "--db", database).returncode == 0
+    [heading, *_] = labconsole("runs", "--db", database).stdout.splitlines()
+    assert heading.split()[-1] == "checksum" and "counted" not in heading
+
+
 def test_runs_of_a_killed_console_are_taken_in_by_the_next_command(labconsole: CommandLine, tmp_path: Path) -> None:
     profile = labconsole.profile(profile_text({}, {}, count=1_000_000, rate=3000))
     database = tmp_path / "runs.db"

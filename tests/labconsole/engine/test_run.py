@@ -38,6 +38,8 @@ SCENARIOS = {
     "fork": {"fault": "fork"},
     "undeclared metric": {"fault": "undeclared metric"},
     "undeclared channel": {"fault": "undeclared channel", "count": 1_000_000, "rate": 1000.0},
+    "undeclared, soon over": {"fault": "undeclared channel", "count": 10},
+    "undeclared progress": {"fault": "undeclared progress"},
 }
 
 
@@ -138,6 +140,16 @@ def test_a_run_is_sealed_however_it_ended(done: Campaign, name: str) -> None:
         ),
         (
             "undeclared channel",
+            RunStatus.FAILED,
+            "The live channel secretly counted is not declared: add it to `live` of the trial.",
+        ),
+        (
+            "undeclared, soon over",
+            RunStatus.FAILED,
+            "The live channel secretly counted is not declared: add it to `live` of the trial.",
+        ),
+        (
+            "undeclared progress",
             RunStatus.FAILED,
             "The live channel secretly counted is not declared: add it to `live` of the trial.",
         ),
