@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from labconsole.dotted import load_dotted as load_dotted
+from labconsole.errors import UserError
 
 if TYPE_CHECKING:
     # Both import numpy and pydantic, which the help of the command line does without.
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
     from labconsole.trial import Trial
 
 GROUP = "labconsole.plugins"
+
+API_VERSION = 1
+"""Version of the plugin interface; `labconsole.api` says when it rises."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +55,8 @@ class OperationEntry:
 class Plugin:
     """A plugin's manifest: names and dotted strings (`package.module:attribute`), imported only when needed.
 
-    Raises TypeError for a key that is not known, and for a value of another type.
+    Raises TypeError for a key that is not known, and for a value of another type; UserError where it was written for a
+    newer console.
     """
 
     name: str
@@ -79,9 +84,21 @@ class Plugin:
     profiles: tuple[str, ...] = ()
     """Names of the profiles that belong to this plugin."""
     published: tuple[str, ...] = ()
-    """Files of `resources/published` with figures of the plugin's source, without `.toml`."""
+    """Files with what the plugin's source prints, without `.toml`: of `resources/published` (`swim-wp16`), or in the
+    folder of a package (`their_package:source`); their form is in `labconsole.analysis.published`."""
     table_shapes: tuple[str, ...] = ()
     """Tuples of `analysis.table_shape.TableShape`: the tables of the plugin's source."""
+    api_version: int = 1
+    """Version of the plugin interface (`labconsole.api`) for which the plugin was written."""
+
+    def __new__(cls, *_: object, api_version: object = 1, **__: object) -> Self:
+        """Raise UserError for a manifest of a newer console, before a field that only that one knows does harm."""
+        if isinstance(api_version, int) and api_version > API_VERSION:
+            raise UserError(
+                f"The plugin needs version {api_version} of the plugin interface, and this console has version "
+                f"{API_VERSION}: install a newer console."
+            )
+        return super().__new__(cls)
 
     def __post_init__(self) -> None:
         _check_types(self)
@@ -94,6 +111,7 @@ def _mapping_to(kind: type) -> Callable[[object], bool]:
 
 
 _TYPES: dict[object, Callable[[object], bool]] = {
+    "int": lambda value: isinstance(value, int),
     "str": lambda value: isinstance(value, str),
     "tuple[str, ...]": lambda value: isinstance(value, tuple) and all(isinstance(one, str) for one in value),
     "dict[str, str]": _mapping_to(str),
@@ -139,6 +157,8 @@ class Plugins:
                 if not isinstance(manifest, Plugin):
                     raise TypeError(f"{entry.value} is not a Plugin, but {type(manifest).__name__}")
                 found.append(manifest)
+            except UserError as error:
+                broken.append(BrokenPlugin(entry.name, str(error)))
             except Exception as error:  # noqa: BLE001 - foreign code: anything may come
                 broken.append(BrokenPlugin(entry.name, f"{type(error).__name__}: {error}"))
         return cls(tuple(found), tuple(broken))

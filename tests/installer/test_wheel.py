@@ -57,6 +57,13 @@ def test_all_three_floors_and_the_plugins_come_from_the_wheel(site: Path) -> Non
     assert [Path(origin).is_relative_to(site) for origin in origins] == [True] * len(names)
 
 
+@pytest.mark.parametrize(
+    "name", ["labconsole", "labconsole_ui", "labconsole_amqp", "labconsole_certificates", "labconsole_keypool"]
+)
+def test_type_checkers_read_the_types_of_each_package(site: Path, name: str) -> None:
+    assert (site / name / "py.typed").is_file()
+
+
 def test_the_licence_comes_with_it(site: Path) -> None:
     (about,) = site.glob("labconsole-*.dist-info")
     assert {path.name for path in (about / "licenses").iterdir()} == {"LICENSE", "THIRD-PARTY-NOTICES.md"}

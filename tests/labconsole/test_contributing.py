@@ -9,22 +9,30 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 
 
-def test_the_trial_in_contributing_runs(tmp_path: Path) -> None:
+def sample(folder: Path) -> tuple[Path, str]:
+    """The package of the sample, written into `folder`, and its entry point."""
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     code = re.search(r"```python\n(.*?)```", text, re.DOTALL)
     door = re.search(r'```toml\n\[project\.entry-points\."labconsole\.plugins"\]\n(.*?)```', text, re.DOTALL)
     assert code is not None
     assert door is not None
-    package = tmp_path / "site" / "labconsole_dice"
+    package = folder / "labconsole_dice"
     package.mkdir(parents=True)
     (package / "__init__.py").write_text(code.group(1), encoding="utf-8")
+    return package, door.group(1)
+
+
+def test_the_trial_in_contributing_runs(tmp_path: Path) -> None:
+    _, door = sample(tmp_path / "site")
     metadata = tmp_path / "site" / "labconsole_dice-1.dist-info"
     metadata.mkdir()
     (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: labconsole-dice\nVersion: 1\n")
-    (metadata / "entry_points.txt").write_text("[labconsole.plugins]\n" + door.group(1).replace('"', ""))
+    (metadata / "entry_points.txt").write_text("[labconsole.plugins]\n" + door.replace('"', ""))
     profile = tmp_path / "dice.toml"
     profile.write_text('format = 1\nkind = "dice"\n[parameters]\nthrows = 6000\n')
 
@@ -47,3 +55,35 @@ def test_the_trial_in_contributing_runs(tmp_path: Path) -> None:
     assert "More throws against fewer" in labconsole("compare", str(run["run"]), str(more["run"]), "--all")
     labconsole("report", str(run["run"]), str(more["run"]), "--pdf", str(tmp_path / "dice.pdf"))
     assert (tmp_path / "dice.pdf").stat().st_size > 20_000
+
+
+@pytest.mark.timeout(600)
+def test_the_types_of_the_trial_in_contributing_are_checked_against_the_installed_console(tmp_path: Path) -> None:
+    """From a folder without configuration, as a plugin author would: what is wrong is found, too."""
+    package, _ = sample(tmp_path)
+    module = package / "__init__.py"
+    right = module.read_text(encoding="utf-8")
+    assert set(re.findall(r"^from (labconsole\S*) import", right, re.MULTILINE)) == {"labconsole.api"}
+
+    def faults(code: str) -> list[str]:
+        module.write_text(code, encoding="utf-8")
+        strict = ("--strict", "--config-file=", "--cache-dir", str(tmp_path / "cache"), "--no-error-summary")
+        done = subprocess.run(
+            [sys.executable, "-m", "mypy", *strict, str(package)],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=500,
+            check=False,
+        )
+        assert done.stderr == ""
+        return done.stdout.splitlines()
+
+    assert faults(right) == []
+    unknown, wrong, bare = faults(
+        right.replace("    Trial,\n", "    Trail,\n    Trial,\n")
+        .replace('context.count("throws", count)', 'context.count("throws", "many")')
+        .replace("def roles(self, parameters: DiceParameters, seed: int = 0)", "def roles(self, parameters, seed=0)")
+    )
+    assert 'Module "labconsole.api" has no attribute "Trail"' in unknown
+    assert "[arg-type]" in wrong and "[no-untyped-def]" in bare

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from labconsole.plugin import Plugin, PluginPage, Plugins, load_dotted
+from labconsole.plugin import API_VERSION, Plugin, PluginPage, Plugins, load_dotted
 from tests.helpers.practice import PLUGIN
 
 
@@ -19,6 +19,18 @@ def third_party(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     importlib.invalidate_caches()
     yield
     sys.modules.pop("practice_trial", None)
+
+
+def install(folder: Path, monkeypatch: pytest.MonkeyPatch, manifest: str) -> None:
+    """A plugin `odd` with this manifest, in a folder that Python looks into."""
+    about = folder / "odd-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: odd\nVersion: 1.0\n")
+    (about / "entry_points.txt").write_text("[labconsole.plugins]\nodd = odd_manifest:plugin\n")
+    (folder / "odd_manifest.py").write_text(manifest)
+    monkeypatch.syspath_prepend(str(folder))
+    monkeypatch.delitem(sys.modules, "odd_manifest", raising=False)
+    importlib.invalidate_caches()
 
 
 @pytest.mark.parametrize(("name", "kind"), [("amqp", "amqp.messaging"), ("keypool", "keypool.simulation")])
@@ -50,17 +62,42 @@ def test_a_trial_that_cannot_be_imported_is_not_installed() -> None:
     assert plugins.installed("x") is None and plugins.installed("y") is None
 
 
+@pytest.mark.usefixtures("third_party")
+@pytest.mark.parametrize("names", ["key_metrics", "finding_metrics"])
+def test_a_trial_that_names_a_metric_which_it_does_not_declare_is_refused(names: str) -> None:
+    counting = type(Plugins.discover().trial("practice.counting"))
+    with pytest.raises(TypeError, match=r"^Misnamed names metrics that it does not declare: checksun$"):
+        type("Misnamed", (counting,), {names: ("counted", "checksun")})
+
+
 def test_a_manifest_that_is_none_is_broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = tmp_path / "odd-1.0.dist-info"
-    folder.mkdir()
-    (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: odd\nVersion: 1.0\n")
-    (folder / "entry_points.txt").write_text("[labconsole.plugins]\nodd = odd_manifest:plugin\n")
-    (tmp_path / "odd_manifest.py").write_text("plugin = {'name': 'odd', 'title': 'Odd', 'trails': {}}\n")
-    monkeypatch.syspath_prepend(str(tmp_path))
-    importlib.invalidate_caches()
+    install(tmp_path, monkeypatch, "plugin = {'name': 'odd', 'title': 'Odd', 'trails': {}}\n")
     [broken] = Plugins.discover().broken
     assert broken.name == "odd" and "trails" in broken.error
-    sys.modules.pop("odd_manifest")
+
+
+@pytest.mark.parametrize(
+    "manifest",
+    [
+        "from labconsole.api import Plugin\nplugin = Plugin(name='odd', title='', description='', api_version=999)\n",
+        "plugin = {'name': 'odd', 'title': 'Odd', 'description': '', 'api_version': 999, 'hovercraft': ('eels',)}\n",
+    ],
+)
+def test_a_plugin_that_was_written_for_a_newer_console_is_broken_and_says_so(
+    manifest: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(tmp_path, monkeypatch, manifest)
+    [broken] = Plugins.discover().broken
+    assert (broken.name, broken.error) == (
+        "odd",
+        f"The plugin needs version 999 of the plugin interface, and this console has version {API_VERSION}: install a "
+        "newer console.",
+    )
+
+
+def test_a_plugin_that_was_written_for_this_console_or_an_older_one_is_found() -> None:
+    for version in range(1, API_VERSION + 1):
+        assert Plugin(name="x", title="X", description="", api_version=version).api_version == version
 
 
 def test_a_manifest_takes_no_key_that_it_does_not_know() -> None:

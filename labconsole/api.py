@@ -1,0 +1,120 @@
+"""The one import place for plugin authors: `from labconsole.api import Plugin, Trial, Series`.
+
+Everything here is part of the plugin interface, whose version is `API_VERSION`. It rises by one with the first release
+that adds a name or a field to it, changes the meaning of one, or removes one; the changelog names each of these. What
+one version offers, the next one still does: a name that will be removed stays for one version more, and the changelog
+says what replaces it. A manifest may say for which version its plugin was written (`Plugin.api_version`): a console
+whose version is lower shows the plugin as broken, and says so.
+
+Names are imported when they are first asked for: a manifest needs `Plugin`, and neither numpy nor pydantic. Pages and
+panels of the window have their own place, `labconsole_ui.plugin_page` and `labconsole_ui.panel`: the core never
+imports Qt.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from labconsole.action import Action as Action
+    from labconsole.action import ActionContext as ActionContext
+    from labconsole.action import Confirmation as Confirmation
+    from labconsole.analysis.table_shape import ShapeColumn as ShapeColumn
+    from labconsole.analysis.table_shape import ShapeRow as ShapeRow
+    from labconsole.analysis.table_shape import TableShape as TableShape
+    from labconsole.cli.command import Command as Command
+    from labconsole.cli.exit_codes import BAD_USAGE as BAD_USAGE
+    from labconsole.cli.exit_codes import CANCELLED as CANCELLED
+    from labconsole.cli.exit_codes import CHECK_FAILED as CHECK_FAILED
+    from labconsole.cli.exit_codes import FAILED as FAILED
+    from labconsole.cli.exit_codes import FINISHED as FINISHED
+    from labconsole.clock import now_ns as now_ns
+    from labconsole.clock import wall_now as wall_now
+    from labconsole.clock import wall_offset_ns as wall_offset_ns
+    from labconsole.clock import wall_time as wall_time
+    from labconsole.doctor import Check as Check
+    from labconsole.engine.protocol import LiveFrame as LiveFrame
+    from labconsole.errors import UserError as UserError
+    from labconsole.locations import data_dir as data_dir
+    from labconsole.plugin import API_VERSION as API_VERSION
+    from labconsole.plugin import Plugin as Plugin
+    from labconsole.plugin import PluginPage as PluginPage
+    from labconsole.role import Role as Role
+    from labconsole.role import RoleContext as RoleContext
+    from labconsole.role import SeriesWriter as SeriesWriter
+    from labconsole.security.secrets import Secret as Secret
+    from labconsole.security.secrets import SecretRefusedError as SecretRefusedError
+    from labconsole.security.secrets import SecretRequest as SecretRequest
+    from labconsole.security.secrets import SecretSource as SecretSource
+    from labconsole.store.database_kind import DatabaseKind as DatabaseKind
+    from labconsole.store.errors import StoreError as StoreError
+    from labconsole.store.writing import Writer as Writer
+    from labconsole.timing_profile import TimingProfile as TimingProfile
+    from labconsole.timing_profile import load_timing as load_timing
+    from labconsole.trial import FULL_SPEED as FULL_SPEED
+    from labconsole.trial import LINK_RATE as LINK_RATE
+    from labconsole.trial import LINK_USE as LINK_USE
+    from labconsole.trial import OFFERED_RATE as OFFERED_RATE
+    from labconsole.trial import REMEDY as REMEDY
+    from labconsole.trial import STORED as STORED
+    from labconsole.trial import Column as Column
+    from labconsole.trial import Curve as Curve
+    from labconsole.trial import DerivedTable as DerivedTable
+    from labconsole.trial import Direction as Direction
+    from labconsole.trial import Distribution as Distribution
+    from labconsole.trial import Evaluation as Evaluation
+    from labconsole.trial import Event as Event
+    from labconsole.trial import Level as Level
+    from labconsole.trial import LiveChannel as LiveChannel
+    from labconsole.trial import Metric as Metric
+    from labconsole.trial import MetricKind as MetricKind
+    from labconsole.trial import Origin as Origin
+    from labconsole.trial import Parameters as Parameters
+    from labconsole.trial import Question as Question
+    from labconsole.trial import RoleHandle as RoleHandle
+    from labconsole.trial import RoleSpec as RoleSpec
+    from labconsole.trial import RunContext as RunContext
+    from labconsole.trial import Samples as Samples
+    from labconsole.trial import Series as Series
+    from labconsole.trial import ServiceLevel as ServiceLevel
+    from labconsole.trial import Trial as Trial
+    from labconsole.trial import Verdict as Verdict
+    from labconsole.trial import VerdictKind as VerdictKind
+
+PLACES = {
+    "labconsole.action": "Action ActionContext Confirmation",
+    "labconsole.analysis.table_shape": "ShapeColumn ShapeRow TableShape",
+    "labconsole.cli.command": "Command",
+    "labconsole.cli.exit_codes": "BAD_USAGE CANCELLED CHECK_FAILED FAILED FINISHED",
+    "labconsole.clock": "now_ns wall_now wall_offset_ns wall_time",
+    "labconsole.doctor": "Check",
+    "labconsole.engine.protocol": "LiveFrame",
+    "labconsole.errors": "UserError",
+    "labconsole.locations": "data_dir",
+    "labconsole.plugin": "API_VERSION Plugin PluginPage",
+    "labconsole.role": "Role RoleContext SeriesWriter",
+    "labconsole.security.secrets": "Secret SecretRefusedError SecretRequest SecretSource",
+    "labconsole.store.database_kind": "DatabaseKind",
+    "labconsole.store.errors": "StoreError",
+    "labconsole.store.writing": "Writer",
+    "labconsole.timing_profile": "TimingProfile load_timing",
+    "labconsole.trial": (
+        "FULL_SPEED LINK_RATE LINK_USE OFFERED_RATE REMEDY STORED Column Curve DerivedTable Direction "
+        "Distribution Evaluation Event Level LiveChannel Metric MetricKind Origin Parameters Question "
+        "RoleHandle RoleSpec RunContext Samples Series ServiceLevel Trial Verdict VerdictKind"
+    ),
+}
+"""Module -> the names that are imported from it; a test holds them and the imports for type checkers together."""
+
+if not TYPE_CHECKING:  # a type checker would take any name for one that is here
+
+    def __getattr__(name: str) -> object:
+        for module, names in PLACES.items():
+            if name in names.split():
+                value = globals()[name] = getattr(import_module(module), name)
+                return value
+        raise AttributeError(f"module {__name__} has no attribute {name}")
+
+    def __dir__() -> list[str]:
+        return sorted(name for names in PLACES.values() for name in names.split())
