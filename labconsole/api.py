@@ -17,9 +17,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from labconsole.action import Action as Action
-    from labconsole.action import ActionContext as ActionContext
-    from labconsole.action import Confirmation as Confirmation
     from labconsole.analysis.table_shape import ShapeColumn as ShapeColumn
     from labconsole.analysis.table_shape import ShapeRow as ShapeRow
     from labconsole.analysis.table_shape import TableShape as TableShape
@@ -37,7 +34,13 @@ if TYPE_CHECKING:
     from labconsole.engine.protocol import LiveFrame as LiveFrame
     from labconsole.errors import UserError as UserError
     from labconsole.locations import data_dir as data_dir
+    from labconsole.operation import Confirmation as Confirmation
+    from labconsole.operation import Operation as Operation
+    from labconsole.operation import OperationContext as OperationContext
+    from labconsole.operation import Result as Result
+    from labconsole.operation import TextTable as TextTable
     from labconsole.plugin import API_VERSION as API_VERSION
+    from labconsole.plugin import OperationEntry as OperationEntry
     from labconsole.plugin import Plugin as Plugin
     from labconsole.plugin import PluginPage as PluginPage
     from labconsole.role import Role as Role
@@ -83,7 +86,7 @@ if TYPE_CHECKING:
     from labconsole.trial import VerdictKind as VerdictKind
 
 PLACES = {
-    "labconsole.action": "Action ActionContext Confirmation",
+    "labconsole.operation": "Confirmation Operation OperationContext Result TextTable",
     "labconsole.analysis.table_shape": "ShapeColumn ShapeRow TableShape",
     "labconsole.cli.command": "Command",
     "labconsole.cli.exit_codes": "BAD_USAGE CANCELLED CHECK_FAILED FAILED FINISHED",
@@ -92,7 +95,7 @@ PLACES = {
     "labconsole.engine.protocol": "LiveFrame",
     "labconsole.errors": "UserError",
     "labconsole.locations": "data_dir",
-    "labconsole.plugin": "API_VERSION Plugin PluginPage",
+    "labconsole.plugin": "API_VERSION OperationEntry Plugin PluginPage",
     "labconsole.role": "Role RoleContext SeriesWriter",
     "labconsole.security.secrets": "Secret SecretRefusedError SecretRequest SecretSource",
     "labconsole.store.database_kind": "DatabaseKind",

@@ -64,7 +64,7 @@ def test_what_plugin_authors_were_promised_is_there() -> None:
     promised = """
         Trial Parameters Role RoleContext RunContext RoleSpec RoleHandle Series Column Metric MetricKind Direction
         Origin Verdict VerdictKind Event Level Evaluation Curve Distribution DerivedTable LiveChannel Question
-        ServiceLevel Samples Plugin PluginPage Action Command UserError now_ns TableShape DatabaseKind
+        ServiceLevel Samples Plugin PluginPage Operation Command UserError now_ns TableShape DatabaseKind
         Secret SecretRequest
     """
     assert set(promised.split()) <= set(dir(api))
