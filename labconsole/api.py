@@ -50,6 +50,13 @@ if TYPE_CHECKING:
     from labconsole.security.secrets import SecretRefusedError as SecretRefusedError
     from labconsole.security.secrets import SecretRequest as SecretRequest
     from labconsole.security.secrets import SecretSource as SecretSource
+    from labconsole.series import Column as Column
+    from labconsole.series import Event as Event
+    from labconsole.series import Level as Level
+    from labconsole.series import LiveChannel as LiveChannel
+    from labconsole.series import LiveKind as LiveKind
+    from labconsole.series import Origin as Origin
+    from labconsole.series import Series as Series
     from labconsole.store.database_kind import DatabaseKind as DatabaseKind
     from labconsole.store.errors import StoreError as StoreError
     from labconsole.store.writing import Writer as Writer
@@ -60,30 +67,25 @@ if TYPE_CHECKING:
     from labconsole.trial import LINK_USE as LINK_USE
     from labconsole.trial import OFFERED_RATE as OFFERED_RATE
     from labconsole.trial import REMEDY as REMEDY
-    from labconsole.trial import STORED as STORED
-    from labconsole.trial import Column as Column
     from labconsole.trial import Curve as Curve
     from labconsole.trial import DerivedTable as DerivedTable
     from labconsole.trial import Direction as Direction
     from labconsole.trial import Distribution as Distribution
     from labconsole.trial import Evaluation as Evaluation
-    from labconsole.trial import Event as Event
-    from labconsole.trial import Level as Level
-    from labconsole.trial import LiveChannel as LiveChannel
     from labconsole.trial import Metric as Metric
     from labconsole.trial import MetricKind as MetricKind
-    from labconsole.trial import Origin as Origin
-    from labconsole.trial import Parameters as Parameters
     from labconsole.trial import Question as Question
     from labconsole.trial import RoleHandle as RoleHandle
     from labconsole.trial import RoleSpec as RoleSpec
     from labconsole.trial import RunContext as RunContext
     from labconsole.trial import Samples as Samples
-    from labconsole.trial import Series as Series
     from labconsole.trial import ServiceLevel as ServiceLevel
     from labconsole.trial import Trial as Trial
     from labconsole.trial import Verdict as Verdict
     from labconsole.trial import VerdictKind as VerdictKind
+    from labconsole.trial_command import TrialCommand as TrialCommand
+    from labconsole.trial_parameters import STORED as STORED
+    from labconsole.trial_parameters import Parameters as Parameters
 
 PLACES = {
     "labconsole.operation": "Confirmation Operation OperationContext Result TextTable",
@@ -98,15 +100,17 @@ PLACES = {
     "labconsole.plugin": "API_VERSION OperationEntry Plugin PluginPage",
     "labconsole.role": "Role RoleContext SeriesWriter",
     "labconsole.security.secrets": "Secret SecretRefusedError SecretRequest SecretSource",
+    "labconsole.series": "Column Event Level LiveChannel LiveKind Origin Series",
     "labconsole.store.database_kind": "DatabaseKind",
     "labconsole.store.errors": "StoreError",
     "labconsole.store.writing": "Writer",
     "labconsole.timing_profile": "TimingProfile load_timing",
     "labconsole.trial": (
-        "FULL_SPEED LINK_RATE LINK_USE OFFERED_RATE REMEDY STORED Column Curve DerivedTable Direction "
-        "Distribution Evaluation Event Level LiveChannel Metric MetricKind Origin Parameters Question "
-        "RoleHandle RoleSpec RunContext Samples Series ServiceLevel Trial Verdict VerdictKind"
+        "FULL_SPEED LINK_RATE LINK_USE OFFERED_RATE REMEDY Curve DerivedTable Direction Distribution Evaluation "
+        "Metric MetricKind Question RoleHandle RoleSpec RunContext Samples ServiceLevel Trial Verdict VerdictKind"
     ),
+    "labconsole.trial_command": "TrialCommand",
+    "labconsole.trial_parameters": "STORED Parameters",
 }
 """Module -> the names that are imported from it; a test holds them and the imports for type checkers together."""
 
