@@ -35,7 +35,7 @@ from labconsole_certificates.operations.fields import (
     NewKeyParameters,
     PasswordParameters,
     PathLength,
-    StateName,
+    StateParameters,
     Subject,
 )
 from labconsole_certificates.operations.issuers import must_be_accepted, opened_issuer
@@ -308,10 +308,9 @@ class CreateIntermediate(PkiOperation[CreateIntermediateParameters]):
         return _ready(record, "was created")
 
 
-class ImportAuthorityParameters(KeptKeyParameters, PasswordParameters):
+class ImportAuthorityParameters(PasswordParameters, KeptKeyParameters, StateParameters):
     """A CA that was created elsewhere."""
 
-    state: StateName
     file: Annotated[
         Path,
         AtHome,

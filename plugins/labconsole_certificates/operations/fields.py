@@ -148,17 +148,18 @@ AtHome = AfterValidator(Path.expanduser)
 SecretFile = Annotated[Path, AtHome]
 
 
-def _secret_file(description: str, option: str = "--passphrase-file") -> Any:
-    extra: dict[str, Any] = {"kind": "secret-file", "group": _ELSEWHERE, "option": option, "metavar": "FILE"}
-    return Field(None, title="In a file", description=f"{description} (0600)", json_schema_extra=extra)
+_NEW_KEY = "Passphrase of the new key from elsewhere"
+_CA_KEY = "Passphrase of the CA's key from elsewhere"
 
 
-def _keyring_entry(description: str, option: str = "--keyring-entry") -> Any:
-    extra: dict[str, Any] = {"group": _ELSEWHERE, "option": option, "metavar": "NAME"}
-    return Field(None, title="In the keyring", description=description, json_schema_extra=extra)
+def _secret_file(group: str, description: str, option: str = "--passphrase-file") -> Any:
+    extra: dict[str, Any] = {"kind": "secret-file", "group": group, "option": option, "metavar": "FILE"}
+    return Field(None, title="File", description=f"{description} (0600)", json_schema_extra=extra)
 
 
-_ELSEWHERE = "Passphrase from a file or the keyring"
+def _keyring_entry(group: str, description: str, option: str = "--keyring-entry") -> Any:
+    extra: dict[str, Any] = {"group": group, "option": option, "metavar": "NAME"}
+    return Field(None, title="Keyring entry", description=description, json_schema_extra=extra)
 
 
 class NoParameters(Parameters):
@@ -169,8 +170,10 @@ class KeptKeyParameters(Parameters):
     """Where the passphrase of a key file that is written here comes from."""
 
     protection: Kept = Protection.KEPT
-    passphrase_file: SecretFile | None = _secret_file("File with the passphrase of the new key file")
-    keyring_entry: str | None = _keyring_entry("Entry of the OS keyring with the passphrase of the new key file")
+    passphrase_file: SecretFile | None = _secret_file(_NEW_KEY, "File with the passphrase of the new key file")
+    keyring_entry: str | None = _keyring_entry(
+        _NEW_KEY, "Entry of the OS keyring with the passphrase of the new key file"
+    )
 
     def kept_as(self) -> NewKey:
         """How a key that comes from outside is stored; its type does not count."""
@@ -180,8 +183,10 @@ class KeptKeyParameters(Parameters):
 class UnlockParameters(Parameters):
     """The passphrase or PIN of a CA's key, if it would be asked for."""
 
-    passphrase_file: SecretFile | None = _secret_file("File with the passphrase or PIN of the CA's key")
-    keyring_entry: str | None = _keyring_entry("Entry of the OS keyring with the passphrase or PIN of the CA's key")
+    passphrase_file: SecretFile | None = _secret_file(_CA_KEY, "File with the passphrase or PIN of the CA's key")
+    keyring_entry: str | None = _keyring_entry(
+        _CA_KEY, "Entry of the OS keyring with the passphrase or PIN of the CA's key"
+    )
 
     def unlock(self) -> SecretSource:
         """Where it is; the operator, if neither is given."""
@@ -192,10 +197,10 @@ class IssuerUnlockParameters(Parameters):
     """As `UnlockParameters`, where another key is created, too."""
 
     issuer_passphrase_file: SecretFile | None = _secret_file(
-        "File with the passphrase or PIN of the issuing CA's key", "--issuer-passphrase-file"
+        _CA_KEY, "File with the passphrase or PIN of the issuing CA's key", "--issuer-passphrase-file"
     )
     issuer_keyring_entry: str | None = _keyring_entry(
-        "Entry of the OS keyring with the passphrase or PIN of the issuing CA's key", "--issuer-keyring-entry"
+        _CA_KEY, "Entry of the OS keyring with the passphrase or PIN of the issuing CA's key", "--issuer-keyring-entry"
     )
 
     def unlock(self) -> SecretSource:
@@ -209,9 +214,9 @@ class PasswordParameters(Parameters):
     password_file: Annotated[
         SecretFile | None,
         Field(
-            title="Password from a file",
+            title="File",
             description="File with the password (0600); none: it is asked for",
-            json_schema_extra={"kind": "secret-file", "metavar": "FILE"},
+            json_schema_extra={"kind": "secret-file", "group": "Password from a file", "metavar": "FILE"},
         ),
     ] = None
 
@@ -236,8 +241,12 @@ class SuccessorKeyParameters(Parameters):
         ),
     ] = ""
     protection: Protected = Protection.KEPT
-    passphrase_file: SecretFile | None = _secret_file("File with the passphrase of the new key file, or the PIN")
-    keyring_entry: str | None = _keyring_entry("Entry of the OS keyring with the new key file's passphrase, or the PIN")
+    passphrase_file: SecretFile | None = _secret_file(
+        _NEW_KEY, "File with the passphrase of the new key file, or the PIN"
+    )
+    keyring_entry: str | None = _keyring_entry(
+        _NEW_KEY, "Entry of the OS keyring with the new key file's passphrase, or the PIN"
+    )
 
     def new_key(self) -> NewKey:
         """The key pair to create."""

@@ -238,7 +238,9 @@ class ParameterForm(QWidget):
         self, title: str, entries: list[tuple[FieldSpec, tuple[str, ...]]], base: Mapping[str, Any] | None
     ) -> Iterator[None]:
         # From the top down: a widget that gets its parent late is styled again with all that it holds.
-        section = FormSection(title, self._theme, self, folded=len(self.sections) >= OPEN_SECTIONS)
+        is_more = any(row.spec.group == "" for shown in self.sections[:1] for row in shown.rows)
+        folded = is_more or len(self.sections) >= OPEN_SECTIONS
+        section = FormSection(title, self._theme, self, folded=folded)
         section.set_columns(self._columns)
         self.sections.append(section)
         for number, (spec, path) in enumerate(entries, 1):
@@ -262,8 +264,10 @@ class ParameterForm(QWidget):
 
 
 def _grouped(specs: tuple[FieldSpec, ...]) -> dict[str, list[tuple[FieldSpec, tuple[str, ...]]]]:
-    """The fields with their paths by the title of their section."""
+    """The fields with their paths by the title of their section; those without a group come first."""
     groups: dict[str, list[tuple[FieldSpec, tuple[str, ...]]]] = {}
+    if any(not spec.group and spec.kind is not FieldKind.GROUP for spec in specs):
+        groups[""] = []
     for spec in specs:
         if spec.kind is FieldKind.GROUP:
             entries = groups.setdefault(spec.title, [])
