@@ -37,7 +37,24 @@ plugin = Plugin(
         "certificates.export-pkcs12": _operation("actions.end_certificate_actions:ExportPkcs12"),
         "certificates.publish-crl": _operation("actions.revocation_actions:PublishCrl"),
         "certificates.serve-ocsp": _operation("actions.revocation_actions:ServeOcsp"),
-        "certificates.make-bundle": _operation("actions.exchange_actions:MakeBundle"),
+        "certificates.take": _operation(
+            "operations.importing:Import", "pki take", "import certificates or a CRL of another State"
+        ),
+        "certificates.trust": _operation(
+            "operations.trusting:TrustRoot", "pki trust", "let a State trust a root, once its fingerprint is confirmed"
+        ),
+        "certificates.pin": _operation(
+            "operations.trusting:Pin", "pki pin", "let a State trust one end certificate by its fingerprint"
+        ),
+        "certificates.withdraw": _operation(
+            "operations.trusting:WithdrawTrust", "pki withdraw", "end a State's trust in a root or certificate"
+        ),
+        "certificates.make-bundle": _operation(
+            "trust.making:MakeBundle", "pki bundle", "write a State's signed trust bundle"
+        ),
+        "certificates.take-bundle": _operation(
+            "trust.taking_in:ImportBundle", "pki take-bundle", "import another State's trust bundle"
+        ),
         "certificates.prove": _operation("actions.exchange_actions:Prove"),
         "certificates.connect": _operation("actions.remote_proof_actions:Connect"),
         "certificates.listen": _operation("actions.remote_proof_actions:Listen"),
@@ -62,12 +79,6 @@ plugin = Plugin(
         "pki name": "labconsole_certificates.commands.arguments.end_certificates:NAME",
         "pki forget": "labconsole_certificates.commands.arguments.end_certificates:FORGET",
         "pki identities": "labconsole_certificates.commands.arguments.end_certificates:IDENTITIES",
-        "pki take": "labconsole_certificates.commands.arguments.trust:TAKE",
-        "pki trust": "labconsole_certificates.commands.arguments.trust:TRUST",
-        "pki pin": "labconsole_certificates.commands.arguments.trust:PIN",
-        "pki withdraw": "labconsole_certificates.commands.arguments.trust:WITHDRAW",
-        "pki bundle": "labconsole_certificates.commands.arguments.trust:BUNDLE",
-        "pki take-bundle": "labconsole_certificates.commands.arguments.trust:TAKE_BUNDLE",
         "pki matrix": "labconsole_certificates.commands.arguments.trust:MATRIX",
         "pki exchange": "labconsole_certificates.commands.arguments.trust:EXCHANGE",
         "pki prove": "labconsole_certificates.commands.arguments.trust:PROVE",

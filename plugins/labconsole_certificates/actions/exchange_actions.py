@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import ClassVar
 
@@ -12,37 +11,11 @@ from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.secrets import Prompt, SecretRequest
 from labconsole.trial import Parameters
-from labconsole_certificates.actions.exchange_parameters import MakeBundleParameters, ProveParameters
+from labconsole_certificates.actions.exchange_parameters import ProveParameters
 from labconsole_certificates.exchange.parties import client_certificate, server_certificate
 from labconsole_certificates.exchange.proving import prove, told
-from labconsole_certificates.operations.exporting import must_be_new_file, write_export
 from labconsole_certificates.operations.pki_operation import PkiOperation, key_secrets
 from labconsole_certificates.operations.references import local_state_named
-from labconsole_certificates.trust.looking import look_into
-from labconsole_certificates.trust.making import expiring_crls, make_bundle, signing_root
-
-
-class MakeBundle(PkiOperation[MakeBundleParameters]):
-    """Signs a State's trust bundle."""
-
-    name: ClassVar[str] = "certificates.make-bundle"
-    title: ClassVar[str] = "Export a trust bundle"
-    description: ClassVar[str] = (
-        "Writes one signed file with the State's roots, intermediates, CRLs and link certificates. Other States take "
-        "it in, and the next ones, to keep their trust up to date."
-    )
-    parameters: ClassVar[type[Parameters]] = MakeBundleParameters
-
-    def needs(self, parameters: MakeBundleParameters, directory: Path, snapshot: Snapshot) -> tuple[SecretRequest, ...]:
-        must_be_new_file(parameters.file)
-        state = local_state_named(snapshot, parameters.state)
-        return key_secrets(directory, snapshot, signing_root(snapshot, state, datetime.now(UTC))[0])
-
-    def work(self, parameters: MakeBundleParameters, store: PkiStore, prompt: Prompt, context: OperationContext) -> str:
-        data = make_bundle(store, parameters.state, days=parameters.valid_days, prompt=prompt)
-        write_export(parameters.file, data)
-        said = f"{parameters.file} is the trust bundle of {parameters.state}: hand it to all States that trust it."
-        return f"{said} {expiring_crls(look_into(data).content)}".rstrip()
 
 
 class Prove(PkiOperation[ProveParameters]):

@@ -8,15 +8,6 @@ from pydantic import Field
 
 from labconsole.trial import Parameters
 from labconsole_certificates.exchange.remote_proving import LOOPBACK
-from labconsole_certificates.operations.fields import Days, SavedTo, StateName
-
-
-class MakeBundleParameters(Parameters):
-    """A trust bundle that is to be signed."""
-
-    state: StateName
-    valid_days: Days = 30
-    file: SavedTo
 
 
 class ProveParameters(Parameters):

@@ -9,11 +9,14 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, Field
 
 from labconsole.errors import UserError
+from labconsole.security.pki.records import State
+from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.secrets import SecretSource
 from labconsole.security.x509.key_types import TITLES, KeyType
 from labconsole.security.x509.profiles import TEXTS, CertificateProfile
 from labconsole.trial import Parameters
 from labconsole_certificates.operations.new_keys import DEFAULT_TYPE, NewKey
+from labconsole_certificates.operations.references import state_named
 
 
 class Protection(StrEnum):
@@ -258,6 +261,35 @@ class KeyParameters(SuccessorKeyParameters):
     """A key pair that is to be made, and where it is stored."""
 
     key_type: FileType = DEFAULT_TYPE
+
+
+class HandoverParameters(Parameters):
+    """Who gave something to whom, as the exchange between two States notes it."""
+
+    sender: Annotated[
+        str,
+        Field(
+            title="From",
+            description="State that sent it; empty: not noted",
+            json_schema_extra={"option": "--from", "metavar": "STATE"},
+        ),
+    ] = ""
+    receiver: Annotated[
+        str,
+        Field(
+            title="To",
+            description="State that received it; empty: not noted",
+            json_schema_extra={"option": "--to", "metavar": "STATE"},
+        ),
+    ] = ""
+
+    def parties(self, snapshot: Snapshot) -> tuple[State, State] | tuple[None, None]:
+        """Sender and receiver, if they are named. Raises UserError: only one is, or there is no such State."""
+        if bool(self.sender) != bool(self.receiver):
+            raise UserError("A handover is noted from one State to another: give --from and --to, or neither.")
+        if not self.sender:
+            return None, None
+        return state_named(snapshot, self.sender), state_named(snapshot, self.receiver)
 
 
 class StateParameters(Parameters):

@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from datetime import UTC, datetime
+from typing import Annotated, Any, ClassVar
 
 from cryptography import x509
+from pydantic import Field
 
 from labconsole.errors import UserError
+from labconsole.operation import Confirmation, OperationContext, Result
+from labconsole.security.pki.reader import PkiReader
 from labconsole.security.pki.records import CertificateRecord, State, TrustKind, TrustRecord
+from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.pki.store import PkiStore
+from labconsole.security.secrets import Prompt
 from labconsole.security.x509.extensions import extension_of
-from labconsole.security.x509.fingerprints import typed_matches
+from labconsole.security.x509.fingerprints import groups, typed_matches
 from labconsole.security.x509.names import short_name
 from labconsole.security.x509.profiles import AUTHORITIES, CertificateProfile
-from labconsole_certificates.operations.references import must_be_local
+from labconsole.trial import Parameters
+from labconsole_certificates.operations.fields import CertificateChoice, StateName
+from labconsole_certificates.operations.pki_operation import PkiOperation
+from labconsole_certificates.operations.references import (
+    certificate_named,
+    local_state_named,
+    must_be_local,
+)
 
 _TYPED = "fingerprint typed"
 _HERE = "fingerprint confirmed at the console that has both States"
@@ -94,3 +108,124 @@ def _trust(
         raise UserError(f"{state.name} trusts {name} already.")
     with store.change() as change:
         return change.trust(state.id, certificate.id, kind, confirmed)
+
+
+ConfirmedFingerprint = Annotated[
+    str,
+    Field(
+        title="Confirmed fingerprint",
+        description="Whole fingerprint as its owner reported it, by another way than the file took; not given: it is "
+        "asked for",
+        json_schema_extra={"option": "--confirmed", "metavar": "FINGERPRINT", "terminal_only": True},
+    ),
+]
+
+
+class TrustedCertificateParameters(Parameters):
+    """A State, and a certificate that it trusts."""
+
+    state: StateName
+    certificate: CertificateChoice
+
+    def named(self, snapshot: Snapshot) -> tuple[State, CertificateRecord]:
+        """The local State, and the certificate. Raises UserError: there is none."""
+        return local_state_named(snapshot, self.state), certificate_named(snapshot, self.certificate)
+
+
+class TrustParameters(TrustedCertificateParameters):
+    """A certificate that a State is to trust, once its fingerprint is confirmed."""
+
+    confirmed: ConfirmedFingerprint = ""
+
+
+class _Trusting(PkiOperation[TrustParameters]):
+    """Trust begins once the fingerprint is confirmed: typed, or seen where both States are of this console."""
+
+    parameters: ClassVar[type[Parameters]] = TrustParameters
+
+    @abstractmethod
+    def begin(self, store: PkiStore, state: State, record: CertificateRecord, typed: str) -> TrustRecord:
+        """Let `state` trust `record`, whose fingerprint was `typed`. Raises UserError."""
+
+    def confirmation(self, parameters: TrustParameters) -> Confirmation | None:
+        with PkiReader.open() as reader:
+            snapshot = reader.snapshot()
+        state, record = parameters.named(snapshot)
+        if parameters.confirmed:
+            return None
+        name, owner = short_name(record.certificate), _owner_here(snapshot, record)
+        option = "--confirmed"
+        if owner is not None:
+            question = f"{owner.name} is of this console. The fingerprint of {name} is {groups(record.sha256)}."
+            return Confirmation("yes", question, f"{option} FINGERPRINT")
+        question = f"{state.name} will trust {name}, which is not of this console."
+        return Confirmation(record.sha256, question, option, fingerprint=True)
+
+    def work(self, parameters: TrustParameters, store: PkiStore, prompt: Prompt, context: OperationContext) -> Result:
+        snapshot = store.snapshot()
+        state, record = parameters.named(snapshot)
+        if not parameters.confirmed and _owner_here(snapshot, record) is not None:
+            confirm_here(store, state, record)
+        else:
+            self.begin(store, state, record, parameters.confirmed or context.typed)
+        return _result(f"{state.name} trusts {short_name(record.certificate)}.", state, record)
+
+
+class TrustRoot(_Trusting):
+    """Lets a State trust a root."""
+
+    name: ClassVar[str] = "certificates.trust"
+    title: ClassVar[str] = "Trust a root"
+    description: ClassVar[str] = (
+        "A State of this console trusts a root CA, and what it issues, from then on. Compare the whole fingerprint "
+        "with what its owner reads out, by another way than the file took."
+    )
+
+    def begin(self, store: PkiStore, state: State, record: CertificateRecord, typed: str) -> TrustRecord:
+        return trust_root(store, state, record, typed)
+
+
+class Pin(_Trusting):
+    """Lets a State trust one end certificate."""
+
+    name: ClassVar[str] = "certificates.pin"
+    title: ClassVar[str] = "Pin a certificate"
+    description: ClassVar[str] = (
+        "A State of this console trusts this one end certificate from then on, by its fingerprint: compare the whole "
+        "of it with what its owner reads out."
+    )
+
+    def begin(self, store: PkiStore, state: State, record: CertificateRecord, typed: str) -> TrustRecord:
+        return pin(store, state, record, typed)
+
+
+class WithdrawTrust(PkiOperation[TrustedCertificateParameters]):
+    """Ends a State's trust."""
+
+    name: ClassVar[str] = "certificates.withdraw"
+    title: ClassVar[str] = "Withdraw trust"
+    description: ClassVar[str] = "A State of this console trusts this root or pinned certificate no longer."
+    parameters: ClassVar[type[Parameters]] = TrustedCertificateParameters
+
+    def work(
+        self, parameters: TrustedCertificateParameters, store: PkiStore, prompt: Prompt, context: OperationContext
+    ) -> Result:
+        snapshot = store.snapshot()
+        state, record = parameters.named(snapshot)
+        rows = [one for one in snapshot.trust if (one.state, one.certificate) == (state.id, record.id)]
+        held = next((one for one in rows if one.withdrawn is None), None)
+        if held is None:
+            raise UserError(f"{state.name} does not trust {short_name(record.certificate)}: there is nothing to end.")
+        withdraw(store, held)
+        return _result(f"{state.name} no longer trusts {short_name(record.certificate)}.", state, record)
+
+
+def _owner_here(snapshot: Snapshot, record: CertificateRecord) -> State | None:
+    """The State of this console that the certificate belongs to, which shows its fingerprint here; None: another."""
+    owner = None if record.state is None else snapshot.state_by_id[record.state]
+    return owner if owner is not None and owner.local else None
+
+
+def _result(sentence: str, state: State, record: CertificateRecord) -> Result:
+    data: dict[str, Any] = {"state": state.name, "certificate": short_name(record.certificate), "sha256": record.sha256}
+    return Result((sentence,), data)

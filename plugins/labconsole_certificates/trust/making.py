@@ -1,26 +1,35 @@
-"""Makes the trust bundle of a State of this console."""
+"""Creates and signs the trust bundle of a State of this console."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Annotated, ClassVar
 
 from cryptography import x509
+from pydantic import Field
 
 from labconsole.errors import UserError
+from labconsole.operation import OperationContext, Result
 from labconsole.security.pki.keys import opened_key
 from labconsole.security.pki.records import CertificateRecord, KeyRecord, Origin, State, TrustKind
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.pki.store import PkiStore
-from labconsole.security.secrets import Prompt
+from labconsole.security.secrets import Prompt, SecretRequest
 from labconsole.security.x509 import cms
 from labconsole.security.x509.fingerprints import fingerprint
 from labconsole.security.x509.issuing import Issuer
 from labconsole.security.x509.names import short_name
 from labconsole.security.x509.profiles import CertificateProfile
+from labconsole.trial import Parameters
+from labconsole_certificates.operations.exporting import must_be_new_file, write_export
+from labconsole_certificates.operations.fields import Days, SavedTo, StateName, UnlockParameters
+from labconsole_certificates.operations.pki_operation import PkiOperation, key_secrets
 from labconsole_certificates.operations.references import local_state_named
 from labconsole_certificates.revocation.crl_renewal import renew_crls
 from labconsole_certificates.trust.bundle_format import BundleContent, encode
 from labconsole_certificates.trust.checking import joined_links
+from labconsole_certificates.trust.looking import look_into
 
 DAYS = 30
 """For how long a bundle is current, if nobody says otherwise."""
@@ -129,3 +138,45 @@ def _links(
 
 def _stands(record: CertificateRecord, at: datetime) -> bool:
     return record.removed is None and record.revoked is None and record.certificate.not_valid_after_utc >= at
+
+
+class MakeBundleParameters(UnlockParameters):
+    """A trust bundle that is to be signed."""
+
+    state: StateName
+    valid_days: Days = DAYS
+    file: Annotated[SavedTo, Field(json_schema_extra={"positional": True})]
+
+
+class MakeBundle(PkiOperation[MakeBundleParameters]):
+    """Signs a State's trust bundle."""
+
+    name: ClassVar[str] = "certificates.make-bundle"
+    title: ClassVar[str] = "Export a trust bundle"
+    description: ClassVar[str] = (
+        "Writes one signed file with the State's roots, intermediates, CRLs and link certificates. Other States import "
+        "it, and the next ones, to keep their trust up to date."
+    )
+    parameters: ClassVar[type[Parameters]] = MakeBundleParameters
+
+    def needs(self, parameters: MakeBundleParameters, directory: Path, snapshot: Snapshot) -> tuple[SecretRequest, ...]:
+        must_be_new_file(parameters.file)
+        state = local_state_named(snapshot, parameters.state)
+        signer, _key = signing_root(snapshot, state, datetime.now(UTC))
+        return key_secrets(directory, snapshot, signer, unlock=parameters.unlock())
+
+    def work(
+        self, parameters: MakeBundleParameters, store: PkiStore, prompt: Prompt, context: OperationContext
+    ) -> Result:
+        data = make_bundle(store, parameters.state, days=parameters.valid_days, prompt=prompt)
+        write_export(parameters.file, data)
+        content = look_into(data).content
+        warning = expiring_crls(content)
+        return Result(
+            (
+                f"{parameters.file} is trust bundle {content.sequence} of {content.state}: send it to all States that "
+                "trust it.",
+            ),
+            {"state": content.state, "sequence": content.sequence, "file": str(parameters.file)},
+            (warning,) if warning else (),
+        )

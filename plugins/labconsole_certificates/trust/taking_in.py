@@ -1,23 +1,35 @@
-"""Takes a bundle in: all that it changes is one transaction."""
+"""Imports a trust bundle: all that it changes is one transaction."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any, ClassVar
 
+from pydantic import Field
+
+from labconsole.operation import Confirmation, OperationContext, Result
 from labconsole.security.pki.changes import Change
+from labconsole.security.pki.reader import PkiReader
 from labconsole.security.pki.records import BundleRecord, Item, Origin, State, TrustKind
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.pki.store import PkiStore
+from labconsole.security.secrets import Prompt
+from labconsole.security.x509 import gate
 from labconsole.security.x509.bad_input import BadInput
 from labconsole.security.x509.extensions import crl_number, crl_scope
 from labconsole.security.x509.fingerprints import fingerprint
 from labconsole.security.x509.profiles import CertificateProfile
+from labconsole.trial import Parameters
+from labconsole_certificates.operations.fields import AtHome
+from labconsole_certificates.operations.pki_operation import PkiOperation
 from labconsole_certificates.operations.references import local_state_named
+from labconsole_certificates.operations.trusting import ConfirmedFingerprint
 from labconsole_certificates.trust import policy
 from labconsole_certificates.trust.bundle_format import BundleContent
 from labconsole_certificates.trust.checking import crl_issuer, same_key
-from labconsole_certificates.trust.looking import BundleLook, domain_question, look_into
+from labconsole_certificates.trust.looking import BundleLook, domain_question, look_into, must_be_confirmed
 
 
 @dataclass(frozen=True)
@@ -188,3 +200,81 @@ def _add_crls(change: Change, snapshot: Snapshot, content: BundleContent, ids: d
 
 def _roots(count: int) -> str:
     return "one root is" if count == 1 else f"{count} roots are"
+
+
+NO_DOMAIN = "no domain"
+"""What is typed to confirm that a State claims no domain any more."""
+
+
+class ImportBundleParameters(Parameters):
+    """A trust bundle to import."""
+
+    state: Annotated[
+        str,
+        Field(
+            title="State",
+            description="State of this console that imports it",
+            min_length=1,
+            json_schema_extra={"positional": True},
+        ),
+    ]
+    file: Annotated[
+        Path,
+        AtHome,
+        Field(title="File", description="Trust bundle of another State", json_schema_extra={"positional": True}),
+    ]
+    confirmed: ConfirmedFingerprint = ""
+    confirmed_domain: Annotated[
+        str | None,
+        Field(
+            title="Confirmed domain",
+            description="Domain that the bundle newly claims, once its State has confirmed it; not given: it is asked "
+            "for",
+            json_schema_extra={"metavar": "DOMAIN", "terminal_only": True},
+        ),
+    ] = None
+
+    def data(self) -> bytes:
+        """The bundle. Raises BadInput: it cannot be read."""
+        return gate.read_file(self.file, "trust bundle")
+
+
+class ImportBundle(PkiOperation[ImportBundleParameters]):
+    """Imports another State's trust bundle."""
+
+    name: ClassVar[str] = "certificates.take-bundle"
+    title: ClassVar[str] = "Import a trust bundle"
+    description: ClassVar[str] = (
+        "A State of this console imports the trust bundle of another one: its roots, CRLs and links. The first bundle "
+        "of a State is confirmed by the fingerprint of its root, later ones by their signature."
+    )
+    parameters: ClassVar[type[Parameters]] = ImportBundleParameters
+
+    def confirmation(self, parameters: ImportBundleParameters) -> Confirmation | None:
+        look = look_into(parameters.data())
+        content, option = look.content, "--confirmed"
+        with PkiReader.open() as reader:
+            snapshot = reader.snapshot()
+        first = must_be_confirmed(snapshot, parameters.state, look)
+        question = domain_question(snapshot, look, first=first) if parameters.confirmed_domain is None else ""
+        if first and not parameters.confirmed:
+            claimed = f"which claims the domain {content.domain}" if content.domain else "with any names"
+            loss = f"This is the first trust bundle of {content.state}, {claimed}."
+            both = f"{question} The fingerprint confirms this, too." if question else ""
+            return Confirmation(look.fingerprint, f"{loss} {both}".rstrip(), option, fingerprint=True)
+        if question:
+            return Confirmation(content.domain or NO_DOMAIN, question, f"{option}-domain DOMAIN")
+        return None
+
+    def work(
+        self, parameters: ImportBundleParameters, store: PkiStore, prompt: Prompt, context: OperationContext
+    ) -> Result:
+        data, domain = parameters.data(), parameters.confirmed_domain
+        look = look_into(data)
+        by_fingerprint = not parameters.confirmed and must_be_confirmed(store.snapshot(), parameters.state, look)
+        if domain is None and context.typed:
+            typed = "" if context.typed == NO_DOMAIN else context.typed
+            domain = look.content.domain if by_fingerprint else typed
+        done = take_in(store, parameters.state, data, context.typed if by_fingerprint else parameters.confirmed, domain)
+        found: dict[str, Any] = {"state": done.importer, "bundle_of": done.state, "sequence": done.sequence}
+        return Result((done.sentence(),), found | {"trusted": done.trusted, "withdrawn": done.withdrawn})

@@ -139,7 +139,7 @@ def test_the_bundle_command_tells_of_an_expired_crl(
     lower = create_intermediate(world.store, world.root_a, world.a, ASKED, prompt=typed)
     published(world, lower, 31, passphrase=True)
     assert main(["pki", "bundle", world.a.name, str(tmp_path / "a.cms")]) == 0
-    assert "The CRL of State A Intermediate CA in it expired on" in " ".join(capsys.readouterr().out.split())
+    assert "The CRL of State A Intermediate CA in it expired on" in " ".join(capsys.readouterr().err.split())
 
 
 def test_crls_that_are_published_at_once_get_one_number_each(world: World) -> None:

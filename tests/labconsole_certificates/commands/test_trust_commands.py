@@ -1,0 +1,198 @@
+"""`labconsole pki trust | pin | take-bundle`: what must be confirmed, at a terminal and in a script."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from cryptography.hazmat.primitives.serialization import Encoding
+
+from labconsole.cli.main import main
+from labconsole.errors import UserError
+from labconsole.security.pki.records import CertificateRecord, State
+from labconsole.security.pki.store import PkiStore
+from labconsole.security.secrets import Secret
+from labconsole.security.x509.fingerprints import groups
+from labconsole_certificates.operations.authorities import create_root
+from labconsole_certificates.operations.importing import take_in_certificates
+from labconsole_certificates.operations.new_keys import NewKey
+from labconsole_certificates.operations.states import add_state, claim_domain
+from labconsole_certificates.operations.trusting import TrustParameters, TrustRoot
+from labconsole_certificates.trust.making import make_bundle
+from labconsole_certificates.trust.taking_in import ImportBundle, ImportBundleParameters
+from tests.labconsole_certificates.world import World
+
+A = "State A"
+
+
+class Elsewhere:
+    """State D at its own console, which sends bundles."""
+
+    def __init__(self, directory: Path) -> None:
+        self.store = PkiStore.open(directory / "elsewhere")
+        self.state: State = add_state(self.store, "State D", "d.example")
+        self.root: CertificateRecord = create_root(self.store, self.state, NewKey())
+        self._directory = directory
+
+    def bundle(self, domain: str = "d.example") -> Path:
+        """Its next bundle, in which it claims `domain`."""
+        claim_domain(self.store, self.state, domain)
+        file = self._directory / "d.bundle"
+        file.write_bytes(make_bundle(self.store, "State D"))
+        return file
+
+
+@pytest.fixture
+def elsewhere(tmp_path: Path) -> Iterator[Elsewhere]:
+    made = Elsewhere(tmp_path)
+    yield made
+    made.store.close()
+
+
+class _Keyboard(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+class _Typed:
+    """`OperationContext` of an operation that nothing is asked of but what was typed."""
+
+    stop_requested = False
+
+    def __init__(self, typed: str) -> None:
+        self.typed = typed
+
+    def progress(self, done: int, total: int) -> None: ...
+
+    def say(self, sentence: str) -> None: ...
+
+    def secret(self, key: str) -> Secret | None:
+        return None
+
+    def hand_over(self, title: str, secret: Secret) -> None: ...
+
+
+def types(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    """The operator is at a terminal, and types `text`."""
+    monkeypatch.setattr("sys.stdin", _Keyboard(f"{text}\n"))
+
+
+def known(world: World, root: CertificateRecord) -> None:
+    """The root of State D is known to the console of State A."""
+    state = add_state(world.store, "State D", local=False)
+    take_in_certificates(world.store, root.certificate.public_bytes(Encoding.PEM), state)
+
+
+def trusts(world: World) -> int:
+    """How many certificates are trusted."""
+    return len([one for one in world.store.snapshot().trust if one.withdrawn is None])
+
+
+def test_fingerprint_of_another_console_s_root_is_typed_and_never_shown(
+    world: World, elsewhere: Elsewhere, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    known(world, elsewhere.root)
+    before, sha256 = trusts(world), elsewhere.root.sha256
+    for typed in ("yes", "", sha256[:16], "0" * 64):
+        types(monkeypatch, typed)
+        assert main(["pki", "trust", A, "root:State D"]) == 1
+        assert trusts(world) == before
+    said = capsys.readouterr()
+    assert "that is not the fingerprint" in said.err and "State A will trust State D Root CA" in said.err
+    assert sha256 not in said.err + said.out and groups(sha256)[:9] not in said.err + said.out
+    types(monkeypatch, groups(sha256).lower())
+    assert main(["pki", "trust", A, "root:State D"]) == 0
+    assert trusts(world) == before + 1
+    [row] = [one for one in world.store.snapshot().trust if one.certificate == row_of(world, sha256)]
+    assert row.confirmed == "fingerprint typed"
+
+
+def row_of(world: World, sha256: str) -> int:
+    """Id of the certificate."""
+    return world.store.snapshot().certificate_by_sha256[sha256].id
+
+
+def test_script_gives_the_fingerprint_as_an_option(
+    world: World, elsewhere: Elsewhere, capsys: pytest.CaptureFixture[str]
+) -> None:
+    known(world, elsewhere.root)
+    before, sha256 = trusts(world), elsewhere.root.sha256
+    for confirmed, why in (([], "as --confirmed"), (["--confirmed", "0" * 64], "That is not the fingerprint of")):
+        assert main(["pki", "trust", A, "root:State D", *confirmed]) == 1
+        said = capsys.readouterr().err
+        assert why in said and sha256 not in said and groups(sha256)[:9] not in said
+    assert trusts(world) == before
+    assert main(["pki", "trust", A, "root:State D", "--confirmed", groups(sha256)]) == 0
+    assert trusts(world) == before + 1
+
+
+def test_work_checks_the_fingerprint_itself(world: World, elsewhere: Elsewhere) -> None:
+    known(world, elsewhere.root)
+    before, file = trusts(world), elsewhere.bundle()
+    for typed in ("", "yes", "0" * 64):
+        with pytest.raises(UserError, match="That is not the fingerprint of State D Root CA"):
+            TrustRoot().run(TrustParameters(state=A, certificate="root:State D"), _Typed(typed))
+        with pytest.raises(UserError, match="fingerprint"):
+            ImportBundle().run(ImportBundleParameters(state=A, file=file), _Typed(typed))
+    assert trusts(world) == before
+
+
+def test_state_of_this_console_shows_its_fingerprint_and_is_confirmed(
+    world: World, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = trusts(world)
+    assert main(["pki", "trust", A, "root:State B"]) == 1
+    assert "give --confirmed FINGERPRINT" in capsys.readouterr().err
+    types(monkeypatch, "no")
+    assert main(["pki", "trust", A, "root:State B"]) == 1
+    assert trusts(world) == before
+    types(monkeypatch, "yes")
+    assert main(["pki", "trust", A, "root:State B"]) == 0
+    assert groups(world.root_b.sha256) in capsys.readouterr().err and trusts(world) == before + 1
+    assert main(["pki", "withdraw", A, "root:State B"]) == 0
+    assert trusts(world) == before
+    assert main(["pki", "withdraw", A, "root:State B"]) == 1
+
+
+def test_first_bundle_is_confirmed_by_its_fingerprint_and_a_new_domain_by_itself(
+    world: World, elsewhere: Elsewhere, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    take, sha256 = ["pki", "take-bundle", A], elsewhere.root.sha256
+    file = str(elsewhere.bundle())
+    types(monkeypatch, "d.example")
+    assert main([*take, file]) == 1
+    types(monkeypatch, groups(sha256))
+    assert main([*take, file]) == 0
+    assert sha256 not in (said := capsys.readouterr().err) and "first trust bundle of State D" in said
+    assert world.store.state("State D").domain == "d.example"
+
+    file = str(elsewhere.bundle("new.example"))
+    for typed in ("yes", "d.example", groups(sha256)):
+        types(monkeypatch, typed)
+        assert main([*take, file]) == 1
+    assert main([*take, file, "--confirmed-domain", "d.example"]) == 1
+    assert world.store.state("State D").domain == "d.example"
+    assert "State D claims new.example, and had d.example before." in capsys.readouterr().err
+    types(monkeypatch, "new.example")
+    assert main([*take, file]) == 0
+    assert world.store.state("State D").domain == "new.example"
+
+    file = str(elsewhere.bundle(""))
+    assert main([*take, file, "--confirmed", groups(sha256)]) == 1, "no domain is a question of its own"
+    types(monkeypatch, "no domain")
+    assert main([*take, file]) == 0
+    assert world.store.state("State D").domain == ""
+
+
+def test_bundle_that_is_swapped_after_the_question_is_refused(world: World, elsewhere: Elsewhere) -> None:
+    parameters = ImportBundleParameters(state=A, file=elsewhere.bundle(), confirmed=elsewhere.root.sha256)
+    ImportBundle().run(parameters, _Typed(""))
+    later = ImportBundleParameters(state=A, file=elsewhere.bundle("asked.example"))
+    asked = ImportBundle().confirmation(later)
+    assert asked is not None and asked.text == "asked.example"
+    elsewhere.bundle("swapped.example")
+    with pytest.raises(UserError, match="only once you have confirmed the domain"):
+        ImportBundle().run(later, _Typed(asked.text))
+    assert world.store.state("State D").domain == "d.example"
