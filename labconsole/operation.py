@@ -37,9 +37,9 @@ class Confirmation:
         """The sentence that asks for the text."""
         if self.fingerprint:
             return (
-                "To go on, type the fingerprint (SHA-256) that its owner reads out, by another way than the file took."
+                "To confirm, type the SHA-256 fingerprint that its owner reads out, by another channel than the file's."
             )
-        return f"To go on, type {self.text}."
+        return f"To confirm, type {self.text}."
 
     @property
     def without_terminal(self) -> str:

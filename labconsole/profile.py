@@ -225,7 +225,7 @@ def _scenarios(file: ProfileFile, where: str, trial: Trial[Any]) -> Iterable[tup
     """Every scenario at every point of the matrix, with the parameters that it sets itself. Raises ProfileError."""
     for key in file.matrix:
         if key in file.parameters or any(key in scenario.parameters for scenario in file.scenarios):
-            raise ProfileError(f"{where}: {key} stands in the matrix and in parameters; take it out of one of them.")
+            raise ProfileError(f"{where}: {key} is in the matrix and in parameters; remove it from one of them.")
     runs = math.prod(len(values) for values in file.matrix.values()) * max(1, len(file.scenarios)) * file.repeats
     if runs > MOST_RUNS:
         raise ProfileError(f"{where}: it asks for {runs:,} runs; {MOST_RUNS:,} are the most. Shorten the matrix.")

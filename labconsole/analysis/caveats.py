@@ -35,7 +35,7 @@ def caveats(run: RunRow) -> tuple[str, ...]:
     if run.status.final and run.status is not RunStatus.FINISHED:
         told.append(f"Run {run.id} is {run.status.value}: its figures cover what was sampled until then.")
     if run.trashed:
-        told.append(f"Run {run.id} lies in the trash.")
+        told.append(f"Run {run.id} is in the trash.")
     return tuple(told)
 
 

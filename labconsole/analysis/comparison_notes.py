@@ -34,7 +34,7 @@ def notes(columns: Sequence[Column], judged: int, apart: Collection[int] = ()) -
             for run in group.used
             if run.status is not RunStatus.FINISHED
         ]
-        told += [f"Run {run.id} of {group.title} lies in the trash." for run in group.used if run.trashed]
+        told += [f"Run {run.id} of {group.title} is in the trash." for run in group.used if run.trashed]
         if bound := list(filter(link_bound, group.used)):
             told.append(f"{group.title} is link-bound ({link_share(bound)}): its figures tell of the link.")
         if beyond := list(filter(beyond_link, group.used)):

@@ -125,7 +125,7 @@ def _published(comparison: Comparison, trial: Trial[Any] | None) -> Iterator[Fin
             of += 1
             inside += holds
             if not holds and line.name in told:
-                said = f"the published {in_sentence(line.kind)} of {column.figures[line.name].printed} lies outside"
+                said = f"the published {in_sentence(line.kind)} of {column.figures[line.name].printed} is outside"
                 measured_span = f"{span(cell.value, cell.interval)} {line.kind.unit}"
                 behind = f"{count(cell.runs)}; {column.title}"
                 yield Finding(f"{measured.title}: {said} the measured interval {measured_span} ({behind})", True)

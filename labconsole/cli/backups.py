@@ -18,11 +18,11 @@ def restore(arguments: argparse.Namespace) -> int:
     database: Path = arguments.db or database_path()
     backups = backups_of(database)
     if not backups:
-        raise StoreError(f"There is no backup beside {database}: go on with another database (--db).")
+        raise StoreError(f"There is no backup next to {database}: continue with another database (--db).")
     restored = restored_copy(database, backups[0])
     output().print(
         f"{restored} holds what was there on {backups[0].saved:%Y-%m-%d %H:%M} UTC (runs: {backups[0].runs}). "
-        f"Go on with --db {restored}; {database} stays as it is.",
+        f"Continue with --db {restored}; {database} stays as it is.",
         soft_wrap=True,
     )
     return FINISHED

@@ -86,7 +86,7 @@ def recover(run: RunAtHand, recorder: Recorder, status: RunStatus, reason: str) 
     """
     row = run.detail.row
     if not row.status.final and row.owner is not None and is_alive(row.owner):
-        raise UserError(f"Run {row.id} goes on in process {row.owner.pid}; it cannot be taken over.")
+        raise UserError(f"Run {row.id} is in progress in process {row.owner.pid}; it cannot be taken over.")
     settle(run, recorder, status, reason)
 
 

@@ -74,7 +74,7 @@ def _json_of(kind: type) -> AfterValidator:
         except RecursionError as error:
             raise ValueError("it is nested too deeply") from error
         if not isinstance(value, kind):
-            raise ValueError(f"it is no JSON {kind.__name__}")
+            raise ValueError(f"it is not JSON {kind.__name__}")
         return text
 
     return AfterValidator(check)
@@ -357,7 +357,7 @@ def parsed_manifest(data: bytes) -> Manifest:
     except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict) or found.get("format") != FORMAT:
-        raise BundleError("It is no bundle of the lab console.")
+        raise BundleError("It is not a bundle of the lab console.")
     version = found.get("version")
     if isinstance(version, int) and version > VERSION:
         raise BundleError(

@@ -85,7 +85,7 @@ def import_bundle(database: Path, file: Path, progress: Progress | None = None) 
             with Store.open(database) as store, store.writer.transaction(durable=True) as connection:
                 return contents.take_into(connection)
     except BundleError as error:
-        raise BundleError(f"{file} is not taken in, and nothing was changed. {error}") from error
+        raise BundleError(f"{file} was not imported, and nothing was changed. {error}") from error
 
 
 @contextmanager
@@ -226,7 +226,7 @@ def _plain_members(bundle: zipfile.ZipFile, size: int) -> dict[str, int]:
     for member in members:
         mode = member.external_attr >> 16
         if member.is_dir() or (stat.S_IFMT(mode) and not stat.S_ISREG(mode)):
-            raise BundleError(f"{member.filename!r} in it is no plain file.")
+            raise BundleError(f"{member.filename!r} in it is not a plain file.")
         if member.compress_type != zipfile.ZIP_STORED or member.file_size != member.compress_size:
             raise BundleError(f"{member.filename!r} in it is compressed, which nothing in a bundle is.")
         if names[member.filename] > 1:

@@ -37,7 +37,7 @@ def complete_file(path: Path) -> Iterator[Path]:
     made: list[Path] = []
     try:
         if path.exists() and not path.is_file():
-            raise ExportError(f"{path} is no file and cannot be replaced by one: name another.")
+            raise ExportError(f"{path} is not a file and cannot be replaced by one: name another.")
         made = [folder for folder in path.parents if not folder.exists()]
         path.parent.mkdir(parents=True, exist_ok=True)
         yield partial

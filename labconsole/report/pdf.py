@@ -121,8 +121,8 @@ def _why_plain(message: str) -> str:
     character = unset[1][0]
     return (
         f"This document is {PLAIN} and not {ARCHIVAL}: no font of the console has "
-        f"{unicodedata.name(character, 'the character')} (U+{ord(character):04X}). Fonts of the computer that it was "
-        "made on stand in; what they lack too shows as a box."
+        f"{unicodedata.name(character, 'the character')} (U+{ord(character):04X}). Fonts of the computer that created "
+        "it are used instead; a character that they lack, too, is shown as a box."
     )
 
 

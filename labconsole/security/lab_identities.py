@@ -115,7 +115,7 @@ def _found_or_made(directory: Path) -> LabIdentities:
         problem = _problem(snapshot, directory)
         if problem is None:
             return _set_of(snapshot, directory)
-        why = f"The lab identities were made anew, since {problem}."
+        why = f"The lab identities were re-created, since {problem}."
     source, passphrase = own_passphrase(directory)
     keys = {name: make_key(directory, _KEY_TYPE, source, passphrase) for name in (_AUTHORITY, *_PROFILES)}
     with PkiStore.open(directory) as store:
@@ -123,7 +123,7 @@ def _found_or_made(directory: Path) -> LabIdentities:
             _make(change, keys)
         made = _set_of(store.snapshot(), directory)
     place = source.beside(keys_directory(directory)).describe()
-    return replace(made, notes=(why, f"Their passphrase lies {place}."))
+    return replace(made, notes=(why, f"Their passphrase is {place}."))
 
 
 def _snapshot(directory: Path) -> Snapshot:

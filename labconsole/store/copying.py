@@ -26,7 +26,7 @@ def copy_database(source: sqlite3.Connection, path: Path, target: Path) -> None:
     with explained(path):
         room = shutil.disk_usage(target.absolute().parent).free
         if room < path.stat().st_size + _ROOM_LEFT:
-            raise StoreError(f"There is no room for a copy of {path} beside it ({room // 1_000_000:,} MB are free).")
+            raise StoreError(f"There is no room for a copy of {path} next to it ({room // 1_000_000:,} MB are free).")
         try:
             partial.unlink(missing_ok=True)
             partial.touch(0o600)

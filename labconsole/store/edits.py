@@ -80,7 +80,7 @@ def purge_trash(store: Store) -> int:
     with store.writer.transaction(durable=True) as connection:
         live = connection.execute(select(run.c.id).where(run.c.status.in_(LIVE)).limit(1)).scalar()
         if live is not None:
-            raise StoreError(f"Run {live} is queued or running: empty the trash when no run is going on.")
+            raise StoreError(f"Run {live} is queued or running: empty the trash when no run is in progress.")
         purged = connection.execute(delete(run).where(run.c.id.in_(select(schema.trash.c.run_id)))).rowcount
         connection.execute(delete(scenario).where(scenario.c.id.not_in(select(run.c.scenario_id))))
         connection.execute(delete(campaign).where(campaign.c.id.not_in(select(scenario.c.campaign_id))))

@@ -36,7 +36,7 @@ class DamagedDatabaseError(StoreError):
                 f"`labconsole restore --db {path}` makes a new database of it."
             )
         else:
-            remedy = f"There is no backup beside it: keep it, and go on with another {noun}."
+            remedy = f"There is no backup next to it: keep it, and continue with another {noun}."
         super().__init__(f"{path} is damaged ({found}) and was not changed. {remedy}")
 
 

@@ -35,7 +35,7 @@ def _refuse_live_runs(raw: sqlite3.Connection, path: Path) -> None:
     for run_id, pid, started, boot in rows:
         if is_alive(Owner(pid, started, boot)):
             raise StoreError(
-                f"Run {run_id} in {path} is still going on in an older console: wait for its end, then retry."
+                f"Run {run_id} in {path} is still in progress in an older console: wait for it to finish, then retry."
             )
 
 

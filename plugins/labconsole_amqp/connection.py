@@ -302,14 +302,14 @@ def _refusal(endpoint: Endpoint, chosen: str | None) -> str:
         return f"{endpoint.name} refused user {endpoint.username}: wrong user name or password"
     if mechanism == "EXTERNAL":
         return f"{endpoint.name} does not let our client certificate in (SASL EXTERNAL): it must know its name"
-    return f"{endpoint.name} lets nobody in without user or certificate (SASL ANONYMOUS refused)"
+    return f"{endpoint.name} accepts no client without user or certificate (SASL ANONYMOUS refused)"
 
 
 def _gone(endpoint: Endpoint, wire: Wire) -> str:
     """The broker hung up before the connection was open, without saying why in AMQP."""
     name, condition = endpoint.name, wire.condition or ""
     if "got: AMQP SASL layer" in condition:
-        return f"{name} lets nobody in without authentication: give user and password, or a client certificate"
+        return f"{name} accepts no client without authentication: give user and password, or a client certificate"
     if _TLS_ALERT.search(condition):
         return with_tls(name)
     if "protocol header got" in condition:

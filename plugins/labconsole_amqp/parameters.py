@@ -138,7 +138,7 @@ class AmqpParameters(Parameters):
         str,
         Field(
             title="User name",
-            description="For SASL PLAIN; empty: the client certificate (EXTERNAL) or nobody (ANONYMOUS)",
+            description="For SASL PLAIN; empty: the client certificate (EXTERNAL) or no identity (ANONYMOUS)",
             json_schema_extra=_extra("Broker", shown_if=_EXTERNAL),
         ),
     ] = ""
@@ -154,7 +154,7 @@ class AmqpParameters(Parameters):
         Leftover,
         Field(
             title="Queue not empty",
-            description="Refuse to start, or throw away what lies in the queue",
+            description="Refuse to start, or discard what is in the queue",
             json_schema_extra=_extra("Broker", labels=LABELS["leftover"], shown_if=_EXTERNAL),
         ),
     ] = Leftover.REFUSE
@@ -407,7 +407,7 @@ class AmqpParameters(Parameters):
     def _told_apart(cls, numbered: bool, info: ValidationInfo) -> bool:
         if not numbered and (info.data.get("senders", 1) > 1 or info.data.get("receivers", 1) > 1):
             raise ValueError(
-                "with several senders or receivers messages must be numbered to be told apart: set `numbered` to true"
+                "with several senders or receivers messages need numbers to be distinguished: set `numbered` to true"
             )
         return numbered
 

@@ -20,18 +20,18 @@ def require_empty(connection: Connection, parameters: AmqpParameters, context: R
     if parameters.leftover is Leftover.DRAIN:
         drained = drain_queue(connection, parameters.address, _MOST_DRAINED)
         if drained:
-            context.event("drained", f"{drained} messages lay in the queue and were thrown away.", Level.WARNING)
+            context.event("drained", f"{drained} messages were in the queue and were discarded.", Level.WARNING)
     depth = probe_queue_depth(connection, parameters.address, _COUNTED)
     if depth and drained:
         raise UserError(
             f"The queue {parameters.address} at {connection.endpoint.name} is still not empty after {drained} messages "
-            "were thrown away: end whoever sends to it, and run again."
+            "were discarded: stop the sender, and run again."
         )
     if depth:
         number = f"{depth} messages" if depth < _COUNTED else f"{_COUNTED} messages or more"
         context.event(
             REMEDY,
-            f"With leftover = {Leftover.DRAIN} the run throws away what lies in the queue first.",
+            f"With leftover = {Leftover.DRAIN} the run discards what is in the queue first.",
             title="Drain the queue and run again",
             parameters={"leftover": Leftover.DRAIN.value},
         )

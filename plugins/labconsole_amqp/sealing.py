@@ -146,7 +146,7 @@ def open_sealed(
 def rsa_private_key(key: PrivateKeyTypes, owner: str) -> RSAPrivateKey:
     """`key` if the envelope can use it. Raises UserError if it is no RSA key."""
     if not isinstance(key, RSAPrivateKey):
-        raise UserError(f"The key of {owner} is no RSA key, which message signing and encryption need: choose one.")
+        raise UserError(f"The key of {owner} is not an RSA key, which message signing and encryption need: choose one.")
     return key
 
 

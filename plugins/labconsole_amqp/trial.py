@@ -151,7 +151,7 @@ class AmqpTrial(Trial[AmqpParameters]):
             senders,
             stall_s=parameters.longest_wait,
             reason=f"No message moved for {parameters.longest_wait:g} s: the broker gives no credit, since its queue "
-            "is full and nobody empties it, or a limit holds it back; look at the queue there.",
+            "is full and no receiver empties it, or a limit holds it back; look at the queue there.",
         )
         if context.stop_requested:
             return
@@ -195,7 +195,7 @@ class AmqpTrial(Trial[AmqpParameters]):
                 "its time in queue is not the link's latency."
             )
         if parameters.settlement is Settlement.PRE_SETTLED:
-            told.append("Pre-settled: nobody acknowledges a message, so one may be lost without anybody's fault.")
+            told.append("Pre-settled: no message is acknowledged, so one may be lost without a fault.")
         if parameters.mode is Mode.RECEIVER:
             measured = "Time in queue" if parameters.loop is Loop.CLOSED else "Latency"
             told.append(

@@ -217,7 +217,7 @@ def test_a_profile_s_file_may_have_any_name(plugins: Plugins, tmp_path: Path) ->
         (HEAD + "[matrix]\ncount = 3\n", "matrix.count: input should be a valid list (it is 3)."),
         (HEAD + "[matrix]\ncount = []\n", "matrix.count: list should have at least 1 item after validation, not 0."),
         (HEAD + "[matrix]\ncuont = [1]\n", "there is no key cuont; did you mean count?"),
-        (HEAD + "[parameters]\ncount = 1\n[matrix]\ncount = [1]\n", "count stands in the matrix and in parameters"),
+        (HEAD + "[parameters]\ncount = 1\n[matrix]\ncount = [1]\n", "count is in the matrix and in parameters"),
         (HEAD + "[[scenarios]]\nname = 'a'\n[[scenarios]]\nname = 'a'\n", "two scenarios are called 'a'"),
         (HEAD + "[[scenarios]]\nname = 'a'\nparametres = {}\n", "scenarios.0.parametres; did you mean parameters?"),
         (HEAD + "[[sites]]\nname = 'a'\ntls_prot = 1\n", "sites.0.tls_prot; did you mean tls_port?"),

@@ -48,7 +48,7 @@ class _RoleThread(RoleChild):
         self._cancelled = cancelled
         self._info = self._result = self._sentence = None
         self._reports = deque()
-        self.channels = {}
+        self.channels, self.gauges, self.states = {}, {}, {}
         self._changed = threading.Condition()
         settings = json.loads(json.dumps(dict(spec.settings)))
         files = {key: {"path": str(path), "named": str(path)} for key, path in spec.files.items()}

@@ -321,7 +321,7 @@ def test_an_external_broker_that_is_killed_in_mid_run(tmp_path: Path) -> None:
 def test_a_full_queue_ends_the_run_after_the_operator_s_patience(tmp_path: Path, files: Files) -> None:
     with broker(files.broker, files, messages=10) as running:
         settings = through(running, files, 2, count=50, mode="sender", patience=1.0, wait_for_peer=1.0)
-        assert "nobody empties it" in sentence(run(tmp_path / "run", **settings))
+        assert "no receiver empties it" in sentence(run(tmp_path / "run", **settings))
 
 
 @pytest.mark.parametrize(

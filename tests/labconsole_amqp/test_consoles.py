@@ -187,9 +187,7 @@ def test_a_queue_that_is_not_empty_is_refused_or_drained(broker: Serving, site: 
     drained = Lab(tmp_path / "third").run(**both, leftover="drain")
     assert drained.failure is None
     assert (drained.figures["received"], drained.figures["unknown"], drained.figures["lost"]) == (20, 0, 0)
-    assert [event.message for event in drained.told("drained")] == [
-        "30 messages lay in the queue and were thrown away."
-    ]
+    assert [event.message for event in drained.told("drained")] == ["30 messages were in the queue and were discarded."]
 
 
 def profile(path: Path, settings: dict[str, Any]) -> Path:

@@ -114,7 +114,7 @@ def test_the_labs_end_does_not_trust_a_states_broker(tmp_path: Path) -> None:
     ("settings", "sentence"),
     [
         ({"test": 2, "sender_identity": "gamma"}, "There is no identity gamma: choose one of alpha-client"),
-        ({"test": 2, "sender_identity": "beta-token"}, "lies in a token, and TLS needs a key file"),
+        ({"test": 2, "sender_identity": "beta-token"}, "is in a token, and TLS needs a key file"),
         ({"test": 3, "sender_identity": "beta-ec"}, "beta-ec is not RSA, with which the source's messages are signed"),
         ({"test": 4, "receiver_identity": "beta-ec"}, "not RSA, with which the source's messages are encrypted"),
     ],

@@ -50,11 +50,11 @@ def test_a_queue_that_is_not_empty_after_draining_spoils_no_run(
         place = {"broker": "external", "port": broker.plain.port, "address": "q"}
         outcome = run(tmp_path / "run", test=1, count=5, leftover="drain", **place)
         assert outcome.failure == (
-            f"The queue q at 127.0.0.1:{broker.plain.port} is still not empty after 6 messages were thrown away: end "
-            "whoever sends to it, and run again."
+            f"The queue q at 127.0.0.1:{broker.plain.port} is still not empty after 6 messages were discarded: stop "
+            "the sender, and run again."
         )
         assert [event.message for event in outcome.told("drained")] == [
-            "6 messages lay in the queue and were thrown away."
+            "6 messages were in the queue and were discarded."
         ]
         assert "sent" not in outcome.figures
         assert broker.broker.depths() == {"q": 4}

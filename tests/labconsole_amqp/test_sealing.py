@@ -151,7 +151,7 @@ def test_missing_keys_are_a_fault_of_the_caller(keys: Keys) -> None:
 
 
 def test_keys_other_than_rsa_are_refused_in_a_sentence() -> None:
-    with pytest.raises(UserError, match="state-a is no RSA key"):
+    with pytest.raises(UserError, match="state-a is not an RSA key"):
         rsa_private_key(ec.generate_private_key(ec.SECP256R1()), "state-a")
 
 

@@ -43,7 +43,7 @@ class DatabaseTrouble(QDialog):
         self.remedy.setProperty("muted", True)
         self.progress = busy_bar(self.tr("Copying the backup"))
         self.progress.hide()
-        self.backup_button = QPushButton(self.tr("Go on with the &backup"))
+        self.backup_button = QPushButton(self.tr("Continue with the &backup"))
         self.backup_button.setProperty("primary", True)
         self.backup_button.setVisible(backup is not None)
         if backup is not None:
@@ -78,9 +78,11 @@ class DatabaseTrouble(QDialog):
 
     def _remedy(self, damaged: DamagedDatabaseError | None, backup: Backup | None) -> str:
         if damaged is None:
-            return self.tr("The file stays as it is. You can go on with another one.")
+            return self.tr("The file stays as it is. You can continue with another one.")
         if backup is None:
-            return self.tr("The file stays as it is. There is no backup beside it; you can go on with another file.")
+            return self.tr(
+                "The file stays as it is. There is no backup next to it; you can continue with another file."
+            )
         text = self.tr(
             "The file stays as it is. Its newest backup is of {time} UTC and holds {runs} runs; it is copied to a new "
             "database, and stays as well."

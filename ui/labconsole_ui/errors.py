@@ -37,7 +37,7 @@ class ExceptionNet(QObject):
         _log.error("Unexpected error\n%s", details)
         name = str(error) or kind.__name__
         self.caught.emit(
-            self.tr("Something unexpected went wrong: {name}. Your data is safe; you can go on.").format(name=name),
+            self.tr("Something unexpected went wrong: {name}. Your data is safe; you can continue.").format(name=name),
             details,
         )
 

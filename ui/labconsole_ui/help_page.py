@@ -87,7 +87,7 @@ def show_about(parent: QWidget) -> QMessageBox:
             "replace these libraries by your own build of them in the Python environment of the console.",
         ).format(qt=PySide6.__version__),
         tr("About", "The typeface is Inter, under the SIL Open Font License 1.1."),
-        tr("About", "The licences of all parts stand in THIRD-PARTY-NOTICES.md."),
+        tr("About", "The licences of all parts are in THIRD-PARTY-NOTICES.md."),
         tr("About", "Python {python}, {system}").format(python=platform.python_version(), system=platform.platform()),
     ]
     box.setInformativeText("".join(f"<p>{escape(line)}</p>" for line in lines))

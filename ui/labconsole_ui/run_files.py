@@ -155,7 +155,7 @@ class RunFiles(QObject):
             self._say_faults(faults)
 
     def _say_faults(self, faults: Sequence[str]) -> None:
-        more = self.tr(" {0} more faults stand in the details.").format(len(faults) - 1) if len(faults) > 1 else ""
+        more = self.tr(" {0} more faults are in the details.").format(len(faults) - 1) if len(faults) > 1 else ""
         self._messages.show_message(Message(Tone.BAD, faults[0] + more, "\n".join(faults) if more else ""))
 
     def _say_written(self, files: list[Path], place: Path) -> None:

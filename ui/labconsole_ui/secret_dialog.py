@@ -43,7 +43,7 @@ class SecretDialog(QDialog):
         label.setProperty("muted", True)
         column.addWidget(label)
         self.buttons = QDialogButtonBox()
-        self.go_on_button = self.buttons.addButton(self.tr("Go on"), QDialogButtonBox.ButtonRole.AcceptRole)
+        self.go_on_button = self.buttons.addButton(self.tr("Continue"), QDialogButtonBox.ButtonRole.AcceptRole)
         self.cancel_button = self.buttons.addButton(self.tr("Cancel"), QDialogButtonBox.ButtonRole.RejectRole)
         self.buttons.accepted.connect(self.accept)
         self.buttons.rejected.connect(self.reject)

@@ -69,8 +69,7 @@ def files_of(identity: IdentityRecord, snapshot: Snapshot, directory: Path) -> I
     key = snapshot.key_by_id[record.key] if record.key is not None else None
     if key is None or not isinstance(key.place, FileKey):
         raise UserError(
-            f"The key of the identity {identity.name} lies in a token, and TLS needs a key file: choose another "
-            "identity."
+            f"The key of the identity {identity.name} is in a token, and TLS needs a key file: choose another identity."
         )
     chain = snapshot.presented_chain(record, datetime.now(UTC))
     trusted = [

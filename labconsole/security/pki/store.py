@@ -61,4 +61,4 @@ def _operator() -> str:
     try:
         return getpass.getuser()
     except (ImportError, KeyError, OSError):  # an account without a name, as containers have
-        return "somebody without a login name"
+        return "a user without a login name"

@@ -144,7 +144,7 @@ class Tables(ABC):
         except ValueError as error:
             raise StoreError(
                 f"The certificate database in {self.directory} holds what it cannot hold ({error}): it was changed by "
-                "another program. Keep it, and go on with a copy from before."
+                "another program. Keep it, and continue with an earlier copy."
             ) from error
 
 

@@ -155,7 +155,9 @@ class TrustChanges(Changing):
         if record.status in _ENDED:
             raise BadInput(f"The rotation of {name} is {record.status}: begin a new one.")
         if record.status not in _BEFORE[status]:
-            raise BadInput(f"The rotation of {name} is {record.status} by now, so that step is none: look at it anew.")
+            raise BadInput(
+                f"The rotation of {name} is {record.status} by now, so that step is no longer possible: check it again."
+            )
         values: dict[str, object] = {"status": status}
         if successor is not None:
             values["successor"] = successor

@@ -114,7 +114,7 @@ def _from_text(text: str, address: Callable[[str], object]) -> x509.GeneralName:
             case _:
                 return _host(value)
     except ValueError as error:  # idna's are ValueErrors too
-        raise BadInput(f"{text!r} is no alternative name ({str(error).rstrip('.')}): correct it.") from error
+        raise BadInput(f"{text!r} is not an alternative name ({str(error).rstrip('.')}): correct it.") from error
 
 
 def _bare(text: str, address: Callable[[str], object]) -> x509.GeneralName:

@@ -27,7 +27,7 @@ from labconsole.security.x509.key_types import PrivateKey
 _MOST_CERTIFICATES = 100
 _AS_SET = b"\x31"
 """Signed attributes are signed with the tag of a SET, and stand in the message with [0] (RFC 5652, 5.4)."""
-_DAMAGED = "The signed file is damaged, or is no CMS SignedData: ask for it again."
+_DAMAGED = "The signed file is damaged, or is not CMS SignedData: ask for it again."
 
 
 @dataclass(frozen=True)

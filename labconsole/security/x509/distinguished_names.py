@@ -67,7 +67,7 @@ def name_from_text(text: str) -> x509.Name:
         return x509.Name(x509.RelativeDistinguishedName(map(_attribute, part)) for part in name.rdns)
     except ValueError as error:
         reason = f" ({str(error).rstrip('.')})" if str(error) else ""
-        raise BadInput(f"{text!r} is no distinguished name{reason}: {_FORM}.") from error
+        raise BadInput(f"{text!r} is not a distinguished name{reason}: {_FORM}.") from error
 
 
 def name_of(*values: tuple[str, str]) -> x509.Name:
@@ -84,7 +84,9 @@ def name_of(*values: tuple[str, str]) -> x509.Name:
             ]
         )
     except ValueError as error:
-        raise BadInput(f"{' '.join(value for _, value in values)!r} cannot stand in a certificate: {error}.") from error
+        raise BadInput(
+            f"{' '.join(value for _, value in values)!r} cannot be used in a certificate: {error}."
+        ) from error
 
 
 def name_as_text(name: x509.Name) -> str:

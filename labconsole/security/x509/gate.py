@@ -60,7 +60,7 @@ def read_file(path: Path, what: str = "file") -> bytes:
     """
     try:
         if not stat.S_ISREG(path.stat().st_mode):  # a pipe would be waited for
-            raise BadInput(f"The {what} {path} is no file: check the path.")
+            raise BadInput(f"The {what} {path} is not a file: check the path.")
         with path.open("rb") as file:
             data = file.read(MAX_BYTES + 1)
     except FileNotFoundError as error:
@@ -198,5 +198,5 @@ def _instead(found: tuple[Piece, ...], what: str, wanted: ContentKind) -> BadInp
     there = [piece.kind for piece in found if piece.kind in _KINDS]
     if not there:
         return BadInput(f"{what} holds no {_KINDS[wanted].split(' ', 1)[1]}, or is damaged: name the right file.")
-    secret = " and show this one to nobody" if _KINDS[there[0]] == "a private key" else ""
+    secret = " and keep this one secret" if _KINDS[there[0]] == "a private key" else ""
     return BadInput(f"{what} holds {_KINDS[there[0]]} and not {_KINDS[wanted]}: name the right file{secret}.")

@@ -130,7 +130,7 @@ def issue(
         TokenError: the issuer's key lies in a token that refuses.
     """
     if profile is CertificateProfile.ROOT:
-        raise BadInput("A root signs itself, nobody issues it: choose the profile of an intermediate CA.")
+        raise BadInput("A root signs itself and has no issuer: choose the profile of an intermediate CA.")
     if profile not in AUTHORITIES and (name_constraints or path_length is not None):
         raise BadInput("Limits of names and path length are for CAs only: leave them out for an end certificate.")
     check_names(profile, names)

@@ -15,7 +15,7 @@ from labconsole.security.x509.names import general_name_as_text, name_as_text, s
 from labconsole.security.x509.profiles import CertificateProfile
 from labconsole.security.x509.validity import CLOCK_SKEW, Validity
 
-MALFORMED = "is no proper host, address, mail address or URI"
+MALFORMED = "is not a valid host, address, mail address or URI"
 
 
 def check_path(issuer: x509.Certificate, subject: x509.Name, path_length: int | None) -> None:
@@ -69,7 +69,7 @@ def ca_constraints(certificate: x509.Certificate) -> x509.BasicConstraints:
     """The basicConstraints of a CA; refuse to take another for one."""
     constraints = extension_of(certificate.extensions, x509.BasicConstraints)
     if constraints is None or not constraints.ca:
-        raise BadInput(f"{name_as_text(certificate.subject)} is no CA, so it issues nothing: choose a CA.")
+        raise BadInput(f"{name_as_text(certificate.subject)} is not a CA, so it issues nothing: choose a CA.")
     return constraints
 
 

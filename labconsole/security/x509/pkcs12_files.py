@@ -53,7 +53,7 @@ def write_pkcs12(
             friendly_name.encode() or None, key, certificate, chain or None, encryption
         )
     except UnsupportedAlgorithm as error:
-        raise BadInput("The private key lies in a token, which it never leaves: hand over a CSR instead.") from error
+        raise BadInput("The private key is in a token, which it never leaves: send a CSR instead.") from error
     return _with_slow_mac(written, password)
 
 

@@ -43,7 +43,9 @@ TEXTS = MappingProxyType(
         CertificateProfile.ROOT: ProfileText("Root CA", "Signs certificates and CRLs; signed by itself."),
         CertificateProfile.INTERMEDIATE: ProfileText("Intermediate CA", "Signs certificates and CRLs; signed by a CA."),
         CertificateProfile.TLS_SERVER: ProfileText("TLS server", "A broker or service that clients connect to."),
-        CertificateProfile.TLS_CLIENT: ProfileText("TLS client", "Whoever connects to a State's broker or service."),
+        CertificateProfile.TLS_CLIENT: ProfileText(
+            "TLS client", "A client that connects to a State's broker or service."
+        ),
         CertificateProfile.MESSAGE_SIGNING: ProfileText(
             "Message signing", "Signs messages, whose origin is so proven."
         ),

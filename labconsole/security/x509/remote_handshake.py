@@ -110,7 +110,7 @@ def answer(
         except TimeoutError:
             if last is not None:
                 return last
-            raise UserError(f"Nobody connected within {waiting_s:g} s: nothing was proven.") from None
+            raise UserError(f"No peer connected within {waiting_s:g} s: nothing was proven.") from None
         with via:
             last = _answered(context, via, peer, conduct, min(conduct.seconds, patience.left_s))
         if last.handshake.ok:

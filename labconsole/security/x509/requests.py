@@ -127,7 +127,7 @@ def _problem_of_hash(csr: x509.CertificateSigningRequest) -> str:
     try:
         algorithm = csr.signature_hash_algorithm
     except _UNREADABLE:
-        return "It is signed in a way that nobody knows: ask for SHA-256 or better."
+        return "It is signed by an unknown algorithm: ask for SHA-256 or better."
     if isinstance(algorithm, _BROKEN_HASHES):
         return f"It is signed with {algorithm.name.upper()}: ask for SHA-256 or better."
     return ""
@@ -138,7 +138,7 @@ def _problem_of_names(csr: x509.CertificateSigningRequest, names: Sequence[x509.
         named = bool(csr.subject.rdns or names)
     except _UNREADABLE:
         return "Its subject cannot be read: ask for another."
-    return "" if named else "It names nobody, neither in its subject nor in its alternative names: ask for another."
+    return "" if named else "It has no name, neither in its subject nor in its alternative names: ask for another."
 
 
 def _asks_for_ca(extensions: x509.Extensions) -> bool:

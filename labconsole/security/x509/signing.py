@@ -70,5 +70,5 @@ def where_revoked(crl_url: str, ocsp_url: str) -> Extensions:
 
 def _uri(url: str) -> x509.UniformResourceIdentifier:
     if not url.isascii() or not url.startswith(("http://", "https://", "ldap://", "ldaps://")):
-        raise BadInput(f"{url!r} is no URL that a certificate can name: write it as in http://host/path, in ASCII.")
+        raise BadInput(f"{url!r} is not a URL that a certificate can name: write it as in http://host/path, in ASCII.")
     return x509.UniformResourceIdentifier(url)

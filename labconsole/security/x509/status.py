@@ -134,7 +134,7 @@ class _Eyes:
         if judgement.path:
             return judgement.why
         if top.certificate.subject != top.certificate.issuer:
-            return f"The issuer of {short_name(top.certificate)} is not known: take in its certificate. {judgement.why}"
+            return f"The issuer of {short_name(top.certificate)} is not known: import its certificate. {judgement.why}"
         names = " or ".join(state.name for state in self._observers) or "any State of this console"
         return f"{short_name(top.certificate)} is not trusted by {names}. {judgement.why}"
 

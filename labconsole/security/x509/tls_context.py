@@ -90,7 +90,7 @@ def _use_key(context: SSL.Context, key: PrivateKey, name: str) -> None:
         der = key.private_bytes(Encoding.DER, PrivateFormat.PKCS8, NoEncryption())
     except UnsupportedAlgorithm as error:
         raise BadInput(
-            f"The private key of {name} lies in a token, and TLS cannot use it there: prove it with a key in a file."
+            f"The private key of {name} is in a token, and TLS cannot use it there: prove it with a key in a file."
         ) from error
     with warnings.catch_warnings():
         # pyOpenSSL takes ML-DSA keys only in its own form, which it calls deprecated

@@ -104,7 +104,7 @@ def _made(make: Callable[[SignerAttribute], _Made], attribute: SignerAttribute) 
         return make(attribute)
     except ValueError as error:
         raise SignRequestError(
-            f"The sign request's attribute {attribute.reference[:60]!r} ({attribute.place}) cannot stand in a"
+            f"The sign request's attribute {attribute.reference[:60]!r} ({attribute.place}) cannot be used in a"
             f" certificate: {str(error).rstrip('.')}."
         ) from error
 

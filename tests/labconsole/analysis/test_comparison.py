@@ -273,8 +273,8 @@ def test_the_same_value_differs_not_because_a_trial_is_another_or_not_installed(
 
 def test_a_run_from_the_trash_is_said_to_be_from_there() -> None:
     runs = [run(1, "open", {"rate": 1}), run(2, "sealed", {"rate": 2}, trashed=True)]
-    assert "Run 2 of sealed lies in the trash." in compared(runs).notes
-    assert caveats(runs[1]) == ("Run 2 lies in the trash.",) and caveats(runs[0]) == ()
+    assert "Run 2 of sealed is in the trash." in compared(runs).notes
+    assert caveats(runs[1]) == ("Run 2 is in the trash.",) and caveats(runs[0]) == ()
 
 
 def test_few_repeats_are_said_in_the_line_and_mixed_origins_once_with_a_mark_in_the_cells() -> None:

@@ -153,9 +153,9 @@ def test_published_figures_are_counted_and_those_outside_are_named() -> None:
     outside = published({"rate": 120.0, "lost": 3}, {"sealed": False}, title="Gazette, open")
     sentences = told(runs, inside, outside)
     assert "The intervals measured for the same scenarios hold 1 of 3 published figures" in sentences
-    [named] = [sentence for sentence in sentences if "lies outside" in sentence]  # of the key figures
+    [named] = [sentence for sentence in sentences if "is outside" in sentence]  # of the key figures
     assert named == (
-        "open: the published rate of 120 letters/s lies outside the measured interval 96–104 letters/s "
+        "open: the published rate of 120 letters/s is outside the measured interval 96–104 letters/s "
         "(5 runs; Gazette, open)"
     )
 

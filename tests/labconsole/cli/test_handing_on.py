@@ -89,8 +89,8 @@ def test_a_damaged_database_is_named_by_every_command_and_its_backup_got_back(co
 def test_what_cannot_be_got_back_or_taken_in_is_said(command: Command, tmp_path: Path) -> None:
     (tmp_path / "x.lcz").write_bytes(b"PK\x03\x04 and so on")
     for arguments, sentence in (
-        (["restore"], "There is no backup beside"),
-        (["import", "x.lcz"], "x.lcz is not taken in, and nothing was changed."),
+        (["restore"], "There is no backup next to"),
+        (["import", "x.lcz"], "x.lcz was not imported, and nothing was changed."),
         (["verify", "1"], "There is no database"),
     ):
         code, _, error = command(*arguments, "--db", "new.db")

@@ -61,7 +61,7 @@ def test_ctrl_c_ends_it_and_says_what_was_done(labconsole: CommandLine) -> None:
 def test_label_and_passphrase_are_asked_for_on_a_terminal(labconsole: CommandLine) -> None:
     arguments = ("action", "practice.tally", "--set", "destroy=true", "--set", "ask=true")
     terminal = Terminal(labconsole.command(*arguments), labconsole.environment)
-    terminal.answer("All numbers in my-label will be lost. To go on, type my-label.", "my-label")
+    terminal.answer("All numbers in my-label will be lost. To confirm, type my-label.", "my-label")
     terminal.answer("Passphrase for counting: ", "hunter2")
     code, out = terminal.finish()
     assert code == 0 and out == b"What was given\n2retnuh\n\nCounted to 10.\n"

@@ -59,7 +59,7 @@ def test_rows_that_break_off_leave_the_old_file(tmp_path: Path) -> None:
 
 def test_a_target_that_is_a_directory_is_named(tmp_path: Path) -> None:
     (tmp_path / "t.csv").mkdir()
-    with pytest.raises(ExportError, match=r"t\.csv is no file and cannot be replaced by one: name another\."):
+    with pytest.raises(ExportError, match=r"t\.csv is not a file and cannot be replaced by one: name another\."):
         write_table(tmp_path / "t.csv", ["a"], [[1]])
     assert [entry.name for entry in tmp_path.iterdir()] == ["t.csv"]
 
@@ -68,7 +68,7 @@ def test_a_target_that_is_a_directory_is_named(tmp_path: Path) -> None:
 def test_devices_and_pipes_are_not_replaced(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    with pytest.raises(ExportError, match="pipe is no file and cannot be replaced by one"):
+    with pytest.raises(ExportError, match="pipe is not a file and cannot be replaced by one"):
         write_table(pipe, ["a"], [[1]])
     assert pipe.is_fifo() and list(tmp_path.iterdir()) == [pipe]
 

@@ -81,7 +81,7 @@ def test_what_does_not_load_says_why(tmp_path: Path, authority: Issuer) -> None:
     none = tmp_path / "none.pem"
     cases: list[tuple[dict[str, Path], str]] = [
         ({"certificate": none}, "certificate file .*none.pem does not exist"),
-        ({"certificate": tmp_path}, "is no file"),
+        ({"certificate": tmp_path}, "is not a file"),
         ({"certificate": files.key}, "holds a private key and not a certificate"),
         ({"trust": text}, "notes.txt holds no certificate"),
         ({"trust": none}, "does not exist"),

@@ -1,4 +1,4 @@
-"""The lab's own identities: made once, whole or not at all, made anew when they no longer serve, good for TLS."""
+"""The lab's own identities: made once, whole or not at all, re-created when they no longer serve, good for TLS."""
 
 import json
 import os
@@ -74,7 +74,7 @@ def test_first_use_makes_a_set_and_says_where_its_secret_lies(made: LabIdentitie
     [passphrase_file] = keys_directory(home).glob("passphrase-*")
     assert made.notes == (
         "The lab identities were made.",
-        f"Their passphrase lies in the file {passphrase_file}, readable by its owner alone.",
+        f"Their passphrase is in the file {passphrase_file}, readable by its owner alone.",
     )
     for name in NAMES:
         identity = made.identity(name)
@@ -250,7 +250,7 @@ def test_expired_identities_are_made_anew_and_the_old_ones_are_hidden(lab: Path)
         change.name_identity(STATE_B, change.add_certificate(expired, origin=Origin.IMPORTED).id)
     renewed = lab_identities(lab)
     assert re.match(
-        r"The lab identities were made anew, since the certificate of state-b expired on [-\d]+ [:\d]+ UTC\.$",
+        r"The lab identities were re-created, since the certificate of state-b expired on [-\d]+ [:\d]+ UTC\.$",
         renewed.notes[0],
     )
     assert renewed.identity(STATE_B).notes == ()
@@ -295,7 +295,7 @@ def test_secret_lies_in_the_keyring_if_there_is_one(use_keyring: UseKeyring, tmp
     entries = use_keyring("FileKeyring")
     lab = lab_identities(tmp_path / "pki")
     [(entry, secret)] = json.loads(entries.read_text()).items()
-    assert lab.notes[1] == f"Their passphrase lies in the OS keyring as {entry}."
+    assert lab.notes[1] == f"Their passphrase is in the OS keyring as {entry}."
     assert not list((tmp_path / "pki").glob("keys/passphrase*"))
     identity = lab.identity(STATE_A)
     assert identity.secret is not None and identity.secret.reveal() == secret
@@ -303,7 +303,7 @@ def test_secret_lies_in_the_keyring_if_there_is_one(use_keyring: UseKeyring, tmp
     entries.unlink()
     renewed = lab_identities(tmp_path / "pki")
     assert renewed.files(STATE_A) != lab.files(STATE_A)
-    assert "made anew" in renewed.notes[0]
+    assert "re-created" in renewed.notes[0]
 
 
 def test_a_directory_that_cannot_be_made_is_told(tmp_path: Path) -> None:

@@ -201,7 +201,7 @@ def _use(opened: Store | Reader) -> None:
 def test_texts_that_say_nothing_are_damage_too(filled: Path, damage: str) -> None:
     with closing(sqlite3.connect(filled)) as raw, raw:
         raw.execute(damage)
-    with Reader(filled) as reader, pytest.raises(DamagedDatabaseError, match="There is no backup beside it"):
+    with Reader(filled) as reader, pytest.raises(DamagedDatabaseError, match="There is no backup next to it"):
         reader.runs()
 
 

@@ -181,7 +181,7 @@ def test_a_database_whose_run_still_goes_on_is_not_migrated(old: Path) -> None:
         raw.execute(changes, (owner.pid, owner.started, owner.boot_id))
         raw.commit()
     before = dump(old)
-    with pytest.raises(StoreError, match=r"Run 3 in .* is still going on"):
+    with pytest.raises(StoreError, match=r"Run 3 in .* is still in progress"):
         Store.open(old)
     assert dump(old) == before
     assert backups(old) == []

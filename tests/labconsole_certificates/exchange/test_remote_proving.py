@@ -190,7 +190,7 @@ def test_nobody_there_and_a_taken_port_are_said(consoles: Path, pool: ThreadPool
     with pytest.raises(UserError, match=r"cannot be reached \(Connection refused\)"):
         connected(consoles / "a", port, A, B)
     waiting = Waiting(pool, consoles / "b", B, A, wait_s=0.2)
-    with pytest.raises(UserError, match=r"Nobody connected within 0.2 s"):
+    with pytest.raises(UserError, match=r"No peer connected within 0.2 s"):
         waiting.ended.result()
 
 

@@ -146,11 +146,11 @@ def test_openssl_reads_the_certificate() -> None:
 @pytest.mark.parametrize(
     ("attribute", "sentence"),
     [
-        (SignerAttribute(Place.RDN, "2.5.4.6", "Sweden"), "attribute '2.5.4.6' (rdn) cannot stand in a certificate"),
+        (SignerAttribute(Place.RDN, "2.5.4.6", "Sweden"), "attribute '2.5.4.6' (rdn) cannot be used in a certificate"),
         (SignerAttribute(Place.RDN, "2.5.4.5", "№ 5"), "it has characters other than"),
         (
             SignerAttribute(Place.RDN, "serialNumber", "5"),
-            "(rdn) cannot stand in a certificate: it is named by no object identifier",
+            "(rdn) cannot be used in a certificate: it is named by no object identifier",
         ),
         (SignerAttribute(Place.RDN, "9.9.9", "5"), "attribute '9.9.9' (rdn)"),
         (SignerAttribute(Place.SAN, "1", "Åsa <a@example.org>"), "attribute '1' (san)"),

@@ -86,7 +86,7 @@ def test_runs_that_are_there_already_are_skipped_and_what_is_no_bundle_is_refuse
     content[len(content) // 2] ^= 1
     broken.write_bytes(content)
     window.files.import_bundles([broken])
-    qtbot.waitUntil(lambda: told(window)[0].startswith(f"{broken} is not taken in"), timeout=LIMIT_MS)
+    qtbot.waitUntil(lambda: told(window)[0].startswith(f"{broken} was not imported"), timeout=LIMIT_MS)
     with window.services.reader() as reader:
         assert len(reader.runs()) == 2
 
@@ -102,5 +102,5 @@ def test_of_several_bundles_each_is_accounted_for(
     qtbot.waitUntil(lambda: told(window)[0].startswith("Imported: runs"), timeout=LIMIT_MS)
     good, bad = (entry.message for entry in window.messages.entries())
     assert "Runs that this database had already: 2." in good.sentence
-    assert bad.sentence.endswith("2 more faults stand in the details.")
+    assert bad.sentence.endswith("2 more faults are in the details.")
     assert all(str(file) in bad.details for file in refused)

@@ -92,7 +92,7 @@ def test_cancel_ends_it_and_escape_does_not(qtbot: QtBot, open_dialog: Open) -> 
     assert dialog.isVisible() and dialog.running
     counted = dialog.work.count.text()
     qtbot.waitUntil(lambda: dialog.work.count.text() != counted, timeout=PATIENCE_MS)
-    assert dialog.work.reminder.isVisible() and dialog.work.reminder.text().startswith("This goes on still")
+    assert dialog.work.reminder.isVisible() and dialog.work.reminder.text().startswith("Still running")
     qtbot.mouseClick(dialog.cancel_button, LEFT)
     qtbot.waitUntil(lambda: bool(told), timeout=PATIENCE_MS)
     assert told[0].outcome is Outcome.CANCELLED and told[0].sentence.startswith("Counted to ")

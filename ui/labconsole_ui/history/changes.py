@@ -48,7 +48,7 @@ class RunChanges(QObject):
 
     def unpin(self, run: RunRow) -> str:
         """Let the trial of `run` have no baseline any more, and return the sentence that says so."""
-        text = QCoreApplication.translate("History", "Run {0} is no baseline any more").format(run.id)
+        text = QCoreApplication.translate("History", "Run {0} is no longer the baseline").format(run.id)
         self._push(
             text, lambda store: edits.unpin_baseline(store, run.kind), lambda store: edits.pin_baseline(store, run.id)
         )

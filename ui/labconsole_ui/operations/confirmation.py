@@ -54,9 +54,9 @@ class ConfirmationBox(QFrame):
             self.edit.clear()
         self._wanted, self._refused = confirmation, False
         self.loss.setText("" if confirmation is None else confirmation.loss)
-        question = self.tr("To go on, type {text}").format(text=_text(confirmation))
+        question = self.tr("To confirm, type {text}").format(text=_text(confirmation))
         if confirmation is not None and confirmation.fingerprint:
-            question = self.tr("To go on, type the fingerprint (SHA-256) that its owner reads out")
+            question = self.tr("To confirm, type the fingerprint (SHA-256) that its owner reads out")
         self._question.setText(question)
         self.edit.setAccessibleName(question)
         self._question.show()

@@ -97,7 +97,7 @@ class OperationDialog(QDialog):
         """Close, unless the operation goes on, or shows what is shown once: that goes by its button alone."""
         if self.running:
             self.work.remind(
-                self.tr("This goes on still: cancel it, or wait for its end, before you close the dialog.")
+                self.tr("Still running: cancel it, or wait for it to finish, before you close the dialog.")
             )
             self._fitting.start()
         elif not self.work.shows_secrets:

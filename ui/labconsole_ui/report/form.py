@@ -72,7 +72,7 @@ class ReportForm(QWidget):
         self.published.setSelectionMode(QListWidget.SelectionMode.NoSelection)
         self.published.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.published.setTextElideMode(Qt.TextElideMode.ElideRight)
-        self.published.setAccessibleName(self.tr("Published figures beside the runs"))
+        self.published.setAccessibleName(self.tr("Published figures next to the runs"))
         self.sign_box = QCheckBox(self.tr("&Sign the PDF (PAdES)"), self)
         self.key = FileLine(self.tr("Key file"), self.tr("Keys (*.pem *.key *.p12 *.pfx);;All files (*)"), self)
         self.certificates = FileLine(
@@ -188,7 +188,7 @@ class ReportForm(QWidget):
         column = QVBoxLayout(self._published_box)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(4)
-        caption = QLabel(self.tr("Published figures beside the runs"), self._published_box)
+        caption = QLabel(self.tr("Published figures next to the runs"), self._published_box)
         column.addWidget(caption)
         column.addWidget(self.published)
         self._form = form = QFormLayout(self)

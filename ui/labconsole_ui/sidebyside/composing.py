@@ -134,7 +134,7 @@ class Composer:
             and (run.status is RunStatus.FINISHED or run.id == pinned)
         ]
         self._runs |= {run.id: run for run in reader.comparable(sorted(repeats))}
-        told = f"The pinned baseline, {row.scenario} of {row.campaign}, stands first; its heading's menu removes it."
+        told = f"The pinned baseline, {row.scenario} of {row.campaign}, is the first; its heading's menu removes it."
         return replace(selection.adding(sorted(repeats), first=True), baseline=pinned), (told,)
 
     def _page(self, selection: Selection, told: tuple[str, ...]) -> Page:

@@ -37,7 +37,7 @@ class ComparisonControls(QWidget):
         label = QLabel(self.tr("&Baseline"), self)
         label.setBuddy(self.baseline_box)
         self.published_button = QPushButton(self.tr("Add &published"), self)
-        self.published_button.setToolTip(self.tr("Stand figures of the source beside the runs"))
+        self.published_button.setToolTip(self.tr("Show figures of the source next to the runs"))
         self.published_menu = PublishedMenu(self.tr("Published figures"), self)
         self.published_button.setMenu(self.published_menu)
         theme.bind_icon(self.published_button, "book")

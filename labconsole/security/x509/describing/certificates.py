@@ -74,5 +74,5 @@ def _signed_by_itself(certificate: x509.Certificate) -> tuple[Row, ...]:
     except InvalidSignature:
         return (Row("Signed by itself", "no: another key of this name has signed it"),)
     except (ValueError, TypeError, UnsupportedAlgorithm):  # of an algorithm that is not verified here
-        return (Row("Signed by itself", "cannot be told: its algorithm is not known", warning=True),)
+        return (Row("Signed by itself", "cannot be determined: its algorithm is not known", warning=True),)
     return (Row("Signed by itself", "yes, verified"),)

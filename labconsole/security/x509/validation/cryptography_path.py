@@ -81,7 +81,7 @@ def _end_certificates() -> ExtensionPolicy:
 def _limits_a_ca(policy: Policy, certificate: x509.Certificate, constraints: x509.NameConstraints | None) -> None:
     """RFC 5280, 4.2.1.10: only CA certificates have name constraints."""
     if constraints is not None and not is_ca(certificate):
-        raise ValueError("it is no CA, and has name constraints")
+        raise ValueError("it is not a CA, and has name constraints")
 
 
 def _has_strong_key(policy: Policy, certificate: x509.Certificate, constraints: x509.BasicConstraints | None) -> None:

@@ -78,9 +78,9 @@ TAMPERED: dict[str, tuple[Callable[[Members], object], str]] = {
     "no manifest": (lambda members: members.pop(MANIFEST), "manifest.json is missing"),
     "no rows": (_without(run_member), "is missing"),
     "no series": (_without(lambda uuid: series_member(uuid, 1)), "is missing"),
-    "manifest no JSON": (lambda members: members.update({MANIFEST: b"\xff{"}), "no bundle of the lab console"),
-    "manifest deep": (lambda members: members.update({MANIFEST: b"[" * 100_000}), "no bundle of the lab console"),
-    "other format": (_manifest(lambda m: m.update(format="OCI image")), "no bundle of the lab console"),
+    "manifest no JSON": (lambda members: members.update({MANIFEST: b"\xff{"}), "not a bundle of the lab console"),
+    "manifest deep": (lambda members: members.update({MANIFEST: b"[" * 100_000}), "not a bundle of the lab console"),
+    "other format": (_manifest(lambda m: m.update(format="OCI image")), "not a bundle of the lab console"),
     "newer": (_manifest(lambda m: m.update(version=VERSION + 1)), "newer lab console .* update the console"),
     "unknown field": (_manifest(lambda m: m.update(hook="rm")), "damaged or foreign .hook"),
     "run twice": (_manifest(lambda m: m["runs"].append(m["runs"][0])), "a run twice"),
@@ -141,7 +141,7 @@ def refused(other: Path, tmp_path: Path) -> Iterator[Callable[[Path, str], None]
     def check(file: Path, sentence: str) -> None:
         with pytest.raises(BundleError, match=sentence) as caught:
             import_bundle(tmp_path / "new.db", file)
-        assert str(caught.value).startswith(f"{file} is not taken in, and nothing was changed.")
+        assert str(caught.value).startswith(f"{file} was not imported, and nothing was changed.")
         with pytest.raises(BundleError):
             import_bundle(other, file)
 
@@ -252,7 +252,7 @@ def test_links_and_folders_are_refused(
         member.create_system = 3
         member.external_attr = (kind | 0o777) << 16
         bundle.writestr(member, "/etc")
-    refused(tmp_path / "bad.lcz", "no plain file")
+    refused(tmp_path / "bad.lcz", "not a plain file")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no named pipes of this kind")

@@ -98,7 +98,7 @@ def test_a_name_that_is_not_there_and_a_key_in_a_token_are_told(store: PkiStore)
         change.name_identity("hsm-end", in_token.id)
     with pytest.raises(UserError, match="There is no identity gate: choose one of end, hsm-end"):
         NamedIdentities(store.directory).files("gate")
-    with pytest.raises(UserError, match="lies in a token, and TLS needs a key file"):
+    with pytest.raises(UserError, match="is in a token, and TLS needs a key file"):
         NamedIdentities(store.directory).files("hsm-end")
 
 

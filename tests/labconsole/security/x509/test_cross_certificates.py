@@ -148,7 +148,7 @@ def test_a_ca_outside_its_own_limits_gets_a_new_key_all_the_same() -> None:
 
 def test_only_cas_are_cross_certified_and_only_where_there_is_room() -> None:
     own = new_authority("A", path_length=0)
-    with pytest.raises(BadInput, match="is no CA"):
+    with pytest.raises(BadInput, match="is not a CA"):
         cross_certificate(own, end(new_authority("B")), MONTH)
     with pytest.raises(BadInput, match="signs end certificates only"):
         cross_certificate(own, new_authority("B").certificate, MONTH)

@@ -171,7 +171,7 @@ def test_a_private_key_in_place_of_a_certificate_is_told(
     for data in (key_bytes(), key_bytes(Encoding.DER), key_bytes(password=PASSWORD)):
         for read in (gate.read_certificate, gate.read_csr, gate.read_crl):
             assert "holds a private key and not" in (told := refusal(lambda: read(data))), told  # noqa: B023
-            assert "show this one to nobody" in told
+            assert "keep this one secret" in told
     assert "holds a certificate and not a private key" in refusal(lambda: gate.read_private_key(certificate))
     assert "holds a certificate signing request and not a certificate:" in refusal(
         lambda: gate.read_certificate(csr.public_bytes(Encoding.DER))
@@ -282,7 +282,7 @@ def test_a_pkcs12_file_that_demands_too_much_is_refused(authority: Issuer) -> No
 def test_files_are_read_up_to_a_limit(tmp_path: Path, authority: Issuer) -> None:
     path = tmp_path / "a.pem"
     assert "does not exist" in refusal(lambda: gate.read_file(path))
-    assert "is no file" in refusal(lambda: gate.read_file(tmp_path))
+    assert "is not a file" in refusal(lambda: gate.read_file(tmp_path))
     path.write_bytes(b"")
     assert "is empty" in refusal(lambda: gate.read_file(path))
     path.write_bytes(authority.certificate.public_bytes(Encoding.PEM))
@@ -297,7 +297,7 @@ def test_files_are_read_up_to_a_limit(tmp_path: Path, authority: Issuer) -> None
 def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    assert "is no file" in refusal(lambda: gate.read_file(pipe))
+    assert "is not a file" in refusal(lambda: gate.read_file(pipe))
 
 
 def test_many_begin_lines_cost_no_time() -> None:

@@ -273,7 +273,7 @@ def test_keys_that_tls_cannot_use_and_keys_of_others_get_a_sentence(lab: Lab) ->
     key = lab.client.key
     assert isinstance(key, ec.EllipticCurvePrivateKey)
 
-    with pytest.raises(BadInput, match="lies in a token, and TLS cannot use it there"):
+    with pytest.raises(BadInput, match="is in a token, and TLS cannot use it there"):
         shake_hands(replace(lab.client, key=_InToken(key)), lab.server)  # type: ignore[arg-type]
     with pytest.raises(BadInput, match="choose the two that belong together"):
         shake_hands(replace(lab.client, key=lab.server.key), lab.server)

@@ -180,7 +180,7 @@ def another_key(root: Issuer) -> Issuer:
 
 REFUSED: dict[str, tuple[Callable[[Issuer], object], str]] = {
     "a weak key": (weak, "too short"),
-    "no CA": (no_authority, "CN=Own is no CA"),
+    "no CA": (no_authority, "CN=Own is not a CA"),
     "another's key": (another_key, "not that of the certificate"),
     "a root issued": (lambda root: end(root, profile=CertificateProfile.ROOT), "signs itself"),
     "nobody": (
@@ -199,7 +199,7 @@ REFUSED: dict[str, tuple[Callable[[Issuer], object], str]] = {
     ),
     "a URL that is none": (
         lambda root: issue(root, PUBLIC_KEY, named("CN=x"), HOST, SERVER, MONTH, crl_url="crl.example"),
-        "no URL",
+        "not a URL",
     ),
     "encryption to a key that only signs": (
         lambda root: end(root, key_of(KeyType.ED25519).public_key(), CertificateProfile.STATE),

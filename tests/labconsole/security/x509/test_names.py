@@ -59,7 +59,7 @@ def test_names_of_any_script_come_back_as_they_were(text: str) -> None:
 def test_names_are_made_of_values_as_they_are() -> None:
     assert name_of(("O", THAI), ("CN", "a, b=c+#\\")) == name_from_text(f"CN=a\\, b=c\\+#\\\\,O={THAI}")
     for wrong in ("", " ", "ท" * 65, "a\u202eb"):
-        with pytest.raises(BadInput, match="cannot stand in a certificate"):
+        with pytest.raises(BadInput, match="cannot be used in a certificate"):
             name_of(("O", "CAAS"), ("CN", wrong))
 
 
@@ -96,8 +96,8 @@ def test_how_people_write_names() -> None:
     ("text", "reason"),
     [
         ("", "is empty"),
-        ("CN", "is no distinguished name"),
-        ("FOO=bar", "is no distinguished name"),
+        ("CN", "is not a distinguished name"),
+        ("FOO=bar", "is not a distinguished name"),
         ("CN= ", "CN is empty"),
         ("C=SGP", "country code of two letters"),
         ("C=中国", "country code of two letters"),

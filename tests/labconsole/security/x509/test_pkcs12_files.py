@@ -81,7 +81,7 @@ def test_what_no_file_can_hold_is_refused(root: Issuer) -> None:
         (key, certificate, Secret(""), "without a password"),
         (key, quantum_safe, PASSWORD, "not that of the certificate"),
         (key_of(KeyType.ML_DSA_44), quantum_safe, PASSWORD, "cannot hold ML-DSA keys yet"),
-        (in_token, certificate, PASSWORD, "lies in a token"),
+        (in_token, certificate, PASSWORD, "is in a token"),
     ):
         with pytest.raises(BadInput, match=said):
             write_pkcs12(holder, made, [], "x", password)

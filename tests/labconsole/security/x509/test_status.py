@@ -200,4 +200,4 @@ def test_an_unknown_issuer_is_told_from_an_untrusted_root(lab: Lab) -> None:
         record = _added(change, made, lab.c, CertificateProfile.TLS_CLIENT)
 
     assert lab.status(record).kind is StatusKind.UNTRUSTED
-    assert lab.status(record).cause.startswith("The issuer of d is not known: take in its certificate. ")
+    assert lab.status(record).cause.startswith("The issuer of d is not known: import its certificate. ")

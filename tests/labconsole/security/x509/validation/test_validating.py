@@ -424,7 +424,7 @@ def test_only_a_ca_has_name_constraints() -> None:
     said = validate(_odd(root, P_256.public_key(), (limit, True)), (), [root.certificate], at=NOW)
 
     assert not said.accepted
-    assert said.why == "cryptography refuses it: it is no CA, and has name constraints. OpenSSL accepts it."
+    assert said.why == "cryptography refuses it: it is not a CA, and has name constraints. OpenSSL accepts it."
 
 
 def test_what_rfc_5280_asks_of_a_ca_is_asked_of_roots_too() -> None:
