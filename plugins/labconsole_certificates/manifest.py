@@ -55,9 +55,19 @@ plugin = Plugin(
         "certificates.take-bundle": _operation(
             "trust.taking_in:ImportBundle", "pki take-bundle", "import another State's trust bundle"
         ),
-        "certificates.prove": _operation("actions.exchange_actions:Prove"),
-        "certificates.connect": _operation("actions.remote_proof_actions:Connect"),
-        "certificates.listen": _operation("actions.remote_proof_actions:Listen"),
+        "certificates.matrix": _operation("trust.matrix:ShowMatrix", "pki matrix", "show who trusts whom"),
+        "certificates.exchange": _operation(
+            "exchange.progress:ShowExchange", "pki exchange", "show how far the exchange between two States is"
+        ),
+        "certificates.prove": _operation("exchange.proving:Prove", "pki prove", "connect two States by TLS, both ways"),
+        "certificates.connect": _operation(
+            "exchange.remote_proving:Connect",
+            "pki connect",
+            "connect a State to the server of a State elsewhere, by TLS",
+        ),
+        "certificates.listen": _operation(
+            "exchange.remote_proving:Listen", "pki listen", "wait for the connection of a State elsewhere, by TLS"
+        ),
         "certificates.rotation-begin": _operation("actions.rotation_actions:BeginRotation"),
         "certificates.rotation-prepare": _operation("actions.rotation_actions:PrepareRotation"),
         "certificates.rotation-adopt": _operation("actions.rotation_actions:AdoptSuccessor"),
@@ -79,11 +89,6 @@ plugin = Plugin(
         "pki name": "labconsole_certificates.commands.arguments.end_certificates:NAME",
         "pki forget": "labconsole_certificates.commands.arguments.end_certificates:FORGET",
         "pki identities": "labconsole_certificates.commands.arguments.end_certificates:IDENTITIES",
-        "pki matrix": "labconsole_certificates.commands.arguments.trust:MATRIX",
-        "pki exchange": "labconsole_certificates.commands.arguments.trust:EXCHANGE",
-        "pki prove": "labconsole_certificates.commands.arguments.trust:PROVE",
-        "pki connect": "labconsole_certificates.commands.arguments.remote_proof:CONNECT",
-        "pki listen": "labconsole_certificates.commands.arguments.remote_proof:LISTEN",
         "pki revoke": "labconsole_certificates.commands.arguments.revocation:REVOKE",
         "pki publish-crl": "labconsole_certificates.commands.arguments.revocation:PUBLISH_CRL",
         "pki crls": "labconsole_certificates.commands.arguments.revocation:CRLS",

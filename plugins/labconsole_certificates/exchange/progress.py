@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
+from typing import Annotated, Any, ClassVar
 
+from pydantic import Field
+
+from labconsole.operation import Result
+from labconsole.security.pki.reader import PkiReader
 from labconsole.security.pki.records import CertificateRecord, Item, RequestRecord, RequestStatus, State
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.x509.names import short_name
 from labconsole.security.x509.profiles import CertificateProfile
+from labconsole.trial import Parameters
 from labconsole_certificates.exchange.parties import (
     CLIENT_PROFILES,
     SERVER_PROFILES,
@@ -19,6 +25,7 @@ from labconsole_certificates.exchange.parties import (
     server_certificate,
 )
 from labconsole_certificates.exchange.steps import Direction, Exchange, Step, StepKind
+from labconsole_certificates.operations.pki_operation import PkiReport
 from labconsole_certificates.operations.references import state_named
 from labconsole_certificates.trust.matrix import trusted_by
 
@@ -248,3 +255,53 @@ def _step(
 ) -> Step:
     sender, receiver, item = way
     return Step(kind, title, sender.id, receiver.id, item, done, at if done else None, "" if done else missing, subject)
+
+
+class PairParameters(Parameters):
+    """Two States."""
+
+    state_a: Annotated[
+        str,
+        Field(
+            title="One State",
+            description="Name of a State",
+            min_length=1,
+            json_schema_extra={"positional": True, "metavar": "A"},
+        ),
+    ]
+    state_b: Annotated[
+        str,
+        Field(
+            title="Other State",
+            description="Name of the other State",
+            min_length=1,
+            json_schema_extra={"positional": True, "metavar": "B"},
+        ),
+    ]
+
+
+class ShowExchange(PkiReport[PairParameters]):
+    """Shows how far two States are."""
+
+    name: ClassVar[str] = "certificates.exchange"
+    title: ClassVar[str] = "Progress of an exchange"
+    description: ClassVar[str] = (
+        "Shows each step until the two States can connect to each other, and what is missing next."
+    )
+    parameters: ClassVar[type[Parameters]] = PairParameters
+
+    def read(self, parameters: PairParameters, reader: PkiReader) -> Result:
+        found = exchange_of(reader.snapshot(), parameters.state_a, parameters.state_b)
+        lines, directions = [], []
+        for direction in (found.there, found.back):
+            lines.append(f"[{direction.client.name}] -> tls-connect -> [{direction.server.name}]")
+            lines += [f"  {'done   ' if step.done else 'missing'}  {step.title}" for step in direction.steps]
+            missing = "" if direction.next is None else direction.next.missing
+            if missing:
+                lines.append(f"  Next: {missing}")
+            steps = [{"step": str(step.kind), "title": step.title, "done": step.done} for step in direction.steps]
+            ends = {"client": direction.client.name, "server": direction.server.name}
+            directions.append({**ends, "steps": steps, "next": missing})
+        complete = found.there.next is None and found.back.next is None
+        data: dict[str, Any] = {"complete": complete, "directions": directions}
+        return Result(("\n".join(lines),), data, passed=complete)

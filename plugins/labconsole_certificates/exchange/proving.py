@@ -6,23 +6,29 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
+from pathlib import Path
+from typing import ClassVar
 
 from cryptography import x509
 
 from labconsole.errors import UserError
+from labconsole.operation import OperationContext, Result
 from labconsole.security.pki.domains import path_refusal
 from labconsole.security.pki.keys import opened_key
 from labconsole.security.pki.known_crls import crls_under
 from labconsole.security.pki.records import CertificateRecord, KeyRecord, State, TrustKind
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.pki.store import PkiStore
-from labconsole.security.secrets import Prompt
+from labconsole.security.secrets import Prompt, SecretRequest
 from labconsole.security.x509.extensions import alternative_names
 from labconsole.security.x509.handshake import Handshake, TlsEnd, shake_hands
 from labconsole.security.x509.key_types import PrivateKey
 from labconsole.security.x509.names import general_name_as_text
+from labconsole.trial import Parameters
 from labconsole_certificates.exchange.parties import client_certificate, server_certificate
-from labconsole_certificates.exchange.progress import direction_of
+from labconsole_certificates.exchange.progress import PairParameters, direction_of
+from labconsole_certificates.operations.fields import UnlockParameters
+from labconsole_certificates.operations.pki_operation import PkiOperation, key_secrets
 from labconsole_certificates.operations.references import local_state_named
 
 
@@ -136,3 +142,49 @@ def _end(snapshot: Snapshot, state: State, certificate: CertificateRecord | None
     if certificate is None or certificate.key is None:
         return None
     return End(state, certificate, snapshot.key_by_id[certificate.key])
+
+
+class ProveParameters(UnlockParameters, PairParameters):
+    """Two States that are to connect to each other, both ways."""
+
+
+class Prove(PkiOperation[ProveParameters]):
+    """Lets two States connect to each other."""
+
+    name: ClassVar[str] = "certificates.prove"
+    title: ClassVar[str] = "Prove by a handshake"
+    description: ClassVar[str] = (
+        "Each of the two States connects to the other one by mutual TLS over a socket of this machine, with the "
+        "certificates that it has and the trust that it has."
+    )
+    parameters: ClassVar[type[Parameters]] = ProveParameters
+
+    def needs(self, parameters: ProveParameters, directory: Path, snapshot: Snapshot) -> tuple[SecretRequest, ...]:
+        a, b = (local_state_named(snapshot, name) for name in (parameters.state_a, parameters.state_b))
+        ends = (
+            *(client_certificate(snapshot, a, b), server_certificate(snapshot, b, a)),
+            *(client_certificate(snapshot, b, a), server_certificate(snapshot, a, b)),
+        )
+        found = (end for end in ends if end is not None)
+        requests = key_secrets(directory, snapshot, *found, unlock=parameters.unlock())
+        return tuple({request.key: request for request in requests}.values())
+
+    def work(self, parameters: ProveParameters, store: PkiStore, prompt: Prompt, context: OperationContext) -> Result:
+        a, b = parameters.state_a, parameters.state_b
+        proof = prove(store, a, b, prompt)
+        ways = ((a, b, proof.there), (b, a, proof.back))
+        data = [{"client": client, "server": server, **as_json(handshake)} for client, server, handshake in ways]
+        return Result(tuple(told(*way) for way in ways), {"handshakes": data}, passed=proof.ok)
+
+
+def as_json(handshake: Handshake) -> dict[str, object]:
+    """A handshake for a script."""
+    return {
+        "ok": handshake.ok,
+        "protocol": handshake.protocol,
+        "cipher": handshake.cipher,
+        "group": handshake.group,
+        "duration_ms": handshake.duration_ns / 1e6,
+        "client_said": handshake.client_said,
+        "server_said": handshake.server_said,
+    }

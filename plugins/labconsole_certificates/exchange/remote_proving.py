@@ -5,32 +5,41 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
+from math import floor
+from pathlib import Path
+from typing import Annotated, ClassVar
 
 from cryptography import x509
+from pydantic import Field
 
 from labconsole.errors import UserError
+from labconsole.operation import OperationContext, Result
 from labconsole.security.pki.keys import opened_key
 from labconsole.security.pki.records import CertificateRecord, Origin, State
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.pki.store import PkiStore
-from labconsole.security.secrets import Prompt
+from labconsole.security.secrets import Prompt, SecretRequest
 from labconsole.security.x509.fingerprints import fingerprint
 from labconsole.security.x509.handshake import TlsEnd
 from labconsole.security.x509.names import short_name
-from labconsole.security.x509.patience import Watch
+from labconsole.security.x509.patience import WaitCancelledError, Watch
 from labconsole.security.x509.profiles import AUTHORITIES, CertificateProfile
 from labconsole.security.x509.remote_handshake import Conduct, RemoteHandshake, answer, connect, listening, where
 from labconsole.security.x509.signatures import issued_by
 from labconsole.security.x509.tls_meeting import Judge
 from labconsole.security.x509.validation.judgement import Purpose
+from labconsole.trial import Parameters
 from labconsole_certificates.exchange.parties import client_certificate, server_certificate
 from labconsole_certificates.exchange.progress import direction_of
-from labconsole_certificates.exchange.proving import End, handshake_detail, server_name, tls_end
+from labconsole_certificates.exchange.proving import End, as_json, handshake_detail, server_name, tls_end
 from labconsole_certificates.exchange.steps import StepKind
 from labconsole_certificates.operations.certificates_from_outside import add_chain
+from labconsole_certificates.operations.fields import UnlockParameters
+from labconsole_certificates.operations.pki_operation import PkiOperation, key_secrets
 from labconsole_certificates.operations.references import local_state_named, state_named
 
 LOOPBACK = "127.0.0.1"
+AMQPS_PORT = 5671
 HANDSHAKE_S = 10.0
 QUIET_S = 3.0
 """How long a foreign server is listened to for a refusal."""
@@ -224,3 +233,162 @@ def _path(presented: Sequence[x509.Certificate]) -> list[x509.Certificate]:
     while above := next((each for each in others if each not in path and issued_by(path[-1], each)), None):
         path.append(above)
     return path
+
+
+class _RemoteParameters(UnlockParameters):
+    """A State of this console, and one elsewhere."""
+
+    state_a: Annotated[
+        str,
+        Field(
+            title="State here",
+            description="Name of a State of this console, whose key is used",
+            min_length=1,
+            json_schema_extra={"positional": True, "metavar": "A"},
+        ),
+    ]
+    state_b: Annotated[
+        str,
+        Field(
+            title="Other State",
+            description="Name of the State at the other end",
+            min_length=1,
+            json_schema_extra={"positional": True, "metavar": "B"},
+        ),
+    ]
+
+
+class ConnectParameters(_RemoteParameters):
+    """A State of this console that is to connect to another one's server."""
+
+    host: Annotated[
+        str,
+        Field(
+            title="Host",
+            description="Where the other State waits: host name or IP address",
+            min_length=1,
+            json_schema_extra={"metavar": "H"},
+        ),
+    ]
+    port: Annotated[
+        int,
+        Field(title="Port", description="TCP port at that host", ge=1, le=65_535, json_schema_extra={"metavar": "P"}),
+    ] = AMQPS_PORT
+    server_name: Annotated[
+        str,
+        Field(
+            title="Name of its server",
+            description="Name that the server's certificate must have. Empty: that of the certificate known here, else "
+            "the host",
+            json_schema_extra={
+                "empty": "As its certificate says, else the host",
+                "option": "--name",
+                "metavar": "NAME",
+            },
+        ),
+    ] = ""
+    foreign: Annotated[
+        bool,
+        Field(
+            title="Another TLS server than a console",
+            description="Such as an AMQPS broker: nothing is sent to it, and it counts as proven if it asks for the "
+            "client's certificate and does not refuse it within 3 s",
+        ),
+    ] = False
+
+
+class ListenParameters(_RemoteParameters):
+    """A State of this console that is to wait for another one's connection."""
+
+    address: Annotated[
+        str,
+        Field(
+            title="Address",
+            description="IP address of this computer at which it waits: 127.0.0.1 is for this computer only, 0.0.0.0 "
+            "for all its networks",
+            min_length=1,
+            json_schema_extra={"metavar": "ADDRESS"},
+        ),
+    ] = LOOPBACK
+    port: Annotated[
+        int,
+        Field(
+            title="Port", description="TCP port; 0: any free one", ge=0, le=65_535, json_schema_extra={"metavar": "P"}
+        ),
+    ] = AMQPS_PORT
+    wait_s: Annotated[
+        int,
+        Field(
+            title="Wait at most",
+            description="How long it waits for the one connection, in seconds",
+            ge=1,
+            le=86_400,
+            json_schema_extra={"unit": "s", "option": "--wait", "metavar": "S"},
+        ),
+    ] = 300
+
+
+class Connect(PkiOperation[ConnectParameters]):
+    """Lets a State connect to a server of another console."""
+
+    name: ClassVar[str] = "certificates.connect"
+    title: ClassVar[str] = "Connect to the other State"
+    description: ClassVar[str] = (
+        "A State of this console connects by mutual TLS to the other State's host: its console that waits there, or "
+        "its broker. It shows the certificate that the other State's CA issued to it, and checks the one of the server."
+    )
+    parameters: ClassVar[type[Parameters]] = ConnectParameters
+
+    def needs(self, parameters: ConnectParameters, directory: Path, snapshot: Snapshot) -> tuple[SecretRequest, ...]:
+        shown = own_certificate(snapshot, parameters.state_a, parameters.state_b, connects=True)
+        return key_secrets(directory, snapshot, shown, unlock=parameters.unlock())
+
+    def work(self, parameters: ConnectParameters, store: PkiStore, prompt: Prompt, context: OperationContext) -> Result:
+        place = Place(parameters.host, parameters.port, parameters.server_name, parameters.foreign)
+        here, there, following = parameters.state_a, parameters.state_b, _following(context, HANDSHAKE_S)
+        return _result(lambda: connect_to(store, here, there, place, prompt, following))
+
+
+class Listen(PkiOperation[ListenParameters]):
+    """Lets a State wait for the connection of another console."""
+
+    name: ClassVar[str] = "certificates.listen"
+    title: ClassVar[str] = "Wait for the other State"
+    description: ClassVar[str] = (
+        "A State of this console waits as a TLS server for a connection of the other State's console, and checks the "
+        "certificate that it shows. It ends when one has passed, with the time, or when it is cancelled."
+    )
+    parameters: ClassVar[type[Parameters]] = ListenParameters
+
+    def needs(self, parameters: ListenParameters, directory: Path, snapshot: Snapshot) -> tuple[SecretRequest, ...]:
+        shown = own_certificate(snapshot, parameters.state_a, parameters.state_b, connects=False)
+        return key_secrets(directory, snapshot, shown, unlock=parameters.unlock())
+
+    def work(self, parameters: ListenParameters, store: PkiStore, prompt: Prompt, context: OperationContext) -> Result:
+        at = (parameters.address, parameters.port, parameters.wait_s)
+        here, there, following = parameters.state_a, parameters.state_b, _following(context, parameters.wait_s)
+        return _result(lambda: listen_for(store, here, there, *at, prompt, following))
+
+
+def _following(context: OperationContext, limit_s: float) -> Following:
+    """Reports each second of the time limit that has gone; the context says whether it is cancelled."""
+    reported = -1
+
+    def watch(left: float) -> bool:
+        nonlocal reported
+        gone = max(0, floor(limit_s - left))
+        if gone != reported:  # at the moment when it changes, so that the time left is right
+            reported = gone
+            context.progress(gone, round(limit_s))
+        return context.stop_requested
+
+    return Following(context.say, watch)
+
+
+def _result(prove: Callable[[], RemoteProof]) -> Result:
+    try:
+        proof = prove()
+    except WaitCancelledError as error:
+        return Result((str(error),), passed=False)
+    ends = {"client": proof.client.name, "server": proof.server.name, "peer": proof.met.peer}
+    return Result((proof.sentence(),), {**ends, **as_json(proof.met.handshake)}, passed=proof.ok)

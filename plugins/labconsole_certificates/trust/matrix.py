@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
+from typing import ClassVar
 
+from labconsole.operation import Result, TextTable
+from labconsole.security.pki.reader import PkiReader
 from labconsole.security.pki.records import BundleRecord, CertificateRecord, State, TrustKind
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.x509.names import short_name
 from labconsole.security.x509.status import NOTICES
+from labconsole.trial import Parameters
+from labconsole_certificates.operations.fields import NoParameters
+from labconsole_certificates.operations.pki_operation import PkiReport
 
 _NOTICE = timedelta(days=max(NOTICES))
 
@@ -194,3 +200,27 @@ def _by_sequence(bundles: Sequence[BundleRecord]) -> list[BundleRecord]:
 
 def _named(record: CertificateRecord) -> str:
     return short_name(record.certificate)
+
+
+class ShowMatrix(PkiReport[NoParameters]):
+    """Shows who trusts whom."""
+
+    name: ClassVar[str] = "certificates.matrix"
+    title: ClassVar[str] = "Trust matrix"
+    description: ClassVar[str] = "Shows which State trusts which, with the cause where it does not, or will soon not."
+    parameters: ClassVar[type[Parameters]] = NoParameters
+
+    def read(self, parameters: NoParameters, reader: PkiReader) -> Result:
+        found = matrix(reader.snapshot(), datetime.now(UTC))
+        rows, causes, cells = [], [], []
+        for truster in found.states:
+            of_truster = [(trusted.name, found.cells[truster.id, trusted.id]) for trusted in found.states]
+            rows.append((truster.name, *(str(cell.status) for _name, cell in of_truster)))
+            for name, cell in of_truster:
+                if cell.status not in (CellStatus.OWN, CellStatus.TRUSTED):
+                    causes.append(cell.cause)
+                until = cell.until and cell.until.isoformat()
+                about = {"status": str(cell.status), "valid_until": until, "cause": cell.cause}
+                cells.append({"state": truster.name, "trusted": name, **about})
+        headings = ("trusts", *(state.name for state in found.states))
+        return Result((TextTable(headings, tuple(rows)), *causes), {"cells": cells})

@@ -22,6 +22,7 @@ from labconsole_certificates.actions.request_actions import ApproveRequest
 from labconsole_certificates.actions.request_parameters import ApproveRequestParameters
 from labconsole_certificates.manifest import plugin
 from labconsole_certificates.operations import requests
+from labconsole_certificates.operations.states import claim_domain
 from labconsole_certificates.operations.trusting import trust_root
 from labconsole_certificates.revocation.ocsp_check import ask
 from tests.helpers.operations import Operations
@@ -130,6 +131,10 @@ def test_two_states_are_proven_by_an_action(world: World, actions: Operations) -
     assert end.outcome is Outcome.DONE, end.sentence
     assert "[State A] -> tls-connect -> [State B] passed (TLSv1.3" in end.sentence
     assert len(world.store.snapshot().proofs) == 2
+    claim_domain(world.store, world.b, "elsewhere.example")
+    refused = actions.do("certificates.prove", state_a="State A", state_b="State B")
+    assert refused.outcome is Outcome.DONE and not refused.passed
+    assert "[State A] -> tls-connect -> [State B] failed." in refused.sentence
 
 
 def test_the_ocsp_responder_answers_until_it_is_cancelled(world: World, actions: Operations) -> None:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import shutil
+import signal
 import socket
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -18,6 +22,7 @@ from labconsole.errors import UserError
 from labconsole.locations import pki_dir
 from labconsole_certificates.exchange.remote_proving import RemoteProof
 from tests.helpers.operations import Operations
+from tests.helpers.signals import interruptible
 from tests.labconsole_certificates.exchange.consoles import Waiting, connected
 
 A, B = "State A", "State B"
@@ -38,6 +43,15 @@ def test_the_command_connects_to_a_console_that_waits(consoles: Path, capsys: py
         assert main(["pki", "connect", A, B, *place, "--name", "broker.b.example"]) == 0
         assert waiting.ended.result().ok
     said = capsys.readouterr().out
+    with ThreadPoolExecutor(1) as pool:
+        waiting = Waiting(pool, consoles / "b", B, A)
+        again = ["--host", "127.0.0.1", "--port", str(waiting.port), "--name", "broker.b.example", "--json"]
+        assert main(["pki", "connect", A, B, *again]) == 0
+        assert waiting.ended.result().ok
+    as_json = capsys.readouterr()
+    found = json.loads(as_json.out)
+    assert (found["client"], found["server"], found["ok"], found["protocol"]) == (A, B, True, "TLSv1.3")
+    assert "State A connects to 127.0.0.1:" in as_json.err
     assert "State A connects to 127.0.0.1:" in said and "and expects broker.b.example there." in said
     assert "[State A] -> tls-connect -> [State B] passed with 127.0.0.1:" in said
     assert main(["pki", "connect", A, B, *place]) == 1
@@ -64,8 +78,8 @@ def test_the_command_waits_for_the_connection(consoles: Path, capsys: pytest.Cap
     assert "[State A] -> tls-connect -> [State B] passed with 127.0.0.1:" in said
     assert main(["pki", "listen", A, B]) == 1
     assert "State A is a State of another console" in capsys.readouterr().err
-    with pytest.raises(SystemExit):
-        main(["pki", "listen", B, A, "--port", "70000"])
+    assert main(["pki", "listen", B, A, "--port", "70000"]) == 2
+    assert "--port: input should be less than or equal to 65535" in capsys.readouterr().err
 
 
 def test_the_action_tells_how_long_it_still_waits_and_can_be_cancelled(consoles: Path, actions: Operations) -> None:
@@ -76,3 +90,19 @@ def test_the_action_tells_how_long_it_still_waits_and_can_be_cancelled(consoles:
     waiting.cancel()
     end = actions.end(waiting)
     assert (end.outcome, end.sentence) == (Outcome.CANCELLED, "Cancelled: nothing was proven.")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows sends no SIGINT to one process")
+def test_ctrl_c_ends_the_waiting_with_the_exit_code_of_a_cancelled_command(consoles: Path) -> None:
+    shutil.copytree(consoles / "b", pki_dir(), dirs_exist_ok=True)
+    run = (
+        f"import sys; from labconsole.cli.main import main; sys.exit(main({['pki', 'listen', B, A, '--port', '0']!r}))"
+    )
+    with interruptible():
+        process = subprocess.Popen(
+            [sys.executable, "-P", "-u", "-c", run], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+    assert process.stdout is not None and "State B waits at" in process.stdout.readline()
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out, err) == (130, "", "labconsole: Cancelled: nothing was proven.\n")
