@@ -153,6 +153,7 @@ SecretFile = Annotated[Path, AtHome]
 
 _NEW_KEY = "Passphrase of the new key from elsewhere"
 _CA_KEY = "Passphrase of the CA's key from elsewhere"
+_USED_KEY = "Passphrase of the key from elsewhere"
 
 
 def _secret_file(group: str, description: str, option: str = "--passphrase-file") -> Any:
@@ -184,11 +185,13 @@ class KeptKeyParameters(Parameters):
 
 
 class UnlockParameters(Parameters):
-    """The passphrase or PIN of a CA's key, if it would be asked for."""
+    """The passphrase or PIN of the key that is used, if it would be asked for."""
 
-    passphrase_file: SecretFile | None = _secret_file(_CA_KEY, "File with the passphrase or PIN of the CA's key")
+    passphrase_file: SecretFile | None = _secret_file(
+        _USED_KEY, "File with the passphrase or PIN of the key that is used"
+    )
     keyring_entry: str | None = _keyring_entry(
-        _CA_KEY, "Entry of the OS keyring with the passphrase or PIN of the CA's key"
+        _USED_KEY, "Entry of the OS keyring with the passphrase or PIN of the key that is used"
     )
 
     def unlock(self) -> SecretSource:

@@ -13,7 +13,7 @@ from labconsole.cli.main import main
 from labconsole.errors import UserError
 from labconsole.security.pki.records import CertificateRecord, State
 from labconsole.security.pki.store import PkiStore
-from labconsole.security.secrets import Secret
+from labconsole.security.secrets import Secret, SecretSource
 from labconsole.security.x509.fingerprints import groups
 from labconsole_certificates.operations.authorities import create_root
 from labconsole_certificates.operations.importing import take_in_certificates
@@ -196,3 +196,21 @@ def test_bundle_that_is_swapped_after_the_question_is_refused(world: World, else
     with pytest.raises(UserError, match="only once you have confirmed the domain"):
         ImportBundle().run(later, _Typed(asked.text))
     assert world.store.state("State D").domain == "d.example"
+
+
+def test_bundle_is_signed_with_a_passphrase_from_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name, text in (("mine", "mine-1357"), ("other", "not-mine")):
+        (tmp_path / name).write_text(f"{text}\n")
+        (tmp_path / name).chmod(0o600)
+    with PkiStore.open() as store:
+        asked = NewKey(passphrase=SecretSource())
+        create_root(store, add_state(store, "State E"), asked, prompt=lambda _purpose: Secret("mine-1357"))
+    bundle = ["pki", "bundle", "State E", "e.bundle"]
+    for source in ([], ["--passphrase-file", "other"]):
+        assert main([*bundle, *source]) == 1
+        assert "passphrase" in capsys.readouterr().err and not (tmp_path / "e.bundle").exists()
+    assert main([*bundle, "--passphrase-file", "mine"]) == 0
+    assert "e.bundle is trust bundle 1 of State E" in capsys.readouterr().out
