@@ -72,7 +72,7 @@ def next_steps(library: Path) -> str:
         '  [[slots]]\n  slot = 1\n  dbtype = "sqlite"\n  dbargs = "/that/directory/token.sql"\n'
         "then add the token and initialise it:\n"
         f"  labconsole hsm add NAME --module {shlex.quote(str(library))} --label NAME "
-        "--environment KRYOPTIC_CONF=/that/directory/kryoptic.conf\n"
+        "--environment KRYOPTIC_CONF=/that/directory/kryoptic.conf --new\n"
         "  labconsole hsm init NAME --new"
     )
 

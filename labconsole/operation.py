@@ -8,7 +8,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Protocol, Self, TypeVar
+
+from pydantic import AfterValidator
 
 from labconsole.errors import UserError
 from labconsole.trial import Parameters
@@ -128,6 +131,9 @@ class OperationContext(Protocol):
 
 
 P = TypeVar("P", bound=Parameters)
+
+HomePath = Annotated[Path, AfterValidator(Path.expanduser)]
+"""A path that may begin with `~`."""
 
 
 class Operation(ABC, Generic[P]):

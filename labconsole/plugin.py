@@ -192,13 +192,20 @@ class Plugins:
             logging.getLogger(__name__).warning("the trial %s cannot be imported", kind, exc_info=True)
             return None
 
+    @property
+    def bringing(self) -> tuple[Plugin, ...]:
+        """What brings operations: the console itself, and the plugins."""
+        from labconsole.operations.manifest import OWN  # a manifest, too
+
+        return (OWN, *self.found)
+
     def operations(self) -> list[str]:
         """The names of all operations, sorted."""
-        return sorted(name for plugin in self.found for name in plugin.operations)
+        return sorted(name for plugin in self.bringing for name in plugin.operations)
 
     def operation(self, name: str) -> Operation[Any]:
         """An instance of the operation `name`. Raises KeyError, or what its import raises."""
-        for plugin in self.found:
+        for plugin in self.bringing:
             if name in plugin.operations:
                 operation: Operation[Any] = load_dotted(plugin.operations[name].target)()
                 return operation

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from labconsole import __version__
-from labconsole.cli.group import AddCommand, add_group
+from labconsole.cli.group import add_group
 
 _LONGEST_NUMBER = 18
 """Digits that a run's number may have: the database holds no more."""
@@ -102,7 +102,6 @@ def command_parser(given: Sequence[str]) -> argparse.ArgumentParser:
     restore.set_defaults(command="labconsole.cli.backups:restore")
 
     hsm = add_group(commands, "hsm", "tokens (HSM): list, add and remove them, see what they can do")
-    _add_hsm(hsm)
 
     work = commands.add_parser(
         "action", parents=[settings], help="list the actions (long work that is no run), or do one"
@@ -161,38 +160,3 @@ def _add_report(report: argparse.ArgumentParser) -> None:
     )
     report.add_argument("--passphrase-file", type=Path, metavar="FILE", help="file with the key's passphrase (0600)")
     report.add_argument("--keyring-entry", metavar="NAME", help="entry of the OS keyring with the key's passphrase")
-
-
-def _add_hsm(add_command: AddCommand) -> None:
-    """No PIN is ever an argument: others of this machine see those."""
-    named = argparse.ArgumentParser(add_help=False)
-    named.add_argument("name", metavar="NAME", help="name of the token")
-
-    doctor = add_command("doctor", help="look at a token and try it")
-    doctor.add_argument("name", nargs="?", default="lab", metavar="NAME", help="name of the token (default: lab)")
-    doctor.set_defaults(command="labconsole.cli.hsm:doctor")
-
-    tokens = add_command("tokens", help="list the tokens")
-    tokens.set_defaults(command="labconsole.cli.hsm:tokens")
-
-    add = add_command("add", parents=[named], help="add a token, or replace what was said of it")
-    add.add_argument("--module", type=Path, required=True, metavar="FILE", help="the PKCS#11 library of its maker")
-    add.add_argument("--label", required=True, metavar="TEXT", help="label of the token")
-    add.add_argument("--serial", default="", metavar="TEXT", help="its serial number, if another has the same label")
-    add.add_argument("--parameters", default="", metavar="TEXT", help="for NSS: its configdir='sql:...' string")
-    add.add_argument("--environment", action="append", default=[], metavar="KEY=VALUE",
-                     help="a variable that the module reads, such as KRYOPTIC_CONF; may be repeated")  # fmt: skip
-    add.add_argument("--wrap-mechanism", action="append", default=[], metavar="NUMBER",
-                     help="prefer it for wrapping: 0x1087 (AES-GCM), or a maker's own; may be repeated")  # fmt: skip
-    pin = add.add_mutually_exclusive_group()
-    pin.add_argument("--keyring-entry", metavar="NAME", help="entry of the OS keyring with its PIN")
-    pin.add_argument("--passphrase-file", type=Path, metavar="FILE", help="file with its PIN (0600)")
-    add.set_defaults(command="labconsole.cli.hsm:add")
-
-    remove = add_command("remove", parents=[named], help="forget a token; nothing in it changes")
-    remove.set_defaults(command="labconsole.cli.hsm:remove")
-
-    init = add_command("init", parents=[named], help="make a token anew: every key in it is destroyed")
-    init.add_argument("--new", action="store_true",
-                      help="a token that was never initialised: the first empty one of the module")  # fmt: skip
-    init.set_defaults(command="labconsole.cli.hsm:init")

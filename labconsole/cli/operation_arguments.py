@@ -1,7 +1,8 @@
 """The arguments of an operation's command, made from its parameter model, and the parameters from what was typed.
 
 A field becomes an option named after it. Its `json_schema_extra` may say otherwise: `option` (`"--days"`), `aliases`,
-`positional`, `metavar`, `given` (the value that an option without value stands for, of a field that is not a flag).
+`positional`, `metavar`, `given` (the value that an option without value stands for, of a field that is not a flag),
+`required` (it must be typed, though the form begins with the default).
 """
 
 from __future__ import annotations
@@ -82,7 +83,7 @@ def add_arguments(parser: argparse.ArgumentParser, model: type[Parameters]) -> N
     for argument in _arguments(model):
         extra, default = argument.extra, argument.default
         about: dict[str, Any] = {"default": default, "help": _help(argument)}
-        required = argument.info.is_required()
+        required = argument.info.is_required() or bool(extra.get("required"))
         if extra.get("positional"):
             nargs = {(True, True): "+", (True, False): "*", (False, False): "?"}.get((bool(argument.item), required))
             about |= {"metavar": argument.metavar} | ({"nargs": nargs} if nargs else {})
@@ -147,4 +148,5 @@ def _help(argument: _Argument) -> str:
     if argument.item and not argument.extra.get("positional"):
         about = f"{about}; may be repeated"
     default = argument.default
-    return about if default in (None, "", [], False) else f"{about} (default: {default})"
+    silent = default in (None, "", [], False) or argument.extra.get("required")
+    return about if silent else f"{about} (default: {default})"

@@ -1,4 +1,4 @@
-"""The commands that plugins add: to a group that the console has, to one of their own, or next to the console's."""
+"""The commands of operations, and those that plugins add: in a group of the console, of their own, or in none."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ def add_plugin_commands(commands: Commands, own: Mapping[str, AddCommand], given
     cannot be loaded is named, and takes nothing else down.
     """
     group, name = (*given[:2], "", "")[:2]
-    found = Plugins.discover().found
+    bringing = Plugins.discover().bringing
     groups = dict(own)
-    for plugin in found:
+    for plugin in bringing:
         for brought, help in plugin.command_groups.items():
             if brought in commands.choices:
                 _complain(f"the group {brought} of {plugin.title} is broken (there is a command of that name)")
             else:
                 groups[brought] = add_group(commands, brought, help)
-    for plugin in found:
+    for plugin in bringing:
         _add_commands(plugin, "", commands.add_parser, group)
         if group in groups:
             _add_commands(plugin, group, groups[group], name)

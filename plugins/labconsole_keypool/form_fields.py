@@ -18,16 +18,6 @@ def extra(group: str, **more: Any) -> dict[str, Any]:
     return {"group": group, **more}
 
 
-def token_name(**more: Any) -> Any:
-    """The field of a token's name; `more` is what its form needs beside the type."""
-    return Field(
-        title="Token",
-        description="Name of the token, as `labconsole hsm tokens` lists it; `lab` is the console's own",
-        min_length=1,
-        json_schema_extra=more,
-    )
-
-
 def sign_time(group: str) -> Any:
     """The field of the name of a profile's time to sign; `timing` is before it."""
     return Field(

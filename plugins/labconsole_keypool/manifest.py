@@ -23,8 +23,6 @@ plugin = Plugin(
     operations={
         "keypool.fill": OperationEntry("labconsole_keypool.engine.actions:FillPool"),
         "keypool.purge": OperationEntry("labconsole_keypool.engine.actions:PurgePool"),
-        "keypool.initialise-token": OperationEntry("labconsole_keypool.engine.token_actions:InitialiseToken"),
-        "keypool.add-token": OperationEntry("labconsole_keypool.engine.token_actions:AddToken"),
         "keypool.export-shares": OperationEntry("labconsole_keypool.shares.share_actions:ExportShares"),
         "keypool.load-shares": OperationEntry("labconsole_keypool.shares.share_actions:LoadShares"),
     },

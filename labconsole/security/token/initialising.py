@@ -6,7 +6,6 @@ import sys
 from typing import Any
 
 import pkcs11
-from pkcs11 import TokenFlag
 
 from labconsole.security.secrets import Secret
 from labconsole.security.token import softhsm
@@ -15,7 +14,7 @@ from labconsole.security.token.errors import TokenError
 from labconsole.security.token.explaining import explained
 from labconsole.security.token.module import Module, load_module
 from labconsole.security.token.module_process import answer
-from labconsole.security.token.opening import find_token
+from labconsole.security.token.opening import empty_slot, find_token
 
 
 def initialise(name: str, configuration: TokenConfiguration, new: bool, so_pin: Secret, pin: Secret) -> None:
@@ -26,7 +25,7 @@ def initialise(name: str, configuration: TokenConfiguration, new: bool, so_pin: 
     """
     module = load_module(configuration)
     try:
-        slot = _empty_slot(module, name) if new else find_token(module, name, configuration).slot
+        slot = empty_slot(module, name) if new else find_token(module, name, configuration).slot
         with explained("be initialised", name):
             _check_length(module, slot, name, pin)
             module.init_token(slot.slot_id, so_pin.reveal(), configuration.label)
@@ -36,14 +35,6 @@ def initialise(name: str, configuration: TokenConfiguration, new: bool, so_pin: 
                 session.init_pin(pin.reveal())
     finally:
         module.finalize()
-
-
-def _empty_slot(module: Module, name: str) -> pkcs11.Slot:
-    with explained("be made", name):
-        for token in module.tokens():
-            if TokenFlag.TOKEN_INITIALIZED not in token.flags:
-                return token.slot
-    raise TokenError(f"{module.so} has no empty slot for another token: initialise one that is there.")
 
 
 def _check_length(module: Module, slot: pkcs11.Slot, name: str, pin: Secret) -> None:

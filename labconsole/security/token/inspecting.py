@@ -17,7 +17,7 @@ from labconsole.security.token.explaining import explained
 from labconsole.security.token.inspection import Findings, Overview
 from labconsole.security.token.module import load_module
 from labconsole.security.token.module_process import answer
-from labconsole.security.token.opening import find_token, identity_of, open_token, pin_warning
+from labconsole.security.token.opening import empty_slot, find_token, identity_of, open_token, pin_warning
 from labconsole.security.token.probes import probe_wrapping, threads_safe
 
 
@@ -38,6 +38,16 @@ def look(name: str, configuration: TokenConfiguration) -> Overview:
                 pin_warning=pin_warning(token),
                 start_s=start_s,
             )
+    finally:
+        module.finalize()
+
+
+def look_for_empty_slot(name: str, configuration: TokenConfiguration) -> None:
+    """Raises TokenError: the module cannot be loaded, or has no empty slot for a new token."""
+    with softhsm.opened_alone(configuration.environment):
+        module = load_module(configuration)
+    try:
+        empty_slot(module, name)
     finally:
         module.finalize()
 
@@ -68,6 +78,9 @@ def _name(mechanism: int) -> str:
 def _respond(question: dict[str, Any]) -> dict[str, Any]:
     name, pin = question["name"], question["pin"]
     configuration = TokenConfiguration.model_validate(question["configuration"])
+    if question["new"]:
+        look_for_empty_slot(name, configuration)
+        return {}
     if pin is None:
         return _json(Overview, look(name, configuration))
     return _json(Findings, probe(name, configuration, Secret(pin)))

@@ -73,10 +73,18 @@ def inspect_token(
     return Inspection(name, overview, findings)
 
 
-def _ask(name: str, configuration: TokenConfiguration, secret: Secret | None, timeout_s: float) -> dict[str, Any]:
+def check_empty_slot(name: str, configuration: TokenConfiguration, timeout_s: float = _TIMEOUT_S) -> None:
+    """Raises TokenError: the module cannot be loaded, or has no empty slot for the new token called `name`."""
+    _ask(name, configuration, None, timeout_s, new=True)
+
+
+def _ask(
+    name: str, configuration: TokenConfiguration, secret: Secret | None, timeout_s: float, *, new: bool = False
+) -> dict[str, Any]:
     question = {
         "name": name,
         "configuration": configuration.model_dump(mode="json"),
         "pin": None if secret is None else secret.reveal(),
+        "new": new,
     }
     return module_process.ask(_PROGRAM, question, timeout_s, f"The PKCS#11 module {configuration.module}")

@@ -51,7 +51,7 @@ def save_configuration(name: str, configuration: TokenConfiguration, home: Path 
         TokenError: `name` is the lab's or no name, or the file that is there is faulty or cannot be written.
         UserError: as `load_configurations`.
     """
-    _check_name(f"The token {name} was not added", name)
+    check_new_name(f"The token {name} was not added", name)
     with _changing(home) as configurations:
         configurations[name] = configuration
 
@@ -84,6 +84,14 @@ def find_configuration(name: str, home: Path | None = None) -> TokenConfiguratio
     if name not in configurations:
         raise TokenError(_unknown(name, configurations))
     return configurations[name]
+
+
+def check_new_name(what: str, name: str) -> None:
+    """Raises TokenError, whose sentence begins with `what`: `name` is a lab token's, or no name."""
+    if is_lab(name):
+        raise TokenError(f"{what}: {name} is the console's own token; choose another name.")
+    if _NAME.fullmatch(name) is None:
+        raise TokenError(f"{what}: a name is made of letters, digits, - and _, and begins with a letter or digit.")
 
 
 @contextmanager
@@ -124,7 +132,7 @@ def _tables(file: Path) -> Mapping[str, Any]:
 
 def _configuration(file: Path, name: str, table: Any) -> TokenConfiguration:
     where = f"{file}: token {name}"
-    _check_name(where, name)
+    check_new_name(where, name)
     if not isinstance(table, dict):
         raise TokenError(f"{where}: it must be a table, as in [tokens.{name}].")
     # Before the model looks: it would miss the right key before it saw the misspelt one.
@@ -139,13 +147,6 @@ def _check_keys(where: str, table: Iterable[str], known: Collection[str]) -> Non
     for key in table:
         if key not in known:
             raise TokenError(f"{where}: there is no key {key}{nearest(key, known)}")
-
-
-def _check_name(what: str, name: str) -> None:
-    if is_lab(name):
-        raise TokenError(f"{what}: {name} is the console's own token; choose another name.")
-    if _NAME.fullmatch(name) is None:
-        raise TokenError(f"{what}: a name is made of letters, digits, - and _, and begins with a letter or digit.")
 
 
 def _unknown(name: str, configurations: Mapping[str, TokenConfiguration]) -> str:

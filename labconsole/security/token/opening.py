@@ -154,6 +154,15 @@ def find_token(module: Module, name: str, configuration: TokenConfiguration) -> 
     raise TokenError(f"{configuration.module} has no token labelled {label}{there_are}")
 
 
+def empty_slot(module: Module, name: str) -> pkcs11.Slot:
+    """The first slot with a token that was never initialised. Raises TokenError: there is none."""
+    with explained("be made", name):
+        for token in module.tokens():
+            if TokenFlag.TOKEN_INITIALIZED not in token.flags:
+                return token.slot
+    raise TokenError(f"{module.so} has no empty slot for another token: initialise one that is there.")
+
+
 def identity_of(module: Module, token: pkcs11.Token) -> TokenIdentity:
     """Which token it is, and which module speaks for it."""
     return TokenIdentity(

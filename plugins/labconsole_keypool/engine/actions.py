@@ -13,12 +13,12 @@ from pydantic import Field
 from labconsole.analysis.figures import format_duration
 from labconsole.clock import now_ns
 from labconsole.operation import Confirmation, Operation, OperationContext
+from labconsole.operations.token_entries import token_name
 from labconsole.security.secrets import SecretRequest
 from labconsole.security.token.configuration import LAB
 from labconsole.security.token.named_tokens import find_configuration
 from labconsole.security.token.terms import KeyKind
 from labconsole.trial import Parameters
-from labconsole_keypool.form_fields import token_name
 from labconsole_keypool.labels import LABELS
 from labconsole_keypool.store.key_reader import KeyReader
 from labconsole_keypool.store.key_records import Counts

@@ -7,12 +7,13 @@ from typing import Annotated, Any
 
 from pydantic import Field, ValidationInfo, field_validator
 
+from labconsole.operations.token_entries import token_name
 from labconsole.security.token.configuration import LAB
 from labconsole.security.token.terms import KeyKind
 from labconsole.timing_profile import timing_names
 from labconsole.trial import Origin
 from labconsole_keypool.choices import ArrivalPattern, CaKey, GenerateWhen, RequestContent, TokenUse
-from labconsole_keypool.form_fields import extra, token_name
+from labconsole_keypool.form_fields import extra
 from labconsole_keypool.labels import LABELS
 from labconsole_keypool.parameters import (
     KEYS,

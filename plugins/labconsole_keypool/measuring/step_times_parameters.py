@@ -7,13 +7,14 @@ from typing import Annotated
 
 from pydantic import Field, field_validator
 
+from labconsole.operations.token_entries import token_name
 from labconsole.security.token.configuration import LAB
 from labconsole.security.token.terms import KeyKind
 from labconsole.timing_profile import RangeEnd, load_timing, timing_names
 from labconsole.trial import Parameters
 from labconsole_keypool.choices import SignTime
 from labconsole_keypool.engine.emulation import Operation, Timing
-from labconsole_keypool.form_fields import extra, known_sign_time, known_timing, sign_time, token_name
+from labconsole_keypool.form_fields import extra, known_sign_time, known_timing, sign_time
 from labconsole_keypool.labels import LABELS
 from labconsole_keypool.measuring.storage_media import Storage
 

@@ -11,8 +11,9 @@ import pytest
 
 from labconsole.cli.main import main
 from labconsole.locations import tokens_dir
-from labconsole.security.secrets import Secret
+from labconsole.security.secrets import Secret, SecretSource
 from labconsole.security.token.configuration import TokenConfiguration
+from labconsole.security.token.inspection import inspect_token
 from labconsole.security.token.key_pairs import generate
 from labconsole.security.token.lab_token import lab_token, make_softhsm_token
 from labconsole.security.token.named_tokens import load_configurations, save_configuration
@@ -51,6 +52,15 @@ def hsm(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp
 
 
 @pytest.fixture
+def added(tmp_path: Path) -> tuple[str, ...]:
+    """Words of `hsm` that add a token called office, labelled `partition-1`; its module is `lib.so` of this folder."""
+    made = make_softhsm_token(tmp_path / "office", "partition-1", Secret(PIN), Secret(SO_PIN))
+    (tmp_path / "lib.so").symlink_to(made.module)
+    (variable,) = made.environment.items()
+    return ("add", "office", "--module", "lib.so", "--label", "partition-1", "--environment", "=".join(variable))
+
+
+@pytest.fixture
 def office(tmp_path: Path) -> TokenConfiguration:
     """A token of SoftHSM2 called office, labelled `partition-1`; the operator alone knows its PIN."""
     made = make_softhsm_token(tmp_path / "office", "partition-1", Secret(PIN), Secret(SO_PIN))
@@ -78,7 +88,7 @@ def test_without_its_pin_a_token_is_looked_at_and_the_rest_is_said(hsm: Hsm, off
     assert "partition-1, serial number " in done.out and "missing  login, probes  not done" in done.out
     assert "AES_KEY_WRAP_PAD (0x210A)" not in done.out
     assert done.err == (
-        "labconsole: Without its PIN nothing can be tried in the token office. "
+        "Warning: Without its PIN nothing can be tried in the token office. "
         "There is no passphrase for token partition-1: name a passphrase file that only you can read.\n"
     )
 
@@ -106,14 +116,14 @@ def test_init_destroys_the_keys_once_the_label_was_typed(
     with open_token("office", office, Secret(PIN)) as token:
         generate(token.session(), KeyKind.P_256, extractable=False, label="ca", stored=True)
     terminal = Terminal(labconsole.command("hsm", "init", "office"), labconsole.environment)
-    terminal.answer("PIN of the security officer of office: ", SO_PIN)
-    terminal.answer("New PIN of office: ", NEW_PIN)
-    terminal.answer("The new PIN once more: ", NEW_PIN)
-    terminal.answer("Label: ", typed)
+    terminal.answer("To go on, type partition-1.", typed)
+    terminal.answer("Passphrase for the security officer of the token office: ", SO_PIN)
+    terminal.answer("Passphrase for the token office from now on: ", NEW_PIN)
+    terminal.answer("Passphrase for the token office from now on, once more: ", NEW_PIN)
     returned, out = terminal.finish()
     shown = terminal.shown.decode() + out.decode()
     assert returned == code and SO_PIN not in shown and NEW_PIN not in shown
-    assert ("to destroy every key in it, type its label partition-1" in shown) == bool(code)
+    assert ("Nothing was done: to confirm, type partition-1 exactly as it is written." in shown) == bool(code)
     with open_token("office", office, Secret(valid)) as token:
         assert len(list(token.session().get_objects())) == keys
 
@@ -121,9 +131,10 @@ def test_init_destroys_the_keys_once_the_label_was_typed(
 @terminal_only
 def test_a_new_pin_typed_in_two_ways_changes_nothing(labconsole: CommandLine, office: TokenConfiguration) -> None:
     terminal = Terminal(labconsole.command("hsm", "init", "office"), labconsole.environment)
-    terminal.answer("PIN of the security officer of office: ", SO_PIN)
-    terminal.answer("New PIN of office: ", NEW_PIN)
-    terminal.answer("The new PIN once more: ", "4321-uesr")
+    terminal.answer("To go on, type partition-1.", "partition-1")
+    terminal.answer("Passphrase for the security officer of the token office: ", SO_PIN)
+    terminal.answer("Passphrase for the token office from now on: ", NEW_PIN)
+    terminal.answer("Passphrase for the token office from now on, once more: ", "4321-uesr")
     assert terminal.finish()[0] == 1
     assert b"was not initialised: the new PIN was typed in two ways." in terminal.shown
     open_token("office", office, Secret(PIN)).close()
@@ -134,7 +145,7 @@ def test_the_lab_token_keeps_its_pins_when_it_is_made_anew(labconsole: CommandLi
     with open_token("lab", lab_token()) as token:
         generate(token.session(), KeyKind.P_256, extractable=False, label="ca", stored=True)
     terminal = Terminal(labconsole.command("hsm", "init", "lab"), labconsole.environment)
-    terminal.answer("Label: ", "labconsole")
+    terminal.answer("To go on, type labconsole.", "labconsole")
     assert terminal.finish() == (0, b"The token lab is empty now.\n")
     with open_token("lab", lab_token()) as token:
         assert list(token.session().get_objects()) == []
@@ -151,29 +162,51 @@ def test_nobody_is_asked_for_the_pin_of_the_lab_token(labconsole: CommandLine) -
     assert b"Passphrase for" not in terminal.shown and b"There is no passphrase for token labconsole" in terminal.shown
 
 
-def test_a_token_is_added_listed_replaced_and_removed(hsm: Hsm, tmp_path: Path) -> None:
+def test_a_token_is_added_listed_replaced_and_removed(hsm: Hsm, added: tuple[str, ...], tmp_path: Path) -> None:
     assert _names(hsm) == ["lab"]
-    added = ("add", "office", "--module", "lib.so", "--label", "partition-1")
     assert hsm(*added, "--keyring-entry", "token office").code == 0
     assert _names(hsm) == ["lab", "office"]
     assert "in the OS keyring as labconsole/token office" in hsm("tokens").out
     assert load_configurations()["office"].module == tmp_path / "lib.so", "a path counts from here, for good"
-    assert hsm(*added, "--passphrase-file", "pin", "--serial", "00f0").code == 0
+    inspection = inspect_token("office", load_configurations()["office"], None)
+    assert inspection.overview is not None
+    serial = inspection.overview.identity.serial
+    assert hsm(*added, "--passphrase-file", "pin", "--serial", serial).code == 0
     now = load_configurations()["office"]
-    assert (now.pin.keyring_entry, now.pin.passphrase_file, now.serial) == (None, tmp_path / "pin", "00f0")
+    assert (now.pin.keyring_entry, now.pin.passphrase_file, now.serial) == (None, tmp_path / "pin", serial)
     assert hsm("remove", "office").code == 0
     assert _names(hsm) == ["lab"]
 
 
-def test_variables_of_a_module_are_added_with_its_token(hsm: Hsm) -> None:
-    added = ("add", "office", "--module", "lib.so", "--label", "office", "--environment")
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [
+        (("--module", "nowhere.so"), "There is no PKCS#11 module {folder}/nowhere.so: install the token's software"),
+        (("--label", "partition-2"), "{folder}/lib.so has no token labelled partition-2"),
+        (("--label", "x", "--new", "--module", "no.so"), "There is no PKCS#11 module {folder}/no.so"),
+    ],
+)
+def test_a_token_that_is_not_there_is_not_added(
+    hsm: Hsm, added: tuple[str, ...], tmp_path: Path, wrong: tuple[str, ...], sentence: str
+) -> None:
+    done = hsm(*added, *wrong)
+    assert (done.code, done.out) == (1, "") and done.err.count("\n") == 1
+    assert done.err.startswith(f"labconsole: The token office was not added. {sentence.format(folder=tmp_path)}")
+    assert load_configurations() == {}
+
+
+def test_variables_of_a_module_are_added_with_its_token(hsm: Hsm, added: tuple[str, ...]) -> None:
+    variable = dict([added[-1].split("=", 1)])
+    added = (*added, "--environment")
     assert hsm(*added, "KRYOPTIC_CONF=/etc/kryoptic.conf", "--environment", "MODE=a=b").code == 0
-    assert load_configurations()["office"].environment == {"KRYOPTIC_CONF": "/etc/kryoptic.conf", "MODE": "a=b"}
+    said = {"KRYOPTIC_CONF": "/etc/kryoptic.conf", "MODE": "a=b"}
+    assert load_configurations()["office"].environment == {**variable, **said}
     for wrong in ("KRYOPTIC_CONF", "=x"):
         done = hsm(*added, wrong)
         assert (done.code, done.err) == (
             1,
-            f"labconsole: The token office was not added: write --environment as KEY=VALUE, not '{wrong}'.\n",
+            "labconsole: The token office was not added: write a variable of its environment as KEY=VALUE, not "
+            f"'{wrong}'.\n",
         )
     assert hsm(*added[:-1], "--wrap-mechanism", "0x1087", "--wrap-mechanism", "0x80000171").code == 0
     assert load_configurations()["office"].wrap_mechanisms == (0x1087, 0x80000171)
@@ -183,16 +216,20 @@ def test_variables_of_a_module_are_added_with_its_token(hsm: Hsm) -> None:
 
 
 @terminal_only
-def test_an_empty_token_is_initialised_without_typing_its_label(labconsole: CommandLine, tmp_path: Path) -> None:
+def test_an_empty_token_is_added_and_initialised_without_typing_its_label(
+    hsm: Hsm, labconsole: CommandLine, tmp_path: Path
+) -> None:
     module = library()
     assert module is not None
     (tmp_path / "empty").mkdir()
-    empty = environment(write_configuration(tmp_path / "empty"))
-    save_configuration("office", TokenConfiguration(module=module, label="partition-1", environment=empty))
+    (empty,) = environment(write_configuration(tmp_path / "empty")).items()
+    words = ("add", "office", "--module", str(module), "--label", "partition-1", "--environment", "=".join(empty))
+    assert "has no token labelled partition-1: it has none at all" in hsm(*words).err
+    assert hsm(*words, "--new").code == 0
     terminal = Terminal(labconsole.command("hsm", "init", "office", "--new"), labconsole.environment)
-    terminal.answer("PIN of the security officer of office: ", SO_PIN)
-    terminal.answer("New PIN of office: ", PIN)
-    terminal.answer("The new PIN once more: ", PIN)
+    terminal.answer("Passphrase for the security officer of the token office: ", SO_PIN)
+    terminal.answer("Passphrase for the token office from now on: ", PIN)
+    terminal.answer("Passphrase for the token office from now on, once more: ", PIN)
     code, out = terminal.finish()
     assert code == 0 and b"The token office is initialised." in out
     open_token("office", load_configurations()["office"], Secret(PIN)).close()
@@ -203,20 +240,23 @@ def _names(hsm: Hsm) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "sentence"),
+    ("arguments", "code", "sentence"),
     [
-        (["doctor", "offfice"], "labconsole: No token is called offfice; did you mean office?"),
-        (["remove", "offfice"], "labconsole: No token is called offfice; did you mean office?"),
-        (["remove", "lab"], "labconsole: The token lab is the console's own"),
-        (["add", "lab", "--module", "x", "--label", "x"], "labconsole: The token lab was not added: "),
-        (["add", "a", "--module", "x", "--label", "x" * 33], "labconsole: The token a was not added: label: "),
-        (["init", "office"], "labconsole: To initialise the token office, its label and PINs are asked for: do it on"),
+        (["doctor", "offfice"], 1, "labconsole: No token is called offfice; did you mean office?"),
+        (["remove", "offfice"], 1, "labconsole: No token is called offfice; did you mean office?"),
+        (["remove", "lab"], 1, "labconsole: The token lab is the console's own"),
+        (["add", "lab", "--module", "x", "--label", "x"], 1, "labconsole: The token lab was not added: "),
+        (["add", "a", "--module", "x", "--label", "x" * 33], 2, "labconsole: --label: "),
+        (["add", "a", "--module", "x", "--label", "é" * 17], 1, "labconsole: The token a was not added: label: "),
+        (["init", "office"], 1, "labconsole: Every key in the token office will be destroyed. "),
+        (["init", "office", "--new"], 1, "labconsole: To initialise the token office, its PINs are asked for: do it"),
+        (["init", "lab", "--new"], 1, "labconsole: The token lab is the console's own and is initialised when"),
     ],
 )
-def test_a_mistake_is_one_sentence(hsm: Hsm, arguments: list[str], sentence: str) -> None:
-    hsm("add", "office", "--module", "lib.so", "--label", "partition-1")
+@pytest.mark.usefixtures("office")
+def test_a_mistake_is_one_sentence(hsm: Hsm, arguments: list[str], code: int, sentence: str) -> None:
     done = hsm(*arguments)
-    assert (done.code, done.out) == (1, "")
+    assert (done.code, done.out) == (code, "")
     assert done.err.startswith(sentence) and done.err.count("\n") == 1
 
 
@@ -228,11 +268,14 @@ def test_a_module_that_cannot_be_loaded_is_one_sentence(hsm: Hsm, tmp_path: Path
     foreign = bytearray(softhsm.read_bytes())
     foreign[18] = 0xB7 if foreign[18] != 0xB7 else 0x3E  # e_machine: AArch64, or else x86-64
     (tmp_path / "other.so").write_bytes(foreign)
-    hsm("add", "office", "--module", "other.so", "--label", "x", "--passphrase-file", "pin")
+    pin = SecretSource(passphrase_file=tmp_path / "pin")
+    save_configuration("office", TokenConfiguration(module=tmp_path / "other.so", label="x", pin=pin))
     done = hsm("doctor", "office")
     assert (done.code, done.out) == (1, "")
     assert done.err.startswith(f"labconsole: {tmp_path / 'other.so'} is for another kind of machine: ")
     assert done.err.count("\n") == 1
+    done = hsm("add", "a", "--module", "other.so", "--label", "x")
+    assert done.code == 1 and "The token a was not added. " in done.err and "another kind of machine" in done.err
 
 
 @pytest.mark.parametrize("option", ["--pin", "--so-pin", "--user-pin"])

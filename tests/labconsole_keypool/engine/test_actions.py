@@ -10,6 +10,14 @@ import pytest
 from labconsole.engine.operation_process import OperationEnd, Outcome
 from labconsole.locations import tokens_dir
 from labconsole.operation import Confirmation
+from labconsole.operations.token_entries import AddToken, AddTokenParameters
+from labconsole.operations.token_initialising import (
+    NEW_PIN,
+    NEW_PIN_AGAIN,
+    SO_PIN,
+    InitialiseParameters,
+    InitialiseToken,
+)
 from labconsole.security.secrets import Secret
 from labconsole.security.token.errors import TokenError
 from labconsole.security.token.inspection import inspect_token
@@ -17,15 +25,6 @@ from labconsole.security.token.lab_token import make_softhsm_token
 from labconsole.security.token.named_tokens import load_configurations, save_configuration
 from labconsole.store.errors import StoreError
 from labconsole_keypool.engine.actions import PurgeParameters, PurgePool, counts_of
-from labconsole_keypool.engine.token_actions import (
-    NEW_PIN,
-    NEW_PIN_AGAIN,
-    SO_PIN,
-    AddToken,
-    AddTokenParameters,
-    InitialiseParameters,
-    InitialiseToken,
-)
 from labconsole_keypool.store.key_records import Counts
 from tests.helpers.operations import Operations
 
@@ -115,7 +114,7 @@ def test_a_token_of_the_operators_gets_its_pin_from_the_dialog(office: None) -> 
     with pytest.raises(TokenError, match="The token office was not initialised: the new PIN was typed in two ways"):
         action.run(parameters, Context(**{SO_PIN: OFFICER, NEW_PIN: NEW, NEW_PIN_AGAIN: PIN}))
     done = action.run(parameters, Context(**{SO_PIN: OFFICER, NEW_PIN: NEW, NEW_PIN_AGAIN: NEW}))
-    assert done == "The token office is empty now. Its new PIN is expected with the operator, who is asked for it."
+    assert done.text == "The token office is empty now. Its new PIN is expected with the operator, who is asked for it."
     assert not inspect_token("office", load_configurations()["office"], NEW).problem
 
 
@@ -130,5 +129,5 @@ def test_a_token_is_added_if_it_is_there(tmp_path: Path) -> None:
         for name, value in made.environment.items():
             patch.setenv(name, value)
         told = AddToken().run(AddTokenParameters(module=made.module, label="partition-1"), Context())
-    assert told == "The token hsm was added. Its PIN is expected with the operator, who is asked for it."
+    assert told.parts[0] == "The token hsm was added. Its PIN is expected with the operator, who is asked for it."
     assert load_configurations()["hsm"].label == "partition-1"

@@ -21,7 +21,11 @@ FILLED_IN: dict[type, str] = {str: "State A", int: "1"}
 
 def _required(operation: Operation[Any]) -> dict[str, str]:
     """A value for each parameter that must be given, as text."""
-    needed = [(name, info) for name, info in operation.parameters.model_fields.items() if info.is_required()]
+    needed = [
+        (name, info)
+        for name, info in operation.parameters.model_fields.items()
+        if info.is_required() or (isinstance(info.json_schema_extra, dict) and info.json_schema_extra.get("required"))
+    ]
     return {name: FILLED_IN.get(info.annotation or str, "file.pem") for name, info in needed}
 
 

@@ -209,6 +209,7 @@ class OperationDialog(QDialog):
             self._show_form()
 
     def _begin(self, parameters: Parameters, secrets: Mapping[str, Secret]) -> None:
+        self.work.say(f"{self._operation.title} ...")
         values = parameters.model_dump(mode="json")
         process = OperationProcess(self._operation.name, values, lambda: None, secrets, self.confirmation.typed)
         self._held[:] = [process]

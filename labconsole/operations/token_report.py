@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
+from typing import Any
 
 from labconsole.doctor import Check
+from labconsole.operation import TextTable
 from labconsole.security.token.choice import choose_mechanism
 from labconsole.security.token.errors import MechanismMissingError
 from labconsole.security.token.inspection import Findings, Inspection, Overview
@@ -25,24 +23,46 @@ def all_needed_is_there(inspection: Inspection) -> bool:
     return all(check.ok for check in _checks(inspection) if check.name not in _OPTIONAL)
 
 
-def print_report(inspection: Inspection, console: Console) -> None:
-    """Print everything that was seen of the token."""
-    table = Table("", "What", "Found", "Needed for", "To do", box=None, pad_edge=False)
-    for check in _checks(inspection):
-        table.add_row(_mark(check), check.name, check.found, check.needed_for, check.remedy)
-    console.print(table)
+def report(inspection: Inspection) -> tuple[str | TextTable, ...]:
+    """Everything that was seen of the token, for a person."""
+    rows = [(_mark(one), one.name, one.found, one.needed_for, one.remedy) for one in _checks(inspection)]
+    parts: list[str | TextTable] = [TextTable(("", "What", "Found", "Needed for", "To do"), tuple(rows))]
     if inspection.overview is not None:
         names = inspection.overview.mechanisms
-        console.print(f"\nMechanisms ({len(names)}): {', '.join(names)}")
+        parts.append(f"\nMechanisms ({len(names)}): {', '.join(names)}")
     if inspection.findings is not None:
-        console.print()
-        console.print(_wrapping(inspection.findings.wrapping))
+        parts += ["", _wrapping(inspection.findings.wrapping)]
+    return tuple(parts)
 
 
-def _mark(check: Check) -> Text:
+def report_data(inspection: Inspection) -> dict[str, Any]:
+    """The same as plain JSON."""
+    overview, findings = inspection.overview, inspection.findings
+    return {
+        "token": inspection.name,
+        "label": overview and overview.identity.label,
+        "serial": overview and overview.identity.serial,
+        "serves_a_key_pool": all_needed_is_there(inspection),
+        "checks": [{"name": one.name, "ok": one.ok, "found": one.found} for one in _checks(inspection)],
+        "mechanisms": [] if overview is None else list(overview.mechanisms),
+        "wrapping": [_probe_data(probe) for probe in (() if findings is None else findings.wrapping)],
+    }
+
+
+def _probe_data(probe: WrapProbe) -> dict[str, Any]:
+    return {
+        "mechanism": probe.mechanism.title,
+        "behaviour": probe.behaviour.value,
+        "keys": [kind.value for kind, signs in probe.keys.items() if signs],
+        "refuses_tampered": probe.refuses_tampered,
+        "refuses_second_wrap": probe.refuses_second_wrap,
+    }
+
+
+def _mark(check: Check) -> str:
     if check.ok:
-        return Text("ok", "green")
-    return Text("no", "yellow") if check.name in _OPTIONAL else Text("missing", "red")
+        return "ok"
+    return "no" if check.name in _OPTIONAL else "missing"
 
 
 def _checks(inspection: Inspection) -> list[Check]:
@@ -105,22 +125,18 @@ def _kind(name: str, kind: KeyKind, findings: Findings, purpose: str) -> Check:
     return Check(name, True, f"wrapped with {mechanism.title}, sign again", purpose, "")
 
 
-def _wrapping(probes: Iterable[WrapProbe]) -> Table:
-    table = Table("Wrap mechanism", "What it does", "Keys", "Changed key", "Second wrap", box=None, pad_edge=False)
-    for probe in probes:
-        if probe.behaviour is WrapBehaviour.ABSENT:
-            table.add_row(probe.mechanism.title, probe.behaviour.value, "–", "–", "–")
-            continue
-        carried = [kind.value for kind, signs in probe.keys.items() if signs]
-        keys = ", ".join(carried) or "none"
-        does = f"{probe.behaviour.value} ({probe.detail})" if probe.detail else probe.behaviour.value
-        changed, second = (
-            ("–", "–")
-            if not carried
-            else (
-                "refused" if probe.refuses_tampered else "TAKEN",
-                "refused" if probe.refuses_second_wrap else "done",
-            )
-        )
-        table.add_row(probe.mechanism.title, does, keys, changed, second)
-    return table
+def _wrapping(probes: Iterable[WrapProbe]) -> TextTable:
+    headings = ("Wrap mechanism", "What it does", "Keys", "Changed key", "Second wrap")
+    return TextTable(headings, tuple(map(_wrapping_row, probes)))
+
+
+def _wrapping_row(probe: WrapProbe) -> tuple[str, ...]:
+    if probe.behaviour is WrapBehaviour.ABSENT:
+        return probe.mechanism.title, probe.behaviour.value, "–", "–", "–"
+    carried = [kind.value for kind, signs in probe.keys.items() if signs]
+    keys = ", ".join(carried) or "none"
+    does = f"{probe.behaviour.value} ({probe.detail})" if probe.detail else probe.behaviour.value
+    if not carried:
+        return probe.mechanism.title, does, keys, "–", "–"
+    changed = "refused" if probe.refuses_tampered else "TAKEN"
+    return probe.mechanism.title, does, keys, changed, "refused" if probe.refuses_second_wrap else "done"

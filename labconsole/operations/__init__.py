@@ -1,0 +1,1 @@
+"""The operations of the console itself: those on tokens, which every plugin can use."""

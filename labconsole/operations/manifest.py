@@ -1,0 +1,29 @@
+"""The manifest of what the console itself brings, written as a plugin's is."""
+
+from __future__ import annotations
+
+from labconsole.plugin import OperationEntry, Plugin
+
+
+def _operation(target: str, command: str, help: str) -> OperationEntry:
+    """An operation of this package."""
+    return OperationEntry(f"labconsole.operations.{target}", command, help)
+
+
+OWN = Plugin(
+    name="console",
+    title="The console",
+    description="Tokens (HSM): list, add and remove them, see what they can do, initialise them.",
+    operations={
+        "tokens.doctor": _operation("token_trying:TryToken", "hsm doctor", "look at a token and try it"),
+        "tokens.list": _operation("token_entries:ListTokens", "hsm tokens", "list the tokens"),
+        "keypool.add-token": _operation(
+            "token_entries:AddToken", "hsm add", "add a token, or replace what was said of it"
+        ),
+        "tokens.remove": _operation("token_entries:RemoveToken", "hsm remove", "forget a token; nothing in it changes"),
+        "keypool.initialise-token": _operation(
+            "token_initialising:InitialiseToken", "hsm init", "make a token anew: every key in it is destroyed"
+        ),
+    },
+)
+"""Two names begin with the key pool's, which brought them in version 0.1.0: names do not change."""
