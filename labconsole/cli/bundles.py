@@ -15,7 +15,7 @@ from labconsole.report.bundle_import import import_bundle
 
 def bundle(arguments: argparse.Namespace) -> int:
     """Write runs to a bundle. Raises StoreError and ExportError."""
-    with open_database(arguments) as reader:
+    with open_database(arguments.db) as reader:
         write_bundle(reader, arguments.run, arguments.file)
     output().print(arguments.file, soft_wrap=True)
     return FINISHED

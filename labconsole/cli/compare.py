@@ -39,8 +39,8 @@ def compare_runs(arguments: argparse.Namespace) -> int:
     baseline: int | str | None = arguments.baseline
     published = {column.name: column for name in arguments.published for column in published_columns(plugins, name)}
     against = {baseline: published_column(plugins, baseline)} if isinstance(baseline, str) else {}
-    with open_database(arguments) as reader:
-        run_ids = chosen_runs(arguments, reader)
+    with open_database(arguments.db) as reader:
+        run_ids = chosen_runs(reader, arguments.run, campaign=arguments.campaign)
         if isinstance(baseline, int) and baseline not in run_ids:
             run_ids = (baseline, *run_ids)
         runs = reader.comparable(run_ids)

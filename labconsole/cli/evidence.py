@@ -13,7 +13,7 @@ from labconsole.store.evidence import verify
 def verify_runs(arguments: argparse.Namespace) -> int:
     """Check runs against their evidence and print their digests; exit code 1 if one is not as it was sealed."""
     console, faulty = output(), False
-    with open_database(arguments) as reader:
+    with open_database(arguments.db) as reader:
         for run_id in arguments.run:
             verification = verify(reader, run_id)
             if verification.ok and verification.sealed is not None:

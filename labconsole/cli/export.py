@@ -26,10 +26,10 @@ def export(arguments: argparse.Namespace) -> int:
     console = output(stderr=True)
     files = []
     with (
-        open_database(arguments) as reader,
+        open_database(arguments.db) as reader,
         Bars(console=console, transient=True, disable=not console.is_terminal) as bars,
     ):
-        run_ids = chosen_runs(arguments, reader)
+        run_ids = chosen_runs(reader, arguments.run, campaign=arguments.campaign)
         if arguments.csv is not None and len(run_ids) == 1:
             files += export_run(reader, run_ids[0], arguments.csv, plugins, _bar(bars, "CSV"))
         elif arguments.csv is not None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import argparse
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 
 from labconsole.engine.queue import RunQueue
@@ -13,12 +13,12 @@ from labconsole.store.opening import may_be_written
 from labconsole.store.reader import Reader
 
 
-def open_database(arguments: argparse.Namespace) -> Reader:
-    """Open the database of `--db`, or the operator's own, after runs that died were recovered where it may be written.
+def open_database(named: Path | None) -> Reader:
+    """Open the database that was `named`, or the operator's own.
 
-    Raises StoreError, also if there is none.
+    Runs that died are recovered before, where it may be written. Raises StoreError, also if there is none.
     """
-    database: Path = arguments.db or database_path()
+    database = named or database_path()
     if not database.exists():
         Reader(database).close()  # refuses with the sentence that says so: nobody wants a new one here
     if not may_be_written(database):
@@ -36,6 +36,6 @@ def open_database(arguments: argparse.Namespace) -> Reader:
     return Reader(database)
 
 
-def chosen_runs(arguments: argparse.Namespace, reader: Reader) -> tuple[int, ...]:
-    """The runs that were named, each once; with `--campaign` all of theirs. Raises StoreError and UserError."""
-    return whole_campaign(reader, arguments.run) if arguments.campaign else tuple(dict.fromkeys(arguments.run))
+def chosen_runs(reader: Reader, named: Sequence[int], *, campaign: bool) -> tuple[int, ...]:
+    """The runs that were named, each once, or all of their campaign. Raises StoreError and UserError."""
+    return whole_campaign(reader, named) if campaign else tuple(dict.fromkeys(named))

@@ -39,7 +39,7 @@ def report(arguments: argparse.Namespace) -> int:
         sign = None if arguments.sign is None else _sign(arguments)
     except KeyboardInterrupt:
         return CANCELLED
-    with open_database(arguments) as reader:
+    with open_database(arguments.db) as reader:
         request = _request(arguments, reader)
         if arguments.pdf is not None:
             document = build_report(reader, plugins, request)
@@ -50,7 +50,7 @@ def report(arguments: argparse.Namespace) -> int:
 
 
 def _request(arguments: argparse.Namespace, reader: Reader) -> ReportRequest:
-    run_ids = chosen_runs(arguments, reader)
+    run_ids = chosen_runs(reader, arguments.run, campaign=arguments.campaign)
     return ReportRequest(
         run_ids,
         ReportKind.CAMPAIGN if arguments.campaign else kind_for(reader, run_ids),

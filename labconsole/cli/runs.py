@@ -24,7 +24,7 @@ from labconsole.trial import Metric
 def runs(arguments: argparse.Namespace) -> int:
     """List all runs, newest first, with the key metrics of their trials."""
     marked = False
-    with open_database(arguments) as reader:
+    with open_database(arguments.db) as reader:
         rows = reader.runs()
         names = _key_metrics(rows)
         table = Table("Run", "Status", "Profile", "Scenario", "Repeat", "Started (UTC)", "Seconds", *names, box=None)
@@ -64,7 +64,7 @@ def _status(row: RunRow) -> str:
 
 def show(arguments: argparse.Namespace) -> int:
     """Show everything of one run but its samples."""
-    with open_database(arguments) as reader:
+    with open_database(arguments.db) as reader:
         if arguments.json:
             print(json.dumps(run_as_json(reader, arguments.run), ensure_ascii=False))
         else:

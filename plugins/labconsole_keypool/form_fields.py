@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import Field, ValidationInfo
 
 from labconsole.errors import UserError
+from labconsole.operation import HomePath
 from labconsole.timing_profile import load_timing, sign_names, timing_names
 from labconsole.trial import STORED
 from labconsole_keypool.choices import SignTime
 from labconsole_keypool.labels import LABELS
+
+RunDatabase = Annotated[
+    HomePath | None,
+    Field(
+        title="Run database",
+        description="Which run database is read; not given: that of your data directory",
+        json_schema_extra={"empty": "That of your data directory"},
+    ),
+]
 
 
 def extra(group: str, **more: Any) -> dict[str, Any]:

@@ -25,11 +25,21 @@ plugin = Plugin(
         "keypool.purge": OperationEntry("labconsole_keypool.engine.actions:PurgePool"),
         "keypool.export-shares": OperationEntry("labconsole_keypool.shares.share_actions:ExportShares"),
         "keypool.load-shares": OperationEntry("labconsole_keypool.shares.share_actions:LoadShares"),
-    },
-    commands={
-        "hsm verify-store": "labconsole_keypool.commands:VERIFY_STORE",
-        "hsm plan": "labconsole_keypool.planning.plan_arguments:PLAN",
-        "hsm timing": "labconsole_keypool.commands:TIMING",
+        "keypool.verify-store": OperationEntry(
+            "labconsole_keypool.store.checking:VerifyStore",
+            "hsm verify-store",
+            "check that a key store is as it was written",
+        ),
+        "keypool.plan": OperationEntry(
+            "labconsole_keypool.planning.peak_plan:PlanPeak",
+            "hsm plan",
+            "plan a key pool: base rate, queue, latency, pool size, number of HSMs, and a forecast",
+        ),
+        "keypool.timing": OperationEntry(
+            "labconsole_keypool.measuring.own_timing:MakeTiming",
+            "hsm timing",
+            "make a timing profile of your own device from its runs of keypool.step-times",
+        ),
     },
     profiles=(
         "keypool-live-demo",

@@ -174,6 +174,7 @@ def test_a_token_is_added_listed_replaced_and_removed(hsm: Hsm, added: tuple[str
     assert hsm(*added, "--passphrase-file", "pin", "--serial", serial).code == 0
     now = load_configurations()["office"]
     assert (now.pin.keyring_entry, now.pin.passphrase_file, now.serial) == (None, tmp_path / "pin", serial)
+    assert [one["token"] for one in json.loads(hsm("tokens", "--json").out)["tokens"]] == ["lab", "office"]
     assert hsm("remove", "office").code == 0
     assert _names(hsm) == ["lab"]
 

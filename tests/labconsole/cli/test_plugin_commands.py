@@ -81,7 +81,7 @@ def test_no_plugin_is_looked_for_where_none_is_meant() -> None:
         "with contextlib.suppress(SystemExit): main(['show', '--help'])\n"
         "print('labconsole.plugin' in sys.modules)\n"
         "with contextlib.suppress(SystemExit): main(['--help'])\n"
-        "print('labconsole_keypool.commands' in sys.modules)\n"
+        "print('labconsole_keypool.store.checking' in sys.modules)\n"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=30, check=True)
     told = done.stdout.splitlines()

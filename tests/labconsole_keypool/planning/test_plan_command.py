@@ -56,16 +56,22 @@ def test_a_forecast_shows_its_error_beside_the_benchmark_s_and_all_goes_into_a_c
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "code", "said"),
     [
-        (["--rate", "ten"], "No plan was made: rate: input should be a valid number"),
-        (["--threads", "0"], "No plan was made: threads: input should be greater than or equal to 1 (it is '0')."),
-        (["--timing", "luna"], "No plan was made: timing: no timing profile is called luna; there are: luna-sa-1700, "),
-        (["--sign-ms", "1000001"], "No plan was made: sign_ms: input should be less than or equal to 1000000"),
-        (["--wrap-ms", "5", "--sign", "malmo"], "No plan was made: --wrap-ms is of own times, --sign of a timing"),
-        (["--arrivals", "short.csv"], "short.csv: 0.1 days of arrivals. A forecast needs 3 weeks at least"),
-        (["--arrivals", "text.csv"], "Arrival log text.csv, line 2: the count must be a whole number from 0 on"),
-        (["--from-runs", "--db", "none.db"], "There is no database none.db"),
+        (["--rate", "ten"], 2, "--rate: input should be a valid number"),
+        (["--threads", "0"], 2, "--threads: input should be greater than or equal to 1 (it is '0')."),
+        (["--duration", "0"], 2, "--duration: input should be greater than 0 (it is '0')."),
+        (["--from-runs", "--arrivals", "x"], 2, "a forecast is made from a log or from runs, not from both: leave"),
+        (
+            ["--timing", "luna"],
+            1,
+            "No plan was made: timing: no timing profile is called luna; there are: luna-sa-1700",
+        ),
+        (["--sign-ms", "1000001"], 2, "--sign-ms: input should be less than or equal to 1000000"),
+        (["--wrap-ms", "5", "--sign", "malmo"], 1, "No plan was made: --wrap-ms is of own times, --sign of a timing"),
+        (["--arrivals", "short.csv"], 1, "short.csv: 0.1 days of arrivals. A forecast needs 3 weeks at least"),
+        (["--arrivals", "text.csv"], 1, "Arrival log text.csv, line 2: the count must be a whole number from 0 on"),
+        (["--from-runs", "--db", "none.db"], 1, "There is no database none.db"),
     ],
 )
 def test_a_mistake_is_one_sentence(
@@ -73,12 +79,13 @@ def test_a_mistake_is_one_sentence(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     arguments: list[str],
+    code: int,
     said: str,
 ) -> None:
     monkeypatch.chdir(own_home)
     Path("short.csv").write_text("2026-03-02T08:00,1\n2026-03-02T09:00,1\n")
     Path("text.csv").write_text("2026-03-02T08:00,1\n2026-03-02T09:00,ten\n")
-    assert main(["hsm", "plan", *arguments]) == 1
+    assert main(["hsm", "plan", *arguments]) == code
     told = capsys.readouterr()
     assert told.out == ""
     assert told.err.startswith(f"labconsole: {said}") and len(told.err.splitlines()) == 1

@@ -335,6 +335,9 @@ def test_the_command_says_what_was_found(
     assert code == 0 and "as it was written" in told
     head = f"{original[1].rows}:{original[1].link}"
     assert f"Head {head}" in told
+    as_json = json.loads(command("--json")[1])
+    assert (as_json["as_written"], as_json["head"], as_json["findings"]) == (True, head, [])
+    assert command("--run", "1", "--head", head)[0] == 2, "one of both"
 
     change(store_path("lab"), lambda raw: (raw.execute("UPDATE signature SET run = 'other'"), relink(raw)))
     assert command()[0] == 0  # a file rewritten as a whole does not betray itself
