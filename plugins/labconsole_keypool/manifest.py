@@ -21,10 +21,24 @@ plugin = Plugin(
         "keypool.device-benchmark": "labconsole_keypool.panel.measuring:make_panel",
     },
     operations={
-        "keypool.fill": OperationEntry("labconsole_keypool.engine.actions:FillPool"),
-        "keypool.purge": OperationEntry("labconsole_keypool.engine.actions:PurgePool"),
-        "keypool.export-shares": OperationEntry("labconsole_keypool.shares.share_actions:ExportShares"),
-        "keypool.load-shares": OperationEntry("labconsole_keypool.shares.share_actions:LoadShares"),
+        "keypool.fill": OperationEntry(
+            "labconsole_keypool.engine.pool_operations:FillPool", "hsm fill", "fill a key pool up to a number of keys"
+        ),
+        "keypool.purge": OperationEntry(
+            "labconsole_keypool.engine.pool_operations:PurgePool",
+            "hsm purge",
+            "make every key that waits in a key pool invalid",
+        ),
+        "keypool.export-shares": OperationEntry(
+            "labconsole_keypool.shares.share_operations:ExportShares",
+            "hsm export-shares",
+            "export wrapper keys of a token, and split what loads them into shares",
+        ),
+        "keypool.load-shares": OperationEntry(
+            "labconsole_keypool.shares.share_operations:LoadShares",
+            "hsm load-shares",
+            "load wrapper keys into a token with enough shares",
+        ),
         "keypool.verify-store": OperationEntry(
             "labconsole_keypool.store.checking:VerifyStore",
             "hsm verify-store",

@@ -13,7 +13,7 @@ from labconsole_keypool.choices import SignTime
 from labconsole_keypool.labels import LABELS
 from labconsole_keypool.live.service_parameters import ServiceParameters
 from labconsole_keypool.parameters import KeypoolParameters
-from labconsole_keypool.shares.share_actions import ExportParameters
+from labconsole_keypool.shares.share_operations import ExportParameters
 from labconsole_keypool.simulation.simulation_parameters import SimulationParameters
 
 LUNA = load_timing("luna-sa-1700")

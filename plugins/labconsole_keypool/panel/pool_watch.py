@@ -10,7 +10,7 @@ from labconsole.engine.protocol import LiveFrame
 from labconsole.engine.queue import QueueState
 from labconsole.store.records import RunStatus
 from labconsole.trial import Event
-from labconsole_keypool.engine.actions import counts_of
+from labconsole_keypool.engine.pool_operations import counts_of
 from labconsole_keypool.panel.pool_state import PoolState, idle_state, running_state
 from labconsole_keypool.panel.run_points import (
     START_EVENT,

@@ -10,8 +10,8 @@ from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QPlainTextEdit, QPushBut
 
 from labconsole.errors import UserError
 from labconsole.security.secrets import Secret
-from labconsole_keypool.shares.share_actions import SHARE_KEY
 from labconsole_keypool.shares.share_files import ShareForm, from_text, read_share, to_text
+from labconsole_keypool.shares.share_operations import SHARE_KEY
 from labconsole_keypool.shares.sharing import Share, progress
 from labconsole_ui.form.editors import Editor
 from labconsole_ui.form.spec import FieldSpec

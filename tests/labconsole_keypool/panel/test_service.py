@@ -12,7 +12,7 @@ from pytestqt.qtbot import QtBot
 from labconsole.engine.queue import QueueState
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunStatus
-from labconsole_keypool.engine.actions import counts_of
+from labconsole_keypool.engine.pool_operations import counts_of
 from labconsole_keypool.panel.pool_state import PoolState
 from labconsole_keypool.panel.service import PLANNER, SCENARIO, ServicePanel
 from labconsole_keypool.panel.share_editor import ShareEditor

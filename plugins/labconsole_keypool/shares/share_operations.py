@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from pydantic import Field
 
-from labconsole.operation import Operation, OperationContext
+from labconsole.operation import Operation, OperationContext, Result
 from labconsole.security.secrets import Secret, SecretRequest, SecretSource
 from labconsole.security.token.configuration import LAB
 from labconsole.security.token.errors import TokenError
 from labconsole.security.token.named_tokens import find_configuration
 from labconsole.trial import Parameters
-from labconsole_keypool.engine.actions import StoreName, TokenName
+from labconsole_keypool.engine.pool_operations import StoreName, TokenName
 from labconsole_keypool.labels import LABELS
 from labconsole_keypool.shares.carried_wrappers import CarriedWrappers, read_carried, write_carried
 from labconsole_keypool.shares.share_files import ShareForm, from_text, read_share, to_text, write_shares
@@ -76,11 +76,12 @@ class ExportShares(Operation[ExportParameters]):
         " into shares. So many of them as are needed load the wrapper keys into another token; fewer tell nothing."
     )
     parameters: ClassVar[type[Parameters]] = ExportParameters
+    isolated: ClassVar[bool] = True
 
     def secrets(self, parameters: ExportParameters) -> tuple[SecretRequest, ...]:
         return (find_configuration(parameters.token).pin_request(parameters.token),)
 
-    def run(self, parameters: ExportParameters, context: OperationContext) -> str:
+    def run(self, parameters: ExportParameters, context: OperationContext) -> Result:
         from labconsole_keypool.shares.transport import export_wrappers, held_by
 
         wrappers = _wrappers(parameters.key_store)
@@ -95,10 +96,12 @@ class ExportShares(Operation[ExportParameters]):
         file = _hand_out(parameters, carried, shares, context)
         others = len(wrappers) - len(held)
         left = f" {_keys(others)} {'is' if others == 1 else 'are'} in other tokens." if others else ""
-        return (
+        text = (
             f"{_keys(len(held))} of the token {parameters.token} went to {file}; {parameters.needed} of"
             f" {parameters.shares} shares load them.{left}"
         )
+        counts = {"wrapper_keys": len(held), "shares": parameters.shares, "needed": parameters.needed}
+        return Result((text,), {"token": parameters.token, "file": str(file), **counts})
 
 
 class LoadParameters(Parameters):
@@ -125,6 +128,8 @@ class LoadShares(Operation[LoadParameters]):
         " unwraps a key of the key store. All are loaded or none."
     )
     parameters: ClassVar[type[Parameters]] = LoadParameters
+    isolated: ClassVar[bool] = True
+    writes: ClassVar[tuple[str, ...]] = ("tokens",)
 
     def secrets(self, parameters: LoadParameters) -> tuple[SecretRequest, ...]:
         needed = read_carried(parameters.file.expanduser()).threshold
@@ -139,7 +144,7 @@ class LoadShares(Operation[LoadParameters]):
             ),
         )
 
-    def run(self, parameters: LoadParameters, context: OperationContext) -> str:
+    def run(self, parameters: LoadParameters, context: OperationContext) -> Result:
         from labconsole_keypool.shares.transport import load_wrappers
 
         carried = read_carried(parameters.file.expanduser())
@@ -152,7 +157,8 @@ class LoadShares(Operation[LoadParameters]):
         there = len(carried.wrappers) - len(new)
         known = f" {_keys(there)} {'was' if there == 1 else 'were'} there already." if there else ""
         tried = _tried(len(proof), len(carried.wrappers))
-        return f"{_keys(len(new))} loaded into the token {parameters.token}.{known}{tried}"
+        text = f"{_keys(len(new))} loaded into the token {parameters.token}.{known}{tried}"
+        return Result((text,), {"token": parameters.token, "loaded": len(new), "already_there": there})
 
 
 def _opened(name: str, context: OperationContext) -> Token:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from labconsole.cli.main import main
 from labconsole.engine.operation_process import OperationEnd, Outcome
 from labconsole.locations import tokens_dir
 from labconsole.operation import Confirmation
@@ -24,7 +26,7 @@ from labconsole.security.token.inspection import inspect_token
 from labconsole.security.token.lab_token import make_softhsm_token
 from labconsole.security.token.named_tokens import load_configurations, save_configuration
 from labconsole.store.errors import StoreError
-from labconsole_keypool.engine.actions import PurgeParameters, PurgePool, counts_of
+from labconsole_keypool.engine.pool_operations import PurgeParameters, PurgePool, counts_of
 from labconsole_keypool.store.key_records import Counts
 from tests.helpers.operations import Operations
 
@@ -79,8 +81,17 @@ def test_the_pool_is_filled_up_to_n_and_purged(actions: Operations) -> None:
     asked = PurgePool().confirmation(PurgeParameters())
     assert asked == Confirmation("labconsole", "20 key pairs in the key store lab will be lost.")
     purged = PurgePool().run(PurgeParameters(), Context())
-    assert purged == "20 key pairs of the key store lab became invalid; it holds no new ones."
+    assert purged.text == "20 key pairs of the key store lab became invalid; it holds no new ones."
     assert counts_of("lab") == Counts(0, 0, 0, 20)
+
+
+def test_the_terminal_has_commands_of_the_same_definitions(capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["hsm", "fill", "--keys", "3", "--key-kind", "p-256", "--json"]) == 0
+    assert json.loads(capfd.readouterr().out) == {"key_store": "lab", "token": "lab", "held": 3, "made": 3}
+    assert main(["hsm", "purge"]) == 1
+    refused = capfd.readouterr().err
+    assert "3 key pairs in the key store lab will be lost. This must be confirmed by typing labconsole" in refused
+    assert counts_of("lab") == Counts(3, 0, 0, 0)
 
 
 def test_a_cancelled_filling_keeps_what_was_made_and_a_token_is_made_anew_after_its_label(actions: Operations) -> None:

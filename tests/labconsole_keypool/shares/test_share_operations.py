@@ -25,8 +25,8 @@ from labconsole.security.token.named_tokens import find_configuration
 from labconsole.security.token.opening import open_token
 from labconsole.security.token.terms import KeyKind, WrapMechanism
 from labconsole.security.token.wrapping import find_wrapper, make_wrapper
-from labconsole_keypool.shares.share_actions import ExportParameters, ExportShares, LoadParameters, LoadShares
 from labconsole_keypool.shares.share_files import ShareForm
+from labconsole_keypool.shares.share_operations import ExportParameters, ExportShares, LoadParameters, LoadShares
 from labconsole_keypool.shares.share_words import from_words
 from labconsole_keypool.shares.sharing import ShareError
 from labconsole_keypool.store.key_records import NewKey
@@ -148,12 +148,12 @@ def test_files_of_shares_load_it_as_well(tmp_path: Path, serial: str) -> None:
     assert len(files) == 3
     assert console.handed_over == []
     parameters = LoadParameters(file=tmp_path / "carried" / "wrappers.json", share_files=files[:2])
-    assert LoadShares().run(parameters, console).startswith("1 wrapper key loaded")
+    assert LoadShares().run(parameters, console).text.startswith("1 wrapper key loaded")
     assert _loaded(serial)
     assert (
         LoadShares()
         .run(parameters, console)
-        .startswith("0 wrapper keys loaded into the token lab-2. 1 wrapper key was there already.")
+        .text.startswith("0 wrapper keys loaded into the token lab-2. 1 wrapper key was there already.")
     )
 
 
@@ -180,7 +180,7 @@ def test_wrapper_keys_of_other_tokens_are_left_out_and_counted(tmp_path: Path, s
         make_wrapper(token.session(), here.serial, PAD)
         elsewhere = store.new_wrapper("another token", KeyKind.P_256, PAD, 10)
         store.add([NewKey(KeyKind.P_256, b"", b"", wrapper.serial, PAD, 1, 2, 1) for wrapper in (here, elsewhere)])
-    told = ExportShares().run(ExportParameters(directory=tmp_path, key_store="of-two"), Console())
+    told = ExportShares().run(ExportParameters(directory=tmp_path, key_store="of-two"), Console()).text
     assert told.startswith("1 wrapper key of the token lab went to ")
     assert told.endswith("; 2 of 3 shares load them. 1 wrapper key is in other tokens.")
 
@@ -200,7 +200,7 @@ def test_as_many_shares_are_asked_for_as_are_needed(tmp_path: Path, serial: str)
 
 
 def test_the_window_and_the_worker_load_no_module_for_them() -> None:
-    modules = ("shares.share_actions", "shares.carrying", "messages.sign_request")
+    modules = ("shares.share_operations", "shares.carrying", "messages.sign_request")
     imports = ", ".join(f"labconsole_keypool.{module}" for module in modules)
     check = f"import sys, {imports}; sys.exit('pkcs11' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", check], timeout=PATIENCE_S, check=False).returncode == 0

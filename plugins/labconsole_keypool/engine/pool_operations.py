@@ -1,7 +1,7 @@
-"""Long work on the key pool that is no trial: fill it, purge it.
+"""Operations on the key pool: fill it, purge it.
 
 The console's process imports this for forms and questions: what loads a PKCS#11 module is imported by `run` alone,
-which goes on in the action's own process.
+which goes on in the operation's own process.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pydantic import Field
 
 from labconsole.analysis.figures import format_duration
 from labconsole.clock import now_ns
-from labconsole.operation import Confirmation, Operation, OperationContext
+from labconsole.operation import Confirmation, Operation, OperationContext, Result
 from labconsole.operations.token_entries import token_name
 from labconsole.security.secrets import SecretRequest
 from labconsole.security.token.configuration import LAB
@@ -72,11 +72,13 @@ class FillPool(Operation[FillParameters]):
         "Cancelled, it keeps what was made."
     )
     parameters: ClassVar[type[Parameters]] = FillParameters
+    isolated: ClassVar[bool] = True
+    writes: ClassVar[tuple[str, ...]] = ("keys",)
 
     def secrets(self, parameters: FillParameters) -> tuple[SecretRequest, ...]:
         return (find_configuration(parameters.token).pin_request(parameters.token),)
 
-    def run(self, parameters: FillParameters, context: OperationContext) -> str:
+    def run(self, parameters: FillParameters, context: OperationContext) -> Result:
         from labconsole.security.token.opening import open_token
         from labconsole_keypool.engine.emulation import Device
         from labconsole_keypool.engine.generator import Generator
@@ -91,7 +93,10 @@ class FillPool(Operation[FillParameters]):
         ):
             missing = parameters.keys - store.counts(kind).new
             if missing <= 0:
-                return f"The pool {parameters.key_store} holds {_pairs(parameters.keys - missing)}: none was made."
+                held = parameters.keys - missing
+                return _filled(
+                    parameters, f"The pool {parameters.key_store} holds {_pairs(held)}: none was made.", held
+                )
             context.say(f"Generating {missing:,} key pairs in the token {parameters.token} ...")
             context.progress(0, missing)
             generator = Generator(token, store, Device(), kind, parameters.keys_per_wrapper)
@@ -100,7 +105,8 @@ class FillPool(Operation[FillParameters]):
             )
             held = store.counts(kind).new
         took = format_duration((now_ns() - begun_ns) / 1e9)
-        return f"The pool {parameters.key_store} holds {_pairs(held)}; made in {took}: {made:,}."
+        text = f"The pool {parameters.key_store} holds {_pairs(held)}; made in {took}: {made:,}."
+        return _filled(parameters, text, held, made)
 
 
 class PurgeParameters(Parameters):
@@ -120,6 +126,7 @@ class PurgePool(Operation[PurgeParameters]):
         "stays on record."
     )
     parameters: ClassVar[type[Parameters]] = PurgeParameters
+    writes: ClassVar[tuple[str, ...]] = ("keys",)
 
     def confirmation(self, parameters: PurgeParameters) -> Confirmation:
         with KeyReader(store_path(parameters.key_store)) as reader:
@@ -129,10 +136,11 @@ class PurgePool(Operation[PurgeParameters]):
             f"{_pairs(waiting)} in the key store {parameters.key_store} will be lost.",
         )
 
-    def run(self, parameters: PurgeParameters, context: OperationContext) -> str:
+    def run(self, parameters: PurgeParameters, context: OperationContext) -> Result:
         with KeyStore.open(store_path(parameters.key_store)) as store:
             purged = store.purge()
-        return f"{_pairs(purged)} of the key store {parameters.key_store} became invalid; it holds no new ones."
+        text = f"{_pairs(purged)} of the key store {parameters.key_store} became invalid; it holds no new ones."
+        return Result((text,), {"key_store": parameters.key_store, "purged": purged})
 
 
 def counts_of(key_store: str) -> Counts:
@@ -142,6 +150,11 @@ def counts_of(key_store: str) -> Counts:
         return Counts(0, 0, 0, 0)
     with KeyReader(path) as reader:
         return reader.counts()
+
+
+def _filled(parameters: FillParameters, text: str, held: int, made: int = 0) -> Result:
+    data = {"key_store": parameters.key_store, "token": parameters.token, "held": held, "made": made}
+    return Result((text,), data)
 
 
 def _pairs(number: int) -> str:
