@@ -79,7 +79,8 @@ class _Argument:
 
 
 def add_arguments(parser: argparse.ArgumentParser, model: type[Parameters]) -> None:
-    """Add an argument for each field of `model`."""
+    """Add an argument for each field of `model`; those of a group of the form stand below its title in the help."""
+    groups: dict[str, argparse._ArgumentGroup] = {}
     for argument in _arguments(model):
         extra, default = argument.extra, argument.default
         about: dict[str, Any] = {"default": default, "help": _help(argument)}
@@ -98,7 +99,10 @@ def add_arguments(parser: argparse.ArgumentParser, model: type[Parameters]) -> N
             about |= {"metavar": argument.metavar} | ({"action": "append"} if argument.item else {})
             if argument.choices:
                 about["choices"] = argument.choices
-        parser.add_argument(argument.option, *extra.get("aliases", ()), **about)
+        group = str(extra.get("group", ""))
+        if group and group not in groups:
+            groups[group] = parser.add_argument_group(group)
+        groups.get(group, parser).add_argument(argument.option, *extra.get("aliases", ()), **about)
 
 
 def parameters_of(arguments: argparse.Namespace, model: type[Parameters]) -> Parameters:
