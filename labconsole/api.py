@@ -50,6 +50,8 @@ if TYPE_CHECKING:
     from labconsole.security.secrets import SecretRefusedError as SecretRefusedError
     from labconsole.security.secrets import SecretRequest as SecretRequest
     from labconsole.security.secrets import SecretSource as SecretSource
+    from labconsole.series import BYTES as BYTES
+    from labconsole.series import Attachment as Attachment
     from labconsole.series import Column as Column
     from labconsole.series import Event as Event
     from labconsole.series import Level as Level
@@ -100,7 +102,7 @@ PLACES = {
     "labconsole.plugin": "API_VERSION OperationEntry Plugin PluginPage",
     "labconsole.role": "Role RoleContext SeriesWriter",
     "labconsole.security.secrets": "Secret SecretRefusedError SecretRequest SecretSource",
-    "labconsole.series": "Column Event Level LiveChannel LiveKind Origin Series",
+    "labconsole.series": "BYTES Attachment Column Event Level LiveChannel LiveKind Origin Series",
     "labconsole.store.database_kind": "DatabaseKind",
     "labconsole.store.errors": "StoreError",
     "labconsole.store.writing": "Writer",

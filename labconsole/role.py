@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from labconsole.series import Level, Series
+from labconsole.series import Attachment, Level, Series
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 class SeriesWriter(Protocol):
     """Takes samples of one series into preallocated columns; full blocks go to the role's spool file."""
 
-    def extend(self, **columns: ArrayLike) -> None:
-        """Append rows: every column of the series, equal lengths."""
+    def extend(self, **columns: ArrayLike | Sequence[bytes]) -> None:
+        """Append rows: every column of the series, equal lengths; a column of `BYTES` as a sequence of `bytes` (or
+        `bytearray`, `memoryview`), 1 MiB in a row at most. Raises ValueError otherwise."""
 
 
 class RoleContext(Protocol):
@@ -50,6 +51,12 @@ class RoleContext(Protocol):
 
     def series(self, series: Series) -> SeriesWriter:
         """Declare a series of this role and return its writer."""
+
+    def attachment(self, name: str, media_type: str) -> Attachment:
+        """Begin a file of any size that is kept with the run (a capture, say): never a secret.
+
+        `name` is a file name of letters, digits and `. _ -`, unique in the role. Raises UserError otherwise.
+        """
 
     def count(self, channel: str, amount: int, span_ns: tuple[int, int] | None = None) -> None:
         """Add to a live counter. `span_ns`: first and last time (`clock.now_ns`) of what is counted; now without it."""

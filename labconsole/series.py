@@ -1,11 +1,15 @@
-"""What a role records: series of samples, events, live channels. Its process imports this, not all of a trial."""
+"""What a role records: series, attachments, events, live channels. Its process imports this, not all of a trial."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from types import TracebackType
+from typing import Any, Protocol, Self
+
+import numpy as np
 
 
 class Origin(StrEnum):
@@ -26,14 +30,29 @@ class Level(StrEnum):
     ERROR = "error"
 
 
+BYTES = "bytes"
+"""The dtype of a column whose values are bytes of any length (a packet, say), 1 MiB in a row at most."""
+
+
 @dataclass(frozen=True)
 class Column:
-    """One column of a series: numpy dtype string (`"i8"`, `"u4"`, `"u1"`, `"f8"`) and unit (`""` for plain numbers)."""
+    """One column of a series: numpy dtype string (`"i8"`, `"u4"`, `"u1"`, `"f8"`) or `BYTES`, and unit (`""` for plain
+    numbers)."""
 
     name: str
     dtype: str
     unit: str
     title: str
+
+    @property
+    def numpy_type(self) -> np.dtype[Any]:
+        """The dtype of this column's arrays: little-endian, or `object` where each value is a `bytes`."""
+        return numpy_type(self.dtype)
+
+
+def numpy_type(dtype: str) -> np.dtype[Any]:
+    """The dtype of the arrays of a column with this `Column.dtype`."""
+    return np.dtype(object) if dtype == BYTES else np.dtype(dtype).newbyteorder("<")
 
 
 @dataclass(frozen=True)
@@ -44,6 +63,33 @@ class Series:
     title: str
     columns: tuple[Column, ...]
     origin: Origin = Origin.MEASURED
+
+
+FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+"""What may name an artefact or an attachment: it becomes the name of a file in exports and bundles."""
+
+
+class Attachment(Protocol):
+    """A file of any size that a run keeps, written from its start to its end, from any thread.
+
+    What was written goes to disk in blocks of 1 MiB, or four times a second in a role that calls `tick`: a kill costs
+    at most the last block. The file is complete once it is closed; left by an exception, or never closed, it is kept
+    and marked as cut. `write` and `close` raise UserError when the disk is full, which cuts it too.
+    """
+
+    def write(self, data: bytes | bytearray | memoryview) -> int:
+        """Append bytes, and return their number. Raises ValueError once it is closed."""
+
+    def close(self) -> None:
+        """Complete the file; a second call does nothing."""
+
+    def __enter__(self) -> Self:
+        """The attachment itself, which is closed when the block is left without an exception."""
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close it, or leave it cut after an exception."""
 
 
 class LiveKind(StrEnum):

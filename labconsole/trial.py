@@ -12,6 +12,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from labconsole.series import BYTES as BYTES
+from labconsole.series import FILE_NAME as FILE_NAME
+from labconsole.series import Attachment as Attachment
 from labconsole.series import Column as Column
 from labconsole.series import Event as Event
 from labconsole.series import Level as Level
@@ -19,6 +22,7 @@ from labconsole.series import LiveChannel as LiveChannel
 from labconsole.series import LiveKind as LiveKind
 from labconsole.series import Origin as Origin
 from labconsole.series import Series as Series
+from labconsole.series import numpy_type as numpy_type
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -233,7 +237,10 @@ class Samples(Protocol):
         """Names of the roles that recorded `series`, sorted."""
 
     def table(self, series: str, role: str) -> dict[str, NDArray[Any]]:
-        """All rows of one role's series: column name -> array of equal lengths (empty arrays without rows)."""
+        """All rows of one role's series: column name -> array of equal lengths (empty arrays without rows).
+
+        A column of `BYTES` is an array of dtype `object` that holds a `bytes` for each row.
+        """
 
     def parts(
         self, series: str, role: str, numbers: Collection[int] | None = None
@@ -323,6 +330,10 @@ class RunContext(Protocol):
         `name` is a file name of letters, digits and `. _ -`, unique in the run; `content` has 1,000,000 bytes at most.
         Raises UserError otherwise.
         """
+
+    def attachment(self, name: str, media_type: str) -> Attachment:
+        """Begin a file of any size that is kept with the run (a log, say): never a secret. `name` as in `artefact`,
+        unique among the worker's attachments. Raises UserError otherwise."""
 
     def take_command(self) -> dict[str, Any] | None:
         """The next command that the operator sent to the trial's `run`, if any: `{"name": ..., "parameters": {...}}`,

@@ -17,7 +17,7 @@ from labconsole.clock import wall_time
 from labconsole.plugin import Plugins
 from labconsole.report.csv_export import flat_provenance
 from labconsole.report.run_json import run_as_json
-from labconsole.store.records import Evidence, RunDetail, RunRow, RunStatus, StoredArtefact
+from labconsole.store.records import Evidence, RunDetail, RunRow, RunStatus, StoredArtefact, StoredAttachment
 from labconsole.trial import Metric
 
 
@@ -68,11 +68,21 @@ def show(arguments: argparse.Namespace) -> int:
         if arguments.json:
             print(json.dumps(run_as_json(reader, arguments.run), ensure_ascii=False))
         else:
-            _print(reader.run(arguments.run), reader.evidence(arguments.run), reader.artefacts(arguments.run))
+            _print(
+                reader.run(arguments.run),
+                reader.evidence(arguments.run),
+                reader.artefacts(arguments.run),
+                reader.attachments(arguments.run).all(),
+            )
     return FINISHED
 
 
-def _print(detail: RunDetail, evidence: Evidence | None, artefacts: Sequence[StoredArtefact]) -> None:
+def _print(
+    detail: RunDetail,
+    evidence: Evidence | None,
+    artefacts: Sequence[StoredArtefact],
+    attachments: Sequence[StoredAttachment],
+) -> None:
     console, row = output(), detail.row
     console.print(f"Run {row.id}: {row.scenario}, repeat {row.repeat}, of {row.campaign}", style="bold")
     console.print(f"{row.kind}, {_status(row)}{f': {row.reason}' if row.reason else ''}")
@@ -98,6 +108,11 @@ def _print(detail: RunDetail, evidence: Evidence | None, artefacts: Sequence[Sto
         console.print(_events(detail))
     for kept in artefacts:
         console.print(f"Artefact: {kept.name}, {kept.media_type}, {kept.size:,} B")
+    for attached in attachments:
+        state = "complete" if attached.sha256 else "cut before its end"
+        console.print(
+            f"Attachment: {attached.name} from {attached.role}, {attached.media_type}, {attached.size:,} B, {state}"
+        )
     if evidence is not None:
         console.print(f"Evidence: {evidence.digest}, sealed {evidence.sealed:%Y-%m-%d %H:%M:%S} UTC", soft_wrap=True)
     provenance = Table("Measured with", "", box=None)

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
 
-from labconsole.engine.spool import RoleBlock, SampleBlock, SpoolReader
+from labconsole.engine.spool import AttachmentBlock, Block, RoleBlock, SampleBlock, SpoolReader
 from labconsole.errors import UserError
+from labconsole.store.attachments import AttachmentPiece
 from labconsole.store.errors import StoreError
 from labconsole.store.records import StoredFile, StoredRole
 from labconsole.store.store import EventRecord, SampleChunk, Store
 
 RESERVE_BYTES = 8 * 1024 * 1024
 """Disk space that a run holds back, so that a full disk leaves room for its last samples and its end."""
+BATCH_BYTES = 8 * 1024 * 1024
+"""How much of the spool is stored in one transaction at least, if there is so much."""
 _DAMAGED = ".damaged"
 
 
@@ -88,33 +92,48 @@ class Recorder:
             return  # another console was faster
 
     def _store_some(self) -> bool:
-        """Store some of what is new in each file, in one transaction; says whether there was anything."""
-        chunks: list[SampleChunk] = []
-        events: list[EventRecord] = []
-        roles: list[StoredRole] = []
+        """Store some of what is new in each file, in few transactions; says whether there was anything."""
+        new: list[tuple[str, Block]] = []
+        size, found = 0, False
         for path in sorted(self._directory.glob("*.spool")):
             reader = self._readers.setdefault(path, SpoolReader(path))
+            before = reader.position
             try:
-                blocks = reader.read_new()
+                new += [(path.stem, block) for block in reader.read_new()]
             except FileNotFoundError:
                 continue  # another console has taken it in, and removed it
             except OSError as error:
                 raise StoreError(f"{path} cannot be read ({error.strerror}): check the disk.") from error
-            for block in blocks:
-                if isinstance(block, SampleBlock):
-                    chunks.append(SampleChunk(block.role, block.series, block.seq, block.rows, block.columns))
-                elif isinstance(block, RoleBlock):
-                    roles.append(_stored_role(block))
-                else:
-                    events.append(EventRecord(path.stem, block.seq, block.event))
-        if not (chunks or events or roles):
-            return False
+            found = found or bool(new)
+            size += reader.position - before
+            if size >= BATCH_BYTES:
+                self._append(new)
+                new, size = [], 0
+        if new:
+            self._append(new)
+        return found
+
+    def _append(self, new: Iterable[tuple[str, Block]]) -> None:
+        """Store these blocks, each with the name of its file, in one transaction."""
+        chunks: list[SampleChunk] = []
+        events: list[EventRecord] = []
+        roles: list[StoredRole] = []
+        pieces: list[AttachmentPiece] = []
+        for name, block in new:
+            if isinstance(block, SampleBlock):
+                chunks.append(SampleChunk(block.role, block.series, block.seq, block.rows, block.columns))
+            elif isinstance(block, RoleBlock):
+                roles.append(_stored_role(block))
+            elif isinstance(block, AttachmentBlock):
+                about = (block.role, block.name, block.media_type)
+                pieces.append(AttachmentPiece(*about, block.seq, block.content, block.sha256))
+            else:
+                events.append(EventRecord(name, block.seq, block.event))
         try:
-            self._store.append(self._run_id, chunks, events, roles)
+            self._store.append(self._run_id, chunks, events, roles, pieces)
         except StoreError:
             self._readers.clear()  # read it all again: what is stored already is skipped
             raise
-        return True
 
 
 def _stored_role(block: RoleBlock) -> StoredRole:

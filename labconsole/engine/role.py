@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from labconsole.clock import now_ns
 from labconsole.dotted import load_dotted
+from labconsole.engine.attachment import SpoolAttachment
 from labconsole.engine.channel import ChildChannel
 from labconsole.engine.role_live import RoleLive
 from labconsole.engine.spool import SpoolSeriesWriter, SpoolWriter
@@ -41,6 +42,7 @@ class RoleProcess:
         self._named = {file["path"]: file["named"] for file in task["files"].values()}
         self._spool = SpoolWriter(Path(task["spool"]))
         self._writers: list[SpoolSeriesWriter] = []
+        self._attachments: list[SpoolAttachment] = []
         self._live = RoleLive(self._name)
         self._live_interval_ns = _interval_ns(task["live_hz"])
         self._next_live_ns = 0
@@ -72,6 +74,11 @@ class RoleProcess:
         writer = SpoolSeriesWriter(self._spool, self._name, series)
         self._writers.append(writer)
         return writer
+
+    def attachment(self, name: str, media_type: str) -> SpoolAttachment:
+        attachment = SpoolAttachment(self._spool, self._name, name, media_type)
+        self._attachments.append(attachment)
+        return attachment
 
     def count(self, channel: str, amount: int, span_ns: tuple[int, int] | None = None) -> None:
         if amount:
@@ -137,9 +144,13 @@ class RoleProcess:
         self._stop.wait(max(0, self._start_ns - now_ns()) / 1e9)
 
     def flush(self) -> None:
-        """Write all samples that wait."""
+        """Write all samples and parts of attachments that wait."""
         for writer in self._writers:
             writer.flush()
+        for attachment in list(self._attachments):
+            attachment.flush()
+            if attachment.closed:
+                self._attachments.remove(attachment)
 
     def close(self) -> None:
         """Write all samples and close the spool."""

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from labconsole.clock import now_ns
+from labconsole.engine.attachment import SpoolAttachment
 from labconsole.engine.channel import ChildChannel
 from labconsole.engine.launcher import Launcher, LocalLauncher, RoleStart
 from labconsole.engine.live_values import LiveValues
@@ -64,6 +65,7 @@ class WorkerContext:
         self.machine.watch(os.getpid())
         self.machine.watch(os.getppid())  # the console, which shows the run
         self._roles: list[RoleChild] = []
+        self._attachments: list[SpoolAttachment] = []
         self._changed = threading.Event()
         self._commands = RunCommands(commands, self._roles, self.event, self._command_taken, self._changed.set)
         self._stop = False
@@ -156,6 +158,11 @@ class WorkerContext:
     def artefact(self, name: str, media_type: str, content: bytes) -> None:
         self._keep(name, media_type, content)
 
+    def attachment(self, name: str, media_type: str) -> SpoolAttachment:
+        attachment = SpoolAttachment(self._spool, "worker", name, media_type)
+        self._attachments.append(attachment)
+        return attachment
+
     def take_command(self) -> dict[str, Any] | None:
         return self._commands.take()
 
@@ -203,6 +210,8 @@ class WorkerContext:
         self._commands.end()
         with self._switching:
             self._ended = True
+        for attachment in self._attachments:
+            attachment.flush()
         self._spool.close()
         self.machine.flush()
         self._usage_spool.close()

@@ -2,7 +2,9 @@
 
 A file is a magic line and blocks. A block is a header (kind, stream, sequence, rows, payload length), its payload, and
 the SHA-256 over the digest before it, header and payload. Kinds: `D` declares a stream (JSON: series and role), `S`
-holds samples (columns one after the other, little-endian), `E` holds one event, `R` a role that was started (JSON).
+holds samples (columns one after the other, little-endian; a column of `BYTES` as lengths, then values), `E` holds one
+event, `R` a role that was started (JSON). `A` declares a stream that is an attachment (JSON: role, name, media type),
+`P` holds a piece of it, and `Z` its end: the SHA-256 of all its bytes.
 """
 
 from __future__ import annotations
@@ -11,22 +13,26 @@ import hashlib
 import json
 import struct
 import threading
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from labconsole.byte_values import LENGTH, lengths_of, split
 from labconsole.engine.protocol import event_from_json, event_to_json
 from labconsole.errors import UserError
-from labconsole.series import Column, Event, Origin, Series
+from labconsole.series import BYTES, Column, Event, Origin, Series
 
 if TYPE_CHECKING:
     from labconsole.store.records import StoredRole
 
 MAGIC = b"labconsole spool 1\n"
 BLOCK_ROWS = 4096
+BLOCK_BYTES = 1024 * 1024
+"""The most bytes of an attachment, or of the values of columns of `BYTES`, in one block."""
 READ_SIZE = 16 * 1024 * 1024
 """How much of a file is read at once: far more than one block."""
 _HEADER = struct.Struct("<4sHHIII")
@@ -59,11 +65,19 @@ class RoleBlock:
     described: dict[str, Any]
 
 
-Block = SampleBlock | EventBlock | RoleBlock
+@dataclass(frozen=True)
+class AttachmentBlock:
+    """Piece `seq` (from 0) of a file that `role` attaches, or no bytes: it was begun, or is complete with `sha256`."""
+
+    role: str
+    name: str
+    media_type: str
+    seq: int
+    content: bytes
+    sha256: bytes | None = None
 
 
-def _numpy_type(column: Column) -> np.dtype[Any]:
-    return np.dtype(column.dtype).newbyteorder("<")
+Block = SampleBlock | EventBlock | RoleBlock | AttachmentBlock
 
 
 class SpoolWriter:
@@ -81,6 +95,7 @@ class SpoolWriter:
             raise self._refused(error) from error
         self._digest = hashlib.sha256(MAGIC).digest()
         self._streams = 0
+        self._attached: set[str] = set()
         self._events = 0
         self._whole = 0
         self._write(MAGIC)
@@ -97,6 +112,28 @@ class SpoolWriter:
         """Append one block of samples."""
         with self._turn:
             self._block(b"S", stream, seq, rows, payload)
+
+    def attach(self, role: str, name: str, media_type: str) -> int:
+        """Announce an attachment and return the number of its stream. Raises UserError for a name that is taken."""
+        with self._turn:
+            if name in self._attached:
+                raise UserError(f"Role {role} has an attachment {name} already: give each a name of its own.")
+            self._attached.add(name)
+            stream = self._streams
+            self._streams += 1
+            about = {"role": role, "name": name, "media_type": media_type}
+            self._block(b"A", stream, 0, 0, json.dumps(about).encode())
+        return stream
+
+    def piece(self, stream: int, seq: int, content: bytes) -> None:
+        """Append piece `seq` of an attachment."""
+        with self._turn:
+            self._block(b"P", stream, seq, 0, content)
+
+    def complete(self, stream: int, pieces: int, sha256: bytes) -> None:
+        """Append the end of an attachment of so many pieces."""
+        with self._turn:
+            self._block(b"Z", stream, pieces, 0, sha256)
 
     def event(self, event: Event) -> None:
         """Append one event."""
@@ -142,42 +179,85 @@ class SpoolWriter:
 
 
 class SpoolSeriesWriter:
-    """`SeriesWriter` on a spool: preallocated columns of BLOCK_ROWS rows; a full block goes to the file."""
+    """`SeriesWriter` on a spool: preallocated columns of BLOCK_ROWS rows; a full block goes to the file.
+
+    A block is also full with BLOCK_BYTES of the columns of `BYTES`.
+    """
 
     def __init__(self, spool: SpoolWriter, role: str, series: Series) -> None:
         self._spool = spool
         self._stream = spool.declare(role, series)
-        self._columns = {column.name: np.empty(BLOCK_ROWS, _numpy_type(column)) for column in series.columns}
+        self._columns = {column.name: np.empty(BLOCK_ROWS, column.numpy_type) for column in series.columns}
+        self._variable = [column.name for column in series.columns if column.dtype == BYTES]
         self._fill = 0
+        self._held = 0
+        """Bytes of the columns of `BYTES` that wait."""
         self._seq = 0
 
-    def extend(self, **columns: ArrayLike) -> None:
+    def extend(self, **columns: ArrayLike | Sequence[bytes]) -> None:
         """Append rows: every column of the series, equal lengths. Raises ValueError otherwise."""
-        arrays = {name: np.asarray(values) for name, values in columns.items()}
+        arrays: dict[str, Any] = {
+            name: [*map(_as_bytes, values)] if name in self._variable else np.asarray(values)  # type: ignore[arg-type]
+            for name, values in columns.items()
+        }
         lengths = {len(array) for array in arrays.values()}
         if arrays.keys() != self._columns.keys() or len(lengths) != 1:
             raise ValueError(
                 f"columns {sorted(self._columns)} of one length are needed, not {sorted(arrays)} {lengths}"
             )
         total = lengths.pop()
+        sizes = self._sizes(arrays) if self._variable else []
         taken = 0
         while taken < total:
             step = min(total - taken, BLOCK_ROWS - self._fill)
+            if sizes:
+                step = self._fitting(sizes[taken : taken + step])
             for name, array in arrays.items():
                 self._columns[name][self._fill : self._fill + step] = array[taken : taken + step]
             self._fill += step
             taken += step
-            if self._fill == BLOCK_ROWS:
+            if self._fill == BLOCK_ROWS or (sizes and taken < total):
                 self.flush()
 
     def flush(self) -> None:
         """Write what there is as a block."""
         if not self._fill:
             return
-        payload = b"".join(column[: self._fill].tobytes() for column in self._columns.values())
+        payload = b"".join(
+            _joined(column[: self._fill]) if name in self._variable else column[: self._fill].tobytes()
+            for name, column in self._columns.items()
+        )
         self._spool.samples(self._stream, self._seq, self._fill, payload)
+        for name in self._variable:
+            self._columns[name][: self._fill] = None
         self._seq += 1
         self._fill = 0
+        self._held = 0
+
+    def _sizes(self, arrays: Mapping[str, Any]) -> list[int]:
+        """Bytes of the columns of `BYTES` in each row. Raises ValueError for a row that is larger than a block."""
+        sizes = [sum(map(len, row)) for row in zip(*(arrays[name] for name in self._variable), strict=True)]
+        if max(sizes, default=0) > BLOCK_BYTES:
+            raise ValueError(f"a row has {max(sizes):,} bytes: {BLOCK_BYTES:,} is the most; use an attachment")
+        return sizes
+
+    def _fitting(self, sizes: Sequence[int]) -> int:
+        """How many of the next rows, of these sizes, go into this block; they are counted as held."""
+        for number, size in enumerate(sizes):
+            if self._held + size > BLOCK_BYTES:
+                return number
+            self._held += size
+        return len(sizes)
+
+
+def _as_bytes(value: Any) -> bytes:
+    """A value of a column of `BYTES`, as it is now. Raises TypeError for what is not bytes."""
+    return value if type(value) is bytes else bytes(memoryview(value))
+
+
+def _joined(values: NDArray[Any]) -> bytes:
+    given = values.tolist()
+    return lengths_of(given).tobytes() + b"".join(given)
 
 
 class SpoolReader:
@@ -192,6 +272,12 @@ class SpoolReader:
         self._offset = 0
         self._digest = hashlib.sha256(MAGIC).digest()
         self._streams: dict[int, tuple[str, Series]] = {}
+        self._attachments: dict[int, AttachmentBlock] = {}
+
+    @property
+    def position(self) -> int:
+        """How many bytes of the file have been read."""
+        return self._offset
 
     def read_new(self) -> list[Block]:
         """Blocks that were completed since the last call, READ_SIZE bytes of them at most; none at the end."""
@@ -219,10 +305,14 @@ class SpoolReader:
             if end + _DIGEST > len(data) and length < READ_SIZE // 2:
                 break
             digest = hashlib.sha256(self._digest + data[position:end]).digest()
-            if digest != data[end : end + _DIGEST]:
+            block = None
+            try:
+                if digest != data[end : end + _DIGEST]:
+                    raise ValueError("its digest is wrong")
+                block = self._decode(kind.rstrip(b"\0"), stream, seq, rows, data[position + _HEADER.size : end])
+            except (ValueError, KeyError, TypeError):
                 self.damage = f"{self.path} is damaged after byte {start + position}; the samples before it were kept."
                 break
-            block = self._decode(kind.rstrip(b"\0"), stream, seq, rows, data[position + _HEADER.size : end])
             if block is not None:
                 blocks.append(block)
             self._digest = digest
@@ -231,6 +321,7 @@ class SpoolReader:
         return blocks
 
     def _decode(self, kind: bytes, stream: int, seq: int, rows: int, payload: bytes) -> Block | None:
+        """What a block holds. Raises ValueError, KeyError or TypeError for one that is not what it says."""
         if kind == b"D":
             declared = json.loads(payload)
             fields = declared["series"]
@@ -242,11 +333,28 @@ class SpoolReader:
             return RoleBlock(json.loads(payload))
         if kind == b"E":
             return EventBlock(seq, event_from_json(json.loads(payload)))
+        if kind == b"A":
+            begun = self._attachments[stream] = AttachmentBlock(**json.loads(payload), seq=0, content=b"")
+            return begun
+        if kind == b"P":
+            return replace(self._attachments[stream], seq=seq, content=payload)
+        if kind == b"Z":
+            return replace(self._attachments[stream], seq=seq, sha256=payload)
         role, series = self._streams[stream]
-        arrays: dict[str, NDArray[Any]] = {}
-        position = 0
-        for column in series.columns:
-            dtype = _numpy_type(column)
-            arrays[column.name] = np.frombuffer(payload, dtype, rows, position)
-            position += rows * dtype.itemsize
-        return SampleBlock(role, series, seq, rows, arrays)
+        return SampleBlock(role, series, seq, rows, _decoded(series.columns, rows, payload))
+
+
+def _decoded(columns: Sequence[Column], rows: int, payload: bytes) -> dict[str, NDArray[Any]]:
+    """The columns of a block of samples. Raises ValueError unless it holds so many rows of them, and nothing else."""
+    arrays: dict[str, NDArray[Any]] = {}
+    position = 0
+    for column in columns:
+        dtype = LENGTH if column.dtype == BYTES else column.numpy_type
+        values = np.frombuffer(payload, dtype, rows, position)
+        position += rows * dtype.itemsize
+        if column.dtype == BYTES:
+            values, position = split(payload, position, values)
+        arrays[column.name] = values
+    if position != len(payload):
+        raise ValueError(f"a block of {len(payload)} bytes has rows of {position}")
+    return arrays

@@ -1,9 +1,10 @@
-"""Writing a bundle: runs with samples, artefacts, provenance and evidence, to be taken into another database."""
+"""Writing a bundle: runs with samples, files, provenance and evidence, to be taken into another database."""
 
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
 from pathlib import Path
 
 from labconsole import __version__
@@ -20,6 +21,7 @@ from labconsole.report.bundle_format import (
     RunRows,
     ScenarioRow,
     artefact_member,
+    attachment_member,
     chunk_bytes,
     run_member,
     series_member,
@@ -27,6 +29,7 @@ from labconsole.report.bundle_format import (
 from labconsole.report.files import ExportError, complete_file
 from labconsole.store.encoding import time_to_text
 from labconsole.store.reader import Reader
+from labconsole.store.samples import StoredChunk
 from labconsole.store.sealing import digest
 from labconsole.store.transfer import described_run
 
@@ -51,10 +54,20 @@ def write_bundle(reader: Reader, run_ids: Sequence[int], path: Path, progress: P
             _write_json(bundle, run_member(uuid), rows.model_dump_json())
             for artefact in rows.artefact:
                 bundle.writestr(artefact_member(uuid, artefact.name), reader.artefact(run_id, artefact.name))
-            samples = reader.samples(run_id)
-            for number, series in enumerate(rows.series):
-                with bundle.open(series_member(uuid, number), "w", force_zip64=True) as member:
-                    for chunk in samples.chunks(series.name, series.role):
+            samples, attachments = reader.samples(run_id), reader.attachments(run_id)
+            members: Iterable[tuple[str, Iterable[StoredChunk]]] = chain(
+                (
+                    (series_member(uuid, number), samples.chunks(series.name, series.role))
+                    for number, series in enumerate(rows.series)
+                ),
+                (
+                    (attachment_member(uuid, number), attachments.chunks(file.role, file.name))
+                    for number, file in enumerate(rows.attachment)
+                ),
+            )
+            for name, chunks in members:
+                with bundle.open(name, "w", force_zip64=True) as member:
+                    for chunk in chunks:
                         member.write(chunk_bytes(chunk))
                         done += 1
                         if progress is not None:
@@ -65,8 +78,11 @@ def write_bundle(reader: Reader, run_ids: Sequence[int], path: Path, progress: P
 def _length(reader: Reader, run_id: int) -> int:
     """Number of chunks of a run, for the progress."""
     with reader.snapshot() as connection:
-        statement = "SELECT coalesce(sum(chunks), 0) FROM series WHERE run_id = ?"
-        return int(connection.exec_driver_sql(statement, (run_id,)).scalar_one())
+        statement = "SELECT coalesce(sum(chunks), 0) FROM {} WHERE run_id = ?"
+        return sum(
+            int(connection.exec_driver_sql(statement.format(table), (run_id,)).scalar_one())
+            for table in ("series", "attachment")
+        )
 
 
 def _write_json(bundle: zipfile.ZipFile, member: str, text: str) -> None:

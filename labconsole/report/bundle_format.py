@@ -1,8 +1,9 @@
-"""What a bundle (`.lcz`) is: a zip file with a manifest and, for each run, its rows, chunks and artefacts.
+"""What a bundle (`.lcz`) is: a zip file with a manifest and, for each run, its rows, chunks and files.
 
     manifest.json                      format, version, when and by which console; campaigns, scenarios, runs
     runs/<uuid>/run.json               the rows of the run, as the database holds them
     runs/<uuid>/series/<number>        chunks of its series, in the order of run.json: for each a header, the payload
+    runs/<uuid>/attachments/<number>   the same of its attachments, where the number of bytes stands for the rows
     runs/<uuid>/artefacts/<name>
 
 Nothing in it is compressed by zip (payloads are already), so that it never unpacks to more than its own size.
@@ -17,28 +18,24 @@ from collections.abc import Callable, Iterator
 from enum import StrEnum
 from typing import Annotated, Any, Final, Literal, TypeVar
 
-import numpy as np
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from labconsole.errors import UserError
-from labconsole.store import chunks
+from labconsole.store import attachments, chunks
 from labconsole.store.encoding import time_from_text, time_to_text
 from labconsole.store.errors import StoreError
 from labconsole.store.records import RunStatus
 from labconsole.store.samples import StoredChunk, series_columns
-from labconsole.store.store import ARTEFACT_NAME
-from labconsole.trial import Direction, Level, Origin, VerdictKind
+from labconsole.trial import BYTES, FILE_NAME, Direction, Level, Origin, VerdictKind
 
 FORMAT: Final = "labconsole bundle"
 VERSION: Final = 3
 MANIFEST = "manifest.json"
 LARGEST_JSON = 256 * 1024 * 1024
 """The most bytes of the manifest, and of the rows of one run."""
-_LARGEST_CHUNK = 64 * 1024 * 1024
-"""The most bytes of a chunk, packed or unpacked."""
 _CHUNK = struct.Struct("<QQQ32s")
 """Before each payload: sequence number, rows, bytes of the payload, hash in the chain."""
-_DTYPE = re.compile(r"[iu][1248]|f[248]")
+_DTYPE = re.compile(rf"[iu][1248]|f[248]|{BYTES}")
 
 
 class BundleError(UserError):
@@ -55,9 +52,14 @@ def series_member(uuid: str, number: int) -> str:
     return f"runs/{uuid}/series/{number}"
 
 
-def is_series(member: str) -> bool:
-    """Whether this is where the chunks of a series are."""
-    return "/series/" in member
+def attachment_member(uuid: str, number: int) -> str:
+    """Where the chunks of attachment `number` of a run are."""
+    return f"runs/{uuid}/attachments/{number}"
+
+
+def has_chunks(member: str) -> bool:
+    """Whether this is where the chunks of a series or an attachment are."""
+    return "/series/" in member or "/attachments/" in member
 
 
 def artefact_member(uuid: str, name: str) -> str:
@@ -247,7 +249,7 @@ class VerdictRow(_Model):
 class ArtefactRow(_Model):
     """Row of table `artefact`."""
 
-    name: Annotated[str, _checked(lambda text: ARTEFACT_NAME.fullmatch(text) is not None, "the name of an artefact")]
+    name: Annotated[str, _checked(lambda text: FILE_NAME.fullmatch(text) is not None, "the name of an artefact")]
     media_type: _Text
     sha256: _Sha256
 
@@ -268,6 +270,18 @@ class RoleFileRow(_Model):
     name: _Text
     size: _Count
     sha256: _Sha256
+
+
+class AttachmentRow(_Model):
+    """Row of table `attachment`; `link` is the head of its hash chain, `sha256` is None where it was cut."""
+
+    role: _Text
+    name: Annotated[str, _checked(lambda text: FILE_NAME.fullmatch(text) is not None, "the name of an attachment")]
+    media_type: _Text
+    chunks: _Count
+    size: _Count
+    link: _Sha256
+    sha256: _Sha256 | None
 
 
 class EvidenceRow(_Model):
@@ -301,36 +315,51 @@ class RunRows(_Model):
     artefact: list[ArtefactRow]
     role: list[RoleRow] = []
     role_file: list[RoleFileRow] = []
+    attachment: list[AttachmentRow] = []
     evidence: Annotated[list[EvidenceRow], Field(min_length=1, max_length=1)]
     tag: list[TagRow]
     note: Annotated[list[NoteRow], Field(max_length=1)]
 
 
 def chunk_bytes(chunk: StoredChunk) -> bytes:
-    """A chunk as it stands in a series member."""
+    """A chunk as it stands in the member of a series or attachment."""
     return _CHUNK.pack(chunk.seq, chunk.rows, len(chunk.payload), chunk.sha256) + chunk.payload
 
 
 def chunk_size(chunk: StoredChunk) -> int:
-    """Bytes of a chunk as it stands in a series member."""
+    """Bytes of a chunk as it stands in the member of a series or attachment."""
     return _CHUNK.size + len(chunk.payload)
 
 
-def chunks_in(read: Callable[[int], bytes], run_uuid: str, series: SeriesRow) -> Iterator[StoredChunk]:
+def chunks_of_series(read: Callable[[int], bytes], run_uuid: str, series: SeriesRow) -> Iterator[StoredChunk]:
     """The chunks of a series member, each as good as the hash chain and its columns say.
 
     `read` gives the next so many bytes of the member. Raises BundleError.
     """
     columns = series_columns(series.columns)
-    width = sum(np.dtype(column.dtype).itemsize for column in columns)
-    link, rows = chunks.first_link(run_uuid, series.role, series.name, columns), 0
+    link = chunks.first_link(run_uuid, series.role, series.name, columns)
     what = f"Series {series.name} from {series.role} of run {run_uuid} is damaged"
-    for number in range(series.chunks):
+    return _chunks(read, series, series.rows, link, chunks.row_bytes(columns), what)
+
+
+def chunks_of_attachment(read: Callable[[int], bytes], run_uuid: str, file: AttachmentRow) -> Iterator[StoredChunk]:
+    """The chunks of an attachment's member, as `chunks_of_series`. Raises BundleError."""
+    link = attachments.first_link(run_uuid, file.role, file.name, file.media_type)
+    what = f"Attachment {file.name} from {file.role} of run {run_uuid} is damaged"
+    return _chunks(read, file, file.size, link, 1, what)
+
+
+def _chunks(
+    read: Callable[[int], bytes], declared: SeriesRow | AttachmentRow, total: int, link: bytes, width: int, what: str
+) -> Iterator[StoredChunk]:
+    """The chunks that are `declared`, with `total` rows of `width` bytes or more, chained to `link`."""
+    rows = 0
+    for number in range(declared.chunks):
         header = read(_CHUNK.size)
         if len(header) < _CHUNK.size:
-            raise BundleError(f"{what}: {series.chunks} chunks are declared, {number} are there.")
+            raise BundleError(f"{what}: {declared.chunks} chunks are declared, {number} are there.")
         seq, count, size, sha256 = _CHUNK.unpack(header)
-        if seq != number or size > _LARGEST_CHUNK or count * width > _LARGEST_CHUNK:
+        if seq != number or size > chunks.LARGEST_CHUNK or count * width > chunks.LARGEST_CHUNK:
             raise BundleError(f"{what}: chunk {number} is not what it should be.")
         payload = read(size)
         link = chunks.next_link(link, seq, count, payload)
@@ -338,7 +367,7 @@ def chunks_in(read: Callable[[int], bytes], run_uuid: str, series: SeriesRow) ->
             raise BundleError(f"{what}: the hash of chunk {number} is wrong.")
         yield StoredChunk(seq, count, sha256, payload)
         rows += count
-    if read(1) or rows != series.rows or link.hex() != series.link:
+    if read(1) or rows != total or link.hex() != declared.link:
         raise BundleError(f"{what}: it does not end as declared.")
 
 
@@ -348,6 +377,14 @@ def check_decoding(chunk: StoredChunk, series: SeriesRow) -> None:
         chunks.decode(series_columns(series.columns), chunk.rows, chunk.payload)
     except chunks.ChunkError as error:
         raise BundleError(f"Chunk {chunk.seq} of series {series.name} is damaged: {error}.") from error
+
+
+def unpacked(chunk: StoredChunk, file: AttachmentRow) -> bytes:
+    """The bytes of an attachment's chunk. Raises BundleError unless its payload holds them."""
+    try:
+        return chunks.unpack(chunk.rows, chunk.payload)
+    except chunks.ChunkError as error:
+        raise BundleError(f"Chunk {chunk.seq} of attachment {file.name} is damaged: {error}.") from error
 
 
 def parsed_manifest(data: bytes) -> Manifest:

@@ -23,26 +23,29 @@ from labconsole.report.bundle import Progress
 from labconsole.report.bundle_format import (
     LARGEST_JSON,
     MANIFEST,
+    AttachmentRow,
     BundleError,
     Manifest,
     RunEntry,
     RunRows,
-    SeriesRow,
     artefact_member,
+    attachment_member,
     check_decoding,
     chunk_size,
-    chunks_in,
-    is_series,
+    chunks_of_attachment,
+    chunks_of_series,
+    has_chunks,
     parsed_manifest,
     parsed_rows,
     run_member,
     series_member,
+    unpacked,
 )
 from labconsole.store.run_database import scratch_database
 from labconsole.store.samples import StoredChunk
 from labconsole.store.sealing import digest
 from labconsole.store.store import ARTEFACT_LIMIT, Store
-from labconsole.store.transfer import insert_chunks, insert_run, known_uuids, place_campaign
+from labconsole.store.transfer import insert_attachment_chunks, insert_chunks, insert_run, known_uuids, place_campaign
 
 _Read = Callable[[int], bytes]
 """Gives the next so many bytes of a member, or all that are left for -1. Raises BundleError."""
@@ -107,7 +110,7 @@ class _Contents:
         self._bundle = bundle
         self._progress = progress
         self._members = _plain_members(bundle, size)
-        self._total = 2 * sum(size for name, size in self._members.items() if is_series(name))
+        self._total = 2 * sum(size for name, size in self._members.items() if has_chunks(name))
         self._read = 0
         self._manifest = parsed_manifest(self._content(MANIFEST, LARGEST_JSON))
 
@@ -169,11 +172,16 @@ class _Contents:
         run_id, uuid = self._take_rows(connection, scenario_id, rows), rows.run.uuid
         for number, series in enumerate(rows.series):
             with self._opened(series_member(uuid, number)) as read:
-                insert_chunks(connection, run_id, series.name, series.role, self._told(read, uuid, series))
+                chunks = self._told(chunks_of_series(read, uuid, series))
+                insert_chunks(connection, run_id, series.name, series.role, chunks)
+        for number, file in enumerate(rows.attachment):
+            with self._opened(attachment_member(uuid, number)) as read:
+                chunks = self._told(chunks_of_attachment(read, uuid, file))
+                insert_attachment_chunks(connection, run_id, file.role, file.name, chunks)
         return run_id
 
     def _check_run(self, uuid: str, rows: RunRows) -> set[str]:
-        """Check samples and artefacts of a run; returns the names of its members."""
+        """Check samples and files of a run; returns the names of its members."""
         if rows.run.uuid != uuid:
             raise BundleError(f"The rows of run {uuid} are those of another.")
         members = {run_member(uuid)}
@@ -184,13 +192,17 @@ class _Contents:
             members.add(member)
         for number, series in enumerate(rows.series):
             with self._opened(series_member(uuid, number)) as read:
-                for chunk in self._told(read, uuid, series):
+                for chunk in self._told(chunks_of_series(read, uuid, series)):
                     check_decoding(chunk, series)
             members.add(series_member(uuid, number))
+        for number, file in enumerate(rows.attachment):
+            with self._opened(attachment_member(uuid, number)) as read:
+                _check_attachment(self._told(chunks_of_attachment(read, uuid, file)), uuid, file)
+            members.add(attachment_member(uuid, number))
         return members
 
-    def _told(self, read: _Read, uuid: str, series: SeriesRow) -> Iterator[StoredChunk]:
-        for chunk in chunks_in(read, uuid, series):
+    def _told(self, chunks: Iterator[StoredChunk]) -> Iterator[StoredChunk]:
+        for chunk in chunks:
             self._read += chunk_size(chunk)
             self._progress(self._read / self._total)
             yield chunk
@@ -217,6 +229,15 @@ class _Contents:
 
         with stream:
             yield read
+
+
+def _check_attachment(chunks: Iterator[StoredChunk], uuid: str, file: AttachmentRow) -> None:
+    """Raise BundleError unless these chunks hold the bytes whose hash is declared."""
+    sha256 = hashlib.sha256()
+    for chunk in chunks:
+        sha256.update(unpacked(chunk, file))
+    if file.sha256 not in (None, sha256.hexdigest()):
+        raise BundleError(f"Attachment {file.name} from {file.role} of run {uuid} does not fit its hash.")
 
 
 def _plain_members(bundle: zipfile.ZipFile, size: int) -> dict[str, int]:

@@ -12,15 +12,18 @@ import numpy as np
 from labconsole.plugin import Plugins
 from labconsole.report.files import ExportError, complete_file
 from labconsole.report.sample_tables import Part, Progress, RowCount, SampleTable, sample_tables
-from labconsole.report.selection import ended_runs, shares
+from labconsole.report.selection import ended_runs, shares, stored_rows
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunDetail
+from labconsole.trial import BYTES, numpy_type
 
 if TYPE_CHECKING:
     import pyarrow
 
 GROUP_ROWS = 50_000
 """Rows of a row group, the piece in which a reader takes a file."""
+GROUP_BYTES = 32 * 1024 * 1024
+"""Bytes in columns of `BYTES` that make a row group too."""
 
 
 def export_parquet(
@@ -41,7 +44,7 @@ def export_parquet(
     if not any(detail.series for detail in details):
         raise ExportError("There is nothing to write as Parquet: no samples were recorded.")
     files = []
-    for detail, share in shares(details, progress):
+    for detail, share in shares(details, [stored_rows(detail) for detail in details], progress):
         folder = directory if len(details) == 1 else directory / f"run-{detail.row.id}"
         files += _export(reader, detail, folder, plugins, share)
     return files
@@ -74,7 +77,7 @@ def _fill(path: Path, table: SampleTable, detail: RunDetail, count: RowCount) ->
     """Write a table of samples in row groups. Raises OSError."""
     pa = _arrow()
     schema = _schema(table, detail)
-    whole = [name for name, dtype, _ in table.columns if np.dtype(dtype).kind in "iu"]
+    whole = [name for name, dtype, _ in table.columns if numpy_type(dtype).kind in "iu"]
     form = {
         "compression": "zstd",
         "use_dictionary": ["role"] if table.by_role else False,
@@ -83,11 +86,11 @@ def _fill(path: Path, table: SampleTable, detail: RunDetail, count: RowCount) ->
     with path.open("xb") as file, pa.parquet.ParquetWriter(file, schema, **form) as writer:
         for group in _groups(table):
             columns = {
-                name: np.concatenate([part[name] for _, part in group]).astype(dtype, copy=False)
+                name: np.concatenate([part[name] for _, part in group]).astype(numpy_type(dtype), copy=False)
                 for name, dtype, _ in table.columns
             }
             rows = len(next(iter(columns.values())))
-            arrays = [pa.array(values) for values in columns.values()]
+            arrays = [pa.array(columns[name], _arrow_type(pa, dtype)) for name, dtype, _ in table.columns]
             if table.by_role:
                 lengths = [len(part[table.columns[0][0]]) for _, part in group]
                 arrays.insert(0, _roles(pa, [role for role, _ in group], lengths))
@@ -98,13 +101,17 @@ def _fill(path: Path, table: SampleTable, detail: RunDetail, count: RowCount) ->
 def _schema(table: SampleTable, detail: RunDetail) -> pyarrow.Schema:
     pa = _arrow()
     fields = [
-        pa.field(name, pa.from_numpy_dtype(np.dtype(dtype)), metadata={"unit": unit} if unit else None)
+        pa.field(name, _arrow_type(pa, dtype), metadata={"unit": unit} if unit else None)
         for name, dtype, unit in table.columns
     ]
     if table.by_role:
         fields.insert(0, pa.field("role", pa.dictionary(pa.int32(), pa.string())))
     about = {"run": detail.row.uuid, "status": detail.row.status, "series": table.title, "origin": table.origin}
     return pa.schema(fields, metadata={f"labconsole.{name}": str(text) for name, text in about.items()})
+
+
+def _arrow_type(pa: Any, dtype: str) -> Any:
+    return pa.binary() if dtype == BYTES else pa.from_numpy_dtype(np.dtype(dtype))
 
 
 def _roles(pa: Any, roles: Sequence[str], lengths: Sequence[int]) -> pyarrow.DictionaryArray:
@@ -116,12 +123,14 @@ def _roles(pa: Any, roles: Sequence[str], lengths: Sequence[int]) -> pyarrow.Dic
 def _groups(table: SampleTable) -> Iterator[list[Part]]:
     """The table's parts, as many at a time as make a row group."""
     group: list[Part] = []
-    rows = 0
+    rows = held = 0
+    variable = [name for name, dtype, _ in table.columns if dtype == BYTES]
     for role, part in table.parts():
         group.append((role, part))
         rows += len(part[table.columns[0][0]])
-        if rows >= GROUP_ROWS:
+        held += sum(len(value) for name in variable for value in part[name])
+        if rows >= GROUP_ROWS or held >= GROUP_BYTES:
             yield group
-            group, rows = [], 0
+            group, rows, held = [], 0, 0
     if group:
         yield group

@@ -15,8 +15,9 @@
 | `sites`, `provenance` | the profile's resource table; what it was measured with |
 | `roles` | started roles: `name`, `host`, `clock_domain`, `files` (`key`, `name`, `size` in bytes, `sha256`) |
 | `events` | `time`, `t_ns` (clock of the run), `source`, `level`, `name`, `message`, `data` |
-| `series` | `name`, `role`, `title`, `origin`, `rows`, `columns` with `name`, `dtype` (numpy), `unit` |
+| `series` | `name`, `role`, `title`, `origin`, `rows`, `columns` with `name`, `dtype` (numpy, or `bytes`), `unit` |
 | `artefacts` | `name`, `media_type`, `size` (bytes), `sha256` |
+| `attachments` | `role`, `name`, `media_type`, `size` (bytes), `complete`, `sha256` (null where it was cut) |
 | `evidence` | `digest` (SHA-256 over the run) and when it was `sealed`; null before the run has ended |
 """
 
@@ -87,6 +88,9 @@ def run_as_json(reader: Reader, run_id: int) -> dict[str, Any]:
         "artefacts": [
             {"name": kept.name, "media_type": kept.media_type, "size": kept.size, "sha256": kept.sha256}
             for kept in reader.artefacts(run_id)
+        ],
+        "attachments": [
+            {**asdict(kept), "complete": kept.sha256 is not None} for kept in reader.attachments(run_id).all()
         ],
         "evidence": {"digest": evidence.digest, "sealed": time_to_text(evidence.sealed)} if evidence else None,
     }

@@ -19,9 +19,20 @@ def ended_runs(reader: Reader, run_ids: Sequence[int]) -> list[RunDetail]:
     return details
 
 
-def shares(details: Sequence[RunDetail], progress: Progress | None) -> Iterator[tuple[RunDetail, Progress | None]]:
-    """Each run with the progress to tell its own share to, which has the weight of its stored rows."""
-    weights = [sum(series.rows for series in detail.series) for detail in details]
+def attached_rows(size: int) -> int:
+    """How many rows take as long to write as so many bytes of an attachment, about: its weight in the progress."""
+    return size // 1000
+
+
+def stored_rows(detail: RunDetail) -> int:
+    """How many rows of samples a run has."""
+    return sum(series.rows for series in detail.series)
+
+
+def shares(
+    details: Sequence[RunDetail], weights: Sequence[int], progress: Progress | None
+) -> Iterator[tuple[RunDetail, Progress | None]]:
+    """Each run with the progress to tell its own share to, which has its weight of these."""
     before = 0
     for detail, weight in zip(details, weights, strict=True):
         yield detail, None if progress is None else _share(progress, before, weight, sum(weights))

@@ -47,7 +47,7 @@ def as_sealed(reader: Reader, run_id: int) -> bool:
 
 
 def verify(reader: Reader, run_id: int) -> Verification:
-    """Compare a run with its evidence: every chunk's hash from its payload, every artefact's, and the digest.
+    """Compare a run with its evidence: every chunk's hash from its payload, every file's, and the digest.
 
     Raises StoreError if there is no such run, or the database cannot be read.
     """
@@ -62,8 +62,11 @@ def verify(reader: Reader, run_id: int) -> Verification:
             )
         faults += _wrong_descriptions(connection, run_id)
         series = connection.execute(select(schema.series).where(schema.series.c.run_id == run_id)).all()
+        attached = connection.execute(select(schema.attachment).where(schema.attachment.c.run_id == run_id)).all()
     for row in series:
         faults += _wrong_chunks(reader, samples, row)
+    for row in attached:
+        faults += _wrong_attachment(reader, run_id, row)
     return Verification(
         evidence.digest if evidence else None, now, evidence.sealed if evidence else None, tuple(faults)
     )
@@ -103,6 +106,20 @@ def _wrong_chunks(reader: Reader, samples: StoredSamples, series: Row[Any]) -> I
         yield f"Series {series.name} from {series.role} has {count} chunks, not {series.chunks}."
     try:
         for _ in samples.chunks(series.name, series.role):
+            pass
+    except StoreError as error:
+        yield str(error)
+
+
+def _wrong_attachment(reader: Reader, run_id: int, attachment: Row[Any]) -> Iterator[str]:
+    """What is wrong with an attachment: the first chunk that does not fit the hash chain, and those too many."""
+    stored = schema.attachment_chunk.c
+    with reader.snapshot() as connection:
+        count = connection.execute(select(func.count()).where(stored.attachment_id == attachment.id)).scalar_one()
+    if count != attachment.chunks:
+        yield f"Attachment {attachment.name} from {attachment.role} has {count} chunks, not {attachment.chunks}."
+    try:
+        for _ in reader.attachments(run_id).content(attachment.role, attachment.name):
             pass
     except StoreError as error:
         yield str(error)

@@ -20,6 +20,7 @@ from sqlalchemy import Connection, Row, Select, Table, bindparam, func, select
 
 from labconsole.processes import Owner
 from labconsole.store import schema
+from labconsole.store.attachments import StoredAttachments
 from labconsole.store.encoding import time_from_text
 from labconsole.store.errors import DamagedDatabaseError, StoreError, explained
 from labconsole.store.opening import connect_for_reading, core_connection
@@ -228,11 +229,11 @@ class Reader:
 
     def samples(self, run_id: int) -> StoredSamples:
         """The samples of a run. Raises StoreError if there is no such run."""
-        with self.snapshot() as connection:
-            row = connection.execute(_IDENTITY, {"of_run": run_id}).first()
-        if row is None:
-            raise StoreError(f"There is no run {run_id} in {self.path}.")
-        return StoredSamples(self.snapshot, run_id, row.uuid, row.definitions)
+        return StoredSamples(self.snapshot, run_id, *self._identity(run_id))
+
+    def attachments(self, run_id: int) -> StoredAttachments:
+        """The attachments of a run. Raises StoreError if there is no such run."""
+        return StoredAttachments(self.snapshot, run_id, self._identity(run_id)[0])
 
     def artefacts(self, run_id: int) -> list[StoredArtefact]:
         """The artefacts of a run by name, without their contents; none for a run that is not there."""
@@ -268,6 +269,14 @@ class Reader:
         with self.snapshot() as connection:
             rows = connection.execute(kept.order_by(baseline.c.kind)).all()
         return {row.kind: row.run_id for row in rows}
+
+    def _identity(self, run_id: int) -> tuple[str, int]:
+        """Uuid of a run, and version of its metric definitions. Raises StoreError if there is no such run."""
+        with self.snapshot() as connection:
+            row = connection.execute(_IDENTITY, {"of_run": run_id}).first()
+        if row is None:
+            raise StoreError(f"There is no run {run_id} in {self.path}.")
+        return row.uuid, row.definitions
 
     @contextmanager
     def snapshot(self) -> Iterator[Connection]:

@@ -156,6 +156,18 @@ class StoredRole:
 
 
 @dataclass(frozen=True)
+class StoredAttachment:
+    """A file of any size that `role` wrote while it ran; `size` is in bytes, `sha256` in hexadecimal."""
+
+    role: str
+    name: str
+    media_type: str
+    size: int
+    sha256: str | None
+    """None for a file that was cut: its role or the run ended before it was complete."""
+
+
+@dataclass(frozen=True)
 class Evidence:
     """What was sealed of a run: the digest over all of it, in hexadecimal (`labconsole.store.evidence`), and when.
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -48,6 +49,26 @@ class StoredChunk:
     payload: bytes
 
 
+def verified(
+    stored: Iterable[StoredChunk], link: bytes, declared: Row[Any], rows: int, damage: Callable[[int, str], StoreError]
+) -> Iterator[StoredChunk]:
+    """These chunks, each as good as its hash, from `link` to that of the series or attachment that is `declared`.
+
+    `rows` are those of all chunks; `damage` makes the error to raise, from the number of a chunk and what is wrong.
+    """
+    found, last = 0, declared.chunks - 1
+    for chunk in stored:
+        link = chunks.next_link(link, chunk.seq, chunk.rows, chunk.payload)
+        if link != chunk.sha256:
+            raise damage(chunk.seq, "its hash is wrong")
+        yield chunk
+        found += chunk.rows
+    if found != rows:
+        raise damage(last, f"{rows} rows are declared, {found} are there")
+    if link != declared.link:
+        raise damage(last, "its hash is not the one that the chain ends with")
+
+
 class StoredSamples:
     """`labconsole.trial.Samples` of one run; what is appended after the call of a method is not in its result."""
 
@@ -77,7 +98,7 @@ class StoredSamples:
         """All rows: column name -> array of equal lengths, empty without rows. Raises StoreError."""
         row = self._row(series, role)
         columns = series_columns(row.columns)
-        table = {column.name: np.empty(row.rows, chunks.storage_type(column)) for column in columns}
+        table = {column.name: np.empty(row.rows, column.numpy_type) for column in columns}
         position = 0
         for part in self._decoded(row, columns, self._chunks(row, columns)):
             rows = len(part[columns[0].name])
@@ -120,22 +141,15 @@ class StoredSamples:
                 raise self._damage(row, chunk.seq, str(error)) from error
 
     def _chunks(self, row: Row[Any], columns: tuple[Column, ...]) -> Iterator[StoredChunk]:
+        def stored() -> Iterator[StoredChunk]:
+            for first in range(0, row.chunks, _BATCH):
+                wanted = {"of_series": row.id, "first": first, "beyond": min(first + _BATCH, row.chunks)}
+                with self._snapshot() as connection:
+                    batch = connection.execute(_CHUNKS, wanted).all()
+                yield from (StoredChunk(*fields) for fields in batch)
+
         link = chunks.first_link(self._run_uuid, row.role, row.name, columns)
-        rows = 0
-        for first in range(0, row.chunks, _BATCH):
-            wanted = {"of_series": row.id, "first": first, "beyond": min(first + _BATCH, row.chunks)}
-            with self._snapshot() as connection:
-                batch = connection.execute(_CHUNKS, wanted).all()
-            for chunk in (StoredChunk(*fields) for fields in batch):
-                link = chunks.next_link(link, chunk.seq, chunk.rows, chunk.payload)
-                if link != chunk.sha256:
-                    raise self._damage(row, chunk.seq, "its hash is wrong")
-                yield chunk
-                rows += chunk.rows
-        if rows != row.rows:
-            raise self._damage(row, row.chunks - 1, f"{row.rows} rows are declared, {rows} are there")
-        if link != row.link:
-            raise self._damage(row, row.chunks - 1, "its hash is not the one that the series ends with")
+        return verified(stored(), link, row, row.rows, partial(self._damage, row))
 
     def _picked(self, row: Row[Any], columns: tuple[Column, ...], numbers: Collection[int]) -> Iterator[StoredChunk]:
         """These chunks, each verified against the hash of the one before it."""

@@ -20,7 +20,7 @@ from sqlalchemy import (
 APPLICATION_ID = 0x4C434F4E
 """`PRAGMA application_id` of a run database ("LCON")."""
 
-VERSION = 5
+VERSION = 6
 """`PRAGMA user_version` of this schema."""
 
 metadata = MetaData()
@@ -221,6 +221,33 @@ role_file = Table(
     Column("name", Text, nullable=False, comment="without directories"),
     Column("size", Integer, nullable=False, comment="bytes"),
     Column("sha256", LargeBinary, nullable=False),
+    sqlite_strict=True,
+)
+
+attachment = Table(
+    "attachment",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    _run_key(),
+    Column("role", Text, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("media_type", Text, nullable=False),
+    Column("chunks", Integer, nullable=False, comment="number of chunks"),
+    Column("size", Integer, nullable=False, comment="bytes in all chunks"),
+    Column("link", LargeBinary, nullable=False, comment="hash of the last chunk; before the first, of the identity"),
+    Column("sha256", LargeBinary, comment="of all bytes; NULL: it was cut before its end"),
+    UniqueConstraint("run_id", "role", "name"),
+    sqlite_strict=True,
+)
+
+attachment_chunk = Table(
+    "attachment_chunk",
+    metadata,
+    Column("attachment_id", Integer, ForeignKey("attachment.id", ondelete="CASCADE"), primary_key=True),
+    Column("seq", Integer, primary_key=True),
+    Column("size", Integer, nullable=False, comment="in bytes, as they were written"),
+    Column("sha256", LargeBinary, nullable=False),
+    Column("payload", LargeBinary, nullable=False),
     sqlite_strict=True,
 )
 

@@ -3,9 +3,9 @@
 The digest is the SHA-256 over lines of canonical JSON, each `[section, value, ...]` of the rows as they are stored, in
 this order: the format, the run (with its scenario and campaign), its series (with the head of each hash chain), events,
 metrics, verdicts, artefacts (with the hash of each), then what version 4 of the database added, where it differs from
-the default, and the roles and their files of version 5 (so a run that was sealed before keeps its digest). Numbers that
-a database gives (ids), which process owned the run, notes, tags, trash and baseline are not in it: so it stays the same
-when a bundle carries the run to another database.
+the default, the roles and their files of version 5, and the attachments of version 6 (so a run that was sealed before
+keeps its digest). Numbers that a database gives (ids), which process owned the run, notes, tags, trash and baseline are
+not in it: so it stays the same when a bundle carries the run to another database.
 
 A digest in the same file protects against accident and careless change. Whoever rewrites the whole file can rewrite it
 too: that is why reports print it and are signed.
@@ -47,6 +47,8 @@ _SECTIONS = {
     "verdict kind": "SELECT position, kind FROM verdict WHERE run_id = ? AND kind <> 'finding' ORDER BY position",
     "role": "SELECT name, host, clock_domain FROM role WHERE run_id = ? ORDER BY name",
     "role file": "SELECT role, key, name, size, hex(sha256) FROM role_file WHERE run_id = ? ORDER BY role, key",
+    "attachment": "SELECT role, name, media_type, chunks, size, hex(link), hex(sha256) FROM attachment "
+    "WHERE run_id = ? ORDER BY role, name",
 }
 
 

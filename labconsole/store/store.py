@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from sqlalchemy.dialects.sqlite import insert as upsert
 from labconsole.processes import Owner
 from labconsole.store import chunks as column_chunks
 from labconsole.store import schema
+from labconsole.store.attachments import AttachmentPiece, append_piece
 from labconsole.store.encoding import sha256_hex, time_to_text, to_json, to_shown_json
 from labconsole.store.errors import StoreError
 from labconsole.store.reader import Reader
@@ -27,12 +27,10 @@ from labconsole.store.records import LIVE, LiveRun, NewCampaign, RunStatus, Stor
 from labconsole.store.run_database import RUN_DATABASE
 from labconsole.store.sealing import seal
 from labconsole.store.writing import Writer, inserted
-from labconsole.trial import Evaluation, Event, Series
+from labconsole.trial import FILE_NAME, Evaluation, Event, Series
 
 ARTEFACT_LIMIT = 1_000_000
 """The most bytes of an artefact."""
-ARTEFACT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
-"""What may name an artefact: it becomes the name of a file in exports and bundles."""
 
 
 @dataclass(frozen=True)
@@ -215,8 +213,11 @@ class Store:
         chunks: Sequence[SampleChunk],
         events: Sequence[EventRecord] = (),
         roles: Sequence[StoredRole] = (),
+        pieces: Sequence[AttachmentPiece] = (),
     ) -> None:
-        """Store chunks, events and roles in one transaction; those already there are skipped, a gap is refused."""
+        """Store chunks, events, roles and pieces of attachments in one transaction; those already there are skipped, a
+        gap is refused."""
+        packed = [column_chunks.pack(piece.content) for piece in pieces]
         try:
             payloads = [column_chunks.encode(chunk.series.columns, chunk.rows, chunk.columns) for chunk in chunks]
         except column_chunks.ChunkError as error:
@@ -225,6 +226,8 @@ class Store:
             run = self._existing(connection, run_id)
             for chunk, payload in zip(chunks, payloads, strict=True):
                 self._append_chunk(connection, run, chunk, payload)
+            for piece, payload in zip(pieces, packed, strict=True):
+                append_piece(connection, run, piece, payload)
             if events:
                 key = [schema.event.c.run_id, schema.event.c.role, schema.event.c.seq]
                 statement = upsert(schema.event).on_conflict_do_nothing(index_elements=key)
@@ -235,7 +238,7 @@ class Store:
 
     def add_artefact(self, run_id: int, name: str, media_type: str, content: bytes) -> None:
         """Keep a small file with a live run, `ARTEFACT_LIMIT` bytes at most, under a name of its own."""
-        if not ARTEFACT_NAME.fullmatch(name):
+        if not FILE_NAME.fullmatch(name):
             raise StoreError(f"{name!r} cannot name an artefact: use letters, digits and . _ - (100 at most).")
         if len(content) > ARTEFACT_LIMIT:
             raise StoreError(f"Artefact {name} has {len(content):,} bytes: {ARTEFACT_LIMIT:,} is the most to be kept.")

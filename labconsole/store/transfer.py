@@ -24,6 +24,7 @@ _OF_A_RUN = (
     schema.artefact,
     schema.role,
     schema.role_file,
+    schema.attachment,
     schema.evidence,
     schema.tag,
     schema.note,
@@ -112,6 +113,19 @@ def insert_chunks(connection: Connection, run_id: int, name: str, role: str, chu
         connection.execute(statement, {"series_id": series_id, **values})
 
 
+def insert_attachment_chunks(
+    connection: Connection, run_id: int, role: str, name: str, chunks: Iterable[StoredChunk]
+) -> None:
+    """Insert the chunks of an attachment of a run that was inserted before."""
+    stored = schema.attachment.c
+    wanted = select(stored.id).where(stored.run_id == run_id, stored.role == role, stored.name == name)
+    attachment_id = connection.execute(wanted).scalar_one()
+    statement = insert(schema.attachment_chunk)
+    for chunk in chunks:
+        values = {"seq": chunk.seq, "size": chunk.rows, "sha256": chunk.sha256, "payload": chunk.payload}
+        connection.execute(statement, {"attachment_id": attachment_id, **values})
+
+
 def _columns(table: Table) -> list[Column[Any]]:
     return [column for column in table.c if column.name not in _LEFT_OUT]
 
@@ -126,7 +140,7 @@ def _as_text(table: Table, row: Iterable[Any]) -> dict[str, Any]:
 
 def _from_text(table: Table, row: Mapping[str, Any]) -> dict[str, Any]:
     return {
-        name: bytes.fromhex(value) if isinstance(table.c[name].type, LargeBinary) else value
+        name: bytes.fromhex(value) if isinstance(table.c[name].type, LargeBinary) and value is not None else value
         for name, value in row.items()
     }
 

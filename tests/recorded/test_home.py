@@ -9,10 +9,10 @@ version printed of it. Neither is ever written again.
 from __future__ import annotations
 
 import json
-import shutil
 import sqlite3
 import tarfile
 from collections.abc import Callable
+from contextlib import closing
 from hashlib import sha256
 from pathlib import Path
 
@@ -156,8 +156,21 @@ def test_tokens_and_profiles_are_listed(console: Console) -> None:
     assert "My preset" in console("profiles")
 
 
-def test_the_database_is_not_changed_by_reading(files: Path, console: Console) -> None:
-    Store.open(files / "home" / "runs.db").close()  # which migrates it
-    shutil.copy(files / "home" / "runs.db", files / "before.db")
+def test_the_database_is_migrated_once_with_a_backup_and_not_changed_by_reading(files: Path, console: Console) -> None:
+    database = files / "home" / "runs.db"
+    before = _dump(database)
     console("runs")
-    assert (files / "home" / "runs.db").read_bytes() == (files / "before.db").read_bytes()
+    [backup] = database.parent.glob("runs.db.v4-backup-*")
+    assert _dump(backup) == before
+    migrated = database.read_bytes()
+    console("runs")
+    assert database.read_bytes() == migrated
+    after = _dump(database)
+    assert {table: after[table] for table in before} == before
+
+
+def _dump(database: Path) -> dict[str, list[object]]:
+    """Every row of every table."""
+    with closing(sqlite3.connect(database)) as raw:
+        names = [name for (name,) in raw.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        return {name: sorted(raw.execute(f"SELECT * FROM {name}"), key=repr) for name in names}

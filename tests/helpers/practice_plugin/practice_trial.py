@@ -47,6 +47,7 @@ plugin = Plugin(
         "practice.keyed": "practice_trial:KeyedTrial",
         "practice.lost": "practice_lost_trial:LostTrial",
         "practice.stations": "practice_stations:StationTrial",
+        "practice.attaching": "practice_attaching_trial:AttachingTrial",
     },
     operations={"practice.tally": OperationEntry("practice_operation:Tally")},
     published=("practice_source:book",),

@@ -6,12 +6,14 @@ import sqlite3
 from collections.abc import Callable
 from contextlib import closing
 from datetime import UTC, datetime
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
 from labconsole.cli.main import main
 from labconsole.processes import this_process
+from labconsole.store.attachments import AttachmentPiece
 from labconsole.store.backups import back_up
 from labconsole.store.records import NewCampaign, NewScenario, RunStatus
 from labconsole.store.store import Store
@@ -113,3 +115,27 @@ def test_a_backup_that_cannot_be_made_is_said_and_the_runs_stand(labconsole: Com
     assert done.returncode == 0
     assert "labconsole: no backup was made." in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_attachments_are_listed_exported_handed_on_and_checked(command: Command, tmp_path: Path) -> None:
+    content, about = b"packets" * 1000, ("tap", "capture.pcapng", "application/x-pcapng")
+    with Store.open(tmp_path / "a.db") as store:
+        for role in ("tap", "other"):
+            store.append(1, [], pieces=[AttachmentPiece(role, *about[1:], 0, content)])
+        store.append(1, [], pieces=[AttachmentPiece(*about, 1, b"", sha256(content).digest())])
+    told = command("show", "1", "--db", "a.db")[1]
+    assert "Attachment: capture.pcapng from tap, application/x-pcapng, 7,000 B, complete" in told
+    assert "Attachment: capture.pcapng from other, application/x-pcapng, 7,000 B, cut before its end" in told
+    code, told, _ = command("export", "1", "--csv", "csv", "--db", "a.db")
+    assert code == 0 and "csv/attachments/tap/capture.pcapng" in told
+    assert (tmp_path / "csv" / "attachments" / "tap" / "capture.pcapng").read_bytes() == content
+    assert command("bundle", "1", "1.lcz", "--db", "a.db")[0] == 0
+    assert command("import", "1.lcz", "--db", "b.db")[0] == 0
+    assert command("verify", "1", "--db", "b.db")[0] == 0
+    with closing(sqlite3.connect(tmp_path / "b.db")) as raw, raw:
+        raw.execute("UPDATE attachment_chunk SET payload = zeroblob(7000) WHERE attachment_id = 2")
+    code, told, _ = command("verify", "1", "--db", "b.db")
+    assert code == 1 and "Attachment capture.pcapng from tap of run 1 is damaged in chunk 0" in told.replace("\n", " ")
+    for refused in (["export", "1", "--csv", "no"], ["bundle", "1", "no.lcz"]):
+        assert command(*refused, "--db", "b.db")[0] == 1
+    assert not list(tmp_path.glob("no*"))

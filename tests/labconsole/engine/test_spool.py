@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import random
 import signal
 import sqlite3
 import sys
@@ -14,9 +16,12 @@ import pytest
 
 from labconsole.clock import wall_now
 from labconsole.engine import spool as spool_module
+from labconsole.engine.attachment import SpoolAttachment
 from labconsole.engine.recorder import Recorder, make_spool, spool_directory
 from labconsole.engine.spool import (
+    BLOCK_BYTES,
     BLOCK_ROWS,
+    AttachmentBlock,
     Block,
     EventBlock,
     SampleBlock,
@@ -30,7 +35,7 @@ from labconsole.store.errors import StoreError
 from labconsole.store.reader import Reader
 from labconsole.store.records import NewCampaign, NewScenario
 from labconsole.store.store import Store
-from labconsole.trial import Column, Event, Level, Series
+from labconsole.trial import BYTES, Column, Event, Level, Series
 
 SERIES = Series("numbers", "Numbers", (Column("n", "i8", "", "N"), Column("half", "f4", "s", "Half")))
 
@@ -258,3 +263,111 @@ def test_a_digest_binds_each_block_to_those_before_it(path: Path) -> None:
     path.write_bytes(data[: sizes[1]] + data[sizes[2] :])
     reader = SpoolReader(path)
     assert len(reader.read_new()) == 1 and reader.damage is not None
+
+
+PACKETS = Series("packets", "Packets", (Column("n", "i8", "", "N"), Column("packet", BYTES, "", "Packet")))
+
+
+def _packets(path: Path) -> list[list[bytes]]:
+    """The packets in each block."""
+    reader, found = SpoolReader(path), []
+    while blocks := reader.read_new():
+        found += [block.columns["packet"].tolist() for block in blocks if isinstance(block, SampleBlock)]
+    assert reader.damage is None
+    return found
+
+
+def test_values_of_any_length_are_read_as_they_were_when_they_were_given(path: Path) -> None:
+    spool = SpoolWriter(path)
+    writer = SpoolSeriesWriter(spool, "role", PACKETS)
+    changing = bytearray(b"first\0")
+    writer.extend(n=range(3), packet=[b"", changing, memoryview(b"\xff\0\0")])
+    changing[:] = b"second"
+    writer.extend(n=[3], packet=[changing])
+    writer.flush()
+    spool.close()
+    assert _packets(path) == [[b"", b"first\0", b"\xff\0\0", b"second"]]
+
+
+def test_a_block_is_full_with_rows_or_with_bytes(path: Path) -> None:
+    given = [bytes([number % 251]) * size for number, size in enumerate([BLOCK_BYTES, 400_000, 700_000, 0, 5])]
+    given += [b"x"] * (BLOCK_ROWS + 10)
+    spool = SpoolWriter(path)
+    writer = SpoolSeriesWriter(spool, "role", PACKETS)
+    writer.extend(n=range(len(given)), packet=given)
+    writer.flush()
+    spool.close()
+    blocks = _packets(path)
+    assert [packet for block in blocks for packet in block] == given
+    assert [len(block) for block in blocks] == [1, 1, BLOCK_ROWS, 13]
+    assert all(sum(map(len, block)) <= BLOCK_BYTES for block in blocks)
+
+
+def test_a_row_that_no_block_holds_or_that_is_not_bytes_is_refused(path: Path) -> None:
+    spool = SpoolWriter(path)
+    writer = SpoolSeriesWriter(spool, "role", PACKETS)
+    with pytest.raises(ValueError, match=r"1,048,577 bytes: 1,048,576 is the most; use an attachment"):
+        writer.extend(n=range(2), packet=[b"small", bytes(BLOCK_BYTES + 1)])
+    for wrong in (["text"], [5], b"x", [None]):
+        with pytest.raises(TypeError):
+            writer.extend(n=[1], packet=wrong)  # type: ignore[arg-type]
+    writer.extend(n=[1], packet=[b"good"])
+    writer.flush()
+    spool.close()
+    assert _packets(path) == [[b"good"]]
+
+
+@pytest.mark.parametrize("payload", [bytes(8), bytes(8) + b"\x05\0\0\0abc", bytes(8) + b"\x01\0\0\0abc"])
+def test_a_block_that_does_not_hold_its_rows_is_damage(path: Path, payload: bytes) -> None:
+    """Written by something else, with its digest in order."""
+    spool = SpoolWriter(path)
+    stream = spool.declare("role", PACKETS)
+    spool.samples(stream, 0, 1, bytes(8) + b"\x03\0\0\0abc")
+    spool.samples(stream, 1, 1, payload)
+    spool.event(Event(1, "role", Level.INFO, "late", "After it."))
+    spool.close()
+    reader = SpoolReader(path)
+    [block] = reader.read_new()
+    assert isinstance(block, SampleBlock) and block.columns["packet"].tolist() == [b"abc"]
+    assert reader.damage is not None and "the samples before it were kept" in reader.damage
+
+
+def _attached(blocks: list[Block]) -> list[AttachmentBlock]:
+    return [block for block in blocks if isinstance(block, AttachmentBlock)]
+
+
+def test_an_attachment_goes_to_the_file_in_blocks_of_a_mebibyte(path: Path) -> None:
+    spool = SpoolWriter(path)
+    content = random.Random(1).randbytes(2 * BLOCK_BYTES + 100_000)
+    with SpoolAttachment(spool, "role", "a.bin", "x/y") as file:
+        file.write(content[:10])
+        file.flush()
+        assert file.write(memoryview(content)[10:]) == len(content) - 10
+    with pytest.raises(ValueError, match="is closed"):
+        file.write(b"more")
+    file.close()
+    spool.close()
+    begun, *pieces, end = _attached(SpoolReader(path).read_new())
+    assert begun == AttachmentBlock("role", "a.bin", "x/y", 0, b"", None)
+    assert b"".join(piece.content for piece in pieces) == content
+    assert [piece.seq for piece in pieces] == [0, 1, 2, 3]
+    assert [len(piece.content) for piece in pieces] == [10, BLOCK_BYTES, BLOCK_BYTES, 99_990]
+    assert (end.seq, end.content, end.sha256) == (4, b"", hashlib.sha256(content).digest())
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a limit on the size of files")
+def test_an_attachment_that_a_full_disk_cut_stays_cut(path: Path) -> None:
+    """What was written is kept without a gap; what the caller writes later, when the disk has room, is refused."""
+    spool = SpoolWriter(path)
+    file = SpoolAttachment(spool, "role", "a.bin", "x/y")
+    file.write(b"a" * BLOCK_BYTES)
+    with _file_size_limit(path.stat().st_size + 1000), pytest.raises(UserError, match="Free space on that disk"):
+        file.write(b"b" * BLOCK_BYTES)
+    with pytest.raises(ValueError, match="is closed"):
+        file.write(b"c")
+    file.close()
+    file.flush()
+    spool.close()
+    _, *pieces = _attached(SpoolReader(path).read_new())
+    assert [piece.content for piece in pieces] == [b"a" * BLOCK_BYTES, b"b" * BLOCK_BYTES]
+    assert [piece.sha256 for piece in pieces] == [None, None]

@@ -14,12 +14,17 @@ from labconsole.processes import this_process
 from labconsole.store.reader import Reader
 from labconsole.store.records import NewCampaign, NewScenario, RunStatus
 from labconsole.store.store import EventRecord, SampleChunk, Store
-from labconsole.trial import Column, Direction, Evaluation, Event, Level, Metric, Series
+from labconsole.trial import BYTES, Column, Direction, Evaluation, Event, Level, Metric, Series
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 OFFSET_NS = 1_795_176_000_000_000_000
 MESSAGES = Series(
     "messages", "Messages", (Column("sequence", "u4", "", "No."), Column("latency", "f8", "ns", "Latency"))
+)
+PACKETS = Series("packets", "Packets", (Column("packet", BYTES, "", "Packet"), Column("port", "u1", "", "Port")))
+HEX = ["", "00ff00", "3d312b31"]
+PACKETS_CHUNK = SampleChunk(
+    "tap", PACKETS, 0, 3, {"packet": np.array([bytes.fromhex(text) for text in HEX], object), "port": np.arange(3)}
 )
 PARAMETERS = {
     "host": "=cmd|' /C calc'!A0",

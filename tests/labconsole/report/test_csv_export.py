@@ -18,11 +18,12 @@ from labconsole.processes import this_process
 from labconsole.report.csv_export import export_metrics, export_run, export_runs
 from labconsole.report.files import ExportError
 from labconsole.store import schema
+from labconsole.store.attachments import AttachmentPiece
 from labconsole.store.reader import Reader
 from labconsole.store.records import NewCampaign, NewScenario, RunStatus
 from labconsole.store.store import SampleChunk, Store
 from labconsole.trial import DerivedTable, Event, Parameters, Samples, Series
-from tests.labconsole.report.conftest import MESSAGES, NOW
+from tests.labconsole.report.conftest import HEX, MESSAGES, NOW, PACKETS_CHUNK
 
 
 def table(path: Path) -> list[list[str]]:
@@ -251,3 +252,57 @@ def test_sites_provenance_and_that_a_run_was_interrupted_go_along(store: Store, 
         ["live_view_hz_later", "[0.0,8.0]"],
         ["packages.numpy", "2.0"],
     ]
+
+
+def test_bytes_are_written_in_hexadecimal(store: Store, reader: Reader, runs: list[int], tmp_path: Path) -> None:
+    store.append(runs[1], [PACKETS_CHUNK])
+    rows = table(export_run(reader, runs[1], tmp_path)[-1])
+    assert rows == [["role", "packet", "port"], *(["tap", text, port] for text, port in zip(HEX, "012", strict=True))]
+
+
+def test_attachments_are_files_of_their_roles_with_a_list(
+    store: Store, reader: Reader, runs: list[int], tmp_path: Path
+) -> None:
+    """Also those of a role whose name would lead elsewhere."""
+    whole, told = b"x" * 2_000, list[tuple[int, int]]()
+    for role in ("tap", "..", "a/../../b"):
+        pieces = [AttachmentPiece(role, "a.bin", "x/y", seq, whole[seq * 1000 :][:1000]) for seq in range(2)]
+        store.append(runs[0], [], pieces=pieces)
+    store.append(runs[0], [], pieces=[AttachmentPiece("tap", "a.bin", "x/y", 2, b"", sha256(whole).digest())])
+    directory = tmp_path / "csv"
+    files = export_runs(reader, runs, directory, progress=lambda done, total: told.append((done, total)))
+    folder = directory / f"run-{runs[0]}" / "attachments"
+    places = ["%2E%2E/a.bin", "a%2F..%2F..%2Fb/a.bin", "tap/a.bin"]
+    assert [path.relative_to(folder).as_posix() for path in files if path.is_relative_to(folder)] == places
+    assert all((folder / place).read_bytes() == whole for place in places)
+    assert table(folder.with_name("attachments.csv")) == [
+        ["file", "role", "name", "type", "size [B]", "SHA-256", "state"],
+        ["attachments/%2E%2E/a.bin", "..", "a.bin", "x/y", "2000", "", "cut"],
+        ["attachments/a%2F..%2F..%2Fb/a.bin", "a/../../b", "a.bin", "x/y", "2000", "", "cut"],
+        ["attachments/tap/a.bin", "tap", "a.bin", "x/y", "2000", sha256(whole).hexdigest(), "complete"],
+    ]
+    assert told == [(3, 12), *((done, 12) for done in range(6, 13))]
+
+
+def test_an_export_that_is_cancelled_in_an_attachment_leaves_nothing(
+    store: Store, reader: Reader, runs: list[int], tmp_path: Path
+) -> None:
+    pieces = [AttachmentPiece("tap", "a.bin", "x/y", seq, bytes(100_000)) for seq in range(10)]
+    store.append(runs[0], [], pieces=pieces)
+
+    def stop(done: int, total: int) -> None:
+        if done > total / 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        export_run(reader, runs[0], tmp_path / "csv", progress=stop)
+    assert not (tmp_path / "csv").exists()
+
+
+def test_an_attachment_that_cannot_be_a_file_is_refused(
+    store: Store, reader: Reader, runs: list[int], tmp_path: Path
+) -> None:
+    store.append(runs[0], [], pieces=[AttachmentPiece("tap", "../a.bin", "x/y", 0, b"x")])
+    with pytest.raises(ExportError, match=r"attachment '\.\./a\.bin', which cannot be the name of a file"):
+        export_run(reader, runs[0], tmp_path / "csv")
+    assert not (tmp_path / "csv").exists()

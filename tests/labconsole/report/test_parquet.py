@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,7 @@ from labconsole.report.files import ExportError
 from labconsole.report.parquet import export_parquet
 from labconsole.store.reader import Reader
 from labconsole.store.store import SampleChunk, Store
-from tests.labconsole.report.conftest import MESSAGES
+from tests.labconsole.report.conftest import HEX, MESSAGES, PACKETS_CHUNK
 
 pq = pytest.importorskip("pyarrow.parquet")
 
@@ -91,3 +92,16 @@ def test_damaged_samples_leave_the_old_file(store: Store, reader: Reader, runs: 
         export_parquet(reader, [runs[0]], tmp_path / "out")
     assert path.read_bytes() == before
     assert list((tmp_path / "out").iterdir()) == [path]
+
+
+def test_bytes_are_binary_in_groups_of_some_megabytes(
+    store: Store, reader: Reader, runs: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parquet, "GROUP_BYTES", 5)
+    store.append(runs[1], [replace(PACKETS_CHUNK, seq=seq) for seq in range(3)])
+    (path,) = export_parquet(reader, [runs[1]], tmp_path)
+    file = pq.ParquetFile(path)
+    table = file.read()
+    assert str(table.schema.field("packet").type) == "binary"
+    assert [value.hex() for value in table["packet"].to_pylist()] == HEX * 3
+    assert [file.metadata.row_group(index).num_rows for index in range(file.num_row_groups)] == [3, 3, 3]

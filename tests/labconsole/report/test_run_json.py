@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
 from labconsole.report.files import ExportError
 from labconsole.report.run_json import export_json, run_as_json
+from labconsole.store.attachments import AttachmentPiece
 from labconsole.store.reader import Reader
+from labconsole.store.store import Store
 from tests.labconsole.report.conftest import PARAMETERS
 
 
@@ -37,6 +40,17 @@ def test_a_run_has_everything_but_its_samples(reader: Reader, runs: list[int], t
     evidence = reader.evidence(runs[0])
     assert evidence is not None and run["evidence"]["digest"] == evidence.digest
     assert run["artefacts"] == []
+
+
+def test_attachments_are_told_whole_or_cut(store: Store, reader: Reader, runs: list[int]) -> None:
+    pieces = [AttachmentPiece("tap", name, "x/y", 0, b"abc") for name in ("a.bin", "b.bin")]
+    whole = sha256(b"abc")
+    store.append(runs[0], [], pieces=[*pieces, AttachmentPiece("tap", "a.bin", "x/y", 1, b"", whole.digest())])
+    about = {"role": "tap", "media_type": "x/y", "size": 3}
+    assert run_as_json(reader, runs[0])["attachments"] == [
+        {**about, "name": "a.bin", "complete": True, "sha256": whole.hexdigest()},
+        {**about, "name": "b.bin", "complete": False, "sha256": None},
+    ]
 
 
 def test_several_runs_need_a_directory(reader: Reader, runs: list[int], tmp_path: Path) -> None:

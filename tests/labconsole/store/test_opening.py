@@ -114,7 +114,7 @@ def test_a_database_of_version_3_keeps_its_digests_and_its_definitions(database:
     Store.open(database).close()
     after = dump(database)
     assert {name: after[name] for name in before} == before  # among them the digests, as version 3 sealed them
-    assert (after["role"], after["role_file"]) == ([], [])
+    assert (after["role"], after["role_file"], after["attachment"], after["attachment_chunk"]) == ([], [], [], [])
     with Reader(database) as reader:
         for run_id in (1, 2):
             assert verify(reader, run_id).ok
@@ -144,7 +144,19 @@ def test_an_old_database_reads_as_it_was_written(old: Path) -> None:
     np.testing.assert_array_equal(table["latency"], np.arange(400) ** 2 + 7)
 
 
-@pytest.mark.parametrize("version", ["v1", "v2", "v3"])
+def test_a_database_of_version_4_keeps_every_row_and_its_digests(database: Path) -> None:
+    shutil.copy(GOLDEN / "v4.db", database)
+    before = dump(database)
+    Store.open(database).close()
+    after = dump(database)
+    assert {name: after[name] for name in before} == before
+    assert (after["attachment"], after["attachment_chunk"]) == ([], [])
+    with Reader(database) as reader:
+        assert all(verify(reader, run_id).ok for run_id in (1, 2, 3, 4))
+        assert reader.attachments(1).all() == []
+
+
+@pytest.mark.parametrize("version", ["v1", "v2", "v3", "v4"])
 def test_a_migrated_database_is_laid_out_as_a_new_one(version: str, database: Path, tmp_path: Path) -> None:
     shutil.copy(GOLDEN / f"{version}.db", database)
     Store.open(database).close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,6 +17,7 @@ from sqlalchemy import select, update
 
 from labconsole.plugin import Plugins
 from labconsole.store import edits, schema
+from labconsole.store.attachments import AttachmentPiece
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunStatus
 from labconsole.trial import Evaluation, Metric, Verdict, VerdictKind
@@ -256,6 +258,67 @@ def test_artefacts_are_listed_read_and_saved(
     viewer = view.findChild(TextViewer)
     assert viewer.view.toPlainText().startswith("-----BEGIN CERTIFICATE")
     viewer.close()
+
+
+def attach(stored: StoredRuns, run_id: int, pieces: int) -> bytes:
+    """Attach a capture of so many MB, and a log that was cut; returns the capture."""
+    content = np.random.default_rng(1).bytes(pieces * 1_000_000)
+    parts = [content[first : first + 1_000_000] for first in range(0, len(content), 1_000_000)]
+    about = ("tap", "capture.pcapng", "application/x-pcapng")
+    whole = [AttachmentPiece(*about, seq, part) for seq, part in enumerate(parts)]
+    end = AttachmentPiece(*about, pieces, b"", hashlib.sha256(content).digest())
+    log = AttachmentPiece("tap", "log.txt", "text/plain", 0, b"Half a lin")
+    stored.store.append(run_id, [], pieces=[*whole, end, log])
+    return content
+
+
+def test_attachments_are_listed_read_and_saved(
+    stored: StoredRuns, make: Callable[..., RunView], qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    [run_id] = stored.queued(("Test 1", {"test": 1}))
+    stored.start(run_id)
+    content = attach(stored, run_id, 3)
+    stored.store.add_artefact(run_id, "trust.pem", "application/x-pem-file", b"-----BEGIN CERTIFICATE-----\n")
+    stored.end(run_id)
+    view = make(run_id)
+    pane = view.artefacts
+    view.tabs.setCurrentWidget(pane)
+    assert view.tabs.tabText(view.tabs.indexOf(pane)) == "Artefacts (3)"
+    listed = [[str(pane.model.index(row, column).data()) for column in range(6)] for row in range(3)]
+    assert [row[:5] for row in listed] == [
+        ["trust.pem", "application/x-pem-file", "28 B", "worker", "complete"],
+        ["capture.pcapng", "application/x-pcapng", "3 MB", "tap", "complete"],
+        ["log.txt", "text/plain", "10 B", "tap", "cut"],
+    ]
+    assert [row[5] for row in listed[1:]] == [hashlib.sha256(content).hexdigest(), ""]
+    pane.table.selectRow(1)
+    assert not pane.read_button.isEnabled()
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(tmp_path / "saved.pcapng"), ""))
+    qtbot.mouseClick(pane.save_button, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: pane.said.text().startswith("Saved"))
+    assert (tmp_path / "saved.pcapng").read_bytes() == content
+    pane.table.selectRow(2)
+    qtbot.mouseClick(pane.read_button, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: view.findChild(TextViewer) is not None)
+    viewer = view.findChild(TextViewer)
+    assert viewer.view.toPlainText() == "Half a lin"
+    viewer.close()
+
+
+def test_saving_an_attachment_can_be_cancelled(
+    stored: StoredRuns, make: Callable[..., RunView], qtbot: QtBot, tmp_path: Path
+) -> None:
+    [run_id] = stored.queued(("Test 1", {"test": 1}))
+    stored.start(run_id)
+    attach(stored, run_id, 30)
+    stored.end(run_id)
+    pane = make(run_id).artefacts
+    target = tmp_path / "folder" / "saved.pcapng"
+    pane.save_to(pane.model.record(0), target)
+    [dialog] = pane.jobs.dialogs
+    dialog.canceled.emit()
+    qtbot.waitUntil(lambda: pane.said.text().startswith("Cancelled"))
+    assert not target.parent.exists()
 
 
 def test_on_a_common_screen_all_tabs_are_seen_beside_the_plots(

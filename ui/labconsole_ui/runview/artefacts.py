@@ -1,8 +1,9 @@
-"""The artefacts of a run: small files kept with it, to be read or saved."""
+"""The files kept with a run, artefacts and attachments: to be read or saved."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing
 from pathlib import Path
 
 from PySide6.QtCore import QCoreApplication, Qt
@@ -21,8 +22,9 @@ from PySide6.QtWidgets import (
 from labconsole.analysis.figures import format_figure
 from labconsole.report.files import complete_file
 from labconsole.store.reader import Reader
-from labconsole.store.records import StoredArtefact
+from labconsole.store.records import StoredArtefact, StoredAttachment
 from labconsole_ui.background import Background
+from labconsole_ui.long_jobs import LongJobs, Ticket
 from labconsole_ui.plain_text import plain_label
 from labconsole_ui.tables import DataTable, Field, RecordModel
 from labconsole_ui.theme import Theme
@@ -30,6 +32,8 @@ from labconsole_ui.theme import Theme
 TEXT_TYPES = ("text/", "application/json", "application/xml", "application/x-pem-file", "application/pem")
 LARGEST_TEXT = 1_000_000
 """Bytes of a text that is still shown."""
+
+KeptFile = StoredArtefact | StoredAttachment
 
 
 class ArtefactPane(QWidget):
@@ -40,8 +44,9 @@ class ArtefactPane(QWidget):
         self._reader_factory = reader_factory
         self._run_id = run_id
         self._background = Background(self)
+        self.jobs = LongJobs(self, lambda message: self.said.setText(message.sentence))
         self.table = DataTable(self.tr("Artefacts of the run"), theme, self)
-        self.model: RecordModel[StoredArtefact] = RecordModel(artefact_fields(), theme, self.table)
+        self.model: RecordModel[KeptFile] = RecordModel(artefact_fields(), theme, self.table)
         self.table.setModel(self.model)
         self.table.doubleClicked.connect(self._read)
         self.table.selectionModel().selectionChanged.connect(self._judge)
@@ -63,25 +68,30 @@ class ArtefactPane(QWidget):
         layout.addLayout(buttons)
         self._judge()
 
-    def show_artefacts(self, artefacts: Sequence[StoredArtefact]) -> None:
+    def show_files(self, files: Sequence[KeptFile]) -> None:
         """Show these files."""
-        self.model.set_records(artefacts)
+        self.model.set_records(files)
         self.table.fit_columns(widest=260)
         self._judge()
 
-    def save_to(self, artefact: StoredArtefact, path: Path) -> None:
-        """Write a file as it is stored, whole or not at all, in the background."""
+    def save_to(self, file: KeptFile, path: Path) -> None:
+        """Write a file as it is stored, whole or not at all; a long one with its progress, and can be cancelled."""
 
-        def work() -> None:
-            content = self._content(artefact)
-            with complete_file(path) as partial:
-                partial.write_bytes(content)
+        def work(ticket: Ticket) -> None:
+            written = 0
+            with complete_file(path) as partial, partial.open("xb") as target, closing(self._content(file)) as parts:
+                for part in parts:
+                    target.write(part)
+                    written += len(part)
+                    ticket.part(written, file.size)
 
-        self._background.submit(
-            work, lambda _: self.said.setText(self.tr("Saved: {0}").format(path)), self.said.setText
+        self.jobs.run(
+            self.tr("Saving {0}").format(file.name),
+            work,
+            lambda _: self.said.setText(self.tr("Saved: {0}").format(path)),
         )
 
-    def _chosen(self) -> StoredArtefact | None:
+    def _chosen(self) -> KeptFile | None:
         rows = self.table.selectionModel().selectedRows()
         return self.model.record(rows[0].row()) if len(rows) == 1 else None
 
@@ -94,7 +104,7 @@ class ArtefactPane(QWidget):
         chosen = self._chosen()
         if chosen is not None and is_text(chosen):
             self._background.submit(
-                lambda: self._content(chosen).decode("utf-8", errors="replace"),
+                lambda: b"".join(self._content(chosen)).decode("utf-8", errors="replace"),
                 lambda text: TextViewer(chosen.name, text, self).show(),
                 self.said.setText,
             )
@@ -103,13 +113,16 @@ class ArtefactPane(QWidget):
         chosen = self._chosen()
         if chosen is None:
             return
-        name, _ = QFileDialog.getSaveFileName(self, self.tr("Save the artefact"), Path(chosen.name).name)
+        name, _ = QFileDialog.getSaveFileName(self, self.tr("Save the file"), Path(chosen.name).name)
         if name:
             self.save_to(chosen, Path(name))
 
-    def _content(self, artefact: StoredArtefact) -> bytes:
+    def _content(self, file: KeptFile) -> Generator[bytes, None, None]:
         with self._reader_factory() as reader:
-            return reader.artefact(self._run_id, artefact.name)
+            if isinstance(file, StoredAttachment):
+                yield from reader.attachments(self._run_id).content(file.role, file.name)
+            else:
+                yield reader.artefact(self._run_id, file.name)
 
 
 class TextViewer(QDialog):
@@ -132,13 +145,13 @@ class TextViewer(QDialog):
         layout.addWidget(buttons)
 
 
-def is_text(artefact: StoredArtefact) -> bool:
+def is_text(file: KeptFile) -> bool:
     """Whether a file is a text, and not too long to be shown."""
-    return artefact.media_type.startswith(TEXT_TYPES) and artefact.size <= LARGEST_TEXT
+    return file.media_type.startswith(TEXT_TYPES) and file.size <= LARGEST_TEXT
 
 
-def artefact_fields() -> list[Field[StoredArtefact]]:
-    """The columns of the artefacts table."""
+def artefact_fields() -> list[Field[KeptFile]]:
+    """The columns of the table of files."""
     translate = QCoreApplication.translate
     return [
         Field(translate("RunView", "Name"), lambda file: file.name, strong=lambda file: True),
@@ -149,5 +162,17 @@ def artefact_fields() -> list[Field[StoredArtefact]]:
             sort=lambda file: file.size,
             right=True,
         ),
-        Field(translate("RunView", "SHA-256"), lambda file: file.sha256),
+        Field(translate("RunView", "From"), _source),
+        Field(translate("RunView", "State"), _state),
+        Field(translate("RunView", "SHA-256"), lambda file: file.sha256 or ""),
     ]
+
+
+def _source(file: KeptFile) -> str:
+    """The process that kept a file: the worker, where the trial itself did."""
+    return file.role if isinstance(file, StoredAttachment) else "worker"
+
+
+def _state(file: KeptFile) -> str:
+    translate = QCoreApplication.translate
+    return translate("RunView", "cut") if file.sha256 is None else translate("RunView", "complete")

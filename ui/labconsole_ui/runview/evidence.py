@@ -104,7 +104,7 @@ class EvidencePane(QWidget):
     def _arrange(self) -> None:
         about = QLabel(
             self.tr(
-                "One digest covers parameters, samples, events, figures and artefacts. It was computed when the "
+                "One digest covers parameters, samples, events, figures and files. It was computed when the "
                 "run ended; if a single byte has changed since, the check finds it."
             ),
             self,

@@ -10,7 +10,7 @@ from labconsole.analysis import run_curves
 from labconsole.analysis.stored_run import drawing, open_run
 from labconsole.plugin import Plugins
 from labconsole.store.reader import Reader
-from labconsole.store.records import Evidence, RunDetail, StoredArtefact
+from labconsole.store.records import Evidence, RunDetail, StoredArtefact, StoredAttachment
 from labconsole.trial import Curve, Trial
 
 
@@ -22,7 +22,7 @@ class LoadedRun:
     detail: RunDetail
     trial: Trial[Any] | None
     begin_ns: int
-    artefacts: tuple[StoredArtefact, ...]
+    files: tuple[StoredArtefact | StoredAttachment, ...]
     evidence: Evidence | None
     baseline: int | None
 
@@ -38,7 +38,7 @@ def load_run(reader_factory: Callable[[], Reader], run_id: int, plugins: Plugins
             run.detail,
             run.trial,
             begin_ns,
-            tuple(reader.artefacts(run_id)),
+            (*reader.artefacts(run_id), *reader.attachments(run_id).all()),
             reader.evidence(run_id),
             None if baseline == run_id else baseline,
         )

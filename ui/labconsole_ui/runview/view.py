@@ -239,11 +239,11 @@ class RunView(QWidget):
 
     def _show_kept(self, loaded: LoadedRun) -> None:
         self.evidence.show_evidence(loaded.evidence)
-        self.artefacts.show_artefacts(loaded.artefacts)
+        self.artefacts.show_files(loaded.files)
         if self.tabs.indexOf(self.evidence) < 0:
             self.tabs.addTab(self.evidence, self.tr("Evidence"))
-        if loaded.artefacts and self.tabs.indexOf(self.artefacts) < 0:
-            self.tabs.addTab(self.artefacts, self.tr("Artefacts ({0})").format(len(loaded.artefacts)))
+        if loaded.files and self.tabs.indexOf(self.artefacts) < 0:
+            self.tabs.addTab(self.artefacts, self.tr("Artefacts ({0})").format(len(loaded.files)))
 
     # Plots
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import random
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -10,12 +12,13 @@ import numpy as np
 
 from labconsole.processes import this_process
 from labconsole.store import edits
+from labconsole.store.attachments import AttachmentPiece
 from labconsole.store.evidence import verify
 from labconsole.store.reader import Reader
 from labconsole.store.records import NewCampaign, NewScenario, RunStatus, StoredFile, StoredRole
 from labconsole.store.store import EventRecord, SampleChunk, Store
 from labconsole.trial import Direction, Evaluation, Event, Level, Metric, Verdict
-from tests.labconsole.report.conftest import MESSAGES, NOW
+from tests.labconsole.report.conftest import MESSAGES, NOW, PACKETS_CHUNK
 
 CAMPAIGN = NewCampaign(
     "demo",
@@ -31,6 +34,18 @@ ROLES = (
     StoredRole("receiver", "lab-2", "boot-2"),
     StoredRole("sender", "lab-1", "boot-1", (StoredFile("payload", "plan ✓.txt", 237, "ab" * 32),)),
 )
+CAPTURE = (random.Random(1).randbytes(70_000), bytes(50_000), b"the end")
+
+
+def attached(run_id: int) -> list[AttachmentPiece]:
+    """Two attachments of a run: one of three pieces, complete, and one of two that was cut."""
+    whole = ("tap", "capture.pcapng", "application/x-pcapng")
+    cut = ("tap", "log.txt", "text/plain")
+    return [
+        *(AttachmentPiece(*whole, seq, content) for seq, content in enumerate(CAPTURE)),
+        AttachmentPiece(*whole, len(CAPTURE), b"", hashlib.sha256(b"".join(CAPTURE)).digest()),
+        *(AttachmentPiece(*cut, seq, f"Part {seq} of run {run_id}.".encode()) for seq in range(2)),
+    ]
 
 
 def filled(path: Path) -> list[int]:
@@ -47,6 +62,7 @@ def filled(path: Path) -> list[int]:
                         run_id, [SampleChunk(role, MESSAGES, seq, 100, values)], [EventRecord(role, seq, said)]
                     )
             store.append(run_id, [], roles=ROLES)
+            store.append(run_id, [PACKETS_CHUNK], pieces=attached(run_id))
             store.add_artefact(run_id, "trust.pem", "application/x-pem-file", b"-----BEGIN\x00")
             metrics = (
                 Metric("throughput", 1 / 3, "msg/s", Direction.HIGHER, 300),

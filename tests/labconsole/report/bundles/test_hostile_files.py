@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import stat
+import struct
 import sys
 import zipfile
 from collections.abc import Callable, Iterator
@@ -14,18 +15,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import zstandard
 
 from labconsole.report.bundle_format import (
     MANIFEST,
     VERSION,
     BundleError,
     RunRows,
+    attachment_member,
     chunk_bytes,
     run_member,
     series_member,
 )
 from labconsole.report.bundle_import import import_bundle
-from labconsole.store import chunks
+from labconsole.store import attachments, chunks
 from labconsole.store.samples import StoredChunk, series_columns
 from tests.labconsole.report.bundles.campaign import counts, digests, filled
 
@@ -56,6 +59,39 @@ def _chunks(change: Callable[[bytes], bytes]) -> Callable[[Members], None]:
         members[name] = change(members[name])
 
     return apply
+
+
+def _attachment(change: Callable[[bytes], bytes], number: int = 0, to: int | None = None) -> Callable[[Members], None]:
+    def apply(members: Members) -> None:
+        uuid = _first_uuid(members)
+        name = attachment_member(uuid, number)
+        members[name if to is None else attachment_member(uuid, to)] = change(members[name])
+
+    return apply
+
+
+def _swapped_attachments(members: Members) -> None:
+    one, other = (attachment_member(_first_uuid(members), number) for number in (0, 1))
+    members[one], members[other] = members[other], members[one]
+
+
+def _split(content: bytes) -> list[bytes]:
+    """The chunks of a member, each with its header."""
+    found = []
+    while content:
+        size = 56 + int.from_bytes(content[16:24], "little")
+        found.append(content[:size])
+        content = content[size:]
+    return found
+
+
+def _last_first(content: bytes) -> bytes:
+    *before, last = _split(content)
+    return b"".join([last, *before])
+
+
+def _renumbered(content: bytes) -> bytes:
+    return b"".join(struct.pack("<Q", number) + chunk[8:] for number, chunk in enumerate(_split(content)))
 
 
 def _flipped(content: bytes, at: int) -> bytes:
@@ -119,6 +155,47 @@ TAMPERED: dict[str, tuple[Callable[[Members], object], str]] = {
     "cut": (_chunks(lambda c: c[:-5]), "hash of chunk 2 is wrong"),
     "cut in a header": (_chunks(lambda c: c[:20]), "3 chunks are declared, 0"),
     "longer": (_chunks(lambda c: c + b"x"), "does not end as declared"),
+    "no attachment": (_without(lambda uuid: attachment_member(uuid, 1)), "is missing"),
+    "attachment that is not declared": (_run(lambda r: r["attachment"].pop()), "does not belong into a bundle"),
+    "attachment twice": (
+        lambda members: (
+            _run(lambda r: r["attachment"].append(r["attachment"][1]))(members),
+            _attachment(lambda c: c, 1, to=2)(members),
+        ),
+        "contradicts itself",
+    ),
+    "attachment's name a path": (_run(lambda r: r["attachment"][0].update(name="../x")), "name of an attachment"),
+    "attachment's name a folder": (_run(lambda r: r["attachment"][0].update(name="a/b")), "name of an attachment"),
+    "attachment's name Windows' path": (
+        _run(lambda r: r["attachment"][0].update(name="a\\b")),
+        "name of an attachment",
+    ),
+    "attachment of another role": (_run(lambda r: r["attachment"][0].update(role="x")), "hash of chunk 0 is wrong"),
+    "attachment of another type": (
+        _run(lambda r: r["attachment"][0].update(media_type="text/html")),
+        "hash of chunk 0 is wrong",
+    ),
+    "attachment longer than declared": (_run(lambda r: r["attachment"][0].update(size=5)), "does not end as declared"),
+    "attachment huge": (_run(lambda r: r["attachment"][0].update(size=2**62)), "does not end as declared"),
+    "attachment's hash changed": (_run(lambda r: r["attachment"][0].update(sha256="0" * 64)), "does not fit its hash"),
+    "cut attachment made complete": (
+        _run(lambda r: r["attachment"][1].update(sha256=hashlib.sha256(b"").hexdigest())),
+        "does not fit its hash",
+    ),
+    "complete attachment made cut": (_run(lambda r: r["attachment"][0].update(sha256=None)), "not as it was sealed"),
+    "a byte of an attachment": (_attachment(lambda c: _flipped(c, 60_000)), "hash of chunk 0 is wrong"),
+    "chunks of an attachment swapped": (_attachment(_last_first), "not what it should be"),
+    "chunks of an attachment swapped with their numbers": (
+        _attachment(lambda c: _renumbered(_last_first(c))),
+        "hash of chunk 0 is wrong",
+    ),
+    "attachment cut": (_attachment(lambda c: c[:-1]), "hash of chunk 2 is wrong"),
+    "attachment without its last chunk": (
+        _attachment(lambda c: b"".join(_split(c)[:-1])),
+        "3 chunks are declared, 2 are there",
+    ),
+    "huge piece declared": (_attachment(lambda c: c[:8] + b"\xff" * 8 + c[16:]), "not what it should be"),
+    "attachments swapped": (_swapped_attachments, "damaged"),
 }
 
 
@@ -178,6 +255,58 @@ def test_payloads_that_hold_no_rows_are_refused(
     members[series_member(uuid, 0)] = content
     _json(members, run_member(uuid), lambda rows: rows["series"][0].update(link=link.hex()))
     refused(written(tmp_path / "bad.lcz", members), "Chunk 0 of series messages is damaged")
+
+
+def _hostile_packets(rows: int, lengths: bytes, data: bytes) -> bytes:
+    """A payload of `rows` packets with these shuffled lengths, and their ports."""
+    return zstandard.ZstdCompressor().compress(lengths + data + bytes(rows))
+
+
+@pytest.mark.parametrize(
+    ("rows", "payload", "sentence"),
+    [
+        (3, _hostile_packets(3, b"\x05\x05\x05" + bytes(9), b"abc"), "values of 15 bytes are declared, 6 are there"),
+        (3, _hostile_packets(3, b"\xff" * 12, b""), "are declared, 3 are there"),
+        (3, _hostile_packets(3, b"\x01" * 3 + bytes(9), b"abcdef"), "of which its rows are"),
+        (3, _hostile_packets(1, b"", b""), "does not hold 3 rows"),
+        (2**20, zstandard.ZstdCompressor().compress(bytes(5 * 2**20)), "not what it should be"),
+        (3, zstandard.ZstdCompressor().compress(bytes(65 * 2**20)), "does not hold 3 rows"),
+    ],
+    ids=["beyond the payload", "huge", "more than its rows", "short", "many rows", "a bomb"],
+)
+def test_packets_that_do_not_fit_their_lengths_are_refused(
+    rows: int, payload: bytes, sentence: str, good: Path, tmp_path: Path, refused: Callable[[Path, str], None]
+) -> None:
+    """Hashes and digest are all in order, as somebody could make them."""
+    members = members_of(good)
+    uuid = _first_uuid(members)
+    number, series = next(
+        (number, one)
+        for number, one in enumerate(RunRows.model_validate_json(members[run_member(uuid)]).series)
+        if one.name == "packets"
+    )
+    link = chunks.first_link(uuid, series.role, series.name, series_columns(series.columns))
+    link = chunks.next_link(link, 0, rows, payload)
+    members[series_member(uuid, number)] = chunk_bytes(StoredChunk(0, rows, link, payload))
+    _json(members, run_member(uuid), lambda found: found["series"][number].update(link=link.hex(), rows=rows))
+    refused(written(tmp_path / "bad.lcz", members), sentence)
+
+
+def test_pieces_that_unpack_to_something_else_are_refused(
+    good: Path, tmp_path: Path, refused: Callable[[Path, str], None]
+) -> None:
+    """A zstd frame of 65 MiB that says it is one of 100 bytes, with hashes in order."""
+    for size, sentence in ((100, "does not hold 100 bytes"), (65 * 2**20, "not what it should be")):
+        members = members_of(good)
+        uuid = _first_uuid(members)
+        file = RunRows.model_validate_json(members[run_member(uuid)]).attachment[0]
+        payload = zstandard.ZstdCompressor().compress(bytes(65 * 2**20))
+        link = attachments.first_link(uuid, file.role, file.name, file.media_type)
+        link = chunks.next_link(link, 0, size, payload)
+        members[attachment_member(uuid, 0)] = chunk_bytes(StoredChunk(0, size, link, payload))
+        changes = {"link": link.hex(), "size": size, "chunks": 1}
+        _json(members, run_member(uuid), lambda found, new=changes: found["attachment"][0].update(new))
+        refused(written(tmp_path / "bad.lcz", members), sentence)
 
 
 def test_files_that_are_no_bundles_are_refused(

@@ -19,8 +19,8 @@ from labconsole.store.evidence import verify
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunStatus
 from labconsole.store.store import Store
-from tests.labconsole.report.bundles.campaign import counts, digests, filled
-from tests.labconsole.report.conftest import NOW
+from tests.labconsole.report.bundles.campaign import CAPTURE, counts, digests, filled
+from tests.labconsole.report.conftest import HEX, NOW
 
 
 def test_runs_arrive_with_everything_and_the_same_digest(original: Path, good: Path, other: Path) -> None:
@@ -41,6 +41,15 @@ def test_runs_arrive_with_everything_and_the_same_digest(original: Path, good: P
                 for name in mine:
                     np.testing.assert_array_equal(mine[name], theirs[name])
         assert after.artefact(1, "trust.pem") == before.artefact(1, "trust.pem")
+        assert after.samples(1).table("packets", "tap")["packet"].tolist() == [bytes.fromhex(text) for text in HEX]
+        kept = after.attachments(1)
+        assert kept.all() == before.attachments(1).all()
+        assert [(file.name, file.sha256 is None) for file in kept.all()] == [
+            ("capture.pcapng", False),
+            ("log.txt", True),
+        ]
+        assert b"".join(kept.content("tap", "capture.pcapng")) == b"".join(CAPTURE)
+        assert b"".join(kept.content("tap", "log.txt")) == b"Part 0 of run 1.Part 1 of run 1."
 
 
 def test_a_bundle_of_version_1_arrives_with_its_digests(other: Path) -> None:

@@ -1,0 +1,231 @@
+"""Attachments and columns of bytes in real runs: whole, killed in the middle, on a full disk, in flat memory."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import json
+import os
+import signal
+import sys
+from collections.abc import Iterable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from labconsole.engine.recorder import spool_root
+from labconsole.engine.spool import AttachmentBlock, SpoolReader
+from labconsole.report.csv_export import export_run
+from labconsole.store.evidence import verify
+from labconsole.store.reader import Reader
+from labconsole.store.records import NewCampaign, NewScenario, RunDetail, RunStatus, StoredAttachment
+from tests.benchmarks.export import measured
+from tests.helpers.practice import PLUGIN, Bench, environment
+from tests.helpers.small_disk import on_small_disk
+
+KIND, ROLE, CAPTURE, LOG = "practice.attaching", "sniffer-0", "capture.pcapng", "trial.log"
+needs_sigkill = pytest.mark.skipif(sys.platform == "win32", reason="sends SIGKILL")
+
+
+def _campaign(**parameters: Any) -> NewCampaign:
+    return NewCampaign("attach", "Attach", "", 1, (NewScenario("attach", KIND, parameters),), ((0, 1),))
+
+
+def _run(bench: Bench, **parameters: Any) -> RunDetail:
+    [run_id] = bench.queue.submit(_campaign(**parameters))
+    bench.pump_until_idle()
+    return bench.detail(run_id)
+
+
+def _written(run: RunDetail, size: int, role: int = 0) -> bytes:
+    practice = importlib.import_module("practice_attaching_trial")
+    return b"".join(practice.written(run.row.seed + role, size))
+
+
+def _attachments(bench: Bench, run: RunDetail) -> dict[tuple[str, str], tuple[StoredAttachment, bytes]]:
+    """All of a run with what they hold, from a run whose evidence was checked."""
+    with Reader(bench.database) as reader:
+        verification = verify(reader, run.row.id)
+        assert verification.ok, verification.faults
+        stored = reader.attachments(run.row.id)
+        return {(kept.role, kept.name): (kept, b"".join(stored.content(kept.role, kept.name))) for kept in stored.all()}
+
+
+def _sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def test_role_and_run_attach_files_that_are_exported_as_they_were_written(bench: Bench, tmp_path: Path) -> None:
+    run = _run(bench, size=3_500_000, roles=2, packets=10)
+    assert run.row.status is RunStatus.FINISHED, run.row.reason
+    found = _attachments(bench, run)
+    assert list(found) == [(ROLE, CAPTURE), ("sniffer-1", CAPTURE), ("worker", LOG)]
+    for number, role in enumerate((ROLE, "sniffer-1")):
+        kept, content = found[role, CAPTURE]
+        assert content == _written(run, 3_500_000, number)
+        assert kept == StoredAttachment(role, CAPTURE, "application/x-pcapng", 3_500_000, _sha256(content))
+    log = b"One line of a log that compresses well.\n" * 100_000
+    assert found["worker", LOG][1] == log
+    with Reader(bench.database) as reader:
+        export_run(reader, run.row.id, tmp_path / "csv")
+    files = {path.relative_to(tmp_path / "csv"): path for path in (tmp_path / "csv" / "attachments").rglob("*.*")}
+    assert {str(name): _sha256(path.read_bytes()) for name, path in files.items()} == {
+        f"attachments/{role}/{name}": kept.sha256 for (role, name), (kept, _) in found.items()
+    }
+    assert bench.database.stat().st_size < 9_000_000, "the log was compressed"
+
+
+def test_packets_of_any_length_are_kept_byte_for_byte(bench: Bench) -> None:
+    run = _run(bench, size=0, packets=10_000)
+    expected = importlib.import_module("practice_attaching_trial").packets(run.row.seed, 10_000)
+    with Reader(bench.database) as reader:
+        table = reader.samples(run.row.id).table("packets", ROLE)
+    assert table["packet"].tolist() == expected
+    np.testing.assert_array_equal(table["t_ns"], np.arange(10_000))
+    assert run.row.metrics["packet_bytes"].value == sum(map(len, expected))
+
+
+def test_an_empty_attachment_is_complete(bench: Bench) -> None:
+    run = _run(bench, size=0, packets=0, lines=0)
+    empty = _sha256(b"")
+    assert [(kept.size, kept.sha256) for kept, _ in _attachments(bench, run).values()] == [(0, empty), (0, empty)]
+
+
+@pytest.mark.parametrize(
+    ("fault", "reason"),
+    [
+        ("error", "ValueError: the capture broke off"),
+        ("same name", f"Role {ROLE} has an attachment {CAPTURE} already"),
+    ],
+)
+def test_an_attachment_left_by_an_exception_is_kept_as_cut(bench: Bench, fault: str, reason: str) -> None:
+    run = _run(bench, size=3_000_000, fault=fault)
+    assert run.row.status is RunStatus.FAILED and reason in run.row.reason
+    kept, content = _attachments(bench, run)[ROLE, CAPTURE]
+    assert kept.sha256 is None and kept.size == len(content) > 1_500_000
+    assert _written(run, 3_000_000).startswith(content)
+
+
+def test_an_attachment_that_the_trial_itself_leaves_is_kept_as_cut(bench: Bench) -> None:
+    run = _run(bench, lines=10, fault="trial error")
+    assert run.row.status is RunStatus.FAILED and "the log broke off" in run.row.reason
+    assert _attachments(bench, run) == {
+        ("worker", LOG): (
+            StoredAttachment("worker", LOG, "text/plain", 400, None),
+            b"One line of a log that compresses well.\n" * 10,
+        )
+    }
+
+
+@needs_sigkill
+def test_a_slow_attachment_is_stored_while_it_is_written(bench: Bench) -> None:
+    """Four times a second, long before a block is full: a kill costs no more."""
+    [run_id] = bench.queue.submit(_campaign(size=1_000_000, rate=100_000))
+    bench.pump_until(lambda: bool(bench.told.frames) and _stored_bytes(bench.database, run_id) > 150_000)
+    [pid] = [event.data["pid"] for event in bench.detail(run_id).events if event.name == "process"]
+    os.kill(pid, signal.SIGKILL)
+    bench.pump_until_idle()
+    run = bench.detail(run_id)
+    kept, content = _attachments(bench, run)[ROLE, CAPTURE]
+    assert kept.sha256 is None and 150_000 < len(content) < 1_000_000
+    assert _written(run, 1_000_000).startswith(content)
+
+
+def test_a_name_that_leaves_its_folder_is_refused(bench: Bench) -> None:
+    run = _run(bench, fault="bad name")
+    assert "'../capture.pcapng' cannot name an attachment" in run.row.reason
+    assert list(_attachments(bench, run)) == [("worker", LOG)]
+
+
+@needs_sigkill
+@pytest.mark.parametrize("victim", ["role", "worker"])
+def test_a_kill_keeps_the_attachment_up_to_its_last_whole_block(bench: Bench, victim: str) -> None:
+    [run_id] = bench.queue.submit(_campaign(size=200_000_000, rate=8_000_000))
+    bench.pump_until(lambda: any(frame.done > 3_000_000 for _, frame in bench.told.frames))
+    detail = bench.detail(run_id)
+    pids = {event.source: event.data["pid"] for event in detail.events if event.name == "process"}
+    assert detail.row.owner is not None
+    before = _stored_bytes(bench.database, run_id)
+    os.kill(pids[ROLE] if victim == "role" else detail.row.owner.pid, signal.SIGKILL)
+    bench.pump_until(lambda: any(number == run_id for number, _ in bench.told.ends))
+    run = bench.detail(run_id)
+    assert run.row.status is (RunStatus.FAILED if victim == "role" else RunStatus.INTERRUPTED)
+    found = _attachments(bench, run)
+    kept, content = found[ROLE, CAPTURE]
+    assert kept.sha256 is None and before <= len(content) < 200_000_000
+    assert _written(run, len(content) + 65_536).startswith(content)
+    assert found["worker", LOG][0].sha256 is not None
+    assert not (spool_root(bench.database) / run.row.uuid).exists()
+
+
+def _stored_bytes(database: Path, run_id: int) -> int:
+    """Bytes of the capture in the store, or in whole blocks of the spool."""
+    with Reader(database) as reader:
+        uuid = reader.run(run_id).row.uuid
+        stored = sum(kept.size for kept in reader.attachments(run_id).all() if kept.name == CAPTURE)
+    path = spool_root(database) / uuid / f"{ROLE}.spool"
+    blocks = _blocks(SpoolReader(path)) if path.exists() else ()
+    return max(stored, sum(len(block.content) for block in blocks if isinstance(block, AttachmentBlock)))
+
+
+def _blocks(spool: SpoolReader) -> Iterable[Any]:
+    while blocks := spool.read_new():
+        yield from blocks
+
+
+def test_a_full_disk_ends_the_run_with_a_sentence_and_keeps_what_was_written(tmp_path: Path) -> None:
+    profile, disk = tmp_path / "big.toml", tmp_path / "disk"
+    profile.write_text(f'format = 1\nkind = "{KIND}"\n[parameters]\nsize = 200000000\n')
+    console, database = f"{sys.executable} -m labconsole.cli.main", f"--db {disk}/runs.db"
+    commands = f"{console} run {profile} {database} --json; {console} show 1 --json {database}; {console} verify 1 "
+    done = on_small_disk(disk, "60m", commands + database, environment(PLUGIN))
+    told, shown, *verified = done.stdout.splitlines()
+    reason = json.loads(told)["reason"]
+    assert "Free space on that disk" in reason or "disk of" in reason
+    [capture] = [kept for kept in json.loads(shown)["attachments"] if kept["name"] == CAPTURE]
+    assert (capture["complete"], capture["sha256"]) == (False, None) and capture["size"] > 5_000_000
+    assert "Run 1: ok" in verified[0] and done.returncode == 0
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_200_mb_are_attached_exported_bundled_and_imported_in_flat_memory(tmp_path: Path) -> None:
+    with closing(Bench(tmp_path)) as bench:
+        run = _run(bench, size=200_000_000, packets=1000)
+        short = _run(bench, size=1_000_000, packets=1000)
+        assert run.row.status is RunStatus.FINISHED, run.row.reason
+        with Reader(bench.database) as reader:
+            for role in ("worker", ROLE):
+                peaks = [
+                    int(reader.samples(one.row.id).table("resources", role)["rss"].max()) / 1e6 for one in (short, run)
+                ]
+                print(f"{role}: {peaks[0]:.0f} MB with 1 MB, {peaks[1]:.0f} MB with 200 MB")
+                assert peaks[1] < peaks[0] + 50
+            content = hashlib.sha256()
+            for part in reader.attachments(run.row.id).content(ROLE, CAPTURE):
+                content.update(part)
+    expected = hashlib.sha256()
+    for part in importlib.import_module("practice_attaching_trial").written(run.row.seed, 200_000_000):
+        expected.update(part)
+    assert content.digest() == expected.digest()
+    peaks_mb: dict[str, list[float]] = {}
+    for name, number in (("short", short.row.id), ("long", run.row.id)):
+        bundle = str(tmp_path / f"{name}.lcz")
+        for database, *command in (
+            (bench.database, "export", str(number), "--csv", str(tmp_path / name)),
+            (bench.database, "verify", str(number)),
+            (bench.database, "bundle", str(number), bundle),
+            (tmp_path / f"{name}.db", "import", bundle),
+        ):
+            seconds, peak = measured(database, *command)
+            peaks_mb.setdefault(command[0], []).append(peak / 1e6)
+            print(f"{command[0]} {name}: {seconds:.1f} s, {peak / 1e6:.0f} MB")
+    for least, most in peaks_mb.values():
+        assert most < least + 50
+    exported = tmp_path / "long" / "attachments" / ROLE / CAPTURE
+    with exported.open("rb") as file:
+        assert hashlib.file_digest(file, "sha256").digest() == expected.digest()
