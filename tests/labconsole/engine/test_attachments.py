@@ -178,7 +178,7 @@ def _blocks(spool: SpoolReader) -> Iterable[Any]:
 
 def test_a_full_disk_ends_the_run_with_a_sentence_and_keeps_what_was_written(tmp_path: Path) -> None:
     profile, disk = tmp_path / "big.toml", tmp_path / "disk"
-    profile.write_text(f'format = 1\nkind = "{KIND}"\n[parameters]\nsize = 200000000\n')
+    profile.write_text(f'format = 1\nkind = "{KIND}"\n[parameters]\nsize = 200000000\nrate = 8000000\n')
     console, database = f"{sys.executable} -m labconsole.cli.main", f"--db {disk}/runs.db"
     commands = f"{console} run {profile} {database} --json; {console} show 1 --json {database}; {console} verify 1 "
     done = on_small_disk(disk, "60m", commands + database, environment(PLUGIN))
