@@ -149,6 +149,8 @@ class Operation(ABC, Generic[P]):
     parameters: ClassVar[type[Parameters]]
     isolated: ClassVar[bool] = False
     """Whether the terminal, too, runs it in a process of its own: it loads a PKCS#11 module, or takes minutes."""
+    runs_until_cancelled: ClassVar[bool] = False
+    """Whether cancelling it is its regular end: Ctrl+C then ends its command with exit code 0."""
     writes: ClassVar[tuple[str, ...]] = ()
     """Files that it changes: `certificates`, `keys`, `tokens`, `runs`, `timing profiles`."""
 

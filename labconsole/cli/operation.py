@@ -168,7 +168,8 @@ def _here(chosen: Operation[Any], parameters: Parameters, *, as_json: bool) -> O
     secrets = ask(chosen.secrets(parameters))
     with interrupts(threading.Event(), insistent=True) as interrupted:
         result = conduct(chosen, parameters, _Here(secrets, typed, interrupted, as_json=as_json))
-    return OperationEnd(Outcome.CANCELLED if interrupted else Outcome.DONE, result.text, result)
+    cancelled = interrupted and not chosen.runs_until_cancelled
+    return OperationEnd(Outcome.CANCELLED if cancelled else Outcome.DONE, result.text, result)
 
 
 def _confirm(chosen: Operation[Any], parameters: Parameters) -> str:

@@ -88,6 +88,7 @@ def add_arguments(parser: argparse.ArgumentParser, model: type[Parameters]) -> N
         if extra.get("positional"):
             nargs = {(True, True): "+", (True, False): "*", (False, False): "?"}.get((bool(argument.item), required))
             about |= {"metavar": argument.metavar} | ({"nargs": nargs} if nargs else {})
+            about |= {"choices": argument.choices} if argument.choices and not argument.item else {}
             parser.add_argument(argument.destination, **about)
             continue
         about |= {"dest": argument.destination, "required": required}

@@ -35,8 +35,24 @@ plugin = Plugin(
         "certificates.make-for-client": _operation("actions.end_certificate_actions:MakeForClient"),
         "certificates.import-pkcs12": _operation("actions.end_certificate_actions:ImportPkcs12"),
         "certificates.export-pkcs12": _operation("actions.end_certificate_actions:ExportPkcs12"),
-        "certificates.publish-crl": _operation("actions.revocation_actions:PublishCrl"),
-        "certificates.serve-ocsp": _operation("actions.revocation_actions:ServeOcsp"),
+        "certificates.revoke": _operation("operations.revocation:Revoke", "pki revoke", "revoke a certificate"),
+        "certificates.publish-crl": _operation("operations.revocation:PublishCrl", "pki publish-crl", "sign a new CRL"),
+        "certificates.crls": _operation("operations.revocation:ListCrls", "pki crls", "list the CRLs"),
+        "certificates.serve-ocsp": _operation(
+            "operations.ocsp:ServeOcsp", "pki ocsp", "answer OCSP requests until Ctrl+C"
+        ),
+        "certificates.ask-ocsp": _operation(
+            "operations.ocsp:AskOcsp", "pki ask-ocsp", "ask an OCSP responder about a certificate"
+        ),
+        "certificates.remove": _operation("operations.removing:Remove", "pki remove", "hide a certificate"),
+        "certificates.restore": _operation(
+            "operations.removing:Restore", "pki restore", "show a hidden certificate again"
+        ),
+        "certificates.remove-key-files": _operation(
+            "operations.removing:RemoveKeyFiles",
+            "pki remove-key-files",
+            "remove key files that a killed process has left, which no certificate needs",
+        ),
         "certificates.take": _operation(
             "operations.importing:Import", "pki take", "import certificates or a CRL of another State"
         ),
@@ -68,13 +84,21 @@ plugin = Plugin(
         "certificates.listen": _operation(
             "exchange.remote_proving:Listen", "pki listen", "wait for the connection of a State elsewhere, by TLS"
         ),
-        "certificates.rotation-begin": _operation("actions.rotation_actions:BeginRotation"),
-        "certificates.rotation-prepare": _operation("actions.rotation_actions:PrepareRotation"),
-        "certificates.rotation-adopt": _operation("actions.rotation_actions:AdoptSuccessor"),
-        "certificates.rotation-confirm": _operation("actions.rotation_actions:ConfirmRotation"),
-        "certificates.rotation-switch": _operation("actions.rotation_actions:SwitchRotation"),
-        "certificates.rotation-finish": _operation("actions.rotation_actions:FinishRotation"),
-        "certificates.rotation-cancel": _operation("actions.rotation_actions:CancelRotation"),
+        "certificates.rotation-begin": _operation(
+            "operations.rotation:BeginRotation", "pki rotate", "begin to replace a certificate or root"
+        ),
+        "certificates.rotations": _operation(
+            "operations.rotation:ListRotations", "pki rotations", "list what expires soon, and the rotations"
+        ),
+        "certificates.rotation": _operation(
+            "operations.rotation:Rotation", "pki rotation", "show a rotation's plan, or do its next step"
+        ),
+        "certificates.rotation-prepare": _operation("operations.rotation:PrepareRotation"),
+        "certificates.rotation-adopt": _operation("operations.rotation:AdoptSuccessor"),
+        "certificates.rotation-confirm": _operation("operations.rotation:ConfirmRotation"),
+        "certificates.rotation-switch": _operation("operations.rotation:SwitchRotation"),
+        "certificates.rotation-finish": _operation("operations.rotation:FinishRotation"),
+        "certificates.rotation-cancel": _operation("operations.rotation:CancelRotation"),
     },
     commands={
         "pki request": "labconsole_certificates.commands.arguments.requests:REQUEST",
@@ -89,17 +113,6 @@ plugin = Plugin(
         "pki name": "labconsole_certificates.commands.arguments.end_certificates:NAME",
         "pki forget": "labconsole_certificates.commands.arguments.end_certificates:FORGET",
         "pki identities": "labconsole_certificates.commands.arguments.end_certificates:IDENTITIES",
-        "pki revoke": "labconsole_certificates.commands.arguments.revocation:REVOKE",
-        "pki publish-crl": "labconsole_certificates.commands.arguments.revocation:PUBLISH_CRL",
-        "pki crls": "labconsole_certificates.commands.arguments.revocation:CRLS",
-        "pki ocsp": "labconsole_certificates.commands.arguments.revocation:OCSP",
-        "pki ask-ocsp": "labconsole_certificates.commands.arguments.revocation:ASK_OCSP",
-        "pki remove": "labconsole_certificates.commands.arguments.revocation:REMOVE",
-        "pki restore": "labconsole_certificates.commands.arguments.revocation:RESTORE",
-        "pki rotate": "labconsole_certificates.commands.arguments.rotation:ROTATE",
-        "pki rotations": "labconsole_certificates.commands.arguments.rotation:ROTATIONS",
-        "pki rotation": "labconsole_certificates.commands.arguments.rotation:ROTATION",
-        "pki remove-key-files": "labconsole_certificates.commands.arguments.revocation:REMOVE_KEY_FILES",
         "pki list": "labconsole_certificates.commands.arguments.looking:LIST",
         "pki show": "labconsole_certificates.commands.arguments.looking:SHOW",
         "pki compare": "labconsole_certificates.commands.arguments.looking:COMPARE",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
 
@@ -232,6 +232,18 @@ class PasswordParameters(Parameters):
 
 
 SavedTo = Annotated[Path, AtHome, Field(title="File", description="Where it is written to; a file that is there stays")]
+WrittenTo = Annotated[
+    Annotated[Path, AtHome] | None,
+    Field(title="File", description="Write it to this new file, too", json_schema_extra={"empty": "Not written"}),
+]
+Encoded = Annotated[
+    Literal["pem", "der"],
+    Field(
+        title="Form",
+        description="Of the file",
+        json_schema_extra={"labels": {"pem": "PEM: text", "der": "DER: binary"}},
+    ),
+]
 
 
 class SuccessorKeyParameters(Parameters):

@@ -2,23 +2,42 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal, get_args
+
 from cryptography import x509
+from pydantic import Field
 
 from labconsole.errors import UserError
+from labconsole.operation import OperationContext, Result, TextTable
+from labconsole.security.pki.reader import PkiReader
 from labconsole.security.pki.records import CertificateRecord, CrlRecord, Item, State
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.pki.store import PkiStore
-from labconsole.security.secrets import Prompt
+from labconsole.security.secrets import Prompt, SecretRequest
 from labconsole.security.x509 import gate
 from labconsole.security.x509.bad_input import BadInput
 from labconsole.security.x509.crls import Revoked, make_crl
+from labconsole.security.x509.describing.terms import REASONS
 from labconsole.security.x509.extensions import crl_number, crl_scope
 from labconsole.security.x509.issuing import Issuer
 from labconsole.security.x509.names import name_as_text, short_name
 from labconsole.security.x509.profiles import AUTHORITIES
 from labconsole.security.x509.signatures import crl_signed_by, issued_by
 from labconsole.security.x509.validity import Validity
+from labconsole.trial import Parameters
+from labconsole_certificates.operations.exporting import Form, exported, must_be_new_file, write_export
+from labconsole_certificates.operations.fields import (
+    CertificateChoice,
+    Days,
+    Encoded,
+    NoParameters,
+    UnlockParameters,
+    WrittenTo,
+)
 from labconsole_certificates.operations.issuers import opened_issuer
+from labconsole_certificates.operations.pki_operation import PkiOperation, PkiReport, key_secrets
+from labconsole_certificates.operations.references import certificate_named
 
 CRL_DAYS = 30
 
@@ -151,3 +170,127 @@ def _issuer_of(snapshot: Snapshot, crl: x509.CertificateRevocationList) -> Certi
     raise BadInput(
         f"This CRL names {name_as_text(crl.issuer)} as its CA, whose key did not sign it: ask the CA for its CRL."
     )
+
+
+Reason = Literal[
+    "unspecified",
+    "keyCompromise",
+    "cACompromise",
+    "affiliationChanged",
+    "superseded",
+    "cessationOfOperation",
+    "privilegeWithdrawn",
+]
+"""RFC 5280, 5.3.1, without those for CRLs that hold only what changed, and for holds."""
+
+
+class RevokeParameters(Parameters):
+    """A certificate to revoke."""
+
+    certificate: CertificateChoice
+    reason: Annotated[
+        Reason,
+        Field(
+            title="Reason",
+            description="What the CRL says of it",
+            json_schema_extra={"labels": {reason: REASONS[x509.ReasonFlags(reason)] for reason in get_args(Reason)}},
+        ),
+    ] = "unspecified"
+
+
+class Revoke(PkiOperation[RevokeParameters]):
+    """Revokes a certificate."""
+
+    name: ClassVar[str] = "certificates.revoke"
+    title: ClassVar[str] = "Revoke a certificate"
+    description: ClassVar[str] = (
+        "Revokes a certificate that a CA of this console issued. Peers learn of it by the CA's next CRL."
+    )
+    parameters: ClassVar[type[Parameters]] = RevokeParameters
+
+    def work(self, parameters: RevokeParameters, store: PkiStore, prompt: Prompt, context: OperationContext) -> Result:
+        record = certificate_named(store.snapshot(), parameters.certificate)
+        revoke(store, record, x509.ReasonFlags(parameters.reason))
+        name = short_name(record.certificate)
+        text = f"{name} is revoked. Peers learn of it by the next CRL: labconsole pki publish-crl"
+        return Result((text,), {"certificate": name, "sha256": record.sha256, "reason": parameters.reason})
+
+
+class PublishCrlParameters(UnlockParameters):
+    """A CRL to sign."""
+
+    authority: CertificateChoice
+    valid_days: Days = CRL_DAYS
+    out: WrittenTo = None
+    form: Encoded = "der"
+
+
+class PublishCrl(PkiOperation[PublishCrlParameters]):
+    """Signs a new CRL."""
+
+    name: ClassVar[str] = "certificates.publish-crl"
+    title: ClassVar[str] = "Publish a CRL"
+    description: ClassVar[str] = (
+        "Signs a certificate revocation list (CRL) of all that the CA has issued and revoked. Peers learn of a "
+        "revocation when they have imported it: send it to them, or put it into the next trust bundle."
+    )
+    parameters: ClassVar[type[Parameters]] = PublishCrlParameters
+
+    def needs(self, parameters: PublishCrlParameters, directory: Path, snapshot: Snapshot) -> tuple[SecretRequest, ...]:
+        if parameters.out is not None:
+            must_be_new_file(parameters.out)
+        authority = certificate_named(snapshot, parameters.authority)
+        return key_secrets(directory, snapshot, authority, unlock=parameters.unlock())
+
+    def work(
+        self, parameters: PublishCrlParameters, store: PkiStore, prompt: Prompt, context: OperationContext
+    ) -> Result:
+        authority = certificate_named(store.snapshot(), parameters.authority)
+        crl = publish_crl(store, authority, days=parameters.valid_days, prompt=prompt)
+        text = (
+            f"CRL {crl.number} of {short_name(authority.certificate)} is signed: {len(crl.crl)} revoked. It is valid "
+            f"until {crl.next_update:%Y-%m-%d %H:%M} UTC: publish the next one before."
+        )
+        if parameters.out is not None:
+            write_export(parameters.out, exported(store.snapshot(), crl, Form(parameters.form)))
+            text += f"\nIt was written to {parameters.out}."
+        return Result((text,), _crl_data(store.snapshot(), crl))
+
+
+class ListCrls(PkiReport[NoParameters]):
+    """Lists the CRLs."""
+
+    name: ClassVar[str] = "certificates.crls"
+    title: ClassVar[str] = "CRLs"
+    description: ClassVar[str] = "Lists the CRLs of this console's CAs, and those that were imported."
+    parameters: ClassVar[type[Parameters]] = NoParameters
+
+    def read(self, parameters: NoParameters, reader: PkiReader) -> Result:
+        snapshot = reader.snapshot()
+        rows = tuple(
+            (
+                str(crl.id),
+                short_name(snapshot.certificate_by_id[crl.issuer].certificate),
+                str(crl.number),
+                str(len(crl.crl)),
+                f"{crl.this_update:%Y-%m-%d %H:%M}",
+                f"{crl.next_update:%Y-%m-%d %H:%M}",
+            )
+            for crl in snapshot.crls
+        )
+        table = TextTable(("CRL", "Of", "Number", "Revoked", "Issued", "Next"), rows)
+        return Result((table,), {"crls": [_crl_data(snapshot, crl) for crl in snapshot.crls]})
+
+
+def _crl_data(snapshot: Snapshot, crl: CrlRecord) -> dict[str, Any]:
+    issuer = snapshot.certificate_by_id[crl.issuer]
+    return {
+        "crl": crl.id,
+        "issuer": short_name(issuer.certificate),
+        "issuer_sha256": issuer.sha256,
+        "number": crl.number,
+        "sha256": crl.sha256,
+        "revoked": len(crl.crl),
+        "this_update": crl.this_update.isoformat(),
+        "next_update": crl.next_update.isoformat(),
+    }

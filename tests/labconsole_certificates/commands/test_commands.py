@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import re
 from pathlib import Path
 
@@ -84,7 +85,9 @@ def test_a_revoked_certificate_is_refused_once_the_crl_is_known(pki: Pki, world:
     client = world.certified(world.a, world.b, "a.example").sha256
     assert "State B accepts" in pki("check", B, client)
     pki("revoke", client[:10], "--reason", "keyCompromise")
-    pki("publish-crl", world.root_b.sha256, "--out", "b.crl")
+    told = json.loads(pki("publish-crl", world.root_b.sha256, "--out", "b.crl", "--json"))
+    assert (told["number"], told["revoked"]) == (1, 1)
+    assert "is there already" in pki("publish-crl", world.root_b.sha256, "--out", "b.crl", code=1)
     assert "OpenSSL refuses it" in pki("check", B, client, code=1)
     said = openssl_says("crl", "-in", "b.crl", "-inform", "DER", "-noout", "-text")
     assert "Key Compromise" in said
@@ -210,6 +213,9 @@ def test_a_rotation_is_done_step_by_step(pki: Pki, world: World) -> None:
     said = pki("rotate", record.sha256, "--overlap", "0")
     assert "Rotation 1 of State B TLS client" in said
     pki("rotation", "1", "prepare")
+    assert "name it with --peer" in pki("rotation", "1", "confirm", code=1)
+    data = json.loads(pki("rotation", "1", "--json"))
+    assert (data["sha256"], data["status"]) == (record.sha256, "overlap") and data["successor"] != record.sha256
     pki("rotation", "1", "switch")
     assert "finished" in pki("rotation", "1", "finish", "--force")
     with PkiReader.open() as reader:

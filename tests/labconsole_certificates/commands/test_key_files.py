@@ -43,7 +43,8 @@ def test_they_are_removed_on_confirmation_only(
     before = set(directory.iterdir())
     assert main(["pki", "remove-key-files"]) == 1
     assert set(directory.iterdir()) == before
-    assert all(path.name in capsys.readouterr().out.replace("\n", "") for path in left[:1])
+    told = capsys.readouterr().err
+    assert all(path.name in told for path in left) and "give --yes" in told
     assert main(["pki", "remove-key-files", "--yes"]) == 0
     assert set(directory.iterdir()) == before - set(left)
     assert [entry.subject for entry in world.store.audit(10) if entry.what == "removed key file"]
