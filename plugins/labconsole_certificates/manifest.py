@@ -39,10 +39,10 @@ plugin = Plugin(
         "certificates.publish-crl": _operation("operations.revocation:PublishCrl", "pki publish-crl", "sign a new CRL"),
         "certificates.crls": _operation("operations.revocation:ListCrls", "pki crls", "list the CRLs"),
         "certificates.serve-ocsp": _operation(
-            "operations.ocsp:ServeOcsp", "pki ocsp", "answer OCSP requests until Ctrl+C"
+            "revocation.ocsp_responder:ServeOcsp", "pki ocsp", "answer OCSP requests until Ctrl+C"
         ),
         "certificates.ask-ocsp": _operation(
-            "operations.ocsp:AskOcsp", "pki ask-ocsp", "ask an OCSP responder about a certificate"
+            "revocation.ocsp_check:AskOcsp", "pki ask-ocsp", "ask an OCSP responder about a certificate"
         ),
         "certificates.remove": _operation("operations.removing:Remove", "pki remove", "hide a certificate"),
         "certificates.restore": _operation(
@@ -84,21 +84,37 @@ plugin = Plugin(
         "certificates.listen": _operation(
             "exchange.remote_proving:Listen", "pki listen", "wait for the connection of a State elsewhere, by TLS"
         ),
+        "certificates.list": _operation(
+            "operations.listing:ListCertificates", "pki list", "list the certificates with their status"
+        ),
+        "certificates.show": _operation(
+            "operations.inspecting:Show", "pki show", "show everything of a certificate, CSR, CRL, key or file"
+        ),
+        "certificates.compare": _operation(
+            "operations.inspecting:Compare", "pki compare", "show the differences between two certificates or files"
+        ),
+        "certificates.check": _operation(
+            "trust.acceptance:Check", "pki check", "check whether a State accepts a certificate, and why not"
+        ),
+        "certificates.export": _operation(
+            "operations.exporting:Export", "pki export", "write a certificate, CSR or CRL to a file"
+        ),
+        "certificates.audit": _operation("operations.listing:Audit", "pki audit", "list who did what, and when"),
         "certificates.rotation-begin": _operation(
-            "operations.rotation:BeginRotation", "pki rotate", "begin to replace a certificate or root"
+            "rotation.rotating:BeginRotation", "pki rotate", "begin to replace a certificate or root"
         ),
         "certificates.rotations": _operation(
-            "operations.rotation:ListRotations", "pki rotations", "list what expires soon, and the rotations"
+            "rotation.rotating:ListRotations", "pki rotations", "list what expires soon, and the rotations"
         ),
         "certificates.rotation": _operation(
-            "operations.rotation:Rotation", "pki rotation", "show a rotation's plan, or do its next step"
+            "rotation.rotating:Rotation", "pki rotation", "show a rotation's plan, or do its next step"
         ),
-        "certificates.rotation-prepare": _operation("operations.rotation:PrepareRotation"),
-        "certificates.rotation-adopt": _operation("operations.rotation:AdoptSuccessor"),
-        "certificates.rotation-confirm": _operation("operations.rotation:ConfirmRotation"),
-        "certificates.rotation-switch": _operation("operations.rotation:SwitchRotation"),
-        "certificates.rotation-finish": _operation("operations.rotation:FinishRotation"),
-        "certificates.rotation-cancel": _operation("operations.rotation:CancelRotation"),
+        "certificates.rotation-prepare": _operation("rotation.rotating:PrepareRotation"),
+        "certificates.rotation-adopt": _operation("rotation.rotating:AdoptSuccessor"),
+        "certificates.rotation-confirm": _operation("rotation.rotating:ConfirmRotation"),
+        "certificates.rotation-switch": _operation("rotation.rotating:SwitchRotation"),
+        "certificates.rotation-finish": _operation("rotation.rotating:FinishRotation"),
+        "certificates.rotation-cancel": _operation("rotation.rotating:CancelRotation"),
     },
     commands={
         "pki request": "labconsole_certificates.commands.arguments.requests:REQUEST",
@@ -113,12 +129,6 @@ plugin = Plugin(
         "pki name": "labconsole_certificates.commands.arguments.end_certificates:NAME",
         "pki forget": "labconsole_certificates.commands.arguments.end_certificates:FORGET",
         "pki identities": "labconsole_certificates.commands.arguments.end_certificates:IDENTITIES",
-        "pki list": "labconsole_certificates.commands.arguments.looking:LIST",
-        "pki show": "labconsole_certificates.commands.arguments.looking:SHOW",
-        "pki compare": "labconsole_certificates.commands.arguments.looking:COMPARE",
-        "pki check": "labconsole_certificates.commands.arguments.looking:CHECK",
-        "pki export": "labconsole_certificates.commands.arguments.looking:EXPORT",
-        "pki audit": "labconsole_certificates.commands.arguments.looking:AUDIT",
         "pki demo": "labconsole_certificates.demo.demo_arguments:DEMO",
     },
     command_groups={"pki": "certificates: own CAs, CSRs, trust between States, rotation and revocation"},

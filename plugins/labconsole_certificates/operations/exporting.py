@@ -5,8 +5,12 @@ from __future__ import annotations
 import os
 from enum import StrEnum
 from pathlib import Path
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
 
 from labconsole.errors import UserError
+from labconsole.operation import OperationContext, Result
 from labconsole.security.pki import keys
 from labconsole.security.pki.records import (
     CertificateRecord,
@@ -20,12 +24,20 @@ from labconsole.security.pki.records import (
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.private_files import write_private
-from labconsole.security.secrets import Prompt, Secret
+from labconsole.security.secrets import Prompt, Secret, SecretRequest
 from labconsole.security.x509.exporting import as_der, as_pem, chain_as_pem
 from labconsole.security.x509.names import name_as_text, short_name
 from labconsole.security.x509.pkcs12_files import write_pkcs12
 from labconsole.security.x509.profiles import AUTHORITIES
-from labconsole_certificates.operations.references import key_of
+from labconsole.trial import Parameters
+from labconsole_certificates.operations.fields import AtHome, HandoverParameters, PasswordParameters, UnlockParameters
+from labconsole_certificates.operations.pki_operation import (
+    PkiOperation,
+    chosen_password,
+    key_secrets,
+    new_file_password,
+)
+from labconsole_certificates.operations.references import certificate_named, key_of, request_numbered
 
 Exportable = CertificateRecord | RequestRecord | CrlRecord
 
@@ -37,6 +49,19 @@ class Form(StrEnum):
     DER = "der"
     CHAIN = "chain"
     """PEM: the certificate, its intermediates, and the root; what is no certificate as PEM."""
+
+
+def recorded(snapshot: Snapshot, what: str) -> Exportable:
+    """The record that `what` means: `request:NUMBER`, `crl:NUMBER`, or as `certificate_named`. Raises UserError."""
+    kind, colon, number = what.partition(":")
+    if colon and number.isdecimal() and kind == "request":
+        return request_numbered(snapshot, int(number))
+    if colon and number.isdecimal() and kind == "crl":
+        for crl in snapshot.crls:
+            if crl.id == int(number):
+                return crl
+        raise UserError(f"There is no CRL {number}: `labconsole pki crls` lists them.")
+    return certificate_named(snapshot, what)
 
 
 def exported(snapshot: Snapshot, thing: Exportable, form: Form = Form.PEM) -> bytes:
@@ -132,3 +157,81 @@ def write_export(path: Path, data: bytes, *, private: bool = False) -> None:
             os.fsync(file.fileno())
     except OSError as error:
         raise UserError(f"{path} cannot be written ({error.strerror}): choose another place.") from error
+
+
+class ExportParameters(HandoverParameters, PasswordParameters, UnlockParameters):
+    """What is written to which file, and who gives it to whom."""
+
+    what: Annotated[
+        str,
+        Field(
+            title="What",
+            description="A certificate (its SHA-256, 8 digits of it, or PROFILE:STATE), request:NUMBER or crl:NUMBER",
+            json_schema_extra={"positional": True},
+        ),
+    ]
+    file: Annotated[
+        Path, AtHome, Field(title="File", description="The new file", json_schema_extra={"positional": True})
+    ]
+    form: Annotated[
+        Literal["pem", "der", "chain", "p12"],
+        Field(
+            title="Form",
+            description="Of the file",
+            json_schema_extra={
+                "labels": {
+                    "pem": "PEM: text",
+                    "der": "DER: binary",
+                    "chain": "PEM, with the issuers",
+                    "p12": "PKCS#12, with the private key",
+                }
+            },
+        ),
+    ] = "pem"
+
+    def complete(self, snapshot: Snapshot) -> CertificateRecord | None:
+        """The certificate that is written with its key, if it is. Raises UserError: that cannot be."""
+        if self.form != "p12":
+            return None
+        thing = recorded(snapshot, self.what)
+        if not isinstance(thing, CertificateRecord):
+            raise UserError("A PKCS#12 holds a certificate with its key: give the fingerprint of a certificate.")
+        key_that_may_leave(snapshot, thing)
+        return thing
+
+
+class Export(PkiOperation[ExportParameters]):
+    """Writes a certificate, CSR or CRL to a file."""
+
+    name: ClassVar[str] = "certificates.export"
+    title: ClassVar[str] = "Export"
+    description: ClassVar[str] = (
+        "Writes a certificate, CSR or CRL to a new file. A private key is written in a PKCS#12 file alone, under a "
+        "password."
+    )
+    parameters: ClassVar[type[Parameters]] = ExportParameters
+
+    def needs(self, parameters: ExportParameters, directory: Path, snapshot: Snapshot) -> tuple[SecretRequest, ...]:
+        must_be_new_file(parameters.file)
+        parameters.parties(snapshot)
+        certificate = parameters.complete(snapshot)
+        if certificate is None:
+            return ()
+        return (
+            *new_file_password(parameters.file, parameters.password()),
+            *key_secrets(directory, snapshot, certificate, unlock=parameters.unlock()),
+        )
+
+    def work(self, parameters: ExportParameters, store: PkiStore, prompt: Prompt, context: OperationContext) -> Result:
+        snapshot, file = store.snapshot(), parameters.file
+        thing, (sender, receiver) = recorded(snapshot, parameters.what), parameters.parties(snapshot)
+        complete = parameters.complete(snapshot)
+        if complete is not None:
+            password = chosen_password(file, prompt, parameters.password())
+            write_export(file, pkcs12_bytes(store, complete, password, prompt), private=True)
+        else:
+            write_export(file, exported(snapshot, thing, Form(parameters.form)))
+            note_export(store, thing)
+        if sender is not None and receiver is not None:
+            handed_over(store, thing, sender, receiver)
+        return Result((f"{file} was written.",), {"file": str(file), "form": parameters.form, "sha256": thing.sha256})

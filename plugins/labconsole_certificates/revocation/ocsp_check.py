@@ -6,6 +6,7 @@ import http.client
 import secrets
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import Annotated, ClassVar
 from urllib.error import URLError
 from urllib.parse import urlsplit
 from urllib.request import ProxyHandler, Request, build_opener
@@ -17,13 +18,20 @@ from cryptography.hazmat.primitives.hashes import SHA256, HashAlgorithm
 from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509 import ocsp
 from cryptography.x509.oid import ExtendedKeyUsageOID
+from pydantic import Field
 
 from labconsole.errors import UserError
+from labconsole.operation import Result
 from labconsole.security.identities import validity_problem
+from labconsole.security.pki.reader import PkiReader
 from labconsole.security.x509.bad_input import BadInput
 from labconsole.security.x509.extensions import extension_of
 from labconsole.security.x509.names import short_name
 from labconsole.security.x509.signatures import issued_by
+from labconsole.trial import Parameters
+from labconsole_certificates.operations.fields import CertificateChoice
+from labconsole_certificates.operations.pki_operation import PkiReport
+from labconsole_certificates.operations.references import certificate_named
 
 _NONCE_OCTETS = 32  # RFC 9654, 2.1
 _LONGEST_RESPONSE = 65_536
@@ -153,3 +161,36 @@ def _sentence(response: ocsp.OCSPResponse, name: str, signer: str) -> str:
             return f"{name} was revoked on {response.revocation_time_utc:%Y-%m-%d %H:%M} UTC{reason}, says {signer}."
         case _:
             return f"{signer} does not know {name}."
+
+
+class AskOcspParameters(Parameters):
+    """A certificate, and the OCSP responder of its CA."""
+
+    certificate: CertificateChoice
+    url: Annotated[
+        str,
+        Field(
+            title="Address",
+            description="URL of the OCSP responder, as in http://127.0.0.1:2560/",
+            json_schema_extra={"positional": True},
+        ),
+    ]
+
+
+class AskOcsp(PkiReport[AskOcspParameters]):
+    """Asks an OCSP responder about a certificate."""
+
+    name: ClassVar[str] = "certificates.ask-ocsp"
+    title: ClassVar[str] = "Ask an OCSP responder"
+    description: ClassVar[str] = "Asks an OCSP responder whether a certificate is revoked, and checks its answer."
+    parameters: ClassVar[type[Parameters]] = AskOcspParameters
+
+    def read(self, parameters: AskOcspParameters, reader: PkiReader) -> Result:
+        snapshot = reader.snapshot()
+        record = certificate_named(snapshot, parameters.certificate)
+        name, issuers = short_name(record.certificate), snapshot.issuers_of(record)
+        if not issuers:
+            raise UserError(f"The issuer of {name} is not known: import its certificate first.")
+        answer = ask(parameters.url, record.certificate, issuers[0].certificate)
+        data = {"certificate": name, "sha256": record.sha256, "status": answer.status.name.lower()}
+        return Result((answer.sentence,), data, passed=answer.status is ocsp.OCSPCertStatus.GOOD)

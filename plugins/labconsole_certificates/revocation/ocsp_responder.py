@@ -7,31 +7,42 @@ import binascii
 import socket
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any, ClassVar
 from urllib.parse import unquote_to_bytes
 
 from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.ocsp import OCSPResponseBuilder, OCSPResponseStatus
+from pydantic import Field
 
 from labconsole.clock import now_ns
 from labconsole.errors import UserError
+from labconsole.operation import OperationContext, Result
 from labconsole.security.pki.records import CertificateRecord
+from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.pki.store import PkiStore
-from labconsole.security.secrets import Prompt
+from labconsole.security.secrets import Prompt, SecretRequest
 from labconsole.security.x509.issuing import Issuer
+from labconsole.security.x509.names import short_name
 from labconsole.security.x509.ocsp import answer
 from labconsole.security.x509.validity import Validity
+from labconsole.trial import Parameters
+from labconsole_certificates.operations.fields import CertificateChoice, UnlockParameters
 from labconsole_certificates.operations.issuers import opened_issuer
+from labconsole_certificates.operations.pki_operation import PkiOperation, key_secrets
+from labconsole_certificates.operations.references import certificate_named
 from labconsole_certificates.revocation.ocsp_status import StatusBook
 
 _LOOPBACK = "127.0.0.1"
 _LONGEST_REQUEST = 16_384
 """Octets; a request for one certificate has about 100."""
 _SILENCE_S = 5.0
+_LOOK_S = 0.2
 _LONGEST_NS = 10_000_000_000
 """Of a connection, from its beginning to its end."""
 _MOST_AT_ONCE = 32
@@ -194,3 +205,48 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *arguments: object) -> None:
         """Nothing: what it answers is counted, and a console's output is no log of a web server."""
+
+
+class ServeOcspParameters(UnlockParameters):
+    """An OCSP responder that answers for a CA until it is cancelled."""
+
+    authority: CertificateChoice
+    port: Annotated[
+        int,
+        Field(
+            title="Port",
+            description="On loopback (127.0.0.1); 0: any free one",
+            ge=0,
+            le=65_535,
+            json_schema_extra={"kind": "port"},
+        ),
+    ] = 0
+
+
+class ServeOcsp(PkiOperation[ServeOcspParameters]):
+    """Answers OCSP requests until it is cancelled."""
+
+    name: ClassVar[str] = "certificates.serve-ocsp"
+    title: ClassVar[str] = "Serve OCSP"
+    description: ClassVar[str] = (
+        "Answers on this machine, by HTTP, whether certificates of the CA are revoked (OCSP), until it is cancelled. "
+        "What is revoked meanwhile is reported at once."
+    )
+    parameters: ClassVar[type[Parameters]] = ServeOcspParameters
+    runs_until_cancelled: ClassVar[bool] = True
+
+    def needs(self, parameters: ServeOcspParameters, directory: Path, snapshot: Snapshot) -> tuple[SecretRequest, ...]:
+        authority = certificate_named(snapshot, parameters.authority)
+        return key_secrets(directory, snapshot, authority, unlock=parameters.unlock())
+
+    def work(
+        self, parameters: ServeOcspParameters, store: PkiStore, prompt: Prompt, context: OperationContext
+    ) -> Result:
+        authority = certificate_named(store.snapshot(), parameters.authority)
+        name = short_name(authority.certificate)
+        with serving(store, authority, port=parameters.port, prompt=prompt) as running:
+            context.say(f"The OCSP responder of {name} answers at {running.url} until it is cancelled.")
+            while not context.stop_requested:
+                time.sleep(_LOOK_S)
+        text = f"The OCSP responder has stopped; requests that it answered: {running.answered}."
+        return Result((text,), {"authority": name, "url": running.url, "answered": running.answered})
