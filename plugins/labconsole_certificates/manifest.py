@@ -100,6 +100,11 @@ plugin = Plugin(
             "operations.exporting:Export", "pki export", "write a certificate, CSR or CRL to a file"
         ),
         "certificates.audit": _operation("operations.listing:Audit", "pki audit", "list who did what, and when"),
+        "certificates.demo": _operation(
+            "demo.exchange_demo:Demo",
+            "pki demo",
+            "let States exchange CSRs and trust bundles, and prove every directed pair by a TLS handshake",
+        ),
         "certificates.rotation-begin": _operation(
             "rotation.rotating:BeginRotation", "pki rotate", "begin to replace a certificate or root"
         ),
@@ -129,7 +134,6 @@ plugin = Plugin(
         "pki name": "labconsole_certificates.commands.arguments.end_certificates:NAME",
         "pki forget": "labconsole_certificates.commands.arguments.end_certificates:FORGET",
         "pki identities": "labconsole_certificates.commands.arguments.end_certificates:IDENTITIES",
-        "pki demo": "labconsole_certificates.demo.demo_arguments:DEMO",
     },
     command_groups={"pki": "certificates: own CAs, CSRs, trust between States, rotation and revocation"},
     upkeep=("labconsole_certificates.upkeep:upkeep",),

@@ -35,6 +35,9 @@ class Audience(Protocol):
     def trusted(self, truster: str, trusted: str) -> None:
         """A State has imported the trust bundle of another one."""
 
+    def certified(self, requester: str, issuer: str) -> None:
+        """A State has imported the certificate that another one issued for it."""
+
     def proven(self, client: str, server: str, handshake: Handshake) -> None:
         """A State has connected to another one; `handshake` says whether both accepted."""
 
@@ -58,7 +61,7 @@ def play(directory: Path, count: int, type: KeyType, audience: Audience) -> Play
         with audience.phase("Trust bundles taken in, fingerprint confirmed", pairs):
             exchange_bundles(members, audience.trusted)
         with audience.phase("CSRs handed over, approved, certificates handed back", pairs):
-            exchange_requests(members)
+            exchange_requests(members, audience.certified)
         with audience.phase("Next trust bundles taken in: whom each State trusts", pairs):
             exchange_bundles(members, audience.trusted)
         with audience.phase("Mutual TLS handshakes", pairs):

@@ -58,10 +58,14 @@ def exchange_bundles(members: list[Member], done: Callable[[str, str], None] = _
                 done(importer.name, subject.name)
 
 
-def exchange_requests(members: list[Member]) -> None:
-    """Each State asks the CA of each other one for a client's certificate, and gets it."""
+def exchange_requests(members: list[Member], done: Callable[[str, str], None] = _ignored) -> None:
+    """Each State requests a client's certificate from the CA of each other one, and imports it.
+
+    `done` is called with the names of requester and issuer.
+    """
     for client, server in permutations(members, 2):
         client.take_certificate(server.answer_request(client.name, client.give_request(server.name)))
+        done(client.name, server.name)
 
 
 def shake_all_hands(

@@ -11,10 +11,12 @@ import pytest
 
 from labconsole.cli.exit_codes import BAD_USAGE, FAILED, FINISHED
 from labconsole.cli.main import main
+from labconsole.engine.operation_process import Outcome
+from labconsole.operation import TextTable
 from labconsole.security.pki.reader import PkiReader
 from labconsole.security.x509.cms import verify
 from labconsole.security.x509.key_types import KeyType
-from labconsole_certificates.demo.matrix_table import matrix_table
+from labconsole_certificates.demo.exchange_demo import matrix
 from labconsole_certificates.demo.world import (
     exchange_bundles,
     exchange_requests,
@@ -26,6 +28,7 @@ from labconsole_certificates.demo.world import (
 from labconsole_certificates.exchange.progress import exchange_of
 from labconsole_certificates.trust.bundle_format import decode
 from labconsole_certificates.trust.matrix import CellStatus
+from tests.helpers.operations import Operations
 
 
 @pytest.fixture
@@ -34,6 +37,7 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "temporary"
     folder.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    monkeypatch.setenv("TMPDIR", str(folder))
     return folder
 
 
@@ -71,9 +75,7 @@ def test_what_is_kept_can_be_looked_at(temporary: Path, tmp_path: Path, capsys: 
 
 @pytest.mark.parametrize("count", ["1", "61", "two", "-3", "99999999999999999999"])
 def test_a_number_of_states_that_cannot_be_is_refused(count: str) -> None:
-    with pytest.raises(SystemExit) as ended:
-        main(["pki", "demo", "--states", count])
-    assert ended.value.code == BAD_USAGE
+    assert main(["pki", "demo", "--states", count]) == BAD_USAGE
 
 
 def test_a_pair_without_trust_is_told(tmp_path: Path) -> None:
@@ -90,8 +92,9 @@ def test_a_pair_without_trust_is_told(tmp_path: Path) -> None:
     assert [each.ok for each in handshakes.values()] == [False, True]
     assert found[0].startswith("[State A] -> tls-connect -> [State B] failed.")
     assert found[1].startswith("State A withdrew its trust in State B")
-    table = matrix_table(["State A", "State B"], seen, handshakes)
-    assert [str(cell) for cell in table.columns[2].cells] == ["✗ untrusted", "· own root"]
+    table = matrix(["State A", "State B"], seen, handshakes)
+    assert isinstance(table, TextTable)
+    assert [row[2] for row in table.rows] == ["✗ untrusted", "· own root"]
 
 
 def test_consoles_that_see_different_things_are_told(tmp_path: Path) -> None:
@@ -109,3 +112,32 @@ def test_consoles_that_see_different_things_are_told(tmp_path: Path) -> None:
 def test_forty_states(temporary: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["pki", "demo", "--states", "40"]) == FINISHED
     assert "1560 of 1560 directed pairs proven" in capsys.readouterr().out
+
+
+def test_seven_states_have_a_sign_for_each_pair(tmp_path: Path) -> None:
+    with founded(tmp_path, 2, KeyType.P_256) as members:
+        exchange_bundles(members)
+        exchange_requests(members)
+        handshakes, seen = shake_all_hands(members), seen_matrix(members[0], datetime.now(UTC))
+    names = [f"State {letter}" for letter in "ABCDEFG"]
+    pairs = [(row, column) for row in names for column in names]
+    cells = {pair: seen["State A", "State A" if pair[0] == pair[1] else "State B"] for pair in pairs}
+    shaken = {pair: handshakes["State A", "State B"] for pair in pairs if "State G" not in pair}
+    heading, *lines = str(matrix(names, cells, shaken)).splitlines()
+    assert heading == "        A B C D E F G"
+    assert lines[1] == "State B ✓ · ✓ ✓ ✓ ✓ t"
+    assert lines[6] == "State G t t t t t t ·"
+
+
+def test_a_cancelled_demo_leaves_nothing(temporary: Path) -> None:
+    operations = Operations()
+    try:
+        process = operations.start("certificates.demo", states=8)
+        operations.pump_until(process, lambda: "CSRs" in process.said)
+        assert process.progress is not None and process.progress.total == 8 + 4 * 56
+        process.cancel()
+        end = operations.end(process)
+    finally:
+        operations.close()
+    assert end.outcome is Outcome.CANCELLED and "its folder was removed" in end.sentence
+    assert not list(temporary.iterdir())

@@ -55,11 +55,6 @@ def new_key(arguments: argparse.Namespace) -> NewKey:
     return NewKey(arguments.type, arguments.token, _source(arguments))
 
 
-def confirmed(question: str) -> bool:
-    """Whether the operator says yes at the terminal; without a terminal: no."""
-    return asking.has_terminal() and asking.enter_openly(f"{question}\nIs that in order? (yes/no): ").strip() == "yes"
-
-
 def kept_key(arguments: argparse.Namespace) -> NewKey:
     """How a key from outside is kept."""
     return NewKey(passphrase=_source(arguments))
@@ -90,15 +85,6 @@ def new_password(arguments: argparse.Namespace, what: str) -> Secret:
     if arguments.password_file is None and password(arguments, f"{what}, once more").reveal() != chosen.reveal():
         raise UserError("The password was typed in two ways, so nothing was done: type it again.")
     return chosen
-
-
-def sender_and_receiver(snapshot: Snapshot, arguments: argparse.Namespace) -> tuple[State | None, State | None]:
-    """Who gave something to whom, where both are named. Raises UserError: only one is, or there is none so called."""
-    if (arguments.sender is None) != (arguments.receiver is None):
-        raise UserError("A handover is noted from one State to another: give --from and --to, or neither.")
-    if arguments.sender is None:
-        return None, None
-    return state_named(snapshot, arguments.sender), state_named(snapshot, arguments.receiver)
 
 
 def optional_state(snapshot: Snapshot, name: str | None) -> State | None:

@@ -16,7 +16,7 @@ from PySide6.QtWidgets import QDialog, QHBoxLayout, QLabel, QProgressBar, QPushB
 from labconsole.errors import UserError
 from labconsole.security.x509.handshake import Handshake
 from labconsole.security.x509.key_types import KeyType
-from labconsole_certificates.demo.demo_arguments import FEWEST
+from labconsole_certificates.demo.exchange_demo import FEWEST
 from labconsole_certificates.demo.play import Played, play
 from labconsole_certificates.demo.world import state_name
 from labconsole_certificates.panel.trusting.grid import TrustGrid
@@ -53,6 +53,10 @@ class _Audience(QObject):
     def trusted(self, truster: str, trusted: str) -> None:
         self._go_on()
         self.cell_changed.emit(truster, trusted, None)
+
+    def certified(self, requester: str, issuer: str) -> None:
+        self._go_on()
+        self.stepped.emit()
 
     def proven(self, client: str, server: str, handshake: Handshake) -> None:
         self._go_on()

@@ -1,0 +1,213 @@
+"""The demo as an operation: States exchange, every directed pair connects; reports the matrix and the times."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from statistics import median
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+
+from labconsole.errors import UserError
+from labconsole.operation import Operation, OperationContext, Result, TextTable
+from labconsole.security.x509.handshake import Handshake
+from labconsole.security.x509.key_types import TITLES, KeyType
+from labconsole.trial import Parameters
+from labconsole_certificates.demo.play import Played, play
+from labconsole_certificates.operations.fields import AtHome
+from labconsole_certificates.trust.matrix import HOLDS, Cell, CellStatus
+
+FEWEST, MOST = 2, 60
+"""States that the demo can have."""
+
+LEGEND = (
+    "Row trusts column, and connects to it:  ✓ trusted and proven by a handshake  t trusted only  ✗ not trusted  · own"
+)
+_WIDE = 6
+"""Up to this number of States, cells have words."""
+_EVENTS_OF_A_PAIR = 4
+"""Two trust bundles, a certificate, and a handshake."""
+_SHOWN = 5
+"""Pairs with a fault that are listed, at most."""
+
+
+class DemoParameters(Parameters):
+    """How many States, and with which keys."""
+
+    states: Annotated[int, Field(title="States", description="Number of States", ge=FEWEST, le=MOST)] = FEWEST
+    key_type: Annotated[
+        KeyType,
+        Field(
+            title="Kind of key",
+            description="Of all key pairs",
+            json_schema_extra={"labels": {str(kind): TITLES[kind] for kind in KeyType}, "metavar": "TYPE"},
+        ),
+    ] = KeyType.P_256
+    keep: Annotated[
+        Annotated[Path, AtHome] | None,
+        Field(
+            title="Keep in",
+            description="New folder in which consoles and exchanged files are kept",
+            json_schema_extra={"kind": "folder", "empty": "Not kept"},
+        ),
+    ] = None
+
+
+class Demo(Operation[DemoParameters]):
+    """Lets States exchange CSRs and trust bundles, and proves every directed pair by a TLS handshake."""
+
+    name: ClassVar[str] = "certificates.demo"
+    title: ClassVar[str] = "Demo of the exchange"
+    description: ClassVar[str] = (
+        "Lets States, each with a console and a CA of its own in a temporary folder, exchange CSRs and trust bundles, "
+        "and proves every directed pair by a TLS handshake."
+    )
+    parameters: ClassVar[type[Parameters]] = DemoParameters
+
+    def run(self, parameters: DemoParameters, context: OperationContext) -> Result:
+        pairs = parameters.states * (parameters.states - 1)
+        times = _Times(context, parameters.states + _EVENTS_OF_A_PAIR * pairs)
+        try:
+            with _directory(parameters.keep) as directory:
+                played = play(directory, parameters.states, parameters.key_type, times)
+        except _CancelledError:
+            kept = "its folder was removed" if parameters.keep is None else f"{parameters.keep} is incomplete"
+            return Result((f"The demo was cancelled, and {kept}.",))
+        proven = [each.duration_ns for each in played.handshakes.values() if each.ok]
+        parts: list[str | TextTable] = [
+            f"{parameters.states} States, {TITLES[parameters.key_type]}, each with a console and a CA of its own.\n",
+            matrix(played.names, played.seen, played.handshakes),
+            LEGEND,
+        ]
+        if proven:
+            middle_ms, longest_ms = median(proven) / 1e6, max(proven) / 1e6
+            parts.append(f"Handshake: median {middle_ms:.1f} ms, longest {longest_ms:.1f} ms, measured.\n")
+        parts += [*played.faults[:_SHOWN], times.table()]
+        parts.append(f"\n{len(proven)} of {pairs} directed pairs proven by a handshake; {times.total_s:.1f} s in all.")
+        if parameters.keep is not None:
+            parts.append(f"Consoles and exchanged files are kept in {parameters.keep}")
+        return Result(tuple(parts), _data(played, len(proven), times.total_s), passed=not played.faults)
+
+
+class _CancelledError(Exception):
+    """The operator has cancelled the demo."""
+
+
+class _Times:
+    """The phases of the demo and how long each took; reports what is being done, and ends it when it is cancelled."""
+
+    def __init__(self, context: OperationContext, events: int) -> None:
+        self.total_s = 0.0
+        self._context = context
+        self._rows: list[tuple[str, str, str, str]] = []
+        self._done, self._events = 0, events
+
+    @contextmanager
+    def phase(self, title: str, count: int) -> Iterator[None]:
+        """What is done `count` times within the context."""
+        self._stop_if_cancelled()
+        self._context.say(f"{title} ...")
+        begun = time.perf_counter()
+        yield
+        duration_s = time.perf_counter() - begun
+        self.total_s += duration_s
+        self._rows.append((title, f"{count:,}", f"{duration_s:.2f} s", f"{duration_s * 1000 / count:.1f} ms"))
+
+    def founded(self, name: str) -> None:
+        """A State has its console and CA."""
+        self._step()
+
+    def trusted(self, truster: str, trusted: str) -> None:
+        """A State has imported the trust bundle of another one."""
+        self._step()
+
+    def certified(self, requester: str, issuer: str) -> None:
+        """A State has imported the certificate that another one issued for it."""
+        self._step()
+
+    def proven(self, client: str, server: str, handshake: Handshake) -> None:
+        """A State has connected to another one."""
+        self._step()
+
+    def table(self) -> TextTable:
+        """All phases."""
+        return TextTable(("Phase", "Number", "Time", "Each"), tuple(self._rows))
+
+    def _step(self) -> None:
+        self._stop_if_cancelled()
+        self._done += 1
+        self._context.progress(self._done, self._events)
+
+    def _stop_if_cancelled(self) -> None:
+        if self._context.stop_requested:
+            raise _CancelledError
+
+
+@contextmanager
+def _directory(keep: Path | None) -> Iterator[Path]:
+    """A temporary folder, removed in the end, or the one to keep. Raises UserError."""
+    if keep is None:
+        with tempfile.TemporaryDirectory(prefix="labconsole-pki-demo-") as temporary:
+            yield Path(temporary)
+        return
+    try:
+        keep.mkdir(mode=0o700, parents=True)
+    except FileExistsError as error:
+        raise UserError(f"{keep} is there already: name a folder that is not there yet.") from error
+    except OSError as error:
+        raise UserError(f"{keep} cannot be created ({error.strerror or error}): name another folder.") from error
+    yield keep
+
+
+def matrix(
+    names: Sequence[str], seen: Mapping[tuple[str, str], Cell], handshakes: Mapping[tuple[str, str], Handshake]
+) -> TextTable | str:
+    """Who trusts whom, by (row, column): with words for a few States, as lines of one sign for each pair for many."""
+    signs = {
+        pair: _cell(seen[pair], handshakes.get(pair), wide=len(names) <= _WIDE)
+        for pair in ((row, column) for row in names for column in names)
+    }
+    if len(names) <= _WIDE:
+        return TextTable(("", *names), tuple((row, *(signs[row, column] for column in names)) for row in names))
+    short = [name.removeprefix("State ") for name in names]
+    width = max(map(len, names))
+    lines = [" ".join((" " * width, *short))]
+    for row in names:
+        cells = (signs[row, column].center(len(head)) for column, head in zip(names, short, strict=True))
+        lines.append(" ".join((row.ljust(width), *cells)).rstrip())
+    return "\n".join(lines)
+
+
+def _cell(cell: Cell, handshake: Handshake | None, *, wide: bool) -> str:
+    holds, proven = cell.status in HOLDS, handshake is not None and handshake.ok
+    if cell.status is CellStatus.OWN:
+        sign, words = "·", "own root"
+    elif holds and proven:
+        sign, words = "✓", f"{cell.status} until {cell.until:%Y-%m-%d}, {_duration(handshake)}"
+    elif holds:
+        sign, words = "t", f"{cell.status} until {cell.until:%Y-%m-%d}, no handshake"
+    else:
+        sign, words = "✗", str(cell.status)
+    return f"{sign} {words}" if wide else sign
+
+
+def _duration(handshake: Handshake | None) -> str:
+    return "" if handshake is None else f"{handshake.protocol} in {handshake.duration_ns / 1e6:.1f} ms"
+
+
+def _data(played: Played, proven: int, total_s: float) -> dict[str, object]:
+    return {
+        "states": list(played.names),
+        "pairs": len(played.handshakes),
+        "proven": proven,
+        "seconds": round(total_s, 3),
+        "faults": list(played.faults),
+        "handshakes": [
+            {"client": client, "server": server, "ok": one.ok, "ms": one.duration_ns / 1e6}
+            for (client, server), one in played.handshakes.items()
+        ],
+    }
