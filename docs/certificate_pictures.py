@@ -14,7 +14,7 @@ from labconsole.security.pki.records import CertificateRecord, State
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.x509.fingerprints import groups
 from labconsole.security.x509.profiles import CertificateProfile
-from labconsole_certificates.operations import requests
+from labconsole_certificates.operations import own_requests, requests
 from labconsole_certificates.operations.authorities import create_root
 from labconsole_certificates.operations.exporting import Form, exported
 from labconsole_certificates.operations.new_keys import NewKey
@@ -78,12 +78,12 @@ def _certified(
     store: PkiStore, requester: State, issuer: State, profile: CertificateProfile, days: int = 365
 ) -> CertificateRecord:
     name = f"swim.{requester.domain}"
-    made = requests.make_request(
+    made = own_requests.make_request(
         store, requester, issuer, NewKey(), profile, subject=f"CN={name},O={requester.name}", names=[name]
     )
     taken = requests.take_in_request(store, requester, issuer, made.der, profile)
     record = requests.approve(store, taken, days=days)
-    requests.take_in_certificate(store, exported(store.snapshot(), record, Form.CHAIN), issuer)
+    own_requests.take_in_certificate(store, exported(store.snapshot(), record, Form.CHAIN), issuer)
     return record
 
 

@@ -2,7 +2,8 @@
 
 A field becomes an option named after it. Its `json_schema_extra` may say otherwise: `option` (`"--days"`), `aliases`,
 `positional`, `metavar`, `given` (the value that an option without value stands for, of a field that is not a flag),
-`required` (it must be typed, though the form begins with the default).
+`required` (it must be typed, though the form begins with the default), `choices` (which values of an enumeration are
+offered).
 """
 
 from __future__ import annotations
@@ -69,7 +70,9 @@ class _Argument:
         kind = self.item or self.kind
         if typing.get_origin(kind) is typing.Literal:
             return tuple(map(str, typing.get_args(kind)))
-        return tuple(str(one.value) for one in kind) if isinstance(kind, type) and issubclass(kind, Enum) else ()
+        if not isinstance(kind, type) or not issubclass(kind, Enum):
+            return ()
+        return tuple(map(str, self.extra.get("choices", [one.value for one in kind])))
 
     @property
     def default(self) -> Any:

@@ -29,8 +29,26 @@ plugin = Plugin(
         "certificates.import-authority": _operation(
             "operations.authorities:ImportAuthority", "pki import-ca", "import a CA with its private key"
         ),
-        "certificates.make-request": _operation("actions.request_actions:MakeRequest"),
-        "certificates.approve-request": _operation("actions.request_actions:ApproveRequest"),
+        "certificates.make-request": _operation(
+            "operations.own_requests:CreateRequest", "pki request", "create a key pair and a CSR for the CA of a State"
+        ),
+        "certificates.requests": _operation(
+            "operations.requests:ListRequests", "pki requests", "list the CSRs that were created and received"
+        ),
+        "certificates.take-csr": _operation(
+            "operations.requests:ImportRequest", "pki take-csr", "import another State's CSR"
+        ),
+        "certificates.approve-request": _operation(
+            "operations.requests:ApproveRequest", "pki approve", "issue the certificate that a CSR asks for"
+        ),
+        "certificates.refuse": _operation(
+            "operations.requests:RefuseRequest", "pki refuse", "refuse a CSR, with the reason"
+        ),
+        "certificates.take-certificate": _operation(
+            "operations.own_requests:ImportCertificate",
+            "pki take-certificate",
+            "import the certificate that was issued for a CSR created here",
+        ),
         "certificates.self-signed": _operation("actions.end_certificate_actions:MakeSelfSigned"),
         "certificates.make-for-client": _operation("actions.end_certificate_actions:MakeForClient"),
         "certificates.import-pkcs12": _operation("actions.end_certificate_actions:ImportPkcs12"),
@@ -122,12 +140,6 @@ plugin = Plugin(
         "certificates.rotation-cancel": _operation("rotation.rotating:CancelRotation"),
     },
     commands={
-        "pki request": "labconsole_certificates.commands.arguments.requests:REQUEST",
-        "pki requests": "labconsole_certificates.commands.arguments.requests:REQUESTS",
-        "pki take-csr": "labconsole_certificates.commands.arguments.requests:TAKE_CSR",
-        "pki approve": "labconsole_certificates.commands.arguments.requests:APPROVE",
-        "pki refuse": "labconsole_certificates.commands.arguments.requests:REFUSE",
-        "pki take-certificate": "labconsole_certificates.commands.arguments.requests:TAKE_CERTIFICATE",
         "pki self-signed": "labconsole_certificates.commands.arguments.end_certificates:SELF_SIGNED",
         "pki make-for": "labconsole_certificates.commands.arguments.end_certificates:MAKE_FOR",
         "pki take-p12": "labconsole_certificates.commands.arguments.end_certificates:TAKE_P12",

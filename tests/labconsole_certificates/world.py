@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from labconsole.security.pki.records import CertificateRecord, RequestRecord, State
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.x509.profiles import CertificateProfile
-from labconsole_certificates.operations import requests
+from labconsole_certificates.operations import own_requests, requests
 from labconsole_certificates.operations.exporting import exported
 from labconsole_certificates.operations.new_keys import NewKey
 
@@ -27,7 +27,7 @@ class World:
         self, client: State, server: State, *names: str, profile: CertificateProfile = CertificateProfile.TLS_CLIENT
     ) -> RequestRecord:
         """A CSR of `client` that `server` has taken in."""
-        made = requests.make_request(self.store, client, server, NewKey(), profile, names=names)
+        made = own_requests.make_request(self.store, client, server, NewKey(), profile, names=names)
         return requests.take_in_request(self.store, client, server, exported(self.store.snapshot(), made))
 
     def certified(self, client: State, server: State, *names: str) -> CertificateRecord:

@@ -15,11 +15,11 @@ from labconsole_certificates.operations.fields import (
     AuthorityChoice,
     CertificateChoice,
     Days,
+    EndProfile,
     FileType,
     Kept,
     Names,
     NewKeyParameters,
-    Profile,
     Protection,
     SavedTo,
     StateName,
@@ -31,7 +31,7 @@ from labconsole_certificates.operations.requests import END_DAYS
 class MakeSelfSignedParameters(NewKeyParameters):
     """An end certificate that is to sign itself."""
 
-    profile: Profile = CertificateProfile.TLS_CLIENT
+    profile: EndProfile = CertificateProfile.TLS_CLIENT
     subject: Subject = ""
     names: Names = ()
     valid_days: Days = END_DAYS
@@ -43,7 +43,7 @@ class MakeForClientParameters(Parameters):
     issuer: Annotated[str, Field(title="Issuing State", description="A State of this console, with a CA", min_length=1)]
     client: Annotated[str, Field(title="For", description="State that gets key and certificate", min_length=1)]
     key_type: FileType = KeyType.P_256
-    profile: Profile = CertificateProfile.TLS_CLIENT
+    profile: EndProfile = CertificateProfile.TLS_CLIENT
     subject: Subject = ""
     names: Names = ()
     valid_days: Days = END_DAYS

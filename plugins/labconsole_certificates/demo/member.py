@@ -25,8 +25,9 @@ from labconsole_certificates.exchange.proving import End, handshake_detail, tls_
 from labconsole_certificates.operations.authorities import create_root
 from labconsole_certificates.operations.exporting import Form, exported, handed_over
 from labconsole_certificates.operations.new_keys import NewKey
+from labconsole_certificates.operations.own_requests import make_request, take_in_certificate
 from labconsole_certificates.operations.references import state_named
-from labconsole_certificates.operations.requests import approve, make_request, take_in_certificate, take_in_request
+from labconsole_certificates.operations.requests import approve, take_in_request
 from labconsole_certificates.operations.revocation import publish_crl
 from labconsole_certificates.operations.states import add_state
 from labconsole_certificates.trust.making import make_bundle

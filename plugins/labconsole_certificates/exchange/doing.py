@@ -17,8 +17,9 @@ from labconsole_certificates.exchange.proving import prove, told
 from labconsole_certificates.exchange.steps import Direction, Exchange, StepKind
 from labconsole_certificates.operations.exporting import Form, exported
 from labconsole_certificates.operations.new_keys import NewKey
+from labconsole_certificates.operations.own_requests import make_request, take_in_certificate
 from labconsole_certificates.operations.references import authorities_of, authority_of, key_of
-from labconsole_certificates.operations.requests import approve, make_request, take_in_certificate, take_in_request
+from labconsole_certificates.operations.requests import approve, take_in_request
 from labconsole_certificates.operations.subjects import server_host
 from labconsole_certificates.operations.trusting import confirm_here
 

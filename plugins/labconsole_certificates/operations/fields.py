@@ -13,7 +13,7 @@ from labconsole.security.pki.records import State
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.secrets import SecretSource
 from labconsole.security.x509.key_types import TITLES, KeyType
-from labconsole.security.x509.profiles import TEXTS, CertificateProfile
+from labconsole.security.x509.profiles import AUTHORITIES, TEXTS, CertificateProfile
 from labconsole.trial import Parameters
 from labconsole_certificates.operations.new_keys import DEFAULT_TYPE, NewKey
 from labconsole_certificates.operations.references import state_named
@@ -83,12 +83,27 @@ PathLength = Annotated[
         json_schema_extra={"empty": "Any number"},
     ),
 ]
-Profile = Annotated[
+_END_PROFILES = {str(profile): TEXTS[profile].title for profile in CertificateProfile if profile not in AUTHORITIES}
+_OF_ENDS: dict[str, Any] = {"choices": tuple(_END_PROFILES), "labels": _END_PROFILES}
+
+
+def _of_no_ca(profile: CertificateProfile) -> CertificateProfile:
+    if profile in AUTHORITIES:
+        raise ValueError(f"choose one of {', '.join(_END_PROFILES)}; {profile} is for CAs")
+    return profile
+
+
+EndProfile = Annotated[
     CertificateProfile,
+    AfterValidator(_of_no_ca),
+    Field(title="Profile", description="What the certificate is for", json_schema_extra=_OF_ENDS),
+]
+RequestedProfile = Annotated[
+    Annotated[CertificateProfile, AfterValidator(_of_no_ca)] | None,
     Field(
         title="Profile",
-        description="What the certificate is for",
-        json_schema_extra={"labels": {str(profile): TEXTS[profile].title for profile in CertificateProfile}},
+        description="What the certificate is for; not given: what the CSR asks for",
+        json_schema_extra={**_OF_ENDS, "empty": "As in the CSR"},
     ),
 ]
 AuthorityChoice = Annotated[
@@ -229,6 +244,14 @@ class PasswordParameters(Parameters):
     def password(self) -> SecretSource:
         """Where it is; the operator, if no file is given."""
         return SecretSource(passphrase_file=self.password_file)
+
+
+def new_file(content: str) -> Any:
+    """The field of a file that is written where one is named: `--out`."""
+    extra: dict[str, Any] = {"option": "--out", "metavar": "FILE"}
+    return Field(
+        None, title="Save to", description=f"New file for {content}; none: not written", json_schema_extra=extra
+    )
 
 
 SavedTo = Annotated[Path, AtHome, Field(title="File", description="Where it is written to; a file that is there stays")]

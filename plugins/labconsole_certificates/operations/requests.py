@@ -1,79 +1,59 @@
-"""The CSR method, both sides: ask for a certificate, decide about what others ask, take in what was issued."""
+"""CSRs that reach a CA of this console: import one, decide about it, and issue what it asks for."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Annotated, Any, ClassVar
 
 from cryptography import x509
+from pydantic import Field
 
 from labconsole.errors import UserError
-from labconsole.security.pki import keys
-from labconsole.security.pki.domains import refusal
-from labconsole.security.pki.records import (
-    CertificateRecord,
-    Item,
-    KeyRecord,
-    Origin,
-    RequestRecord,
-    RequestStatus,
-    State,
-)
+from labconsole.operation import OperationContext, Result, TextTable
+from labconsole.security.pki.domains import notice, refusal
+from labconsole.security.pki.reader import PkiReader
+from labconsole.security.pki.records import CertificateRecord, Item, Origin, RequestRecord, RequestStatus, State
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.pki.store import PkiStore
-from labconsole.security.secrets import Prompt
+from labconsole.security.secrets import Prompt, SecretRequest
 from labconsole.security.x509 import gate
 from labconsole.security.x509.bad_input import BadInput
 from labconsole.security.x509.issuing import issue
-from labconsole.security.x509.issuing_rules import check_names
-from labconsole.security.x509.key_types import PrivateKey, PublicKey
-from labconsole.security.x509.names import name_from_text, short_name
-from labconsole.security.x509.profiles import AUTHORITIES, TEXTS, CertificateProfile
-from labconsole.security.x509.requests import CsrJudgement, judge_csr, make_csr
-from labconsole.security.x509.signatures import issued_by
+from labconsole.security.x509.key_types import PublicKey
+from labconsole.security.x509.names import brief_name, name_from_text, short_name
+from labconsole.security.x509.profiles import CertificateProfile
+from labconsole.security.x509.requests import CsrJudgement, judge_csr
 from labconsole.security.x509.validity import Validity
-from labconsole_certificates.operations.certificates_from_outside import add_chain, profile_of
+from labconsole.trial import Parameters
+from labconsole_certificates.operations.exporting import Form, exported, handed_over, must_be_new_file, write_export
+from labconsole_certificates.operations.fields import (
+    AtHome,
+    AuthorityChoice,
+    Days,
+    NoParameters,
+    RequestedProfile,
+    UnlockParameters,
+    new_file,
+)
 from labconsole_certificates.operations.issuers import must_be_accepted, opened_issuer
-from labconsole_certificates.operations.new_keys import NewKey, ReadyKey, made_key
-from labconsole_certificates.operations.references import authority_of, must_be_local, must_be_of
-from labconsole_certificates.operations.subjects import alternative_names, must_be_within, subject_of
+from labconsole_certificates.operations.pki_operation import PkiOperation, PkiReport, key_secrets, with_fingerprint
+from labconsole_certificates.operations.references import (
+    authority_of,
+    local_state_named,
+    must_be_local,
+    must_be_of,
+    request_numbered,
+    state_named,
+)
+from labconsole_certificates.operations.subjects import alternative_names, must_be_within
 
 END_DAYS = 365
 
-_UNDECIDED = (RequestStatus.MADE, RequestStatus.RECEIVED)
-
-
-def make_request(
-    store: PkiStore,
-    requester: State,
-    issuer: State,
-    new: NewKey | KeyRecord,
-    profile: CertificateProfile,
-    *,
-    subject: str = "",
-    names: Sequence[str] = (),
-    prompt: Prompt | None = None,
-) -> RequestRecord:
-    """As client: make a key pair (or take `new`, a key that is there) and a CSR for the CA of `issuer`.
-
-    `subject` is RFC 4514 text, `names` are subject alternative names: `bücher.example`, `IP:192.0.2.1`, `URI:...`,
-    `email:...`. Raises UserError: a value is faulty, no passphrase; nothing changed.
-    """
-    must_be_local(requester)
-    name, alternatives = subject_of(requester, profile, subject), alternative_names(names)
-    check_names(profile, alternatives)
-    must_be_within(requester, alternatives)
-    with _key(store.directory, new, f"{requester.name} {TEXTS[profile].title}", prompt) as (private, ready):
-        csr = make_csr(private, name, alternatives, profile)
-        with store.change() as change:
-            if ready is not None:
-                ready.record(change, requester)
-            return change.add_request(
-                csr, requester=requester.id, issuer=issuer.id, profile=profile, status=RequestStatus.MADE
-            )
+UNDECIDED = (RequestStatus.MADE, RequestStatus.RECEIVED)
+_POSITIONAL: dict[str, Any] = {"positional": True}
 
 
 def judged(csr: x509.CertificateSigningRequest, requester: State) -> CsrJudgement:
@@ -158,73 +138,6 @@ def refuse(store: PkiStore, request: RequestRecord, reason: str) -> None:
         change.refuse_request(request.id, reason)
 
 
-def take_in_certificate(store: PkiStore, data: bytes, sender: State | None = None) -> CertificateRecord:
-    """As client: take in the certificate (first of `data`, PEM, DER or a chain) that was issued for a request of ours.
-
-    Its issuers in `data` are taken in too (that alone makes nobody trust them); the request becomes approved.
-    Raises UserError: no request here belongs to it, or a CA of the State that was asked is known here, and did not
-    issue it; nothing changed.
-    """
-    certificate, *chain = gate.read_certificates(data)
-    snapshot = store.snapshot()
-    request = _request_for(snapshot, certificate, chain)
-    issuer = snapshot.state_by_id[request.issuer]
-    with store.change() as change:
-        add_chain(change, chain, issuer.id)
-        profile = profile_of(certificate) or request.profile
-        record = change.add_certificate(certificate, state=request.requester, profile=profile, origin=Origin.IMPORTED)
-        if request.status in _UNDECIDED:
-            change.approve_request(request.id, record.id)
-        change.hand_over((sender or issuer).id, request.requester, Item.CERTIFICATE, record.sha256)
-    return record
-
-
-def _request_for(snapshot: Snapshot, certificate: x509.Certificate, chain: Sequence[x509.Certificate]) -> RequestRecord:
-    """The request of ours to which `certificate` is the answer. Raises BadInput: there is none, or it was refused."""
-    key = certificate.public_key()
-    ours = [request for request in reversed(snapshot.requests) if request.csr.public_key() == key]
-    if not ours:
-        raise BadInput(
-            f"No request here has the key of {short_name(certificate)}: take it in as a certificate of its State "
-            "instead."
-        )
-    waiting = []
-    for request in ours:
-        record = snapshot.certificate_by_id.get(request.certificate or 0)
-        if record is not None and record.certificate == certificate:
-            return request
-        if request.status in _UNDECIDED:
-            waiting.append(request)
-    if not waiting:
-        raise BadInput(
-            f"Request {ours[0].id} has another certificate already: make a new request for {short_name(certificate)}."
-        )
-    for request in waiting:
-        if _can_be_of(snapshot, request.issuer, certificate, chain):
-            return request
-    asked = snapshot.state_by_id[waiting[0].issuer].name
-    raise BadInput(
-        f"{short_name(certificate)} has the key of request {waiting[0].id}, and was not issued by a CA of {asked} that "
-        f"is known here: take the newest trust bundle of {asked} in first, and if that does not help, ask {asked}."
-    )
-
-
-def _can_be_of(
-    snapshot: Snapshot, state: int, certificate: x509.Certificate, chain: Sequence[x509.Certificate]
-) -> bool:
-    """Whether a CA of `state` that is known here issued it, over `chain` or not; so far as none is, nobody can tell."""
-    newly = [one.certificate for one in snapshot.certificates if one.state == state and one.profile in AUTHORITIES]
-    if not newly:
-        return True
-    remaining = list(chain)
-    while newly:
-        if any(issued_by(certificate, authority) for authority in newly):
-            return True
-        newly = [one for one in remaining if any(issued_by(one, authority) for authority in newly)]
-        remaining = [one for one in remaining if one not in newly]
-    return False
-
-
 def _must_not_be_compromised(snapshot: Snapshot, request: RequestRecord) -> None:
     """Raises UserError: a certificate for the key of the CSR was revoked since others may have that key."""
     key = request.csr.public_key()
@@ -238,18 +151,226 @@ def _must_not_be_compromised(snapshot: Snapshot, request: RequestRecord) -> None
 
 
 def _must_be_undecided(request: RequestRecord) -> None:
-    if request.status not in _UNDECIDED:
+    if request.status not in UNDECIDED:
         raise UserError(f"Request {request.id} is {request.status} already: ask for a new one.")
 
 
-@contextmanager
-def _key(
-    directory: Path, new: NewKey | KeyRecord, label: str, prompt: Prompt | None
-) -> Iterator[tuple[PrivateKey, ReadyKey | None]]:
-    """The private key that signs the CSR, and the key that is new, if it is."""
-    if isinstance(new, KeyRecord):
-        with keys.opened_key(directory, new, prompt) as private:
-            yield private, None
-    else:
-        with made_key(directory, new, label, prompt) as ready:
-            yield ready.private, ready
+class ListRequests(PkiReport[NoParameters]):
+    """Lists the CSRs."""
+
+    name: ClassVar[str] = "certificates.requests"
+    title: ClassVar[str] = "Requests"
+    description: ClassVar[str] = "Lists the CSRs that were created and received, and what became of them."
+    parameters: ClassVar[type[Parameters]] = NoParameters
+
+    def read(self, parameters: NoParameters, reader: PkiReader) -> Result:
+        snapshot = reader.snapshot()
+        found = [_data(snapshot, request) for request in snapshot.requests]
+        headings = ("Request", "Subject", "Profile", "From", "To", "Status", "Reason")
+        rows = tuple(tuple(map(str, one.values())) for one in found)
+        return Result((TextTable(headings, rows),), {"requests": found})
+
+
+class ImportRequestParameters(Parameters):
+    """A CSR from another State."""
+
+    file: Annotated[
+        Path, AtHome, Field(title="CSR", description="File with the CSR (PEM, DER)", json_schema_extra=_POSITIONAL)
+    ]
+    sender: Annotated[
+        str,
+        Field(
+            title="From",
+            description="State that sent it",
+            min_length=1,
+            json_schema_extra={"option": "--from", "metavar": "STATE"},
+        ),
+    ]
+    receiver: Annotated[
+        str,
+        Field(
+            title="To",
+            description="State of this console whose CA is asked",
+            min_length=1,
+            json_schema_extra={"option": "--to", "metavar": "STATE"},
+        ),
+    ]
+    profile: RequestedProfile = None
+
+
+class ImportRequest(PkiOperation[ImportRequestParameters]):
+    """Imports another State's CSR."""
+
+    name: ClassVar[str] = "certificates.take-csr"
+    title: ClassVar[str] = "Import a CSR"
+    description: ClassVar[str] = (
+        "Imports the CSR of another State, if its signature proves that the sender has the key. Nothing is issued yet."
+    )
+    parameters: ClassVar[type[Parameters]] = ImportRequestParameters
+
+    def work(
+        self, parameters: ImportRequestParameters, store: PkiStore, prompt: Prompt, context: OperationContext
+    ) -> Result:
+        snapshot = store.snapshot()
+        request = take_in_request(
+            store,
+            state_named(snapshot, parameters.sender),
+            local_state_named(snapshot, parameters.receiver),
+            gate.read_file(parameters.file, "CSR"),
+            parameters.profile,
+        )
+        snapshot = store.snapshot()
+        text = f"Request {request.id} is {request.status}: {brief_name(request.csr.subject)}, {request.profile}"
+        return Result((text,), _data(snapshot, request), _warnings(snapshot, request))
+
+
+RequestNumber = Annotated[
+    int,
+    Field(
+        title="Request",
+        description="Its number in the list of requests (`labconsole pki requests`)",
+        ge=1,
+        json_schema_extra={**_POSITIONAL, "metavar": "NUMBER"},
+    ),
+]
+
+
+class ApproveRequestParameters(UnlockParameters):
+    """A certificate to issue for a CSR."""
+
+    request: RequestNumber
+    authority: AuthorityChoice = ""
+    profile: RequestedProfile = None
+    valid_days: Days = END_DAYS
+    subject: Annotated[
+        str,
+        Field(
+            title="Subject",
+            description="Another subject than the CSR's (RFC 4514); empty: the CSR's",
+            json_schema_extra={"empty": "As in the CSR", "metavar": "DN"},
+        ),
+    ] = ""
+    names: Annotated[
+        tuple[str, ...],
+        Field(
+            title="Names",
+            description="Other names than the CSR's; none: the CSR's",
+            json_schema_extra={"empty": "As in the CSR", "option": "--name", "metavar": "NAME"},
+        ),
+    ] = ()
+    crl_url: Annotated[
+        str,
+        Field(
+            title="CRL at",
+            description="URL that the certificate names for its CRL; empty: none",
+            json_schema_extra={"empty": "No address in the certificate", "metavar": "URL"},
+        ),
+    ] = ""
+    ocsp_url: Annotated[
+        str,
+        Field(
+            title="OCSP at",
+            description="URL that the certificate names for OCSP; empty: none",
+            json_schema_extra={"empty": "No address in the certificate", "metavar": "URL"},
+        ),
+    ] = ""
+    file: Annotated[Path, AtHome] | None = new_file("certificate and chain, which count as sent then")
+
+    def issuing_certificate(self, snapshot: Snapshot) -> CertificateRecord:
+        """The CA certificate that issues. Raises UserError."""
+        issuer = must_be_local(snapshot.state_by_id[request_numbered(snapshot, self.request).issuer])
+        return authority_of(snapshot, issuer, self.authority, datetime.now(UTC))
+
+
+class ApproveRequest(PkiOperation[ApproveRequestParameters]):
+    """Issues the certificate that a CSR asks for."""
+
+    name: ClassVar[str] = "certificates.approve-request"
+    title: ClassVar[str] = "Approve and issue"
+    description: ClassVar[str] = (
+        "Issues a certificate for the key of the CSR. Its extensions come from the profile, whatever the CSR asks for."
+    )
+    parameters: ClassVar[type[Parameters]] = ApproveRequestParameters
+
+    def needs(
+        self, parameters: ApproveRequestParameters, directory: Path, snapshot: Snapshot
+    ) -> tuple[SecretRequest, ...]:
+        if parameters.file is not None:
+            must_be_new_file(parameters.file)
+        issuing = parameters.issuing_certificate(snapshot)
+        return key_secrets(directory, snapshot, issuing, unlock=parameters.unlock())
+
+    def work(
+        self, parameters: ApproveRequestParameters, store: PkiStore, prompt: Prompt, context: OperationContext
+    ) -> Result:
+        snapshot, file = store.snapshot(), parameters.file
+        request = request_numbered(snapshot, parameters.request)
+        requester, issuer = snapshot.state_by_id[request.requester], snapshot.state_by_id[request.issuer]
+        warnings = _warnings(snapshot, request)
+        record = approve(
+            store,
+            request,
+            authority=parameters.issuing_certificate(snapshot),
+            profile=parameters.profile,
+            days=parameters.valid_days,
+            subject=parameters.subject,
+            names=parameters.names,
+            crl_url=parameters.crl_url,
+            ocsp_url=parameters.ocsp_url,
+            prompt=prompt,
+        )
+        issued = with_fingerprint(f"The certificate of {short_name(record.certificate)} was issued.", record)
+        if file is None:
+            said = f"Send it back to {requester.name}, with its chain."
+        else:
+            write_export(file, exported(store.snapshot(), record, Form.CHAIN))
+            handed_over(store, record, issuer, requester)
+            said = f"{file} contains the certificate and its chain, for {requester.name}."
+        return Result((*issued.parts, said), {**issued.data, "request": request.id}, warnings)
+
+
+class RefuseRequestParameters(Parameters):
+    """A CSR to refuse."""
+
+    request: RequestNumber
+    reason: Annotated[
+        str, Field(title="Reason", description="Why, for the State that asked", json_schema_extra=_POSITIONAL)
+    ]
+
+
+class RefuseRequest(PkiOperation[RefuseRequestParameters]):
+    """Refuses a CSR."""
+
+    name: ClassVar[str] = "certificates.refuse"
+    title: ClassVar[str] = "Refuse a request"
+    description: ClassVar[str] = "Refuses what a CSR asks for, with the reason. The decision is final."
+    parameters: ClassVar[type[Parameters]] = RefuseRequestParameters
+
+    def work(
+        self, parameters: RefuseRequestParameters, store: PkiStore, prompt: Prompt, context: OperationContext
+    ) -> Result:
+        number = parameters.request
+        refuse(store, request_numbered(store.snapshot(), number), parameters.reason)
+        snapshot = store.snapshot()
+        return Result((f"Request {number} was refused.",), _data(snapshot, request_numbered(snapshot, number)))
+
+
+def _data(snapshot: Snapshot, request: RequestRecord) -> dict[str, Any]:
+    """A request as plain JSON."""
+    return {
+        "request": request.id,
+        "subject": brief_name(request.csr.subject),
+        "profile": str(request.profile),
+        "from": snapshot.state_by_id[request.requester].name,
+        "to": snapshot.state_by_id[request.issuer].name,
+        "status": str(request.status),
+        "reason": request.reason,
+    }
+
+
+def _warnings(snapshot: Snapshot, request: RequestRecord) -> tuple[str, ...]:
+    """The problems of a request, and names that are accepted since its State claims no domain."""
+    requester = snapshot.state_by_id[request.requester]
+    judgement = judged(request.csr, requester)
+    unlimited = notice(snapshot, requester, judgement.names)
+    return (*judgement.problems, *judgement.warnings, *([unlimited] if unlimited else ()))

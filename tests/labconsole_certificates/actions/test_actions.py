@@ -18,10 +18,9 @@ from labconsole.security.x509.gate import read_pkcs12
 from labconsole.security.x509.profiles import CertificateProfile
 from labconsole_certificates.actions.end_certificate_actions import ExportPkcs12
 from labconsole_certificates.actions.end_certificate_parameters import ExportPkcs12Parameters
-from labconsole_certificates.actions.request_actions import ApproveRequest
-from labconsole_certificates.actions.request_parameters import ApproveRequestParameters
 from labconsole_certificates.manifest import plugin
 from labconsole_certificates.operations import requests
+from labconsole_certificates.operations.requests import ApproveRequest, ApproveRequestParameters
 from labconsole_certificates.operations.states import claim_domain
 from labconsole_certificates.operations.trusting import trust_root
 from labconsole_certificates.revocation.ocsp_check import ask

@@ -16,6 +16,7 @@ from labconsole.cli.operation_arguments import add_arguments
 from labconsole.locations import pki_dir
 from labconsole.plugin import load_dotted
 from labconsole.security.pki.reader import PkiReader
+from labconsole.security.pki.records import RequestStatus
 from labconsole.security.x509.key_types import KeyType
 from labconsole.security.x509.profiles import CertificateProfile
 from labconsole.security.x509.requests import make_csr
@@ -102,6 +103,26 @@ def test_what_speaks_against_a_csr_is_said_at_once(pki: Pki, world: World, tmp_p
     assert "was not approved. It asks to become a CA" in pki("approve", "1", code=1)
     pki("refuse", "1", "no CA below ours")
     assert "no CA below ours" in pki("requests") and world.store.snapshot().requests[0].decided
+
+
+def test_end_certificates_are_not_given_the_profile_of_a_ca(pki: Pki, world: World) -> None:
+    number = str(world.asks(world.a, world.b).id)
+    with pytest.raises(SystemExit):
+        pki("approve", number, "--profile", "intermediate")
+    assert main(["action", "certificates.approve-request", "--set", f"request={number}", "--set", "profile=root"]) == 2
+    assert world.store.snapshot().requests[0].status is RequestStatus.RECEIVED
+
+
+def test_a_request_as_json_has_its_states_and_status(pki: Pki, world: World) -> None:
+    made = json.loads(
+        pki("request", A, "--to", B, "--name", "client.a.example", "--out", "a.der", "--form", "der", "--json")
+    )
+    assert made == {"request": 1, "subject": "CN=State A TLS client,O=State A", "from": A, "to": B}
+    taken = json.loads(pki("take-csr", "a.der", "--from", A, "--to", B, "--json"))
+    assert (taken["request"], taken["status"], taken["profile"]) == (1, "received", "tls-client")
+    issued = json.loads(pki("approve", "1", "--out", "a.pem", "--json"))
+    assert issued["sha256"] == world.store.snapshot().certificates[-1].sha256
+    assert json.loads(pki("requests", "--json"))["requests"][0]["status"] == "approved"
 
 
 def test_what_is_shown_is_all_there_is_to_see(pki: Pki, world: World) -> None:

@@ -16,7 +16,7 @@ from labconsole.security.secrets import SecretSource
 from labconsole.security.x509.patience import WaitCancelledError, Watch
 from labconsole.security.x509.profiles import CertificateProfile
 from labconsole_certificates.exchange.remote_proving import Following, Place, RemoteProof, connect_to, listen_for
-from labconsole_certificates.operations import requests
+from labconsole_certificates.operations import own_requests, requests
 from labconsole_certificates.operations.authorities import create_root
 from labconsole_certificates.operations.importing import take_in_certificates
 from labconsole_certificates.operations.new_keys import NewKey
@@ -42,7 +42,7 @@ def make_consoles(directory: Path) -> None:
             own = state(store, name)
             roots[name] = create_root(store, own, new)
             host = f"broker.{own.domain}"
-            requests.approve(store, requests.make_request(store, own, own, new, SERVER, names=[host]))
+            requests.approve(store, own_requests.make_request(store, own, own, new, SERVER, names=[host]))
         for name, other in (NAMES, NAMES[::-1]):
             [root] = take_in_certificates(stores[name], roots[other].der, state(stores[name], other))
             trust_root(stores[name], state(stores[name], name), root, root.sha256)
@@ -52,10 +52,10 @@ def make_consoles(directory: Path) -> None:
 
 def _certify(client: PkiStore, name: str, server: PkiStore, other: str, new: NewKey) -> None:
     """The CSR method between two consoles: `other` certifies the client of `name`."""
-    made = requests.make_request(client, state(client, name), state(client, other), new, CLIENT)
+    made = own_requests.make_request(client, state(client, name), state(client, other), new, CLIENT)
     taken = requests.take_in_request(server, state(server, name), state(server, other), made.der)
     issued = requests.approve(server, taken).certificate.public_bytes(Encoding.PEM)
-    requests.take_in_certificate(client, issued, state(client, other))
+    own_requests.take_in_certificate(client, issued, state(client, other))
 
 
 def state(store: PkiStore, name: str) -> State:

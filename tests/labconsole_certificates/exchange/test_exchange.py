@@ -23,14 +23,9 @@ from labconsole_certificates.operations.authorities import create_intermediate, 
 from labconsole_certificates.operations.end_certificates import make_self_signed
 from labconsole_certificates.operations.exporting import handed_over
 from labconsole_certificates.operations.new_keys import NewKey
+from labconsole_certificates.operations.own_requests import make_request, take_in_certificate
 from labconsole_certificates.operations.references import state_named
-from labconsole_certificates.operations.requests import (
-    approve,
-    make_request,
-    refuse,
-    take_in_certificate,
-    take_in_request,
-)
+from labconsole_certificates.operations.requests import approve, refuse, take_in_request
 from labconsole_certificates.operations.revocation import publish_crl, revoke, take_in_crl
 from labconsole_certificates.operations.states import add_state
 from labconsole_certificates.operations.trusting import pin, trust_root

@@ -31,7 +31,8 @@ from labconsole_certificates.exchange.parties import client_certificate, server_
 from labconsole_certificates.exchange.progress import exchange_of
 from labconsole_certificates.operations.authorities import create_root
 from labconsole_certificates.operations.new_keys import NewKey
-from labconsole_certificates.operations.requests import approve, make_request
+from labconsole_certificates.operations.own_requests import make_request
+from labconsole_certificates.operations.requests import approve
 from labconsole_certificates.operations.revocation import publish_crl, revoke
 from labconsole_certificates.operations.states import add_state
 from tests.helpers.authorities import named, new_authority

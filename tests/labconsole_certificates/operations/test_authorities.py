@@ -26,7 +26,7 @@ from labconsole.security.x509.key_types import KeyType
 from labconsole.security.x509.pkcs12_files import write_pkcs12
 from labconsole.security.x509.profiles import CertificateProfile
 from labconsole.security.x509.validity import Validity
-from labconsole_certificates.operations import requests
+from labconsole_certificates.operations import own_requests, requests
 from labconsole_certificates.operations.authorities import create_intermediate, create_root, import_authority
 from labconsole_certificates.operations.exporting import Form, exported
 from labconsole_certificates.operations.new_keys import NewKey
@@ -59,7 +59,7 @@ def _key(password: Secret | None = None) -> bytes:
 def test_a_state_of_any_script_needs_no_subject_to_be_typed(world: World, name: str) -> None:
     state = add_state(world.store, name)
     root = create_root(world.store, state, NewKey())
-    made = requests.make_request(world.store, state, world.b, NewKey(), CertificateProfile.STATE)
+    made = own_requests.make_request(world.store, state, world.b, NewKey(), CertificateProfile.STATE)
     organisation = x509.NameAttribute(NameOID.ORGANIZATION_NAME, name, _validate=False)
     assert all(organisation in subject for subject in (root.certificate.subject, made.csr.subject))
     said = openssl_says("x509", "-noout", "-subject", "-nameopt", "utf8,sep_comma_plus", data=_pem(root.certificate))

@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from labconsole.errors import UserError
 from labconsole.security.x509.key_types import KeyType
 from labconsole.security.x509.profiles import CertificateProfile
-from labconsole_certificates.operations import requests
+from labconsole_certificates.operations import own_requests, requests
 from labconsole_certificates.operations.authorities import import_authority
 from labconsole_certificates.operations.exporting import Form, exported
 from labconsole_certificates.operations.importing import take_in_certificates
@@ -27,7 +27,9 @@ COUNT = 150
 def _doors(world: World) -> dict[str, tuple[bytes, Callable[[bytes], object]]]:
     """What comes in, and the operation that takes it."""
     store = world.store
-    asked = requests.make_request(store, world.a, world.b, NewKey(), CertificateProfile.TLS_CLIENT, names=["a.example"])
+    asked = own_requests.make_request(
+        store, world.a, world.b, NewKey(), CertificateProfile.TLS_CLIENT, names=["a.example"]
+    )
     root = world.root_b.certificate.public_bytes(Encoding.DER)
     crl = exported(store.snapshot(), publish_crl(store, world.root_b), Form.DER)
     key = key_of(KeyType.P_256).private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
@@ -37,7 +39,7 @@ def _doors(world: World) -> dict[str, tuple[bytes, Callable[[bytes], object]]]:
             partial(requests.take_in_request, store, world.c, world.b),
         ),
         "certificate": (root, partial(take_in_certificates, store)),
-        "answer": (root, partial(requests.take_in_certificate, store)),
+        "answer": (root, partial(own_requests.take_in_certificate, store)),
         "crl": (crl, partial(take_in_crl, store)),
         "authority": (root, lambda data: import_authority(store, world.a, data, key)),
     }

@@ -23,7 +23,7 @@ from labconsole.security.x509.requests import make_csr
 from labconsole.security.x509.status import StatusKind, status_of
 from labconsole.security.x509.validity import Validity
 from labconsole_certificates.exchange.proving import prove
-from labconsole_certificates.operations import requests
+from labconsole_certificates.operations import own_requests, requests
 from labconsole_certificates.operations.end_certificates import make_self_signed
 from labconsole_certificates.operations.importing import take_in_certificates
 from labconsole_certificates.operations.new_keys import NewKey
@@ -101,7 +101,7 @@ def test_own_certificates_keep_to_the_domain_too(world: World) -> None:
     with pytest.raises(UserError, match="outside the domain of State A"):
         make_self_signed(world.store, world.a, NewKey(), CertificateProfile.TLS_SERVER, names=["swim.b.example"])
     with pytest.raises(UserError, match="outside the domain of State A"):
-        requests.make_request(world.store, world.a, world.b, NewKey(), _CLIENT, names=["client.b.example"])
+        own_requests.make_request(world.store, world.a, world.b, NewKey(), _CLIENT, names=["client.b.example"])
 
 
 def test_certificate_from_a_file_with_a_foreign_name_is_not_imported(world: World) -> None:

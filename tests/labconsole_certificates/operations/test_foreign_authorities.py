@@ -20,7 +20,7 @@ from labconsole.security.x509.pkcs12_files import write_pkcs12
 from labconsole.security.x509.profiles import CertificateProfile
 from labconsole.security.x509.signing import certify
 from labconsole.security.x509.validity import Validity
-from labconsole_certificates.operations import requests
+from labconsole_certificates.operations import own_requests, requests
 from labconsole_certificates.operations.authorities import create_root
 from labconsole_certificates.operations.importing import take_in_certificates
 from labconsole_certificates.operations.issuers import opened_issuer
@@ -55,10 +55,10 @@ def _after_it_was_nobodys(world: World, stranger: Issuer) -> None:
 
 
 def _as_chain(world: World, stranger: Issuer) -> None:
-    request = requests.make_request(world.store, world.b, world.a, NewKey(), CertificateProfile.TLS_CLIENT)
+    request = own_requests.make_request(world.store, world.b, world.a, NewKey(), CertificateProfile.TLS_CLIENT)
     key = request.csr.public_key()
     answer = issue(stranger, key, request.csr.subject, (), CertificateProfile.TLS_CLIENT, _VALID)  # type: ignore[arg-type]
-    requests.take_in_certificate(world.store, _pem(answer, stranger.certificate))
+    own_requests.take_in_certificate(world.store, _pem(answer, stranger.certificate))
 
 
 def _in_pkcs12(world: World, stranger: Issuer) -> None:
@@ -94,24 +94,24 @@ def test_a_forged_answer_does_not_use_up_a_request(world: World, stranger: Issue
     forged = issue(stranger, key, made.csr.subject, (), profile, _VALID)  # type: ignore[arg-type]
     before = world.rows()
     with pytest.raises(BadInput, match="was not issued by a CA of State B that is known here"):
-        requests.take_in_certificate(world.store, _pem(forged, stranger.certificate))
+        own_requests.take_in_certificate(world.store, _pem(forged, stranger.certificate))
     assert world.rows() == before
     assert world.store.request(made.id).status is RequestStatus.RECEIVED
 
 
 def test_of_two_requests_with_one_key_the_one_is_answered_whose_ca_signed(world: World) -> None:
     """The newer one is to State A; what State B signs answers the older one, over an intermediate in the file too."""
-    older = requests.make_request(world.store, world.a, world.b, NewKey(), CertificateProfile.TLS_CLIENT)
+    older = own_requests.make_request(world.store, world.a, world.b, NewKey(), CertificateProfile.TLS_CLIENT)
     assert older.key is not None
     key = world.store.snapshot().key_by_id[older.key]
-    newer = requests.make_request(world.store, world.a, world.a, key, CertificateProfile.TLS_CLIENT)
+    newer = own_requests.make_request(world.store, world.a, world.a, key, CertificateProfile.TLS_CLIENT)
     below = generate(KeyType.P_256)
     with opened_issuer(world.store.directory, world.store.snapshot(), world.root_b, None) as root:
         name = name_from_text("CN=State B Issuing CA")
         middle = issue(root, below.public_key(), name, (), CertificateProfile.INTERMEDIATE, _VALID)
     public_key = older.csr.public_key()
     answer = issue(Issuer(middle, below), public_key, older.csr.subject, (), older.profile, _VALID)  # type: ignore[arg-type]
-    record = requests.take_in_certificate(world.store, _pem(answer, middle))
+    record = own_requests.take_in_certificate(world.store, _pem(answer, middle))
     assert world.store.request(older.id).certificate == record.id
     assert world.store.request(newer.id).status is RequestStatus.MADE
 

@@ -17,7 +17,7 @@ from labconsole.security.x509.key_types import KeyType, PublicKey
 from labconsole.security.x509.profiles import CertificateProfile
 from labconsole.security.x509.requests import make_csr
 from labconsole.security.x509.validity import Validity
-from labconsole_certificates.operations import requests
+from labconsole_certificates.operations import own_requests, requests
 from labconsole_certificates.operations.authorities import create_intermediate, create_root, import_authority
 from labconsole_certificates.operations.exporting import Form, exported
 from labconsole_certificates.operations.new_keys import NewKey
@@ -41,7 +41,7 @@ def _der(thing: x509.Certificate | x509.CertificateSigningRequest) -> bytes:
 
 def test_a_csr_becomes_a_certificate_that_goes_back(world: World) -> None:
     store = world.store
-    made = requests.make_request(
+    made = own_requests.make_request(
         store, world.a, world.b, NewKey(), TLS_CLIENT, subject="CN=a,O=CAAS", names=["bücher.a.example"]
     )
     csr = exported(store.snapshot(), made)
@@ -49,7 +49,7 @@ def test_a_csr_becomes_a_certificate_that_goes_back(world: World) -> None:
     taken = requests.take_in_request(store, world.a, world.b, csr)
     assert (taken.id, taken.status, taken.profile) == (made.id, RequestStatus.RECEIVED, TLS_CLIENT)
     issued = requests.approve(store, taken, days=30)
-    back = requests.take_in_certificate(store, exported(store.snapshot(), issued, Form.CHAIN))
+    back = own_requests.take_in_certificate(store, exported(store.snapshot(), issued, Form.CHAIN))
     snapshot = store.snapshot()
     assert back == issued and (back.state, back.key) == (world.a.id, made.key)
     assert snapshot.requests[0].certificate == issued.id
@@ -202,28 +202,28 @@ def test_what_nobody_here_asked_for_is_no_answer(world: World) -> None:
     answer = issue(Issuer(ca, root), key.public_key(), CLIENT, (), TLS_CLIENT, Validity.for_days(9))
     before = world.rows()
     with pytest.raises(UserError, match="No request here has the key of client"):
-        requests.take_in_certificate(world.store, _der(answer))
+        own_requests.take_in_certificate(world.store, _der(answer))
     with pytest.raises(UserError):
-        requests.take_in_certificate(world.store, _der(_csr_of_c()))
+        own_requests.take_in_certificate(world.store, _der(_csr_of_c()))
     assert world.rows() == before
 
 
 def test_a_second_certificate_for_one_request_and_a_second_one_with_its_serial_number_are_refused(world: World) -> None:
-    made = requests.make_request(world.store, world.a, world.c, NewKey(), TLS_CLIENT)
+    made = own_requests.make_request(world.store, world.a, world.c, NewKey(), TLS_CLIENT)
     root = key_of(KeyType.ED25519)
     ca = make_root(root, x509.Name.from_rfc4514_string("CN=C root"), Validity.for_days(99))
     issuer = Issuer(ca, root)
     public_key = made.csr.public_key()
     assert isinstance(public_key, PublicKey)
     first, second = (issue(issuer, public_key, CLIENT, (), TLS_CLIENT, Validity.for_days(9)) for _ in range(2))
-    record = requests.take_in_certificate(world.store, exported_chain(first, ca))
+    record = own_requests.take_in_certificate(world.store, exported_chain(first, ca))
     assert (record.state, record.key) == (world.a.id, made.key)
     before = world.rows()
     with pytest.raises(UserError, match="has another certificate already"):
-        requests.take_in_certificate(world.store, _der(second))
+        own_requests.take_in_certificate(world.store, _der(second))
     twin = _with_serial_of(first, issuer)
     with pytest.raises(UserError, match=r"has another certificate already"):
-        requests.take_in_certificate(world.store, _der(twin))
+        own_requests.take_in_certificate(world.store, _der(twin))
     assert world.rows() == before
 
 

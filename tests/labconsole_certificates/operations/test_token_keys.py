@@ -17,7 +17,7 @@ from labconsole.security.token.named_tokens import save_configuration
 from labconsole.security.token.softhsm import library
 from labconsole.security.x509.key_types import KeyType
 from labconsole.security.x509.profiles import CertificateProfile
-from labconsole_certificates.operations import requests
+from labconsole_certificates.operations import own_requests, requests
 from labconsole_certificates.operations.authorities import create_root
 from labconsole_certificates.operations.exporting import Form, exported, pkcs12_bytes
 from labconsole_certificates.operations.new_keys import NewKey
@@ -49,7 +49,7 @@ def test_a_ca_in_a_token_signs_certificates_and_crls(world: World, office: Secre
     assert isinstance(place, TokenKey) and place.token == "office"
     assert set(keys_directory(pki_dir()).iterdir()) == files
     new, profile = NewKey(KeyType.P_256, "office"), CertificateProfile.TLS_CLIENT
-    asked = requests.make_request(world.store, world.a, world.b, new, profile, prompt=lambda _: PIN)
+    asked = own_requests.make_request(world.store, world.a, world.b, new, profile, prompt=lambda _: PIN)
     assert isinstance(asked.csr.public_key(), ec.EllipticCurvePublicKey) and asked.csr.is_signature_valid
     issued = requests.approve(world.store, asked, authority=root, prompt=lambda _: PIN)
     revoke(world.store, issued)

@@ -17,7 +17,7 @@ from labconsole.security.pki.records import CertificateRecord, State
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.x509.profiles import CertificateProfile
-from labconsole_certificates.operations import requests, trusting
+from labconsole_certificates.operations import own_requests, requests, trusting
 from labconsole_certificates.operations.authorities import create_root
 from labconsole_certificates.operations.exporting import Form, exported
 from labconsole_certificates.operations.new_keys import NewKey
@@ -111,10 +111,10 @@ def local_state(store: PkiStore, name: str, domain: str) -> tuple[State, Certifi
 def certified(store: PkiStore, requester: State, issuer: State, profile: CertificateProfile) -> CertificateRecord:
     """A certificate by the CSR method, handed back."""
     names = [f"swim.{requester.domain}"] if profile is CertificateProfile.TLS_SERVER else []
-    made = requests.make_request(store, requester, issuer, NewKey(), profile, subject="", names=names)
+    made = own_requests.make_request(store, requester, issuer, NewKey(), profile, subject="", names=names)
     taken = requests.take_in_request(store, requester, issuer, made.der, profile)
     record = requests.approve(store, taken)
-    requests.take_in_certificate(store, exported(store.snapshot(), record, Form.CHAIN), issuer)
+    own_requests.take_in_certificate(store, exported(store.snapshot(), record, Form.CHAIN), issuer)
     return record
 
 

@@ -16,7 +16,7 @@ from labconsole.security.x509.key_types import KeyType, generate
 from labconsole.security.x509.names import general_name_from_text, name_from_text
 from labconsole.security.x509.profiles import CertificateProfile
 from labconsole.security.x509.requests import make_csr
-from labconsole_certificates.operations import end_certificates, no_csr, requests
+from labconsole_certificates.operations import end_certificates, no_csr, own_requests
 from labconsole_certificates.operations.new_keys import NewKey
 from labconsole_certificates.operations.states import add_state
 from labconsole_certificates.panel.requests.methods import MethodsDialog
@@ -80,7 +80,7 @@ def test_a_dropped_csr_is_seen_approved_and_its_certificate_goes_back(pair: Pair
 
 
 def test_a_request_is_refused_with_its_reason_and_not_without(pair: Pair, lab: Lab) -> None:
-    made = requests.make_request(
+    made = own_requests.make_request(
         pair.store, pair.a, pair.b, NewKey(), CertificateProfile.TLS_CLIENT, subject="CN=host.of.others"
     )
     view = lab.tab("requests", RequestsView)

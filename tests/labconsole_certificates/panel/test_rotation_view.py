@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from labconsole.security.pki.records import RotationStatus
 from labconsole.security.x509.profiles import CertificateProfile
-from labconsole_certificates.operations import requests
+from labconsole_certificates.operations import own_requests, requests
 from labconsole_certificates.operations.new_keys import NewKey
 from labconsole_certificates.panel.rotating.view import RotationView
 from labconsole_certificates.rotation import steps
@@ -15,7 +15,7 @@ from tests.labconsole_certificates.panel.lab import Lab, trust
 
 def test_what_runs_out_soon_is_filtered_by_days(pair: Pair, lab: Lab) -> None:
     for days in (5, 20, 200):
-        made = requests.make_request(
+        made = own_requests.make_request(
             pair.store, pair.a, pair.a, NewKey(), CertificateProfile.TLS_CLIENT, subject=f"CN=runs out in {days}"
         )
         requests.approve(pair.store, made, days=days)

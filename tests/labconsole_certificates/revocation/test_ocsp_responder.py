@@ -25,7 +25,8 @@ from labconsole.security.x509.bad_input import BadInput
 from labconsole.security.x509.profiles import CertificateProfile
 from labconsole_certificates.operations.authorities import create_root
 from labconsole_certificates.operations.new_keys import NewKey
-from labconsole_certificates.operations.requests import approve, make_request
+from labconsole_certificates.operations.own_requests import make_request
+from labconsole_certificates.operations.requests import approve
 from labconsole_certificates.operations.revocation import revoke
 from labconsole_certificates.operations.states import add_state
 from labconsole_certificates.revocation import ocsp_responder

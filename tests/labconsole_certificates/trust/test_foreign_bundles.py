@@ -18,7 +18,8 @@ from labconsole.security.x509.profiles import CertificateProfile
 from labconsole.security.x509.validity import Validity
 from labconsole_certificates.operations.authorities import create_intermediate, create_root
 from labconsole_certificates.operations.new_keys import NewKey
-from labconsole_certificates.operations.requests import approve, make_request
+from labconsole_certificates.operations.own_requests import make_request
+from labconsole_certificates.operations.requests import approve
 from labconsole_certificates.operations.states import add_state
 from labconsole_certificates.operations.trusting import trust_root, withdraw
 from labconsole_certificates.trust.bundle_format import BundleContent, encode

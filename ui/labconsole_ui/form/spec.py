@@ -145,7 +145,8 @@ def _kind(
     if issubclass(annotation, BaseModel):
         return FieldKind.GROUP, (), fields_of(annotation)
     if issubclass(annotation, enum.Enum):
-        return FieldKind.CHOICE, tuple((entry.value, _label(entry.value, labels)) for entry in annotation), ()
+        offered = extra.get("choices", [entry.value for entry in annotation])
+        return FieldKind.CHOICE, tuple((value, _label(value, labels)) for value in listed(offered)), ()
     if issubclass(annotation, Path):
         return FieldKind(extra.get("kind", "file")), (), ()
     for python_type, kind in (

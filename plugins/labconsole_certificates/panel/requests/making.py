@@ -12,7 +12,7 @@ from PySide6.QtCore import QObject
 from labconsole.security.pki.records import RequestRecord, State
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.x509.names import short_name
-from labconsole.security.x509.profiles import AUTHORITIES, TEXTS, CertificateProfile
+from labconsole.security.x509.profiles import CertificateProfile
 from labconsole_certificates.operations.references import authorities_of
 from labconsole_certificates.operations.subjects import server_host
 from labconsole_certificates.panel.editors import fixed, one_name_of, one_of
@@ -20,10 +20,6 @@ from labconsole_certificates.panel.tab import TabServices
 from labconsole_certificates.panel.words import day
 from labconsole_ui.form.row import EditorFactory
 from labconsole_ui.operations.dialog import OperationDialog
-
-_END_PROFILES = tuple(
-    (str(profile), TEXTS[profile].title) for profile in CertificateProfile if profile not in AUTHORITIES
-)
 
 
 class RequestForms(QObject):
@@ -47,7 +43,7 @@ class RequestForms(QObject):
         return self._open(
             "certificates.make-request",
             {"state": client, "issuer": server},
-            {"state": one_name_of(self._local), "issuer": one_name_of(self._names), "profile": one_of(_END_PROFILES)},
+            {"state": one_name_of(self._local), "issuer": one_name_of(self._names)},
         )
 
     def make_server_request(self, server: State) -> OperationDialog:
@@ -63,7 +59,6 @@ class RequestForms(QObject):
             {
                 "state": one_name_of([server.name]),
                 "issuer": one_name_of([server.name]),
-                "profile": one_of(_END_PROFILES),
             },
         )
 
@@ -77,7 +72,6 @@ class RequestForms(QObject):
             {
                 "issuer": one_name_of(self._local),
                 "client": one_name_of(self._names),
-                "profile": one_of(_END_PROFILES),
                 "authority": self._authorities(server),
             },
         )
@@ -87,7 +81,7 @@ class RequestForms(QObject):
         return self._open(
             "certificates.self-signed",
             {"state": state or self._first(self._local)},
-            {"state": one_name_of(self._local), "profile": one_of(_END_PROFILES)},
+            {"state": one_name_of(self._local)},
         )
 
     def approve(self, record: RequestRecord) -> OperationDialog:
@@ -99,7 +93,6 @@ class RequestForms(QObject):
             {"request": record.id, "profile": str(record.profile)},
             {
                 "request": fixed(record.id, said),
-                "profile": one_of(_END_PROFILES),
                 "authority": self._authorities(names[record.issuer]),
             },
         )

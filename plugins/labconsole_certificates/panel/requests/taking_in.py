@@ -21,7 +21,7 @@ from labconsole.security.x509.fingerprints import fingerprint
 from labconsole.security.x509.gate import ContentKind
 from labconsole.security.x509.names import short_name
 from labconsole.security.x509.requests import CsrJudgement, judge_csr
-from labconsole_certificates.operations import requests
+from labconsole_certificates.operations import own_requests, requests
 from labconsole_certificates.operations.states import known_or_added
 from labconsole_certificates.panel.desk import Desk
 from labconsole_certificates.panel.requests.new_request_dialog import Answer, NewRequestDialog
@@ -74,7 +74,7 @@ class TakingIn(QObject):
         if arrival.kind is ContentKind.CSR:
             self._take_request(self._snapshot, arrival)
         elif arrival.kind is ContentKind.CERTIFICATE:
-            self._desk.do(lambda store: requests.take_in_certificate(store, arrival.data), self._certificate_taken)
+            self._desk.do(lambda store: own_requests.take_in_certificate(store, arrival.data), self._certificate_taken)
         elif arrival.kind is ContentKind.PKCS12 and arrival.path is not None:
             self.pkcs12_given.emit(arrival.path)
         elif arrival.kind in _OTHER_TABS and arrival.path is not None:
