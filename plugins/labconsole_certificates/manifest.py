@@ -49,10 +49,29 @@ plugin = Plugin(
             "pki take-certificate",
             "import the certificate that was issued for a CSR created here",
         ),
-        "certificates.self-signed": _operation("actions.end_certificate_actions:MakeSelfSigned"),
-        "certificates.make-for-client": _operation("actions.end_certificate_actions:MakeForClient"),
-        "certificates.import-pkcs12": _operation("actions.end_certificate_actions:ImportPkcs12"),
-        "certificates.export-pkcs12": _operation("actions.end_certificate_actions:ExportPkcs12"),
+        "certificates.self-signed": _operation(
+            "operations.end_certificates:CreateSelfSigned",
+            "pki self-signed",
+            "create a self-signed end certificate, for peers to pin",
+        ),
+        "certificates.make-for-client": _operation(
+            "operations.no_csr:CreateForClient",
+            "pki make-for",
+            "create key and certificate for another State (No-CSR method)",
+        ),
+        "certificates.import-pkcs12": _operation(
+            "operations.no_csr:ImportPkcs12", "pki take-p12", "import key and certificate from a PKCS#12"
+        ),
+        "certificates.name": _operation(
+            "operations.naming:NameIdentity", "pki name", "give a certificate with its key a name for trials"
+        ),
+        "certificates.identities": _operation(
+            "operations.naming:ListIdentities", "pki identities", "list what trials take by name"
+        ),
+        "certificates.forget": _operation(
+            "operations.naming:ForgetIdentity", "pki forget", "free the name of an identity"
+        ),
+        "certificates.export-pkcs12": _operation("operations.exporting:ExportPkcs12"),
         "certificates.revoke": _operation("operations.revocation:Revoke", "pki revoke", "revoke a certificate"),
         "certificates.publish-crl": _operation("operations.revocation:PublishCrl", "pki publish-crl", "sign a new CRL"),
         "certificates.crls": _operation("operations.revocation:ListCrls", "pki crls", "list the CRLs"),
@@ -138,14 +157,6 @@ plugin = Plugin(
         "certificates.rotation-switch": _operation("rotation.rotating:SwitchRotation"),
         "certificates.rotation-finish": _operation("rotation.rotating:FinishRotation"),
         "certificates.rotation-cancel": _operation("rotation.rotating:CancelRotation"),
-    },
-    commands={
-        "pki self-signed": "labconsole_certificates.commands.arguments.end_certificates:SELF_SIGNED",
-        "pki make-for": "labconsole_certificates.commands.arguments.end_certificates:MAKE_FOR",
-        "pki take-p12": "labconsole_certificates.commands.arguments.end_certificates:TAKE_P12",
-        "pki name": "labconsole_certificates.commands.arguments.end_certificates:NAME",
-        "pki forget": "labconsole_certificates.commands.arguments.end_certificates:FORGET",
-        "pki identities": "labconsole_certificates.commands.arguments.end_certificates:IDENTITIES",
     },
     command_groups={"pki": "certificates: own CAs, CSRs, trust between States, rotation and revocation"},
     upkeep=("labconsole_certificates.upkeep:upkeep",),

@@ -30,12 +30,20 @@ from labconsole.security.x509.names import name_as_text, short_name
 from labconsole.security.x509.pkcs12_files import write_pkcs12
 from labconsole.security.x509.profiles import AUTHORITIES
 from labconsole.trial import Parameters
-from labconsole_certificates.operations.fields import AtHome, HandoverParameters, PasswordParameters, UnlockParameters
+from labconsole_certificates.operations.fields import (
+    AtHome,
+    CertificateChoice,
+    HandoverParameters,
+    PasswordParameters,
+    SavedTo,
+    UnlockParameters,
+)
 from labconsole_certificates.operations.pki_operation import (
     PkiOperation,
     chosen_password,
     key_secrets,
     new_file_password,
+    with_fingerprint,
 )
 from labconsole_certificates.operations.references import certificate_named, key_of, request_numbered
 
@@ -235,3 +243,39 @@ class Export(PkiOperation[ExportParameters]):
         if sender is not None and receiver is not None:
             handed_over(store, thing, sender, receiver)
         return Result((f"{file} was written.",), {"file": str(file), "form": parameters.form, "sha256": thing.sha256})
+
+
+class ExportPkcs12Parameters(Parameters):
+    """A certificate to export with its private key."""
+
+    certificate: CertificateChoice
+    file: SavedTo
+
+
+class ExportPkcs12(PkiOperation[ExportPkcs12Parameters]):
+    """Exports a certificate with its private key."""
+
+    name: ClassVar[str] = "certificates.export-pkcs12"
+    title: ClassVar[str] = "Export with private key"
+    description: ClassVar[str] = (
+        "Writes certificate, chain and private key to one PKCS#12 file under a password. With file and password anyone "
+        "can act in its name. Keys in a token never leave it."
+    )
+    parameters: ClassVar[type[Parameters]] = ExportPkcs12Parameters
+
+    def needs(
+        self, parameters: ExportPkcs12Parameters, directory: Path, snapshot: Snapshot
+    ) -> tuple[SecretRequest, ...]:
+        must_be_new_file(parameters.file)
+        certificate = certificate_named(snapshot, parameters.certificate)
+        key_that_may_leave(snapshot, certificate)
+        return (*new_file_password(parameters.file), *key_secrets(directory, snapshot, certificate))
+
+    def work(
+        self, parameters: ExportPkcs12Parameters, store: PkiStore, prompt: Prompt, context: OperationContext
+    ) -> Result:
+        certificate, file = certificate_named(store.snapshot(), parameters.certificate), parameters.file
+        data = pkcs12_bytes(store, certificate, chosen_password(file, prompt), prompt)
+        write_export(file, data, private=True)
+        name = short_name(certificate.certificate)
+        return with_fingerprint(f"{file} contains {name} with its private key.", certificate)

@@ -347,13 +347,3 @@ def _source(protection: Protection, file: Path | None, entry: str | None) -> Sec
     if protection is Protection.KEPT and file is None and entry is None:
         return None
     return SecretSource(keyring_entry=entry, passphrase_file=file and file.absolute())
-
-
-def passphrase_source(protection: Protection) -> SecretSource | None:
-    """Where the passphrase is; None: the console generates and keeps one."""
-    return _source(protection, None, None)
-
-
-def kept_as(protection: Protection) -> NewKey:
-    """How a key that comes from outside is stored; its type does not count."""
-    return NewKey(passphrase=passphrase_source(protection))

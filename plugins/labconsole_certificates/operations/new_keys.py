@@ -79,11 +79,6 @@ def secrets_of(new: NewKey) -> tuple[SecretRequest, ...]:
     return (first, SecretRequest(_AGAIN, f"{_PURPOSE}, once more", new.passphrase))
 
 
-def is_of_a_new_key(purpose: str) -> bool:
-    """Whether that is asked for a key that is being made, not for one that is there: see `secrets_of`."""
-    return purpose.startswith(_PURPOSE)
-
-
 @contextmanager
 def made_key(directory: Path, new: NewKey, label: str, prompt: Prompt | None) -> Iterator[ReadyKey]:
     """Make a key pair; its private key can be used while the context is open. A file is there, a row is not yet.

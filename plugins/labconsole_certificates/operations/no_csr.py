@@ -5,10 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, ClassVar
 
+from pydantic import Field
+
+from labconsole.operation import OperationContext, Result
 from labconsole.security.pki.records import CertificateRecord, Item, Origin, State
+from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.pki.store import PkiStore
-from labconsole.security.secrets import Prompt, Secret
+from labconsole.security.secrets import Prompt, Secret, SecretRequest
+from labconsole.security.x509 import gate
 from labconsole.security.x509.bad_input import BadInput
 from labconsole.security.x509.issuing import issue
 from labconsole.security.x509.key_types import KeyType, generate
@@ -16,11 +23,40 @@ from labconsole.security.x509.names import short_name
 from labconsole.security.x509.pkcs12_files import write_pkcs12
 from labconsole.security.x509.profiles import AUTHORITIES, CertificateProfile
 from labconsole.security.x509.validity import Validity
+from labconsole.trial import Parameters
 from labconsole_certificates.operations.authorities import complete_pkcs12, must_belong_together
 from labconsole_certificates.operations.certificates_from_outside import add_chain, profile_of
+from labconsole_certificates.operations.exporting import must_be_new_file, write_export
+from labconsole_certificates.operations.fields import (
+    AtHome,
+    AuthorityChoice,
+    Days,
+    EndProfile,
+    FileType,
+    KeptKeyParameters,
+    Names,
+    PasswordParameters,
+    StateParameters,
+    Subject,
+    UnlockParameters,
+)
 from labconsole_certificates.operations.issuers import must_be_accepted, opened_issuer
-from labconsole_certificates.operations.new_keys import NewKey, kept_key
-from labconsole_certificates.operations.references import authority_of, must_be_local, must_be_of
+from labconsole_certificates.operations.new_keys import NewKey, kept_key, secrets_of
+from labconsole_certificates.operations.pki_operation import (
+    PkiOperation,
+    chosen_password,
+    file_password,
+    key_secrets,
+    new_file_password,
+    with_fingerprint,
+)
+from labconsole_certificates.operations.references import (
+    authority_of,
+    local_state_named,
+    must_be_local,
+    must_be_of,
+    state_named,
+)
 from labconsole_certificates.operations.requests import END_DAYS
 from labconsole_certificates.operations.subjects import alternative_names, must_be_within, subject_of
 
@@ -105,3 +141,144 @@ def take_in_pkcs12(
         if sender is not None:
             change.hand_over(sender.id, client.id, Item.PKCS12, record.sha256)
     return record
+
+
+class CreateForClientParameters(UnlockParameters, PasswordParameters):
+    """Key and certificate to create for another State."""
+
+    issuer: Annotated[
+        str,
+        Field(
+            title="Issuing State",
+            description="State of this console whose CA issues it",
+            min_length=1,
+            json_schema_extra={"metavar": "STATE"},
+        ),
+    ]
+    client: Annotated[
+        str,
+        Field(
+            title="For",
+            description="State that gets key and certificate",
+            min_length=1,
+            json_schema_extra={"positional": True, "metavar": "STATE"},
+        ),
+    ]
+    key_type: FileType = KeyType.P_256
+    profile: EndProfile = CertificateProfile.TLS_CLIENT
+    subject: Subject = ""
+    names: Names = ()
+    valid_days: Days = END_DAYS
+    authority: AuthorityChoice = ""
+    file: Annotated[
+        Path,
+        AtHome,
+        Field(
+            title="File",
+            description="New PKCS#12 file (.p12); a file that is there stays",
+            json_schema_extra={"option": "--out"},
+        ),
+    ]
+
+    def issuing_certificate(self, snapshot: Snapshot) -> CertificateRecord:
+        """The CA certificate that issues. Raises UserError."""
+        return authority_of(snapshot, local_state_named(snapshot, self.issuer), self.authority, datetime.now(UTC))
+
+
+class CreateForClient(PkiOperation[CreateForClientParameters]):
+    """The No-CSR method, on the server's side."""
+
+    name: ClassVar[str] = "certificates.make-for-client"
+    title: ClassVar[str] = "Create key and certificate for another State"
+    description: ClassVar[str] = f"Writes key, certificate and chain to one PKCS#12 file. {WARNING}"
+    parameters: ClassVar[type[Parameters]] = CreateForClientParameters
+
+    def needs(
+        self, parameters: CreateForClientParameters, directory: Path, snapshot: Snapshot
+    ) -> tuple[SecretRequest, ...]:
+        state_named(snapshot, parameters.client)
+        must_be_new_file(parameters.file)
+        issuing = parameters.issuing_certificate(snapshot)
+        return (
+            *new_file_password(parameters.file, parameters.password()),
+            *key_secrets(directory, snapshot, issuing, unlock=parameters.unlock()),
+        )
+
+    def work(
+        self, parameters: CreateForClientParameters, store: PkiStore, prompt: Prompt, context: OperationContext
+    ) -> Result:
+        snapshot, file = store.snapshot(), parameters.file
+        made = make_for_client(
+            store,
+            local_state_named(snapshot, parameters.issuer),
+            state_named(snapshot, parameters.client),
+            parameters.key_type,
+            parameters.profile,
+            chosen_password(file, prompt, parameters.password()),
+            subject=parameters.subject,
+            names=parameters.names,
+            days=parameters.valid_days,
+            authority=parameters.issuing_certificate(snapshot),
+            prompt=prompt,
+        )
+        write_export(file, made.pkcs12, private=True)
+        name = short_name(made.certificate.certificate)
+        issued = with_fingerprint(f"The certificate of {name} was issued.", made.certificate)
+        said = f"{file} contains it with the only copy of its key. Send the password by another way than the file."
+        return Result((*issued.parts, said), issued.data, (WARNING,))
+
+
+class ImportPkcs12Parameters(PasswordParameters, KeptKeyParameters, StateParameters):
+    """A PKCS#12 that another State created."""
+
+    file: Annotated[
+        Path,
+        AtHome,
+        Field(
+            title="PKCS#12",
+            description="File with key, certificate and chain (.p12, .pfx)",
+            json_schema_extra={"positional": True},
+        ),
+    ]
+    sender: Annotated[
+        str,
+        Field(
+            title="From",
+            description="State that created it; empty: not recorded",
+            json_schema_extra={"option": "--from", "metavar": "STATE"},
+        ),
+    ] = ""
+
+
+class ImportPkcs12(PkiOperation[ImportPkcs12Parameters]):
+    """The No-CSR method, on the client's side."""
+
+    name: ClassVar[str] = "certificates.import-pkcs12"
+    title: ClassVar[str] = "Import a PKCS#12"
+    description: ClassVar[str] = (
+        "Imports key, certificate and chain from a PKCS#12 file; the key is encrypted again here. The file stays as it "
+        "is: erase it."
+    )
+    parameters: ClassVar[type[Parameters]] = ImportPkcs12Parameters
+
+    def needs(
+        self, parameters: ImportPkcs12Parameters, directory: Path, snapshot: Snapshot
+    ) -> tuple[SecretRequest, ...]:
+        local_state_named(snapshot, parameters.state)
+        gate.read_file(parameters.file, "PKCS#12 file")
+        return (file_password(parameters.file, parameters.password()), *secrets_of(parameters.kept_as()))
+
+    def work(
+        self, parameters: ImportPkcs12Parameters, store: PkiStore, prompt: Prompt, context: OperationContext
+    ) -> Result:
+        snapshot = store.snapshot()
+        record = take_in_pkcs12(
+            store,
+            state_named(snapshot, parameters.state),
+            gate.read_file(parameters.file, "PKCS#12 file"),
+            file_password(parameters.file).resolve(prompt),
+            sender=state_named(snapshot, parameters.sender) if parameters.sender else None,
+            keep=parameters.kept_as(),
+            prompt=prompt,
+        )
+        return with_fingerprint(f"{short_name(record.certificate)} was imported with its key.", record)

@@ -16,10 +16,9 @@ from labconsole.security.pki.records import RequestStatus
 from labconsole.security.secrets import Secret, missing_secrets
 from labconsole.security.x509.gate import read_pkcs12
 from labconsole.security.x509.profiles import CertificateProfile
-from labconsole_certificates.actions.end_certificate_actions import ExportPkcs12
-from labconsole_certificates.actions.end_certificate_parameters import ExportPkcs12Parameters
 from labconsole_certificates.manifest import plugin
 from labconsole_certificates.operations import requests
+from labconsole_certificates.operations.exporting import ExportPkcs12, ExportPkcs12Parameters
 from labconsole_certificates.operations.requests import ApproveRequest, ApproveRequestParameters
 from labconsole_certificates.operations.states import claim_domain
 from labconsole_certificates.operations.trusting import trust_root
@@ -114,6 +113,8 @@ def test_what_cannot_be_is_said_before_anything_is_asked(world: World, tmp_path:
         ("approve-request", {"request": 9}, "There is no request 9"),
         ("publish-crl", {"authority": "0" * 64}, "No certificate here"),
         ("import-authority", {"state": "State A", "file": str(tmp_path / "no.pem")}, r"no\.pem"),
+        ("import-pkcs12", {"state": "State A", "file": str(tmp_path / "no.p12")}, r"no\.p12 does not exist"),
+        ("make-request", {"state": "State A", "issuer": "State B", "file": str(there)}, "is there already"),
     ):
         with pytest.raises(UserError, match=why):
             _asked(f"certificates.{name}", **parameters)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from cryptography.hazmat.primitives.serialization import Encoding
-from cryptography.x509 import Name
+from cryptography.x509 import Name, load_pem_x509_certificates
 
 from labconsole.cli.main import main
 from labconsole.cli.operation_arguments import add_arguments
@@ -123,6 +123,24 @@ def test_a_request_as_json_has_its_states_and_status(pki: Pki, world: World) -> 
     issued = json.loads(pki("approve", "1", "--out", "a.pem", "--json"))
     assert issued["sha256"] == world.store.snapshot().certificates[-1].sha256
     assert json.loads(pki("requests", "--json"))["requests"][0]["status"] == "approved"
+
+
+def test_an_identity_as_json_has_its_state_and_fingerprint(pki: Pki, world: World) -> None:
+    record = world.certified(world.a, world.b)
+    pki("name", "a-to-b", "tls-client:State A")
+    assert json.loads(pki("identities", "--json")) == {
+        "identities": [{"identity": "a-to-b", "state": A, "certificate": "State A TLS client", "sha256": record.sha256}]
+    }
+
+
+def test_a_self_signed_certificate_is_written_for_peers_to_pin(pki: Pki, world: World, tmp_path: Path) -> None:
+    said = pki("self-signed", A, "--name", "pinned.a.example", "--out", "pinned.pem")
+    assert "Warning: A self-signed certificate has no CA" in said and "pinned.pem contains the certificate" in said
+    [certificate] = load_pem_x509_certificates((tmp_path / "pinned.pem").read_bytes())
+    assert certificate == world.store.snapshot().certificates[-1].certificate
+    before = world.store.snapshot().keys
+    assert "is there already" in pki("self-signed", A, "--out", "pinned.pem", code=1)
+    assert world.store.snapshot().keys == before, "no key is created for a file that cannot be written"
 
 
 def test_what_is_shown_is_all_there_is_to_see(pki: Pki, world: World) -> None:

@@ -1,1 +1,0 @@
-"""`labconsole pki ...`: everything about certificates on the terminal."""
