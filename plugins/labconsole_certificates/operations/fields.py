@@ -248,16 +248,25 @@ class PasswordParameters(Parameters):
 
 def new_file(content: str) -> Any:
     """The field of a file that is written where one is named: `--out`."""
-    extra: dict[str, Any] = {"option": "--out", "metavar": "FILE"}
+    extra: dict[str, Any] = {**_NEW_FILE, "option": "--out", "empty": "No file is written"}
     return Field(
         None, title="Save to", description=f"New file for {content}; none: not written", json_schema_extra=extra
     )
 
 
-SavedTo = Annotated[Path, AtHome, Field(title="File", description="Where it is written to; a file that is there stays")]
+_NEW_FILE: dict[str, Any] = {"kind": "new-file", "metavar": "FILE"}
+SavedTo = Annotated[
+    Path,
+    AtHome,
+    Field(title="File", description="Where it is written to; a file that is there stays", json_schema_extra=_NEW_FILE),
+]
 WrittenTo = Annotated[
     Annotated[Path, AtHome] | None,
-    Field(title="File", description="Write it to this new file, too", json_schema_extra={"empty": "Not written"}),
+    Field(
+        title="File",
+        description="Write it to this new file, too",
+        json_schema_extra={**_NEW_FILE, "empty": "Not written"},
+    ),
 ]
 Encoded = Annotated[
     Literal["pem", "der"],

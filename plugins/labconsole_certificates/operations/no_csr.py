@@ -176,7 +176,7 @@ class CreateForClientParameters(UnlockParameters, PasswordParameters):
         Field(
             title="File",
             description="New PKCS#12 file (.p12); a file that is there stays",
-            json_schema_extra={"option": "--out"},
+            json_schema_extra={"kind": "new-file", "option": "--out"},
         ),
     ]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar
 
 from cryptography import x509
 from pydantic import Field
@@ -37,6 +37,7 @@ from labconsole_certificates.operations.certificates_from_outside import add_cha
 from labconsole_certificates.operations.exporting import Form, exported, must_be_new_file, write_export
 from labconsole_certificates.operations.fields import (
     AtHome,
+    Encoded,
     EndProfile,
     Names,
     NewKeyParameters,
@@ -176,14 +177,7 @@ class CreateRequestParameters(NewKeyParameters):
     subject: Subject = ""
     names: Names = ()
     file: Annotated[Path, AtHome] | None = new_file("the CSR")
-    form: Annotated[
-        Literal["pem", "der"],
-        Field(
-            title="Format",
-            description="Format of that file",
-            json_schema_extra={"labels": {"pem": "PEM", "der": "DER"}},
-        ),
-    ] = "pem"
+    form: Encoded = "pem"
 
 
 class CreateRequest(PkiOperation[CreateRequestParameters]):

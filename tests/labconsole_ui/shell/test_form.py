@@ -11,7 +11,7 @@ import pytest
 from pydantic import BaseModel, Field, model_validator
 from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
 from PySide6.QtGui import QDragEnterEvent, QDropEvent
-from PySide6.QtWidgets import QApplication, QCheckBox, QComboBox, QLabel, QLineEdit
+from PySide6.QtWidgets import QApplication, QCheckBox, QComboBox, QFileDialog, QLabel, QLineEdit, QPushButton
 from pytestqt.qtbot import QtBot
 
 from labconsole.trial import Parameters
@@ -72,6 +72,30 @@ def line(form: ParameterForm, *path: str) -> QLineEdit:
 def retype(qtbot: QtBot, edit: QLineEdit, text: str) -> None:
     edit.selectAll()
     qtbot.keyClicks(edit, text) if text else qtbot.keyClick(edit, Qt.Key.Key_Delete)
+
+
+class Saving(Parameters):
+    loop: Annotated[Loop, Field(title="Loop", json_schema_extra={"choices": ("open",)})] = Loop.OPEN
+    file: Annotated[
+        Path | None, Field(title="Save to", json_schema_extra={"kind": "new-file", "empty": "No file is written"})
+    ] = None
+
+
+def test_a_new_file_is_chosen_as_one_to_save(
+    qtbot: QtBot, theme: Theme, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    form = ParameterForm(Saving, theme)
+    qtbot.addWidget(form)
+    form.show()
+    assert line(form, "file").placeholderText() == "No file is written"
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_, **__: (str(tmp_path / "new.pem"), ""))
+    qtbot.mouseClick(form.row("file").editor.findChild(QPushButton), Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: form.parameters == Saving(file=tmp_path / "new.pem"))
+
+
+def test_only_the_choices_that_a_field_offers_are_shown() -> None:
+    [loop, _file] = fields_of(Saving)
+    assert loop.choices == (("open", "Open"),)
 
 
 def test_kinds_units_bounds_and_choices_come_from_the_model() -> None:

@@ -22,6 +22,8 @@ class FileEditor(Editor):
         empty_is_fine = spec.optional or spec.default == ""
         if spec.kind is FieldKind.FOLDER:
             hint = self.tr("Choose a folder or drop it here")
+        elif spec.kind is FieldKind.NEW_FILE:
+            hint = spec.empty or self.tr("Name of a new file")
         elif empty_is_fine:
             hint = self.tr("Not set — choose a file or drop it")
         else:
@@ -47,6 +49,10 @@ class FileEditor(Editor):
         start = Path(self.line.text()).expanduser().parent if self.line.text() else Path.home()
         if self.spec.kind is FieldKind.FOLDER:
             chosen = QFileDialog.getExistingDirectory(self, self.spec.title, str(start))
+        elif self.spec.kind is FieldKind.NEW_FILE:
+            # Qt would ask whether to overwrite a file, and none is overwritten.
+            kept = QFileDialog.Option.DontConfirmOverwrite
+            chosen, _ = QFileDialog.getSaveFileName(self, self.spec.title, str(start), options=kept)
         else:
             chosen, _ = QFileDialog.getOpenFileName(self, self.spec.title, str(start))
         if chosen:

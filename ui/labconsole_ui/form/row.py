@@ -25,6 +25,7 @@ _EDITORS: dict[FieldKind, type[Editor]] = {
     FieldKind.TEXT: TextEditor,
     FieldKind.HOST: TextEditor,
     FieldKind.FILE: FileEditor,
+    FieldKind.NEW_FILE: FileEditor,
     FieldKind.SECRET_FILE: FileEditor,
     FieldKind.FOLDER: FileEditor,
     FieldKind.CHOICE: ChoiceEditor,

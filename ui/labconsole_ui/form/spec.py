@@ -29,6 +29,8 @@ class FieldKind(enum.StrEnum):
     TEXT = "text"
     HOST = "host"
     FILE = "file"
+    NEW_FILE = "new-file"
+    """A file to write; one that exists stays as it is."""
     SECRET_FILE = "secret-file"
     FOLDER = "folder"
     CHOICE = "choice"
