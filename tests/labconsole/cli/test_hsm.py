@@ -116,7 +116,7 @@ def test_init_destroys_the_keys_once_the_label_was_typed(
     with open_token("office", office, Secret(PIN)) as token:
         generate(token.session(), KeyKind.P_256, extractable=False, label="ca", stored=True)
     terminal = Terminal(labconsole.command("hsm", "init", "office"), labconsole.environment)
-    terminal.answer("To go on, type partition-1.", typed)
+    terminal.answer("To confirm, type partition-1.", typed)
     terminal.answer("Passphrase for the security officer of the token office: ", SO_PIN)
     terminal.answer("Passphrase for the token office from now on: ", NEW_PIN)
     terminal.answer("Passphrase for the token office from now on, once more: ", NEW_PIN)
@@ -131,7 +131,7 @@ def test_init_destroys_the_keys_once_the_label_was_typed(
 @terminal_only
 def test_a_new_pin_typed_in_two_ways_changes_nothing(labconsole: CommandLine, office: TokenConfiguration) -> None:
     terminal = Terminal(labconsole.command("hsm", "init", "office"), labconsole.environment)
-    terminal.answer("To go on, type partition-1.", "partition-1")
+    terminal.answer("To confirm, type partition-1.", "partition-1")
     terminal.answer("Passphrase for the security officer of the token office: ", SO_PIN)
     terminal.answer("Passphrase for the token office from now on: ", NEW_PIN)
     terminal.answer("Passphrase for the token office from now on, once more: ", "4321-uesr")
@@ -145,7 +145,7 @@ def test_the_lab_token_keeps_its_pins_when_it_is_made_anew(labconsole: CommandLi
     with open_token("lab", lab_token()) as token:
         generate(token.session(), KeyKind.P_256, extractable=False, label="ca", stored=True)
     terminal = Terminal(labconsole.command("hsm", "init", "lab"), labconsole.environment)
-    terminal.answer("To go on, type labconsole.", "labconsole")
+    terminal.answer("To confirm, type labconsole.", "labconsole")
     assert terminal.finish() == (0, b"The token lab is empty now.\n")
     with open_token("lab", lab_token()) as token:
         assert list(token.session().get_objects()) == []
