@@ -200,6 +200,7 @@ CaKeyType = Annotated[
         json_schema_extra={
             "labels": {str(kind): f"{TITLES[kind]}: {_good_for(kind)}" for kind in KeyType},
             "option": "--type",
+            "metavar": "TYPE",
         },
     ),
 ]

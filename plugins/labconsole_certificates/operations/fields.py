@@ -129,7 +129,7 @@ FileType = Annotated[
     Field(
         title="Kind of key",
         description="What the key pair is; RSA and ECDSA are understood everywhere, ML-DSA by few peers yet",
-        json_schema_extra={"labels": _KEY_TYPES, "option": "--type"},
+        json_schema_extra={"labels": _KEY_TYPES, "option": "--type", "metavar": "TYPE"},
     ),
 ]
 SuccessorType = Annotated[
@@ -141,6 +141,7 @@ SuccessorType = Annotated[
             "labels": {str(type_): TITLES[type_] for type_ in KeyType},
             "empty": "As the old one",
             "option": "--type",
+            "metavar": "TYPE",
         },
     ),
 ]
