@@ -104,7 +104,7 @@ def command_parser(given: Sequence[str]) -> argparse.ArgumentParser:
     hsm = add_group(commands, "hsm", "tokens (HSM): list, add and remove them, see what they can do")
 
     work = commands.add_parser(
-        "action", parents=[settings], help="list the actions (long work that is no run), or do one"
+        "action", parents=[settings], help="list the actions (long work that is not a run), or do one"
     )
     work.add_argument("name", nargs="?", metavar="NAME", help="name of an action")
     work.set_defaults(command="labconsole.cli.operation:action")

@@ -22,7 +22,7 @@ OWN = Plugin(
         ),
         "tokens.remove": _operation("token_entries:RemoveToken", "hsm remove", "forget a token; nothing in it changes"),
         "keypool.initialise-token": _operation(
-            "token_initialising:InitialiseToken", "hsm init", "make a token anew: every key in it is destroyed"
+            "token_initialising:InitialiseToken", "hsm init", "reinitialise a token: destroys every key in it"
         ),
     },
 )

@@ -51,7 +51,7 @@ class ListTokens(Operation[NoParameters]):
         for name, one in load_configurations().items():
             rows.append((name, one.label, str(one.module), one.pin.describe()))
             found.append({"token": name, "label": one.label, "module": str(one.module), "pin": one.pin.describe()})
-        return Result((TextTable(("Token", "Label", "Module", "Its PIN lies"), tuple(rows)),), {"tokens": found})
+        return Result((TextTable(("Token", "Label", "Module", "PIN source"), tuple(rows)),), {"tokens": found})
 
 
 class AddTokenParameters(Parameters):
@@ -152,7 +152,7 @@ class AddToken(Operation[AddTokenParameters]):
     name: ClassVar[str] = "keypool.add-token"
     title: ClassVar[str] = "Add a token"
     description: ClassVar[str] = (
-        "Tells the console where a PKCS#11 token is, so that scenarios can name it, or replaces what it was told. It "
+        "Tells the console where a PKCS#11 token is, so that scenarios can name it, or replaces its configuration. It "
         "is added if its module can be loaded and the token is there. Nothing in the token changes."
     )
     parameters: ClassVar[type[Parameters]] = AddTokenParameters

@@ -37,7 +37,7 @@ class InitialiseToken(Operation[InitialiseParameters]):
     name: ClassVar[str] = "keypool.initialise-token"
     title: ClassVar[str] = "Initialise the token"
     description: ClassVar[str] = (
-        "Makes the token anew, with a new PIN. The console's own tokens keep their PINs; for others the PIN of the "
+        "Reinitialises the token, with a new PIN. The console's own tokens keep their PINs; for others the PIN of the "
         "security officer and the new PIN are asked for."
     )
     parameters: ClassVar[type[Parameters]] = InitialiseParameters

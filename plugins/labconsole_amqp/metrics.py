@@ -123,7 +123,7 @@ METRICS: tuple[MetricKind, ...] = (
         "msg",
         _LOWER,
         "Messages sent that never came; a console that only receives: messages expected that never came. Left out "
-        "where a run was cancelled or failed, since then nobody knows.",
+        "where a run was cancelled or failed, since it is not known then.",
     ),
     MetricKind(
         "duplicated",

@@ -57,7 +57,7 @@ def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
     except OSError as error:
         raise UserError(f"The arrivals {path} cannot be read: {error.strerror}.") from error
     except (csv.Error, UnicodeDecodeError) as error:
-        raise UserError(f"Arrivals {path}, after line {line}: this is no CSV text ({error}).") from error
+        raise UserError(f"Arrivals {path}, after line {line}: this is not CSV text ({error}).") from error
 
 
 def _count_and_delay(where: str, row: list[str]) -> tuple[int, float]:

@@ -76,7 +76,7 @@ def test_each_mistake_is_one_sentence(settings: dict[str, Any], sentence: str) -
         ),
         (
             {"further_tokens": "lab 2"},
-            "further_tokens: 'lab 2' is no name of a token: write names with commas between them.",
+            "further_tokens: 'lab 2' is not a name of a token: write names with commas between them.",
         ),
         ({"signers": 2}, "signers: each signer needs a thread at least: raise `threads`, or have fewer signers."),
         (

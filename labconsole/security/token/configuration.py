@@ -38,7 +38,9 @@ def _fit_for_a_token(text: str) -> str:
 
 def _no_pin(given: object) -> object:
     if isinstance(given, str | int):
-        raise ValueError("say where the PIN lies (keyring_entry or passphrase_file); the PIN itself never stands here")
+        raise ValueError(
+            "name the source of the PIN (keyring_entry or passphrase_file); the PIN itself is never part of it"
+        )
     return given
 
 
@@ -46,7 +48,7 @@ def _free_of_secrets(variables: dict[str, str]) -> dict[str, str]:
     for name in variables:
         if name.upper().endswith(_SECRET_ENDINGS):
             raise ValueError(
-                f"the variable {name} looks like a secret, and secrets stand in no configuration: name it under pin"
+                f"the variable {name} looks like a secret, and a configuration holds no secrets: name it under pin"
             )
     return variables
 
@@ -80,7 +82,7 @@ class TokenConfiguration(BaseModel):
         title="Label", description="Label of the token, as it was given when the token was initialised."
     )
     pin: Annotated[SecretSource, BeforeValidator(_no_pin)] = Field(
-        default=SecretSource(), title="PIN", description="Where the user's PIN lies; the operator is asked otherwise."
+        default=SecretSource(), title="PIN", description="Source of the user's PIN; without one the operator is asked."
     )
     serial: str = Field(
         default="", title="Serial number", description="Needed only where two tokens of a module have one label."

@@ -115,7 +115,7 @@ def _label(name: str) -> str:
 def _made(home: Path | None, name: str) -> Path:
     """The directory of a lab token, made if it is not there; its configuration file names where it is now."""
     if not is_lab(name):
-        raise ValueError(f"{name} is no name of a lab token")
+        raise ValueError(f"{name} is not a name of a lab token")
     try:
         parent = locations.tokens_dir(home)
         with FileLock(parent / ".lock", timeout=_LOCK_TIMEOUT_S, mode=0o600):

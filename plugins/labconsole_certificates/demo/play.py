@@ -58,11 +58,11 @@ def play(directory: Path, count: int, type: KeyType, audience: Audience) -> Play
     with ExitStack() as consoles:
         with audience.phase("States founded: root, CRL, keys, server's certificate", count):
             members = consoles.enter_context(founded(directory, count, type, audience.founded))
-        with audience.phase("Trust bundles taken in, fingerprint confirmed", pairs):
+        with audience.phase("Trust bundles imported, fingerprint confirmed", pairs):
             exchange_bundles(members, audience.trusted)
         with audience.phase("CSRs handed over, approved, certificates handed back", pairs):
             exchange_requests(members, audience.certified)
-        with audience.phase("Next trust bundles taken in: whom each State trusts", pairs):
+        with audience.phase("Next trust bundles imported: whom each State trusts", pairs):
             exchange_bundles(members, audience.trusted)
         with audience.phase("Mutual TLS handshakes", pairs):
             handshakes = shake_all_hands(members, audience.proven)

@@ -100,7 +100,7 @@ class _Steps:
             (server, client, Item.ROOT),
             done=found is not None or shown_at is not None,
             at=row.since if row is not None else shown_at,
-            missing=f"{client.name} takes in bundle or root of {server.name}, and confirms its fingerprint.",
+            missing=f"{client.name} imports bundle or root of {server.name}, and confirms its fingerprint.",
             subject=about.id if about is not None else None,
         )
 

@@ -180,7 +180,7 @@ def must_belong_together(certificate: x509.Certificate, key: gate.PrivateKey) ->
 def _must_be_a_ca(certificate: x509.Certificate) -> None:
     name, now = short_name(certificate), datetime.now(UTC)
     if not is_ca(certificate):
-        raise BadInput(f"{name} is no CA certificate (basicConstraints): choose that of the CA.")
+        raise BadInput(f"{name} is not a CA certificate (basicConstraints): choose that of the CA.")
     if now > certificate.not_valid_after_utc:
         raise BadInput(f"The CA {name} expired on {certificate.not_valid_after_utc:%Y-%m-%d}: create a new one.")
 

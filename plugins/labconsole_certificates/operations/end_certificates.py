@@ -33,7 +33,7 @@ from labconsole_certificates.operations.requests import END_DAYS
 from labconsole_certificates.operations.subjects import alternative_names, must_be_within, subject_of
 
 WARNING = (
-    "A self-signed certificate has no CA: it cannot be revoked, and each peer must pin it anew when it is replaced."
+    "A self-signed certificate has no CA: it cannot be revoked, and each peer must pin it again when it is replaced."
 )
 
 

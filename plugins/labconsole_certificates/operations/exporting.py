@@ -109,7 +109,7 @@ def key_that_may_leave(snapshot: Snapshot, certificate: CertificateRecord) -> Ke
     key = key_of(snapshot, certificate)
     if isinstance(key.place, TokenKey):
         name = short_name(certificate.certificate)
-        raise UserError(f"The key of {name} lies in the token {key.place.token} and never leaves it.")
+        raise UserError(f"The key of {name} is in the token {key.place.token} and never leaves it.")
     return key
 
 

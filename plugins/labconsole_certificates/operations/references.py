@@ -60,7 +60,7 @@ def certificate_named(snapshot: Snapshot, reference: str) -> CertificateRecord:
         return _newest_of(snapshot, CertificateProfile(profile), state_named(snapshot, state.strip()))
     digits = _BETWEEN_DIGITS.sub("", reference).lower()
     if len(digits) < SHORTEST or not _DIGITS.fullmatch(digits):
-        raise UserError(f"{shown(reference)} is no fingerprint: give {SHORTEST} hex digits of one, or more.")
+        raise UserError(f"{shown(reference)} is not a fingerprint: give {SHORTEST} hex digits of one, or more.")
     found = [record for record in snapshot.certificates if record.sha256.startswith(digits)]
     if not found:
         raise UserError(f"No certificate here has the fingerprint {digits} ...: `labconsole pki list` lists them.")
@@ -139,7 +139,7 @@ def authority_of(snapshot: Snapshot, state: State, reference: str, at: datetime)
 def must_be_of(snapshot: Snapshot, authority: CertificateRecord, state: State) -> CertificateRecord:
     """`authority` itself. Raises UserError: it is not a CA of `state`."""
     if authority.state != state.id:
-        owner = "nobody known" if authority.state is None else snapshot.state_by_id[authority.state].name
+        owner = "an unknown State" if authority.state is None else snapshot.state_by_id[authority.state].name
         raise UserError(
             f"{short_name(authority.certificate)} is a CA of {owner}, not of {state.name}: choose one of its own."
         )
@@ -150,7 +150,7 @@ def must_issue(snapshot: Snapshot, authority: CertificateRecord, at: datetime) -
     """`authority` itself. Raises UserError: it is no CA, its key is not here, or it does not hold at `at`."""
     key_of(snapshot, authority)
     if authority.profile not in AUTHORITIES:
-        raise UserError(f"{short_name(authority.certificate)} is no CA: choose a CA certificate.")
+        raise UserError(f"{short_name(authority.certificate)} is not a CA: choose a CA certificate.")
     if authority.is_link:
         raise UserError(f"This is a link certificate of {short_name(authority.certificate)}: choose the root itself.")
     return must_hold(authority, at)

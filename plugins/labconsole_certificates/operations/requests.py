@@ -77,7 +77,7 @@ def take_in_request(
     judgement = judge_csr(csr)
     if not judgement.proof_of_possession:
         raise BadInput(
-            f"The CSR of {short_name(csr)} is not signed with the key in it, so nobody has proved to hold that key: "
+            f"The CSR of {short_name(csr)} is not signed with the key in it, so possession of that key is not proved: "
             f"ask {requester.name} for a new one."
         )
     chosen = profile or judgement.profile or CertificateProfile.TLS_CLIENT

@@ -163,7 +163,7 @@ def _issuer_of(snapshot: Snapshot, crl: x509.CertificateRevocationList) -> Certi
         if record.profile in AUTHORITIES and not record.removed and record.certificate.subject == crl.issuer
     ]
     if not named:
-        raise BadInput(f"The CA {name_as_text(crl.issuer)} of this CRL is not known: take in its certificate first.")
+        raise BadInput(f"The CA {name_as_text(crl.issuer)} of this CRL is not known: import its certificate first.")
     for record in sorted(named, key=lambda one: one.is_link):  # the root before links of its name and key
         if crl_signed_by(crl, record.certificate):
             return record

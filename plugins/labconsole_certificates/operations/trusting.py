@@ -43,7 +43,7 @@ def trust_root(
     Raises UserError: the fingerprint differs, no CA certificate, expired, or trusted already.
     """
     if root.profile is not CertificateProfile.ROOT:
-        raise UserError(f"{short_name(root.certificate)} is no root CA: choose a root, or pin an end certificate.")
+        raise UserError(f"{short_name(root.certificate)} is not a root CA: choose a root, or pin an end certificate.")
     return _trust(store, state, root, TrustKind.ROOT, typed_fingerprint, confirmed)
 
 

@@ -94,7 +94,7 @@ class DropBox(QWidget):
 
     def _choose(self) -> None:
         names, _ = QFileDialog.getOpenFileNames(
-            self, self.tr("Take in files"), str(Path.home()), self.tr("{known};;All files (*)").format(known=FILES)
+            self, self.tr("Import files"), str(Path.home()), self.tr("{known};;All files (*)").format(known=FILES)
         )
         if names:
             self.files.emit([Path(name) for name in names])

@@ -86,7 +86,7 @@ def ask(url: str, certificate: x509.Certificate, issuer: x509.Certificate) -> Oc
 
 def _fetched(url: str, request: bytes) -> bytes:
     if urlsplit(url).scheme != "http":
-        raise UserError(f"{url} is no address of an OCSP responder: give one that begins with http://.")
+        raise UserError(f"{url} is not the address of an OCSP responder: give one that begins with http://.")
     asked = Request(url, request, {"Content-Type": "application/ocsp-request"})
     try:
         with build_opener(ProxyHandler({})).open(asked, timeout=_SILENCE_S) as answered:
@@ -105,7 +105,7 @@ def _read(data: bytes) -> ocsp.OCSPResponse:
             response.certificate_status, response.extensions  # noqa: B018 - they are parsed when they are asked for
             return response
     except ValueError as error:
-        raise BadInput("What came back is no OCSP answer: is that the address of a responder?") from error
+        raise BadInput("The response is not an OCSP response: is that the address of a responder?") from error
     raise BadInput(f"The OCSP responder does not answer that question ({response.response_status.name.lower()}).")
 
 

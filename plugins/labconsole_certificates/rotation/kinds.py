@@ -54,7 +54,7 @@ def issuing_state(snapshot: Snapshot, record: CertificateRecord) -> State:
     for issuer in snapshot.issuers_of(record):
         if issuer.state is not None:
             return snapshot.state_by_id[issuer.state]
-    raise UserError("Nobody knows here which State issued this certificate: take in its issuer's certificate first.")
+    raise UserError("It is not known which State issued this certificate: import its issuer's certificate first.")
 
 
 def owner(snapshot: Snapshot, record: CertificateRecord) -> State:

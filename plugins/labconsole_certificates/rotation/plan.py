@@ -142,7 +142,7 @@ def _steps(
         issuer = issuing_state(snapshot, snapshot.certificate_by_id[rotation.certificate]).name
         request = requested(snapshot, rotation)
         came = request is not None and request.certificate is not None
-        wait = "" if came else f"Give the CSR to {issuer}, and take in the certificate that comes back."
+        wait = "" if came else f"Give the CSR to {issuer}, and import the certificate that comes back."
         steps += [
             Step(StepKind.PREPARE, f"Make a new key and a CSR for {issuer}", made or request is not None, ""),
             Step(StepKind.ADOPT, "Take the certificate that came back as the successor", made, "" if made else wait),

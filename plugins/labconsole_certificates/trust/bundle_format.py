@@ -134,9 +134,9 @@ def _parsed(der: bytes) -> _TrustBundle:
         header = (bundle["kind"].native, bundle["version"].native)
     except (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError, RecursionError) as error:
         # asn1crypto parses on access, and reports what is malformed by any of these.
-        raise BadInput("This signed file is no trust bundle: choose one that a State has exported.") from error
+        raise BadInput("This signed file is not a trust bundle: choose one that a State has exported.") from error
     if header[0] != _KIND or not same:
-        raise BadInput("This signed file is no trust bundle: choose one that a State has exported.")
+        raise BadInput("This signed file is not a trust bundle: choose one that a State has exported.")
     if header[1] != _VERSION:
         raise BadInput(f"This trust bundle is not of version {_VERSION}, the only one known here: update the console.")
     return bundle

@@ -43,7 +43,7 @@ def check_content(content: BundleContent, signer: x509.Certificate) -> None:
     for link in content.links:
         if link.subject != link.issuer:
             raise BadInput(
-                f"{short_name(link)} in the trust bundle is no link certificate, which has one name twice: {_NEW}"
+                f"{short_name(link)} in the trust bundle is not a link certificate, which has one name twice: {_NEW}"
             )
     for crl in content.crls:
         crl_issuer(crl, authorities)

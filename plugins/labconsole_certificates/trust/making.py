@@ -83,7 +83,7 @@ def signing_root(snapshot: Snapshot, state: State, at: datetime) -> tuple[Certif
     for root in reversed(_roots(snapshot, state, at)):
         if root.key is not None:
             return root, snapshot.key_by_id[root.key]
-    raise UserError(f"{state.name} has no root that holds and whose key lies here: create or import one first.")
+    raise UserError(f"{state.name} has no valid root whose key is in this console: create or import one first.")
 
 
 def _content(snapshot: Snapshot, state: State, made: datetime, next_update: datetime) -> BundleContent:

@@ -122,7 +122,7 @@ class _Sight:
     def _cell(self, truster: State, trusted: State) -> Cell:
         told_by = self._told_by[truster.id]
         if not truster.local and told_by is None:
-            cause = f"No bundle of {truster.name} is known here, so that nobody can say whom it trusts."
+            cause = f"No bundle of {truster.name} is known here, so the States that it trusts are not known."
             return self._without(truster, trusted, CellStatus.UNKNOWN, cause)
         anchors = [each for each in self._of_state[trusted.id] if each.sha256 in self._trusted[truster.id]]
         if not anchors:
@@ -163,7 +163,7 @@ class _Sight:
         ]
         if withdrawn:
             return f"{truster.name} withdrew its trust in {trusted.name} on {max(withdrawn):%Y-%m-%d}."
-        return f"{truster.name} trusts no root of {trusted.name}: let it take in the trust bundle of {trusted.name}."
+        return f"{truster.name} trusts no root of {trusted.name}: let it import the trust bundle of {trusted.name}."
 
     def _why_stale(self, truster: State, trusted: State, record: CertificateRecord) -> str:
         source, whose = (

@@ -94,28 +94,28 @@ def check_sequence(content: BundleContent, digest: str, newest: BundleRecord | N
         return
     if content.sequence < newest.sequence:
         raise BadInput(
-            f"This is trust bundle {content.sequence} of {content.state}, and {newest.sequence} was taken in already: "
+            f"This is trust bundle {content.sequence} of {content.state}, and {newest.sequence} was imported already: "
             "ask for the newest one, and why you were given an old one."
         )
     if digest != newest.sha256:
         raise BadInput(
-            f"Another trust bundle {content.sequence} of {content.state} was taken in already: two with one number "
+            f"Another trust bundle {content.sequence} of {content.state} was imported already: two with one number "
             "are a mistake or a forgery; ask its State."
         )
-    raise BadInput(f"Trust bundle {content.sequence} of {content.state} was taken in already: there is nothing to do.")
+    raise BadInput(f"Trust bundle {content.sequence} of {content.state} was imported already: there is nothing to do.")
 
 
 def check_confirmed(content: BundleContent, signer: x509.Certificate, typed: str) -> None:
     """Check that the signer's fingerprint was typed. Raises BadInput."""
     if not typed.strip():
         raise BadInput(
-            f"This is the first trust bundle of {content.state}: have its fingerprint read to you by somebody there "
+            f"This is the first trust bundle of {content.state}: have its fingerprint read to you by a person there "
             "whom you know, and type it."
         )
     if not typed_matches(fingerprint(signer), typed):
         raise BadInput(
             f"The fingerprint that was typed is not that of the root that signed the bundle of {content.state} "
-            f"({groups(fingerprint(signer))[:14]} ...): type it anew, and if it still differs, trust nothing of it."
+            f"({groups(fingerprint(signer))[:14]} ...): type it again, and if it still differs, trust nothing of it."
         )
 
 
@@ -144,7 +144,7 @@ def check_signer(
         newly = found
     if not any(same_key(signer, each) for each in reached):
         raise BadInput(
-            f"The trust bundle of {content.state} is signed by {short_name(signer)}, a stranger: no root of "
+            f"The trust bundle of {content.state} is signed by {short_name(signer)}, an unknown issuer: no root of "
             f"{content.state} that is trusted here leads to it. Take nothing of it, and ask {content.state}."
         )
 
@@ -175,7 +175,7 @@ def check_owners(content: BundleContent, subject: State | None, snapshot: Snapsh
 
 
 def _owner(snapshot: Snapshot, record: CertificateRecord) -> str:
-    return "nobody" if record.state is None else snapshot.state_by_id[record.state].name
+    return "an unknown State" if record.state is None else snapshot.state_by_id[record.state].name
 
 
 def _folded(name: str) -> str:

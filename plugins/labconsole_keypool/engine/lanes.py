@@ -100,7 +100,7 @@ def _public_key(claimed: ClaimedKey) -> rsa.RSAPublicKey | ec.EllipticCurvePubli
     try:
         key = load_der_public_key(claimed.public)
     except (ValueError, UnsupportedAlgorithm) as error:
-        raise TamperedKeyError("The stored public key was changed: it is no public key. Do not use it.") from error
+        raise TamperedKeyError("The stored public key was changed: it is not a public key. Do not use it.") from error
     if isinstance(key, ec.EllipticCurvePublicKey if claimed.kind is KeyKind.P_256 else rsa.RSAPublicKey):
         return key
     raise TamperedKeyError(f"The stored public key was changed: it is no {claimed.kind} key. Do not use it.")

@@ -151,7 +151,7 @@ class FrontDesk:
             peer.member, peer.name = frame.member, frame.name
             self._host.joined(peer)
         else:
-            raise WireError("A stranger connected to the signing service, and did not show its token.")
+            raise WireError("An unknown client connected to the signing service, and did not show its token.")
 
     def _lose(self, peer: Peer) -> None:
         if peer in self._peers:

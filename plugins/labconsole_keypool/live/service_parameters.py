@@ -133,7 +133,7 @@ class ServiceParameters(KeypoolParameters):
         CaKey,
         Field(
             title="Key of the CA",
-            description="Where the key lies that signs each request's certificate",
+            description="Where the key that signs each request's certificate is stored",
             json_schema_extra=extra(SERVICE, labels=LABELS["ca"]),
         ),
     ] = CaKey.LAB
@@ -194,7 +194,7 @@ class ServiceParameters(KeypoolParameters):
         names = [str(info.data.get("token", LAB)), *_names(further)]
         wrong = next((name for name in names if _NAME.fullmatch(name) is None), None)
         if wrong is not None:
-            raise ValueError(f"{wrong!r} is no name of a token: write names with commas between them")
+            raise ValueError(f"{wrong!r} is not a name of a token: write names with commas between them")
         if len(set(names)) < len(names):
             raise ValueError("each token is named once, the first one under `token`")
         return further

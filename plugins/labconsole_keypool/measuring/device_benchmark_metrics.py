@@ -6,7 +6,7 @@ from labconsole.trial import Direction, MetricKind
 from labconsole_keypool.measuring.device_benchmark_samples import RSAOperation
 
 _WHAT = {
-    RSAOperation.SIGN: "16 bytes signed as they stand (CKM_RSA_PKCS)",
+    RSAOperation.SIGN: "16 bytes signed as they are (CKM_RSA_PKCS)",
     RSAOperation.VERIFY: "the signature of 16 bytes verified in the token (CKM_RSA_PKCS)",
     RSAOperation.HASH_AND_SIGN: "1,024 bytes hashed with SHA-256 and signed in the token (CKM_SHA256_RSA_PKCS)",
     RSAOperation.KEY_GENERATION: "a key pair generated as session objects, by one thread",

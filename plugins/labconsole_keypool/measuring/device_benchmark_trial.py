@@ -47,7 +47,7 @@ class DeviceBenchmarkTrial(Trial[DeviceBenchmarkParameters]):
     title: ClassVar[str] = "HSM benchmark"
     description: ClassVar[str] = (
         "How many signatures, key pairs and decryptions does a device make in a second, by the size of its keys? "
-        "Beside the maker's own report on the source's HSM (Appendix C)."
+        "Next to the maker's own report on the source's HSM (Appendix C)."
     )
     parameters: ClassVar[type[Parameters]] = DeviceBenchmarkParameters
     series: ClassVar[tuple[Series, ...]] = (OPERATIONS,)

@@ -55,6 +55,6 @@ METRICS: tuple[MetricKind, ...] = (
         "keys", "Key pairs", "keys", _NEUTRAL, "Key pairs that went through the step; requests that were signed."
     ),
     MetricKind(
-        "unwrapped", "Unwrapped beside", "keys", _NEUTRAL, "Keys that were unwrapped while requests were signed."
+        "unwrapped", "Unwrapped alongside", "keys", _NEUTRAL, "Keys that were unwrapped while requests were signed."
     ),
 )

@@ -47,7 +47,7 @@ class StepTimesTrial(Trial[StepTimesParameters]):
     title: ClassVar[str] = "Key pool, steps"
     description: ClassVar[str] = (
         "How long does a token take to generate a key pair, to wrap it, to load it back, to sign with it? Each step of "
-        "the key pool by itself, beside the source's Tables 2-4 to 2-11."
+        "the key pool by itself, next to the source's Tables 2-4 to 2-11."
     )
     parameters: ClassVar[type[Parameters]] = StepTimesParameters
     series: ClassVar[tuple[Series, ...]] = (OPERATIONS,)

@@ -85,7 +85,7 @@ class Element:
         try:
             return base64.b64decode("".join(self.text().split()), validate=True)
         except (binascii.Error, ValueError) as error:
-            raise SignRequestError(f"The {self._what}'s {self._name} is not base64: encode its bytes anew.") from error
+            raise SignRequestError(f"The {self._what}'s {self._name} is not base64: encode its bytes again.") from error
 
     def source(self) -> str:
         """The element as XML of its own, with the namespaces that it was under."""

@@ -98,7 +98,7 @@ def parse(data: bytes) -> SignRequest:
     """
     root = safe_xml.parse(data, _WHAT)
     if not root.is_a("dss:SignRequest"):
-        raise SignRequestError("This is no sign request: its root must be a SignRequest of OASIS DSS 1.0.")
+        raise SignRequestError("This is not a sign request: its root must be a SignRequest of OASIS DSS 1.0.")
     inputs = root.need("dss:OptionalInputs")
     extension = inputs.find("csig:SignRequestExtension")
     form = Form.SOURCE if extension is None else Form.CSIG
@@ -170,7 +170,7 @@ def _instant(element: Element, name: str) -> datetime:
     try:
         instant = datetime.fromisoformat(given)
     except ValueError as error:
-        raise SignRequestError(f"The sign request's {name} is no time: write it as 2026-01-31T12:00:00Z.") from error
+        raise SignRequestError(f"The sign request's {name} is not a time: write it as 2026-01-31T12:00:00Z.") from error
     return instant if instant.tzinfo else instant.replace(tzinfo=UTC)
 
 
@@ -181,7 +181,7 @@ def _tasks(given: Element) -> tuple[SignTask, ...]:
             f"The sign request has {len(tasks)} sign tasks, where 1 to {MOST_TASKS} are taken: split it."
         )
     if len(tasks) > 1 and (None in (ids := {task.id for task in tasks}) or len(ids) < len(tasks)):
-        raise SignRequestError("The sign request's tasks are not told apart: give each a SignTaskId of its own.")
+        raise SignRequestError("The sign request's tasks cannot be distinguished: give each a SignTaskId of its own.")
     return tasks
 
 

@@ -73,4 +73,4 @@ def _order(name: Element) -> int:
     try:
         return int(given)
     except ValueError as error:
-        raise SignRequestError(f"The sign request's Order {given[:20]!r} is no number: write one.") from error
+        raise SignRequestError(f"The sign request's Order {given[:20]!r} is not a number: write one.") from error

@@ -35,7 +35,7 @@ class ShareEditor(Editor):
         self.fault.setProperty("tone", "bad")
         self.fault.setWordWrap(True)
         self.words = QPlainTextEdit(self)
-        self.words.setPlaceholderText(self.tr("Type the words of one share, as they stand on its sheet"))
+        self.words.setPlaceholderText(self.tr("Type the words of one share, as printed on its sheet"))
         self.words.setFixedHeight(84)
         self.words.setTabChangesFocus(True)
         self.words.textChanged.connect(self._typing)

@@ -44,7 +44,7 @@ class TokenCard(QFrame):
         self.initialise_button = self._button(
             self.tr("Initiali&se …"),
             self.initialise_wanted.emit,
-            self.tr("Make the token anew: every key in it is destroyed"),
+            self.tr("Reinitialise the token: destroys every key in it"),
         )
         self.add_button = self._button(
             self.tr("A&dd token …"), self.add_wanted.emit, self.tr("Tell the console of another PKCS#11 token")
@@ -131,7 +131,7 @@ class TokenCard(QFrame):
             else:
                 self._tell("good", "good", self._abilities(look))
             identity = overview.identity
-            details = self.tr("{label}, serial number {serial}, {model} of {maker}. Its PIN lies {pin}.").format(
+            details = self.tr("{label}, serial number {serial}, {model} of {maker}. PIN source: {pin}.").format(
                 label=identity.label,
                 serial=identity.serial,
                 model=identity.model,

@@ -95,7 +95,7 @@ def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
     except OSError as error:
         raise UserError(f"The arrival log {path} cannot be read: {error.strerror}.") from error
     except (csv.Error, UnicodeDecodeError) as error:
-        raise UserError(f"Arrival log {path}, after line {line}: this is no CSV text ({error}).") from error
+        raise UserError(f"Arrival log {path}, after line {line}: this is not CSV text ({error}).") from error
 
 
 def _hour(where: str, text: str) -> datetime:
@@ -103,7 +103,7 @@ def _hour(where: str, text: str) -> datetime:
         time = datetime.fromisoformat(text)
     except ValueError:
         raise UserError(
-            f"{where}: {_shown(text)} is no time; write it as 2026-11-20T14:05 or 2026-11-20 14:05:09."
+            f"{where}: {_shown(text)} is not a time; write it as 2026-11-20T14:05 or 2026-11-20 14:05:09."
         ) from None
     return time.replace(minute=0, second=0, microsecond=0, tzinfo=None)
 

@@ -126,7 +126,7 @@ def _pool(service: PlannedService, simulated: PlanSimulations) -> Iterator[PlanR
         "Pool for the day",
         planner.pool_for_day(service.day, base, service.each_pooled_ms),
         Cell(None, "makes no keys when idle"),
-        Cell(None, "no run goes on for a day"),
+        Cell(None, "no run lasts for a day"),
     )
 
 

@@ -83,7 +83,7 @@ class CarriedWrappers:
         """What `as_data` gave. Raises CarriedFileError."""
         try:
             if data["format"] != _FORMAT:
-                raise CarriedFileError(f"This is no file of carried wrapper keys: its format is not {_FORMAT!r}.")
+                raise CarriedFileError(f"This is not a file of carried wrapper keys: its format is not {_FORMAT!r}.")
             return cls(
                 bytes.fromhex(data["set"]),
                 bytes.fromhex(data["key_check"]),
@@ -124,5 +124,5 @@ def read_carried(path: Path) -> CarriedWrappers:
     try:
         data = json.loads(read_private(path, "file of carried wrapper keys"))
     except ValueError as error:
-        raise CarriedFileError(f"{path} is no file of carried wrapper keys: it is not JSON.") from error
+        raise CarriedFileError(f"{path} is not a file of carried wrapper keys: it is not JSON.") from error
     return CarriedWrappers.from_data(data)

@@ -56,7 +56,7 @@ def read_share(path: Path) -> Share:
     try:
         return from_text(data[:_LARGEST].decode())
     except UnicodeDecodeError as error:
-        raise ShareError(f"{path} is no share: it is not text.") from error
+        raise ShareError(f"{path} is not a share: it is not text.") from error
 
 
 def to_text(share: Share, form: ShareForm) -> str:
@@ -90,7 +90,7 @@ def from_text(text: str) -> Share:
     try:
         table = tomllib.loads(text)
         if table.get("format") != _FORMAT:
-            raise ShareError(f"This is no share: its format is not {_FORMAT!r}.")
+            raise ShareError(f"This is not a share: its format is not {_FORMAT!r}.")
         share = Share(
             bytes.fromhex(table["set"]),
             table["index"],

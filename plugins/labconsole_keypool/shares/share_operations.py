@@ -51,7 +51,7 @@ class ExportParameters(Parameters):
         ShareForm,
         Field(
             title="Form",
-            description="Words are shown once, to be written down; files lie beside the wrapper keys until they are"
+            description="Words are shown once, to be written down; files stay next to the wrapper keys until they are"
             " moved apart",
             json_schema_extra={"labels": LABELS["form"]},
         ),

@@ -104,7 +104,7 @@ def _given_head(text: str | None) -> Head | None:
     if text is None:
         return None
     if (found := _HEAD.fullmatch(text)) is None:
-        raise UserError(f"{text} is no head: it is ROWS:LINK, as `labconsole hsm verify-store` prints it.")
+        raise UserError(f"{text} is not a head: it is ROWS:LINK, as `labconsole hsm verify-store` prints it.")
     return Head(int(found[1]), found[2])
 
 

@@ -69,7 +69,7 @@ def test_two_states_from_nothing_to_the_handshake_both_ways(pki: Pki) -> None:
     for number, state in enumerate((A, B), start=3):
         pki("request", state, "--to", state, "--profile", "tls-server", "--name", "broker.example")
         pki("approve", str(number))
-    assert "takes in bundle or root of State B" in pki("exchange", A, B, code=1)
+    assert "imports bundle or root of State B" in pki("exchange", A, B, code=1)
     pki("export", roots[B], "b.pem", "--from", B, "--to", A)
     pki("trust", A, roots[B], "--confirmed", roots[B])
     pki("bundle", A, "a.bundle")
@@ -264,4 +264,4 @@ def test_a_rotation_is_done_step_by_step(pki: Pki, world: World) -> None:
 
 def test_a_file_name_of_300_characters_is_refused(pki: Pki) -> None:
     pki("add-state", A)
-    assert "is no fingerprint" in pki("show", "x" * 300, code=1)
+    assert "is not a fingerprint" in pki("show", "x" * 300, code=1)

@@ -170,7 +170,7 @@ def _bad_imports() -> list[tuple[str, bytes, bytes, Secret | None, str]]:
         ("another key", _pem(_ca()), stranger, None, "is not that of the certificate"),
         ("a key for a certificate", _key(), _key(), None, "private key"),
         ("a certificate for a key", _pem(_ca()), _pem(_ca()), None, "key"),
-        ("no CA", _pem(end), _key(), None, "is no CA certificate"),
+        ("no CA", _pem(end), _key(), None, "is not a CA certificate"),
         ("expired", _pem(expired), _key(), None, "expired on"),
         ("no PKCS#12", b"hello", b"", PASSWORD, "PKCS#12"),
     ]

@@ -47,7 +47,7 @@ def test_a_self_signed_certificate_is_pinned_by_its_whole_fingerprint(world: Wor
 
 def test_roots_are_trusted_and_end_certificates_are_pinned(world: World) -> None:
     end = world.certified(world.a, world.b)
-    with pytest.raises(UserError, match="is no root CA"):
+    with pytest.raises(UserError, match="is not a root CA"):
         trust_root(world.store, world.a, end, end.sha256)
     with pytest.raises(UserError, match="is a CA: trust it as a root"):
         pin(world.store, world.a, world.root_b, world.root_b.sha256)

@@ -149,7 +149,7 @@ def test_two_certificates_of_one_ca_with_one_serial_number_are_refused(world: Wo
 
 @pytest.mark.parametrize("reference", ["abcdef", "xyz12345", "0" * 64])
 def test_a_reference_that_means_nothing_says_so(world: World, reference: str) -> None:
-    with pytest.raises(UserError, match=r"is no fingerprint|No certificate here"):
+    with pytest.raises(UserError, match=r"is not a fingerprint|No certificate here"):
         certificate_named(world.store.snapshot(), reference)
 
 

@@ -64,7 +64,7 @@ def test_a_ca_in_a_token_signs_certificates_and_crls(world: World, office: Secre
     )
     with pytest.raises(UserError, match="There is no passphrase for token partition-1"):
         publish_crl(world.store, root)
-    with pytest.raises(UserError, match="lies in the token office and never leaves it"):
+    with pytest.raises(UserError, match="is in the token office and never leaves it"):
         pkcs12_bytes(world.store, root, Secret("any"))
 
 

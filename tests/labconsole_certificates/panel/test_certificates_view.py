@@ -180,7 +180,7 @@ def test_one_is_kept_and_the_next_one_shown_beside_it(pair: Pair, lab: Lab) -> N
     view = view_of(lab, 4)
     detail_of(lab, view, f"certificate:{pair.root_a.id}")
     lab.click(view.detail.compare_button)
-    lab.until(lambda: "beside this one" in view.detail.hint.text())
+    lab.until(lambda: "next to this one" in view.detail.hint.text())
     shown = detail_of(lab, view, f"certificate:{pair.root_b.id}")
     assert isinstance(shown.body, Comparison)
     assert "State A Root CA and State B Root CA" in view.detail.title.text()

@@ -250,7 +250,7 @@ def test_what_another_console_issued_goes_there_as_a_csr(lab: Lab) -> None:
     assert rotation.status is RotationStatus.PREPARING
     assert request.csr.subject == lab.client.certificate.subject
     assert request.status is RequestStatus.MADE
-    assert plan.next_sentence == "Give the CSR to State B, and take in the certificate that comes back."
+    assert plan.next_sentence == "Give the CSR to State B, and import the certificate that comes back."
     with pytest.raises(UserError, match="No certificate has come back"):
         steps.adopt(lab.store, rotation)
 

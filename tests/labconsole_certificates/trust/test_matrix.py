@@ -88,7 +88,7 @@ def test_nobody_knows_whom_a_state_without_a_bundle_trusts(alpha: Console) -> No
     assert _cell(alpha, "Gamma", "Alpha").status is CellStatus.UNKNOWN
     missing = _cell(alpha, "Alpha", "Gamma")
     assert missing.status is CellStatus.UNTRUSTED
-    assert "let it take in the trust bundle of Gamma" in missing.cause
+    assert "let it import the trust bundle of Gamma" in missing.cause
 
 
 def test_withdrawn_trust_says_so(alpha: Console, beta: Console) -> None:

@@ -122,10 +122,10 @@ def test_a_bundle_goes_from_console_to_console(console: NewConsole) -> None:
 def test_a_bundle_that_was_taken_in_is_not_taken_in_again(alpha: Console, beta: Issuer) -> None:
     bundle = _signed(_content(beta, sequence=2), beta)
     alpha.take_in(bundle)
-    _refused(alpha, bundle, "taken in already: there is nothing to do")
+    _refused(alpha, bundle, "imported already: there is nothing to do")
     again = _signed(_content(beta, sequence=2), beta)  # same content, other signature
     assert again != bundle
-    _refused(alpha, again, "taken in already: there is nothing to do")
+    _refused(alpha, again, "imported already: there is nothing to do")
 
 
 def test_of_two_that_take_the_same_bundle_in_at_once_one_does(alpha: Console, beta: Issuer) -> None:
@@ -141,13 +141,13 @@ def test_of_two_that_take_the_same_bundle_in_at_once_one_does(alpha: Console, be
     with ThreadPoolExecutor(4) as threads:
         sentences = sorted(threads.map(other_console, range(4)))
     assert [each.startswith("Alpha took in trust bundle 2") for each in sentences] == [True, False, False, False]
-    assert all("taken in already" in each for each in sentences[1:])
+    assert all("imported already" in each for each in sentences[1:])
 
 
 def test_bundles_do_not_go_back(alpha: Console, beta: Issuer) -> None:
     second = _signed(_content(beta, sequence=2, made=_NOW - timedelta(days=2)), beta)
     alpha.take_in(_signed(_content(beta, sequence=3, made=_NOW - timedelta(days=1)), beta))
-    _refused(alpha, second, "This is trust bundle 2 of Beta, and 3 was taken in already")
+    _refused(alpha, second, "This is trust bundle 2 of Beta, and 3 was imported already")
 
 
 def test_two_bundles_with_one_number_are_refused(alpha: Console, beta: Issuer) -> None:
@@ -158,9 +158,9 @@ def test_two_bundles_with_one_number_are_refused(alpha: Console, beta: Issuer) -
 
 def test_a_stranger_signs_for_nobody(alpha: Console, beta: Issuer) -> None:
     stranger = _root()
-    _refused(alpha, _signed(_content(stranger, sequence=2), stranger), "a stranger", _typed(stranger))
+    _refused(alpha, _signed(_content(stranger, sequence=2), stranger), "an unknown issuer", _typed(stranger))
     both = _content(stranger, sequence=2, roots=(stranger.certificate, beta.certificate))
-    _refused(alpha, _signed(both, stranger), "a stranger", _typed(stranger))
+    _refused(alpha, _signed(both, stranger), "an unknown issuer", _typed(stranger))
     _refused(alpha, _signed(_content(beta, sequence=2), stranger), "not signed with one of the roots")
     forged = cms.sign(encode(_content(beta, sequence=2)), beta.certificate, beta.key)
     with pytest.raises(BadInput):
@@ -169,27 +169,31 @@ def test_a_stranger_signs_for_nobody(alpha: Console, beta: Issuer) -> None:
 
 def test_a_name_in_other_letters_is_no_other_state(alpha: Console, beta: Issuer) -> None:
     stranger = _root()
-    _refused(alpha, _signed(_content(stranger, state="BETA"), stranger), "a stranger", _typed(stranger))
+    _refused(alpha, _signed(_content(stranger, state="BETA"), stranger), "an unknown issuer", _typed(stranger))
 
 
 def test_a_new_root_is_reached_by_a_link_certificate(alpha: Console, beta: Issuer) -> None:
     successor = _root()
     links = link_certificates(beta, successor)
     alone = _content(successor, sequence=2)
-    _refused(alpha, _signed(alone, successor), "a stranger")
-    _refused(alpha, _signed(replace(alone, links=links[:1]), successor), "a stranger")  # old with new leads nowhere
+    _refused(alpha, _signed(alone, successor), "an unknown issuer")
+    _refused(
+        alpha, _signed(replace(alone, links=links[:1]), successor), "an unknown issuer"
+    )  # old with new leads nowhere
     taken = alpha.take_in(_signed(replace(alone, links=links), successor))
     assert taken.trusted == (fingerprint(successor.certificate),)
     assert taken.withdrawn == (fingerprint(beta.certificate),)
     assert alpha.trusts() == {fingerprint(successor.certificate)}
-    _refused(alpha, _signed(_content(beta, sequence=3), beta), "a stranger")  # the old key signs nothing any more
+    _refused(
+        alpha, _signed(_content(beta, sequence=3), beta), "an unknown issuer"
+    )  # the old key signs nothing any more
 
 
 def test_links_lead_over_several_roots(alpha: Console, beta: Issuer) -> None:
     second, third = _root(), _root()
     links = (*link_certificates(second, third), *link_certificates(beta, second))
     missing = _content(third, sequence=2, roots=(third.certificate, second.certificate), links=links[:2])
-    _refused(alpha, _signed(missing, third), "a stranger")
+    _refused(alpha, _signed(missing, third), "an unknown issuer")
     alpha.take_in(_signed(replace(missing, links=links), third))
     assert alpha.trusts() == {fingerprint(each.certificate) for each in (second, third)}
 
@@ -201,10 +205,10 @@ def test_a_revoked_link_leads_nowhere(alpha: Console, beta: Issuer) -> None:
     crl = make_crl(beta, [gone], 1, Validity.for_days(10))
     roots = (successor.certificate, beta.certificate)
     told = _content(successor, sequence=2, roots=roots, links=links, crls=(crl,))
-    _refused(alpha, _signed(told, successor), "a stranger")
+    _refused(alpha, _signed(told, successor), "an unknown issuer")
     alpha.take_in(_signed(_content(beta, sequence=2, crls=(crl,)), beta))
     untold = _content(successor, sequence=3, links=links)
-    _refused(alpha, _signed(untold, successor), "a stranger")  # Alpha knows, also where the bundle is silent
+    _refused(alpha, _signed(untold, successor), "an unknown issuer")  # Alpha knows, also where the bundle is silent
 
 
 def test_nobody_else_revokes_a_link(alpha: Console, beta: Issuer) -> None:
@@ -372,16 +376,16 @@ def test_ones_own_bundle_and_one_for_a_stranger_are_refused(alpha: Console) -> N
 def test_what_is_no_bundle_is_called_by_its_name(alpha: Console) -> None:
     bundle, root = alpha.bundle(), _root()
     key = root.key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-    _refused(alpha, key, "holds a private key and not a signed file .* show this one to nobody")
+    _refused(alpha, key, "holds a private key and not a signed file .* keep this one secret")
     _refused(alpha, root.certificate.public_bytes(Encoding.DER), "holds a certificate and not a signed file")
     _refused(alpha, bundle[:500], "is cut off, [0-9]+ bytes are missing")
-    _refused(alpha, b"hello", "no CMS SignedData")
+    _refused(alpha, b"hello", "not CMS SignedData")
 
 
 def test_another_signed_file_is_no_bundle(alpha: Console) -> None:
     root = _root()
     for content in (b"", b"hello", b"\x30\x00", encode(_content(root)) + b"\x00"):
-        _refused(alpha, cms.sign(content, root.certificate, root.key), "is no trust bundle", _typed(root))
+        _refused(alpha, cms.sign(content, root.certificate, root.key), "is not a trust bundle", _typed(root))
 
 
 def test_a_state_without_a_root_makes_no_bundle(console: NewConsole) -> None:

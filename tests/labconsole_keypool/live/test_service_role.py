@@ -127,9 +127,9 @@ def test_a_stranger_is_shown_the_door(tmp_path: Path) -> None:
         samples = service.samples()
     told = [event.message for event in samples.events if event.name == "refused"]
     assert told == [
-        "Connection closed: A stranger connected to the signing service, and did not show its token.",
+        "Connection closed: An unknown client connected to the signing service, and did not show its token.",
         "Connection closed: A frame of 542,393,671 bytes came; none has more than 4,194,304.",
-        "Connection closed: A stranger connected to the signing service, and did not show its token.",
+        "Connection closed: An unknown client connected to the signing service, and did not show its token.",
         "Connection closed: An answer to request 1 came from a signer that did not have it.",
     ]
 

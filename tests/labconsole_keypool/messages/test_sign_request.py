@@ -183,8 +183,8 @@ def _without(element: str, form: Form = Form.SOURCE) -> Callable[[], bytes]:
 
 
 FAULTS = {
-    "another document": (lambda: b"<a/>", "is no sign request"),
-    "another namespace": (lambda: _source("urn:oasis:names:tc:dss:1.0:core:schema", "urn:x"), "is no sign request"),
+    "another document": (lambda: b"<a/>", "is not a sign request"),
+    "another namespace": (lambda: _source("urn:oasis:names:tc:dss:1.0:core:schema", "urn:x"), "is not a sign request"),
     "no RequestID": (lambda: _source(" RequestID=", " Other="), "SignRequest has no attribute RequestID"),
     "no inputs": (_without("dss:OptionalInputs"), "has no OptionalInputs"),
     "no requester": (_without("eid2:SignRequester"), "has no SignRequester"),
@@ -194,7 +194,7 @@ FAULTS = {
     "no documents": (_without("dss:InputDocuments"), "has no SignTasks"),
     "no tasks": (lambda: sample(tasks=0), "has 0 sign tasks, where 1 to 100 are taken"),
     "101 tasks": (lambda: sample(tasks=101), "has 101 sign tasks"),
-    "two tasks of one name": (lambda: _changed(sample(tasks=2), "SignTask2", "SignTask1"), "are not told apart"),
+    "two tasks of one name": (lambda: _changed(sample(tasks=2), "SignTask2", "SignTask1"), "cannot be distinguished"),
     "no bytes": (_without("eid2:ToBeSignedBytes"), "has no ToBeSignedBytes"),
     "empty bytes": (lambda: sample(tasks=[b""]), "ToBeSignedBytes must hold text alone"),
     "wrong base64": (lambda: _source("<eid2:ToBeSignedBytes>", "<eid2:ToBeSignedBytes>§"), "is not base64"),
@@ -217,9 +217,9 @@ FAULTS = {
     "csig: no conditions": (_without("saml:Conditions", Form.CSIG), "has no Conditions"),
     "csig: too late": (lambda: _csig("2113-06-24", "2014-06-24"), "out of its time"),
     "csig: too early": (lambda: _csig('NotBefore="2013', 'NotBefore="2112'), "out of its time"),
-    "csig: no time": (lambda: _csig('NotBefore="2013-06-24T11:30:57Z"', 'NotBefore="soon"'), "NotBefore is no time"),
+    "csig: no time": (lambda: _csig('NotBefore="2013-06-24T11:30:57Z"', 'NotBefore="soon"'), "NotBefore is not a time"),
     "csig: a needed attribute": (_without("eid2:Signer", Form.CSIG), "needs 'serialNumber' of its signer"),
-    "csig: no order": (lambda: _csig('Order="1"', 'Order="x"'), "Order 'x' is no number"),
+    "csig: no order": (lambda: _csig('Order="1"', 'Order="x"'), "Order 'x' is not a number"),
 }
 
 

@@ -47,7 +47,7 @@ def test_hours_are_those_of_the_clock_that_wrote_the_log(file: Path) -> None:
         ("hour,count\n2026-03-02T08:00,ten\n", "line 2: the count must be a whole number from 0 on (it is 'ten')."),
         ("2026-03-02T08:00,-1\n", "line 1: the count must be a whole number from 0 on (it is '-1')."),
         ("2026-03-02T08:00,1.5\n", "line 1: the count must be a whole number"),
-        ("2026-03-02T08:00,1\n8 o'clock,2\n", 'line 2: "8 o\'clock" is no time; write it as 2026-11-20T14:05'),
+        ("2026-03-02T08:00,1\n8 o'clock,2\n", 'line 2: "8 o\'clock" is not a time; write it as 2026-11-20T14:05'),
         ("2026-03-02T08:00,1\n2026-03-02T09:00\n", "line 2: 1 columns; each row is a time stamp, or an hour"),
         ("a,b,c\n1,2,3\n", "line 2: 3 columns;"),
         ("hour,count\n", "log.csv: there is no row in this file; choose another one."),
@@ -67,5 +67,5 @@ def test_a_file_that_is_no_text_or_not_there(file: Path) -> None:
     with pytest.raises(UserError, match="cannot be read: No such file"):
         read_log(file)
     file.write_bytes(b"2026-03-02T08:00,1\n\xff\xfe\x00")
-    with pytest.raises(UserError, match="this is no CSV text"):
+    with pytest.raises(UserError, match="this is not CSV text"):
         read_log(file)

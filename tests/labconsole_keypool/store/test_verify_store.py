@@ -351,7 +351,7 @@ def test_the_command_says_what_was_found(
     assert "There is no key store" in command("nowhere")[1]
     store_path("lab").unlink()
     assert f"There is no key store {store_path('lab')}" in command("--run", "1")[1]
-    assert "is no head" in command("--head", "12:34")[1]
+    assert "is not a head" in command("--head", "12:34")[1]
     assert "Run 2 has noted no head of a key store: name a run of the signing service" in command("--run", "2")[1]
 
 

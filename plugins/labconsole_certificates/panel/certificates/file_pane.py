@@ -142,11 +142,11 @@ class FilePane(QObject):
             self._forms.import_pkcs12(thing.path)
 
     def _crl_taken(self, record: CrlRecord) -> None:
-        self._desk.good(self.tr("CRL {number} was taken in.").format(number=record.number))
+        self._desk.good(self.tr("CRL {number} was imported.").format(number=record.number))
         self.close()
 
     def _taken(self, records: tuple[CertificateRecord, ...]) -> None:
-        self._desk.good(self.tr("Taken in: {0}.").format(", ".join(short_name(one.certificate) for one in records)))
+        self._desk.good(self.tr("Imported: {0}.").format(", ".join(short_name(one.certificate) for one in records)))
         self.close()
         self.taken.emit(records[0].id)
 

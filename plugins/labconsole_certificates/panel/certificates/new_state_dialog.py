@@ -48,7 +48,7 @@ class NewStateDialog(QDialog):
         form.addRow(self.tr("&Name"), self.name_edit)
         form.addRow(self.tr("&Domain"), self.domain_edit)
         self.buttons = QDialogButtonBox(self)
-        self.add_button = self.buttons.addButton(self.tr("Go on"), QDialogButtonBox.ButtonRole.AcceptRole)
+        self.add_button = self.buttons.addButton(self.tr("Continue"), QDialogButtonBox.ButtonRole.AcceptRole)
         self.buttons.addButton(self.tr("Cancel"), QDialogButtonBox.ButtonRole.RejectRole)
         self.buttons.accepted.connect(self._answer)
         self.buttons.rejected.connect(self.reject)

@@ -20,7 +20,7 @@ class StateQuestion(QDialog):
     def __init__(self, title: str, states: Sequence[str], parent: QWidget) -> None:
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setWindowTitle(self.tr("Take in"))
+        self.setWindowTitle(self.tr("Import"))
         self.setMinimumWidth(_WIDTH)
         heading = plain_label(title, self)
         heading.setWordWrap(True)
@@ -31,7 +31,7 @@ class StateQuestion(QDialog):
         self.box.setAccessibleName(self.tr("State that is certified"))
         line = self.box.lineEdit()
         if line is not None:
-            line.setPlaceholderText(self.tr("Nobody that is known"))
+            line.setPlaceholderText(self.tr("No known State"))
         label.setBuddy(self.box)
         note = plain_label(
             self.tr(
@@ -43,7 +43,7 @@ class StateQuestion(QDialog):
         note.setWordWrap(True)
         note.setProperty("muted", True)
         self.buttons = QDialogButtonBox(self)
-        self.take_in_button = self.buttons.addButton(self.tr("Take in"), QDialogButtonBox.ButtonRole.AcceptRole)
+        self.take_in_button = self.buttons.addButton(self.tr("Import"), QDialogButtonBox.ButtonRole.AcceptRole)
         self.buttons.addButton(self.tr("Cancel"), QDialogButtonBox.ButtonRole.RejectRole)
         self.buttons.accepted.connect(self._accept)
         self.buttons.rejected.connect(self.reject)

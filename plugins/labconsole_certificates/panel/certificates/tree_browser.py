@@ -40,7 +40,7 @@ class TreeBrowser(QWidget):
         self.new_button = QPushButton(self.tr("&New CA"), self)
         theme.bind_icon(self.new_button, "authority")
         self.open_button = QPushButton(self.tr("&Open file …"), self)
-        self.open_button.setToolTip(self.tr("Look into a file, and take in what is in it if you like"))
+        self.open_button.setToolTip(self.tr("Inspect a file, and import what is in it if you like"))
         theme.bind_icon(self.open_button, "import")
         self.count = plain_label("", self)
         self.count.setProperty("muted", True)

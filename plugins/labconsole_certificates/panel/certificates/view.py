@@ -144,7 +144,7 @@ class CertificatesView(Tab):
             self.detail.say(self._next_beside())
 
     def _next_beside(self) -> str:
-        return self.tr("Choose another certificate in the tree: it is shown beside this one.")
+        return self.tr("Choose another certificate in the tree: it is shown next to this one.")
 
     def _handed(self, how: str) -> None:
         """What left the database stands in the audit list; a file that is looked into was never in it."""

@@ -245,7 +245,7 @@ class NextSteps(QObject):
             button = self.tr("Make the bundle of {state} …").format(state=sender.name)
             return Upcoming(step.missing, button, self._show_trust, waits=not sender.local)
         if root is None:
-            button = self.tr("Take in root or bundle of {state} …").format(state=sender.name)
+            button = self.tr("Import root or bundle of {state} …").format(state=sender.name)
             return Upcoming(step.missing, button, self._show_trust, waits=True)
         button = self.tr("Trust the root of {state} …").format(state=sender.name)
         return Upcoming(step.missing, button, lambda: self._trust(root, receiver))

@@ -69,7 +69,7 @@ class MethodsDialog(QDialog):
                 label.setProperty("tone", tone)
                 texts.addWidget(label)
         texts.addStretch(1)
-        button = QPushButton(self.tr("Go on …"), card)
+        button = QPushButton(self.tr("Continue …"), card)
         button.setProperty("primary", not method.warning)
         button.setAccessibleName(method.title)
         button.clicked.connect(lambda _checked: self._begin(method))

@@ -77,7 +77,7 @@ class NewRequestDialog(QDialog):
         sight = DescriptionView(theme, self)
         sight.show_description(description)
         buttons = QDialogButtonBox(self)
-        self.take_button = buttons.addButton(self.tr("Take in"), QDialogButtonBox.ButtonRole.AcceptRole)
+        self.take_button = buttons.addButton(self.tr("Import"), QDialogButtonBox.ButtonRole.AcceptRole)
         self.take_button.setProperty("primary", True)
         buttons.addButton(QDialogButtonBox.StandardButton.Cancel)
         buttons.accepted.connect(self._answer)

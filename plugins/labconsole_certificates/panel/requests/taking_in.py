@@ -80,7 +80,7 @@ class TakingIn(QObject):
         elif arrival.kind in _OTHER_TABS and arrival.path is not None:
             self._hand_on(_OTHER_TABS[arrival.kind], arrival.path)
         else:
-            self._desk.bad(self.tr("That is no CSR, certificate or PKCS#12: nothing was taken in."))
+            self._desk.bad(self.tr("Not a CSR, certificate or PKCS#12 file: nothing was imported."))
 
     def _hand_on(self, key: str, path: Path) -> None:
         """It belongs to another tab."""
@@ -114,7 +114,7 @@ class TakingIn(QObject):
 
     def _certificate_taken(self, record: CertificateRecord) -> None:
         self._desk.good(
-            self.tr("The certificate {name} was taken in: it belongs to a key of this console.").format(
+            self.tr("The certificate {name} was imported: it belongs to a key of this console.").format(
                 name=short_name(record.certificate)
             )
         )

@@ -164,7 +164,7 @@ class RequestsView(Tab):
     def _nothing(self) -> str:
         """What to do where there is no request yet."""
         if self._snapshot is not None and any(state.local for state in self._snapshot.states):
-            return self.tr("No request yet: make one with “New certificate”, or take in that of another State.")
+            return self.tr("No request yet: create one with “New certificate”, or import that of another State.")
         return self.tr("No State of this console yet: create your CA in the tab “Certificates” first.")
 
     def _row_chosen(self, current: QModelIndex, _before: QModelIndex) -> None:

@@ -146,7 +146,7 @@ class RevocationView(Tab):
             self._desk.do(lambda store: note_export(store, crl), lambda _done: self._desk.good(how))
 
     def _crl_taken(self, record: CrlRecord) -> None:
-        self._desk.good(self.tr("CRL {number} was taken in.").format(number=record.number))
+        self._desk.good(self.tr("CRL {number} was imported.").format(number=record.number))
 
     def _revoke(self, record: CertificateRecord, reason: x509.ReasonFlags) -> None:
         self._desk.do(lambda store: revoke(store, record, reason), partial(self._revoked, reason))

@@ -38,12 +38,12 @@ class BundleDialog(QDialog):
         self.setWindowTitle(self.tr("Trust bundle of {state}").format(state=name))
         self.setMinimumWidth(_WIDTH)
         self.importer_box = CalmComboBox(self)
-        self.importer_box.setAccessibleName(self.tr("Taken in by"))
+        self.importer_box.setAccessibleName(self.tr("Imported by"))
         self.importer_box.addItems(
             [state.name for state in snapshot.states if state.local and state.name != look.content.state]
         )
         form = QFormLayout()
-        form.addRow(self.tr("Taken in by"), self.importer_box)
+        form.addRow(self.tr("Imported by"), self.importer_box)
         for title, text in self._facts(look):
             label = plain_label(text, self)
             label.setWordWrap(True)
@@ -54,9 +54,7 @@ class BundleDialog(QDialog):
         self.domain_question.setWordWrap(True)
         self.domain_question.setProperty("tone", "warning")
         self.known = plain_label(
-            self.tr("{state} is known: the bundle is taken in if a key that is trusted has signed it.").format(
-                state=name
-            ),
+            self.tr("{state} is known: the bundle is imported if a trusted key has signed it.").format(state=name),
             self,
         )
         self.known.setWordWrap(True)
@@ -65,7 +63,7 @@ class BundleDialog(QDialog):
         self.trouble.setProperty("tone", "bad")
         self.trouble.hide()
         buttons = QDialogButtonBox(self)
-        self.take_button = buttons.addButton(self.tr("Take in"), QDialogButtonBox.ButtonRole.AcceptRole)
+        self.take_button = buttons.addButton(self.tr("Import"), QDialogButtonBox.ButtonRole.AcceptRole)
         self.take_button.setProperty("primary", True)
         buttons.addButton(QDialogButtonBox.StandardButton.Cancel)
         buttons.accepted.connect(self._take)

@@ -55,7 +55,7 @@ class CauseCard(QFrame):
     def show_none(self) -> None:
         """There is nobody who could trust anybody."""
         self.show_cell(None, "", "")
-        self.title.setText(self.tr("Trust needs two States: create your CA, or take in another State's bundle."))
+        self.title.setText(self.tr("Trust needs two States: create your CA, or import another State's bundle."))
 
     def show_cell(self, cell: Cell | None, truster: str, trusted: str, *, can_withdraw: bool = False) -> None:
         """Show the cause of a cell, or that one should be chosen."""

@@ -140,7 +140,9 @@ class TrustView(Tab):
         if fit:
             self._ask_trust(fit)
         else:
-            self._desk.good(self.tr("The certificates are known here now; nobody trusts them for that."))
+            self._desk.good(
+                self.tr("The certificates are in this database now; this does not make any State trust them.")
+            )
 
     def _ask_trust(self, certificates: Sequence[CertificateRecord], truster: str = "") -> TrustDialog:
         assert self._snapshot is not None
