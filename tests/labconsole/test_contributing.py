@@ -38,7 +38,8 @@ def test_the_trial_in_contributing_runs(tmp_path: Path) -> None:
 
     def labconsole(*arguments: str) -> str:
         done = subprocess.run(
-            [sys.executable, "-m", "labconsole.cli.main", *arguments, "--db", str(tmp_path / "runs.db")],
+            [sys.executable, "-m", "labconsole.cli.main", *arguments],
+            cwd=tmp_path,
             env={**os.environ, "PYTHONPATH": str(tmp_path / "site"), "LABCONSOLE_HOME": str(tmp_path / "home")},
             capture_output=True,
             text=True,
@@ -55,6 +56,9 @@ def test_the_trial_in_contributing_runs(tmp_path: Path) -> None:
     assert "More throws against fewer" in labconsole("compare", str(run["run"]), str(more["run"]), "--all")
     labconsole("report", str(run["run"]), str(more["run"]), "--pdf", str(tmp_path / "dice.pdf"))
     assert (tmp_path / "dice.pdf").stat().st_size > 20_000
+    eyes = json.loads(labconsole("roll-dice", "--dice", "3", "--json"))["eyes"]
+    assert len(eyes) == 3 and set(eyes) <= set(range(1, 7))
+    assert "throw some dice once" in labconsole("--help")
 
 
 @pytest.mark.timeout(600)

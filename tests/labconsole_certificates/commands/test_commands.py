@@ -231,16 +231,6 @@ def test_every_operation_has_a_help_for_each_argument() -> None:
         assert bool(entry.command) == bool(entry.help)
 
 
-def test_every_command_has_its_function_and_a_help_for_each_argument() -> None:
-    for name, dotted in plugin.commands.items():
-        command = load_dotted(dotted)
-        assert callable(load_dotted(command.run)), name
-        parser = argparse.ArgumentParser(prog=name)
-        command.add_arguments(parser)
-        told = parser.format_help()
-        assert command.help and all(action.help for action in parser._actions), told
-
-
 def test_the_links_of_a_root_are_told_from_cas(pki: Pki, world: World) -> None:
     pki("rotate", world.root_a.sha256)
     pki("rotation", "1", "prepare")
