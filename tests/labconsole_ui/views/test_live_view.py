@@ -125,6 +125,7 @@ def test_no_live_plot_asks_the_run_for_no_frames(
 def test_a_hidden_view_takes_frames_but_draws_nothing(
     view: LiveView, bridge: QueueBridge, run_id: int, qtbot: QtBot
 ) -> None:
+    view._draw()  # its turns have not come when the view is hidden
     view.hide()
     bridge.live.emit(run_id, frame(1, 100))
     bridge.live.emit(run_id, frame(2, 900))

@@ -157,6 +157,7 @@ class LiveView(QWidget):
         """Nothing is drawn while the view is hidden."""
         super().hideEvent(event)
         self._due.stop()
+        self._turns.replace(())
 
     def _draw(self) -> None:
         """Each plot in a turn of its own: all of them at once hold the window up when a run begins."""
