@@ -52,7 +52,7 @@ def test_it_serves_several_queues_and_stops_in_order(number: signal.Signals) -> 
             send_all(Sender(client, "two"), template(), 2)
             receive_all(Receiver(client, "two", templates=[template()]), 2)
         process.send_signal(number)
-        output, errors = process.communicate(timeout=10)
+        output, errors = process.communicate(timeout=60)
     assert process.returncode == 0
     assert output.splitlines() == [
         "Stopped: one: 5 received, 0 delivered, 5 left.",

@@ -114,7 +114,7 @@ class TestFile:
             ("100,20,3\n", 1, "3 columns"),
             ("1999999,1\n1,1\n1,1\n", 3, "more than 2,000,000 requests"),
             (f"{'9' * 5000},1\n", 1, "count must be"),
-            ("1,1\n" + '"' + "x" * 200_000 + '",1\n', 1, "no CSV text"),
+            ("1,1\n" + '"' + "x" * 200_000 + '",1\n', 1, "not CSV text"),
         ],
     )
     def test_a_fault_is_one_sentence_that_names_file_and_line(
@@ -134,7 +134,7 @@ class TestFile:
         with pytest.raises(UserError, match=r"cannot be read: No such file or directory\.$"):
             arriving(ArrivalPattern.CSV, csv=written)
         written.write_bytes(b"100,20\n\xff\xfe\x00,1\n")
-        with pytest.raises(UserError, match="no CSV text"):
+        with pytest.raises(UserError, match="not CSV text"):
             arriving(ArrivalPattern.CSV, csv=written)
         with pytest.raises(UserError, match=r"choose the file\.$"):
             arriving(ArrivalPattern.CSV)

@@ -264,7 +264,7 @@ def test_the_last_failure_is_the_result_when_the_time_is_over(consoles: Path, po
     with socket.create_connection(("127.0.0.1", waiting.port)) as via:
         via.sendall(b"GET / HTTP/1.1\r\n\r\n")
         waiting.said()
-    proof = waiting.ended.result(timeout=20)
+    proof = waiting.ended.result(timeout=120)
     assert not proof.ok and "was not understood" in proof.sentence()
 
 

@@ -27,7 +27,7 @@ from labconsole_certificates.panel.tab import Tab
 from labconsole_ui.main_window import MainWindow
 from labconsole_ui.operations.dialog import OperationDialog
 
-PATIENCE_MS = 20_000
+PATIENCE_MS = 120_000
 T = TypeVar("T", bound=Tab)
 D = TypeVar("D", bound=QDialog)
 

@@ -183,6 +183,14 @@ def test_bundle_with_another_domain_is_imported_only_once_that_is_confirmed(
     lab.until(lambda: lab.snapshot().states[-1].domain == "b.example")
 
 
+def test_what_needs_a_state_cannot_be_chosen_before_the_database_is_read(lab: Lab) -> None:
+    view = CertificatesView(lab.page.services, lab.page)
+    for _piece in view.pieces():
+        pass
+    forms = view.forms
+    assert [each.isEnabled() for each in (forms.root, forms.intermediate, forms.domain)] == [False, False, False]
+
+
 def test_domain_is_changed_by_a_question(pair: Pair, lab: Lab) -> None:
     view = lab.tab("certificates", CertificatesView)
     lab.until(lambda: view.forms.domain.isEnabled())

@@ -27,7 +27,7 @@ from tests.labconsole_ui.shell.conftest import bridge, home, open_window, servic
 __all__ = ["bridge", "home", "open_window", "services", "theme", "window"]
 
 LEFT = Qt.MouseButton.LeftButton
-PATIENCE_MS = 40_000
+PATIENCE_MS = 120_000
 EXACTLY = Qt.MatchFlag.MatchExactly | Qt.MatchFlag.MatchRecursive
 SMALL = {
     "key_kind": "p-256",

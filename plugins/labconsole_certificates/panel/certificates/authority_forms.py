@@ -35,7 +35,6 @@ class AuthorityForms(QObject):
         self._desk = desk
         self._chosen = chosen
         self._page = page
-        self._snapshot = Snapshot()
         self.menu = QMenu(page)
         self._action(self.tr("New &State with its root CA …"), "state", self.create_state)
         self.menu.addSeparator()
@@ -44,6 +43,7 @@ class AuthorityForms(QObject):
         self._action(self.tr("I&mport a CA …"), "import", self.import_authority)
         self.menu.addSeparator()
         self.domain = self._action(self.tr("&Domain of a State …"), "state", self.change_domain)
+        self.refresh(Snapshot())
 
     def refresh(self, snapshot: Snapshot) -> None:
         """The States that there are now."""

@@ -117,7 +117,7 @@ def test_further_tokens_are_devices_of_their_own(home: Path) -> None:
 def test_names_that_only_look_like_a_lab_token_s(name: str, tmp_path: Path) -> None:
     with pytest.raises(TokenError, match="No token is called"):
         find_configuration(name, tmp_path)
-    with pytest.raises(ValueError, match="no name of a lab token"):
+    with pytest.raises(ValueError, match="not a name of a lab token"):
         lab_token(tmp_path, name)
 
 
