@@ -16,8 +16,7 @@ from pathlib import Path
 
 from labconsole.errors import UserError
 from labconsole_amqp.fastlink import Endpoint, connect
-
-from .lab_pki import Identity
+from tests.labconsole_amqp.lab_pki import Identity
 
 _SERVER = Path("/usr/lib/rabbitmq/bin/rabbitmq-server")
 _START_S = 60.0

@@ -20,8 +20,7 @@ from labconsole_ui.plots.card import PlotCard
 from labconsole_ui.presets import PresetRow
 from labconsole_ui.services import Services
 from tests.helpers.pages import opened_trial
-
-from .campaigns import KIND
+from tests.labconsole_ui.shell.campaigns import KIND
 
 TARGETS = [target for plugin in Plugins.discover().found for target in targets_of(plugin)]
 LEAST_PIECES = 6

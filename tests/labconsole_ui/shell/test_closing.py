@@ -12,8 +12,7 @@ from labconsole.store.records import RunStatus
 from labconsole_ui.closing import CloseQuestion
 from labconsole_ui.long_jobs import LongJobs
 from labconsole_ui.main_window import MainWindow
-
-from .campaigns import campaign, endless
+from tests.labconsole_ui.shell.campaigns import campaign, endless
 
 
 def test_closing_an_idle_window_asks_nothing(window: MainWindow) -> None:

@@ -25,8 +25,7 @@ from labconsole_ui.database_trouble import DatabaseTrouble
 from labconsole_ui.main_window import MainWindow
 from labconsole_ui.start import make_services
 from labconsole_ui.theme import Theme
-
-from .campaigns import campaign
+from tests.labconsole_ui.shell.campaigns import campaign
 
 
 def cut(path: Path) -> None:

@@ -13,8 +13,7 @@ from labconsole_ui.menus import bring_forward
 from labconsole_ui.services import Services
 from labconsole_ui.theme import ThemeMode
 from tests.helpers.pages import opened_trial
-
-from .campaigns import KIND
+from tests.labconsole_ui.shell.campaigns import KIND
 
 
 def test_layout_and_theme_are_remembered(services: Services, open_window: Callable[[Services], MainWindow]) -> None:

@@ -23,8 +23,7 @@ from labconsole_ui.sidebyside.view import SideBySideView
 from labconsole_ui.start_page import RecentRun, StartPage
 from labconsole_ui.theme import Theme
 from tests.helpers.pages import opened, opened_trial
-
-from .campaigns import KIND, campaign
+from tests.labconsole_ui.shell.campaigns import KIND, campaign
 
 
 def owners(widget: QWidget) -> list[QWidget]:

@@ -26,9 +26,8 @@ from labconsole_ui.queue_model import QueueColumn
 from labconsole_ui.services import Services
 from labconsole_ui.start_page import RecentRun, StartPage
 from tests.helpers.practice import wait_until
+from tests.labconsole_ui.shell.campaigns import campaign, endless
 from tests.labconsole_ui.told import told
-
-from .campaigns import campaign, endless
 
 DRIVER = Path(__file__).parent.parent / "window_driver.py"
 Opener = Callable[[Services], MainWindow]

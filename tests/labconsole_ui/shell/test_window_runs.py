@@ -22,11 +22,10 @@ from labconsole_ui.menus import bring_forward
 from labconsole_ui.message_bar import Message, Tone
 from tests.helpers.pages import opened_trial
 from tests.labconsole_amqp.embedded import serving
+from tests.labconsole_ui.shell.campaigns import KIND, campaign, endless
+from tests.labconsole_ui.shell.slot_watch import slots_watched
 from tests.labconsole_ui.told import told
 from tests.labconsole_ui.views.conftest import StoredRuns
-
-from .campaigns import KIND, campaign, endless
-from .slot_watch import slots_watched
 
 
 def test_no_slot_holds_the_window_up_while_a_run_goes_on(qtbot: QtBot, window: MainWindow) -> None:
