@@ -8,8 +8,8 @@ from pathlib import Path
 
 from PySide6.QtWidgets import QApplication, QWidget
 
-from labconsole_ui.main_window import MainWindow
-from labconsole_ui.theme import ThemeMode
+from labconsole_ui.shell.main_window import MainWindow
+from labconsole_ui.theme.theme import ThemeMode
 
 LIMIT_S = 180.0
 BOTH = (ThemeMode.LIGHT, ThemeMode.DARK)

@@ -9,31 +9,31 @@ from typing import TypeVar
 from camera import Camera
 from PySide6.QtWidgets import QApplication, QWidget
 
-from labconsole.locations import pki_dir
+from labconsole.paths import pki_dir
 from labconsole.security.pki.records import CertificateRecord, State
 from labconsole.security.pki.store import PkiStore
+from labconsole.security.x509.certificate_profiles import CertificateProfile
 from labconsole.security.x509.fingerprints import groups
-from labconsole.security.x509.profiles import CertificateProfile
-from labconsole_certificates.operations import own_requests, requests
+from labconsole_certificates.operations import own_csrs, received_csrs
 from labconsole_certificates.operations.authorities import create_root
-from labconsole_certificates.operations.exporting import Form, exported
+from labconsole_certificates.operations.export import Form, exported
 from labconsole_certificates.operations.new_keys import NewKey
-from labconsole_certificates.operations.revocation import publish_crl, revoke
 from labconsole_certificates.operations.states import add_state
-from labconsole_certificates.operations.trusting import trust_root
-from labconsole_certificates.panel.exchanging.view import ExchangeView
+from labconsole_certificates.panel.exchange.exchange_view import ExchangeView
 from labconsole_certificates.panel.page import CertificatesPage
-from labconsole_certificates.panel.requests.view import RequestsView
-from labconsole_certificates.panel.revoking.view import RevocationView
-from labconsole_certificates.panel.rotating.view import RotationView
-from labconsole_certificates.panel.trusting.bundle_dialog import BundleDialog
-from labconsole_certificates.panel.trusting.view import TrustView
-from labconsole_certificates.trust.making import make_bundle
-from labconsole_certificates.trust.taking_in import take_in
-from labconsole_ui.layout import toggle_bottom
-from labconsole_ui.main_window import MainWindow
-from labconsole_ui.operations.dialog import OperationDialog
-from labconsole_ui.theme import ThemeMode
+from labconsole_certificates.panel.requests.requests_view import RequestsView
+from labconsole_certificates.panel.revocation.revocation_view import RevocationView
+from labconsole_certificates.panel.rotation.rotation_view import RotationView
+from labconsole_certificates.panel.trust.bundle_dialog import BundleDialog
+from labconsole_certificates.panel.trust.trust_view import TrustView
+from labconsole_certificates.revocation.crls import publish_crl, revoke
+from labconsole_certificates.trust.bundle_creation import make_bundle
+from labconsole_certificates.trust.bundle_import import take_in
+from labconsole_certificates.trust.roots_and_pins import trust_root
+from labconsole_ui.operations.operation_dialog import OperationDialog
+from labconsole_ui.shell.docks import toggle_bottom
+from labconsole_ui.shell.main_window import MainWindow
+from labconsole_ui.theme.theme import ThemeMode
 
 PAGE = "page:certificates:certificates"
 LIGHT = (ThemeMode.LIGHT,)
@@ -78,12 +78,12 @@ def _certified(
     store: PkiStore, requester: State, issuer: State, profile: CertificateProfile, days: int = 365
 ) -> CertificateRecord:
     name = f"swim.{requester.domain}"
-    made = own_requests.make_request(
+    made = own_csrs.make_request(
         store, requester, issuer, NewKey(), profile, subject=f"CN={name},O={requester.name}", names=[name]
     )
-    taken = requests.take_in_request(store, requester, issuer, made.der, profile)
-    record = requests.approve(store, taken, days=days)
-    own_requests.take_in_certificate(store, exported(store.snapshot(), record, Form.CHAIN), issuer)
+    taken = received_csrs.take_in_request(store, requester, issuer, made.der, profile)
+    record = received_csrs.approve(store, taken, days=days)
+    own_csrs.take_in_certificate(store, exported(store.snapshot(), record, Form.CHAIN), issuer)
     return record
 
 

@@ -20,18 +20,18 @@ from certificate_pictures import take_certificates
 from PySide6.QtWidgets import QApplication
 
 from labconsole.engine.queue import QueueState, RunQueue
-from labconsole.profile import campaign_of, load_profile
+from labconsole.profiles.profile import campaign_of, load_profile
 from labconsole.store.records import RunStatus
-from labconsole_keypool.panel.service import PLANNER, ServicePanel
-from labconsole_ui.layout import toggle_bottom
-from labconsole_ui.main_window import MainWindow
-from labconsole_ui.menus import bring_forward
-from labconsole_ui.navigation import HELP, START
-from labconsole_ui.report.window import ReportWindow
-from labconsole_ui.runview.view import RunView
-from labconsole_ui.sidebyside.view import SideBySideView
-from labconsole_ui.start import make_services
-from labconsole_ui.theme import ThemeMode
+from labconsole_keypool.panel.service_panel import PLANNER, ServicePanel
+from labconsole_ui.shell.docks import toggle_bottom
+from labconsole_ui.shell.main_window import MainWindow
+from labconsole_ui.shell.menus import bring_forward
+from labconsole_ui.shell.navigation import HELP, START
+from labconsole_ui.shell.startup import make_services
+from labconsole_ui.theme.theme import ThemeMode
+from labconsole_ui.views.comparison.comparison_view import SideBySideView
+from labconsole_ui.views.report.report_window import ReportWindow
+from labconsole_ui.views.run.run_view import RunView
 
 KIND = "amqp.messaging"
 REPEATS = 5

@@ -7,8 +7,8 @@ says what replaces it. A manifest may say for which version its plugin was writt
 whose version is lower shows the plugin as broken, and says so.
 
 Names are imported when they are first asked for: a manifest needs `Plugin`, and neither numpy nor pydantic. Pages and
-panels of the window have their own place, `labconsole_ui.plugin_page` and `labconsole_ui.panel`: the core never
-imports Qt.
+panels of the window have their own place, `labconsole_ui.panels.plugin_page` and `labconsole_ui.panels.trial_panel`:
+the core never imports Qt.
 """
 
 from __future__ import annotations
@@ -33,64 +33,64 @@ if TYPE_CHECKING:
     from labconsole.doctor import Check as Check
     from labconsole.engine.protocol import LiveFrame as LiveFrame
     from labconsole.errors import UserError as UserError
-    from labconsole.locations import data_dir as data_dir
-    from labconsole.operation import Confirmation as Confirmation
-    from labconsole.operation import Operation as Operation
-    from labconsole.operation import OperationContext as OperationContext
-    from labconsole.operation import Result as Result
-    from labconsole.operation import TextTable as TextTable
-    from labconsole.plugin import API_VERSION as API_VERSION
-    from labconsole.plugin import OperationEntry as OperationEntry
-    from labconsole.plugin import Plugin as Plugin
-    from labconsole.plugin import PluginPage as PluginPage
-    from labconsole.role import Role as Role
-    from labconsole.role import RoleContext as RoleContext
-    from labconsole.role import SeriesWriter as SeriesWriter
+    from labconsole.model.operation import Confirmation as Confirmation
+    from labconsole.model.operation import Operation as Operation
+    from labconsole.model.operation import OperationContext as OperationContext
+    from labconsole.model.operation import Result as Result
+    from labconsole.model.operation import TextTable as TextTable
+    from labconsole.model.parameters import STORED as STORED
+    from labconsole.model.parameters import Parameters as Parameters
+    from labconsole.model.plugin import API_VERSION as API_VERSION
+    from labconsole.model.plugin import OperationEntry as OperationEntry
+    from labconsole.model.plugin import Plugin as Plugin
+    from labconsole.model.plugin import PluginPage as PluginPage
+    from labconsole.model.role import Role as Role
+    from labconsole.model.role import RoleContext as RoleContext
+    from labconsole.model.role import SeriesWriter as SeriesWriter
+    from labconsole.model.series import BYTES as BYTES
+    from labconsole.model.series import Attachment as Attachment
+    from labconsole.model.series import Column as Column
+    from labconsole.model.series import Event as Event
+    from labconsole.model.series import Level as Level
+    from labconsole.model.series import LiveChannel as LiveChannel
+    from labconsole.model.series import LiveKind as LiveKind
+    from labconsole.model.series import Origin as Origin
+    from labconsole.model.series import Series as Series
+    from labconsole.model.trial import FULL_SPEED as FULL_SPEED
+    from labconsole.model.trial import LINK_RATE as LINK_RATE
+    from labconsole.model.trial import LINK_USE as LINK_USE
+    from labconsole.model.trial import OFFERED_RATE as OFFERED_RATE
+    from labconsole.model.trial import REMEDY as REMEDY
+    from labconsole.model.trial import Curve as Curve
+    from labconsole.model.trial import DerivedTable as DerivedTable
+    from labconsole.model.trial import Direction as Direction
+    from labconsole.model.trial import Distribution as Distribution
+    from labconsole.model.trial import Evaluation as Evaluation
+    from labconsole.model.trial import Metric as Metric
+    from labconsole.model.trial import MetricKind as MetricKind
+    from labconsole.model.trial import Question as Question
+    from labconsole.model.trial import RoleHandle as RoleHandle
+    from labconsole.model.trial import RoleSpec as RoleSpec
+    from labconsole.model.trial import RunContext as RunContext
+    from labconsole.model.trial import Samples as Samples
+    from labconsole.model.trial import ServiceLevel as ServiceLevel
+    from labconsole.model.trial import Trial as Trial
+    from labconsole.model.trial import Verdict as Verdict
+    from labconsole.model.trial import VerdictKind as VerdictKind
+    from labconsole.model.trial_command import TrialCommand as TrialCommand
+    from labconsole.paths import data_dir as data_dir
+    from labconsole.profiles.timing_profile import TimingProfile as TimingProfile
+    from labconsole.profiles.timing_profile import load_timing as load_timing
     from labconsole.security.secrets import Secret as Secret
     from labconsole.security.secrets import SecretRefusedError as SecretRefusedError
     from labconsole.security.secrets import SecretRequest as SecretRequest
     from labconsole.security.secrets import SecretSource as SecretSource
-    from labconsole.series import BYTES as BYTES
-    from labconsole.series import Attachment as Attachment
-    from labconsole.series import Column as Column
-    from labconsole.series import Event as Event
-    from labconsole.series import Level as Level
-    from labconsole.series import LiveChannel as LiveChannel
-    from labconsole.series import LiveKind as LiveKind
-    from labconsole.series import Origin as Origin
-    from labconsole.series import Series as Series
     from labconsole.store.database_kind import DatabaseKind as DatabaseKind
     from labconsole.store.errors import StoreError as StoreError
-    from labconsole.store.writing import Writer as Writer
-    from labconsole.timing_profile import TimingProfile as TimingProfile
-    from labconsole.timing_profile import load_timing as load_timing
-    from labconsole.trial import FULL_SPEED as FULL_SPEED
-    from labconsole.trial import LINK_RATE as LINK_RATE
-    from labconsole.trial import LINK_USE as LINK_USE
-    from labconsole.trial import OFFERED_RATE as OFFERED_RATE
-    from labconsole.trial import REMEDY as REMEDY
-    from labconsole.trial import Curve as Curve
-    from labconsole.trial import DerivedTable as DerivedTable
-    from labconsole.trial import Direction as Direction
-    from labconsole.trial import Distribution as Distribution
-    from labconsole.trial import Evaluation as Evaluation
-    from labconsole.trial import Metric as Metric
-    from labconsole.trial import MetricKind as MetricKind
-    from labconsole.trial import Question as Question
-    from labconsole.trial import RoleHandle as RoleHandle
-    from labconsole.trial import RoleSpec as RoleSpec
-    from labconsole.trial import RunContext as RunContext
-    from labconsole.trial import Samples as Samples
-    from labconsole.trial import ServiceLevel as ServiceLevel
-    from labconsole.trial import Trial as Trial
-    from labconsole.trial import Verdict as Verdict
-    from labconsole.trial import VerdictKind as VerdictKind
-    from labconsole.trial_command import TrialCommand as TrialCommand
-    from labconsole.trial_parameters import STORED as STORED
-    from labconsole.trial_parameters import Parameters as Parameters
+    from labconsole.store.writer import Writer as Writer
 
 PLACES = {
-    "labconsole.operation": "Confirmation Operation OperationContext Result TextTable",
+    "labconsole.model.operation": "Confirmation Operation OperationContext Result TextTable",
     "labconsole.analysis.table_shape": "ShapeColumn ShapeRow TableShape",
     "labconsole.cli.command": "Command",
     "labconsole.cli.exit_codes": "BAD_USAGE CANCELLED CHECK_FAILED FAILED FINISHED",
@@ -98,21 +98,21 @@ PLACES = {
     "labconsole.doctor": "Check",
     "labconsole.engine.protocol": "LiveFrame",
     "labconsole.errors": "UserError",
-    "labconsole.locations": "data_dir",
-    "labconsole.plugin": "API_VERSION OperationEntry Plugin PluginPage",
-    "labconsole.role": "Role RoleContext SeriesWriter",
+    "labconsole.paths": "data_dir",
+    "labconsole.model.plugin": "API_VERSION OperationEntry Plugin PluginPage",
+    "labconsole.model.role": "Role RoleContext SeriesWriter",
     "labconsole.security.secrets": "Secret SecretRefusedError SecretRequest SecretSource",
-    "labconsole.series": "BYTES Attachment Column Event Level LiveChannel LiveKind Origin Series",
+    "labconsole.model.series": "BYTES Attachment Column Event Level LiveChannel LiveKind Origin Series",
     "labconsole.store.database_kind": "DatabaseKind",
     "labconsole.store.errors": "StoreError",
-    "labconsole.store.writing": "Writer",
-    "labconsole.timing_profile": "TimingProfile load_timing",
-    "labconsole.trial": (
+    "labconsole.store.writer": "Writer",
+    "labconsole.profiles.timing_profile": "TimingProfile load_timing",
+    "labconsole.model.trial": (
         "FULL_SPEED LINK_RATE LINK_USE OFFERED_RATE REMEDY Curve DerivedTable Direction Distribution Evaluation "
         "Metric MetricKind Question RoleHandle RoleSpec RunContext Samples ServiceLevel Trial Verdict VerdictKind"
     ),
-    "labconsole.trial_command": "TrialCommand",
-    "labconsole.trial_parameters": "STORED Parameters",
+    "labconsole.model.trial_command": "TrialCommand",
+    "labconsole.model.parameters": "STORED Parameters",
 }
 """Module -> the names that are imported from it; a test holds them and the imports for type checkers together."""
 

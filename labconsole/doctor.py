@@ -14,7 +14,7 @@ from pathlib import Path
 
 from cryptography.hazmat.backends.openssl import backend
 
-from labconsole import locations, qt_libraries, script_fonts
+from labconsole import paths, qt_libraries, script_fonts
 from labconsole.security.token import softhsm as softhsm2
 
 OLDEST_PYTHON = (3, 11)
@@ -37,7 +37,7 @@ def checks(home: Path | None = None) -> list[Check]:
     """Look at everything that the core and the window need; plugins add checks through their manifest.
 
     Args:
-        home: the data directory, instead of the user's (see `labconsole.locations`).
+        home: the data directory, instead of the user's (see `labconsole.paths`).
     """
     security = [openssl(), cryptography_openssl(), pkcs11_package(), softhsm()]
     looked = [python(), sqlite(), *security, tshark(), qt(), display(), data(home)]
@@ -139,13 +139,13 @@ def data(home: Path | None = None) -> Check:
     """Look whether the data directory can be written and has room."""
     purpose = "runs, spools and identities"
     try:
-        directory = locations.data_dir(home)
+        directory = paths.data_dir(home)
         free = shutil.disk_usage(directory).free
     except OSError as error:
-        remedy = f"correct that, or name another directory in {locations.HOME_VARIABLE}"
+        remedy = f"correct that, or name another directory in {paths.HOME_VARIABLE}"
         return Check("data directory", False, str(error), purpose, remedy)
     if not os.access(directory, os.W_OK | os.X_OK):
-        remedy = f"make it writable, or name another directory in {locations.HOME_VARIABLE}"
+        remedy = f"make it writable, or name another directory in {paths.HOME_VARIABLE}"
         return Check("data directory", False, f"{directory} cannot be written", purpose, remedy)
     found = f"{directory}, {free / 1e9:.1f} GB free"
     enough = free >= LEAST_SPACE

@@ -59,7 +59,9 @@ def compiled_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 @pytest.fixture(scope="session")
 def qapp(qapp: QApplication) -> Iterator[QApplication]:
     """As the window's: garbage is collected in its thread alone."""
-    from labconsole_ui.garbage import WindowCollector  # most tests do without Qt, and some where there is none
+    from labconsole_ui.runtime.garbage_collection import (
+        WindowCollector,  # most tests do without Qt, and some where there is none
+    )
 
     collector = WindowCollector(qapp)
     yield qapp

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from labconsole.plugin import Plugins
+from labconsole.model.plugin import Plugins
 
 ROOT = Path(__file__).parents[1]
 BANNED = re.compile(

@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from labconsole.trial import Column, Samples, Series
+from labconsole.model.trial import Column, Samples, Series
 
 MACHINE: Final = Series(
     "machine",

@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 from statistics import fmean
 
-from labconsole.analysis.figures import format_number
+from labconsole.analysis.number_format import format_number
+from labconsole.model.trial import LINK_RATE, LINK_USE
 from labconsole.store.records import RunRow, RunStatus
-from labconsole.trial import LINK_RATE, LINK_USE
 
 LINK_BOUND_FROM = 80.0
 """From this share (%) of a link on, a run measures the link and not the console."""

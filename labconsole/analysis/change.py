@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from labconsole.analysis.figures import FACTOR_FROM, format_change, format_difference, format_factor
-from labconsole.analysis.intervals import LEVEL, Interval, centre, holm, ratio
-from labconsole.trial import Direction, Origin
+from labconsole.analysis.confidence_intervals import LEVEL, Interval, centre, holm, ratio
+from labconsole.analysis.number_format import FACTOR_FROM, format_change, format_difference, format_factor
+from labconsole.model.trial import Direction, Origin
 
 ENOUGH_REPEATS = 5
 """Repeats that both sides must have so that a change is judged."""

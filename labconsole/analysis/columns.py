@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from labconsole.analysis.published import PublishedColumn, same_scenario
+from labconsole.analysis.published_figures import PublishedColumn, same_scenario
 from labconsole.store.records import RunRow, RunStatus
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from labconsole.analysis.caveats import link_bound
 from labconsole.analysis.change import ENOUGH_REPEATS, FEW_REPEATS, Change, Judgement, Side, change, corrected
+from labconsole.analysis.column_figures import Figures, figures_of, in_short
 from labconsole.analysis.columns import (
     Column,
     RunGroup,
@@ -23,16 +24,15 @@ from labconsole.analysis.columns import (
     theirs_next_to_ours,
 )
 from labconsole.analysis.comparison_notes import named, notes, origin_note
+from labconsole.analysis.confidence_intervals import Interval, centre, interval_of
 from labconsole.analysis.contrasts import apart
-from labconsole.analysis.figures import NO_FIGURE, Scale, row_scale
-from labconsole.analysis.intervals import Interval, centre, interval_of
-from labconsole.analysis.judged import Figures, figures_of, in_short
-from labconsole.analysis.parameters import describe_parameters
-from labconsole.analysis.published import PublishedColumn
+from labconsole.analysis.number_format import NO_FIGURE, Scale, row_scale
+from labconsole.analysis.parameter_texts import describe_parameters
+from labconsole.analysis.published_figures import PublishedColumn
 from labconsole.analysis.verdict_lines import VerdictLine, Verdicts, verdict_lines
 from labconsole.errors import UserError
+from labconsole.model.trial import Direction, MetricKind, Trial
 from labconsole.store.records import RunStatus
-from labconsole.trial import Direction, MetricKind, Trial
 
 __all__ = [
     "ENOUGH_REPEATS",

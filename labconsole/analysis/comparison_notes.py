@@ -6,8 +6,8 @@ from collections.abc import Collection, Sequence
 
 from labconsole.analysis.caveats import beyond_link, link_bound, link_share
 from labconsole.analysis.columns import Column, RunGroup, of_one_trial
+from labconsole.model.trial import Origin
 from labconsole.store.records import RunStatus
-from labconsole.trial import Origin
 
 MARK = "*"
 """Stands behind a figure of another origin than the figures that it is compared with."""

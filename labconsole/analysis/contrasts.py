@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from labconsole.analysis.columns import Column, RunGroup
-from labconsole.trial import Parameters, Trial
+from labconsole.model.trial import Parameters, Trial
 
 
 @dataclass(frozen=True)

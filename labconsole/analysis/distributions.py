@@ -13,9 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from labconsole.analysis.caveats import ENOUGH_BEYOND
 from labconsole.analysis.stored_run import drawing, open_run
-from labconsole.plugin import Plugins
+from labconsole.model.plugin import Plugins
+from labconsole.model.trial import Distribution
 from labconsole.store.reader import Reader
-from labconsole.trial import Distribution
 
 POINTS = 2_000
 """Points of a line at most: about one for each pixel across a large screen."""

@@ -9,14 +9,14 @@ from typing import Any
 
 from labconsole.analysis.caveats import link_bound, link_share
 from labconsole.analysis.change import ONE_RUN, Change, Judgement
+from labconsole.analysis.column_figures import SEPARATOR, in_short, most_frequent
 from labconsole.analysis.columns import counterpart
 from labconsole.analysis.comparison import Comparison, MetricLine, RunGroup
 from labconsole.analysis.contrasts import Pair
-from labconsole.analysis.judged import SEPARATOR, in_short, most_frequent
 from labconsole.analysis.pair_lines import pair_lines
-from labconsole.analysis.published import PublishedColumn
+from labconsole.analysis.published_figures import PublishedColumn
 from labconsole.analysis.wording import Size, count, in_sentence, rounded, runs_in_words, span
-from labconsole.trial import Trial
+from labconsole.model.trial import Trial
 
 _MOST_REASONS = 4
 """Reasons that are named in the sentence on all that is not judged."""

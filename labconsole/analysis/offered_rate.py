@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from labconsole.analysis.columns import Column, RunGroup
-from labconsole.analysis.figures import format_figure
+from labconsole.analysis.number_format import format_figure
+from labconsole.model.trial import FULL_SPEED, OFFERED_RATE
 from labconsole.store.records import RunRow
-from labconsole.trial import FULL_SPEED, OFFERED_RATE
 
 LARGEST_SHARE: Final = 0.25
 """Offered rate over full speed: at half of it, queues were already growing."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from labconsole.analysis.comparison import Comparison, MetricLine, compare
 from labconsole.analysis.contrasts import Pair, contrasts
-from labconsole.trial import Trial
+from labconsole.model.trial import Trial
 
 
 def pair_lines(comparison: Comparison, trial: Trial[Any] | None) -> Iterator[tuple[Pair, Mapping[str, MetricLine]]]:

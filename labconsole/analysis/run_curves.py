@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from labconsole.analysis.stored_run import RESOURCES, drawing, open_run
-from labconsole.plugin import Plugins
+from labconsole.model.plugin import Plugins
+from labconsole.model.trial import Curve, Event, Samples
 from labconsole.store.reader import Reader
-from labconsole.trial import Curve, Event, Samples
 
 
 def load_curves(reader: Reader, run_id: int, plugins: Plugins) -> tuple[Curve, ...]:

@@ -11,11 +11,11 @@ from pydantic import ValidationError
 
 from labconsole.analysis.busy import MACHINE
 from labconsole.errors import UserError
-from labconsole.plugin import Plugins
+from labconsole.model.plugin import Plugins
+from labconsole.model.trial import Parameters, Trial
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunDetail
 from labconsole.store.samples import StoredSamples
-from labconsole.trial import Parameters, Trial
 
 RESOURCES = "resources"
 """Name of the series of CPU and memory that the engine itself records."""

@@ -9,17 +9,17 @@ from typing import Any
 from labconsole.analysis.change import ENOUGH_REPEATS
 from labconsole.analysis.columns import RunGroup
 from labconsole.analysis.comparison_notes import notes
-from labconsole.analysis.intervals import Interval, centre, interval_of
-from labconsole.analysis.parameters import describe_parameters, in_effect
-from labconsole.analysis.published import (
+from labconsole.analysis.confidence_intervals import Interval, centre, interval_of
+from labconsole.analysis.parameter_texts import describe_parameters, in_effect
+from labconsole.analysis.published_figures import (
     PublishedColumn,
     PublishedFigure,
     PublishedTable,
     published_tables,
     same_scenario,
 )
-from labconsole.plugin import Plugins, load_dotted
-from labconsole.trial import Parameters
+from labconsole.model.plugin import Plugins, load_dotted
+from labconsole.model.trial import Parameters
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from labconsole.analysis.intervals import Interval
-from labconsole.trial import MetricKind
+from labconsole.analysis.confidence_intervals import Interval
+from labconsole.model.trial import MetricKind
 
 _DECIMALS = 6
 FACTOR_SAID_FROM = 1.5

@@ -107,7 +107,7 @@ def command_parser(given: Sequence[str]) -> argparse.ArgumentParser:
         "action", parents=[settings], help="list the actions (long work that is not a run), or do one"
     )
     work.add_argument("name", nargs="?", metavar="NAME", help="name of an action")
-    work.set_defaults(command="labconsole.cli.operation:action")
+    work.set_defaults(command="labconsole.cli.operation_command:action")
 
     doctor = commands.add_parser("doctor", help="check this machine, and say what is missing for what")
     doctor.set_defaults(command="labconsole.cli.lists:doctor")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from labconsole.cli.exit_codes import FINISHED
 from labconsole.cli.terminal import output
-from labconsole.locations import database_path
+from labconsole.paths import database_path
 from labconsole.store.backup_files import backups_of
 from labconsole.store.backups import restored_copy
 from labconsole.store.errors import StoreError

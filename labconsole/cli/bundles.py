@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from labconsole.cli.database import open_database
 from labconsole.cli.exit_codes import FINISHED
-from labconsole.cli.opening import open_database
 from labconsole.cli.terminal import output
-from labconsole.locations import database_path
-from labconsole.report.bundle import write_bundle
-from labconsole.report.bundle_import import import_bundle
+from labconsole.output.bundle_import import import_bundle
+from labconsole.output.bundle_writer import write_bundle
+from labconsole.paths import database_path
 
 
 def bundle(arguments: argparse.Namespace) -> int:

@@ -21,16 +21,16 @@ from labconsole.analysis.comparison import (
     group_repeats,
     single_runs,
 )
+from labconsole.analysis.confidence_intervals import Interval
 from labconsole.analysis.findings import findings
-from labconsole.analysis.intervals import Interval
-from labconsole.analysis.published import published_column, published_columns
-from labconsole.cli.comparison import print_answers, print_comparison, print_parameters
+from labconsole.analysis.published_figures import published_column, published_columns
+from labconsole.cli.comparison_table import print_answers, print_comparison, print_parameters
+from labconsole.cli.database import chosen_runs, open_database
 from labconsole.cli.exit_codes import FINISHED
-from labconsole.cli.opening import chosen_runs, open_database
 from labconsole.cli.terminal import output
-from labconsole.plugin import Plugins
-from labconsole.report.comparison_csv import write_comparison
-from labconsole.trial import Trial
+from labconsole.model.plugin import Plugins
+from labconsole.model.trial import Trial
+from labconsole.output.comparison_csv import write_comparison
 
 
 def compare_runs(arguments: argparse.Namespace) -> int:

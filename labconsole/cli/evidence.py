@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
+from labconsole.cli.database import open_database
 from labconsole.cli.exit_codes import FAILED, FINISHED
-from labconsole.cli.opening import open_database
 from labconsole.cli.terminal import output
 from labconsole.store.evidence import verify
 

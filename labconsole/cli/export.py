@@ -7,14 +7,14 @@ import sys
 
 from rich.progress import Progress as Bars
 
+from labconsole.cli.database import chosen_runs, open_database
 from labconsole.cli.exit_codes import BAD_USAGE, FINISHED
-from labconsole.cli.opening import chosen_runs, open_database
 from labconsole.cli.terminal import output
-from labconsole.plugin import Plugins
-from labconsole.report.csv_export import export_run, export_runs
-from labconsole.report.parquet import export_parquet
-from labconsole.report.run_json import export_json
-from labconsole.report.sample_tables import Progress
+from labconsole.model.plugin import Plugins
+from labconsole.output.csv_export import export_run, export_runs
+from labconsole.output.export_contents import Progress
+from labconsole.output.parquet import export_parquet
+from labconsole.output.run_json import export_json
 
 
 def export(arguments: argparse.Namespace) -> int:

@@ -8,7 +8,7 @@ import sys
 
 from labconsole.cli.exit_codes import FAILED
 from labconsole.cli.interrupts import end_when_interrupted
-from labconsole.locations import database_path
+from labconsole.paths import database_path
 
 
 def gui(arguments: argparse.Namespace) -> int:

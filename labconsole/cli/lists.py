@@ -9,11 +9,11 @@ from rich.table import Table
 from rich.text import Text
 
 from labconsole import doctor as doctor_checks
-from labconsole.analysis.parameters import describe_parameters
+from labconsole.analysis.parameter_texts import describe_parameters
 from labconsole.cli.exit_codes import BAD_USAGE, FAILED, FINISHED
 from labconsole.cli.terminal import output
-from labconsole.plugin import Plugins, load_dotted
-from labconsole.profile import list_profiles
+from labconsole.model.plugin import Plugins, load_dotted
+from labconsole.profiles.profile import list_profiles
 
 
 def profiles(arguments: argparse.Namespace) -> int:

@@ -25,8 +25,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     arguments = command_parser(given).parse_args(given)
     from labconsole.errors import UserError
-    from labconsole.profile_file import ProfileError
-    from labconsole.shown_text import shown_lines
+    from labconsole.profiles.profile_file import ProfileError
+    from labconsole.safe_text import shown_lines
 
     module, _, function = arguments.command.partition(":")
     command = getattr(importlib.import_module(module), function)

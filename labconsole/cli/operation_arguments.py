@@ -21,8 +21,8 @@ from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined, to_jsonable_python
 
-from labconsole.profile_file import fault_sentence
-from labconsole.trial import Parameters
+from labconsole.model.trial import Parameters
+from labconsole.profiles.profile_file import fault_sentence
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from labconsole.cli.command import Command
 from labconsole.cli.group import AddCommand, add_group
-from labconsole.plugin import Plugin, Plugins, load_dotted
+from labconsole.model.plugin import Plugin, Plugins, load_dotted
 
 if TYPE_CHECKING:
     from labconsole.cli.group import Commands
-    from labconsole.operation import Operation
+    from labconsole.model.operation import Operation
 
 
 def add_plugin_commands(commands: Commands, own: Mapping[str, AddCommand], given: Sequence[str]) -> None:
@@ -58,7 +58,7 @@ def _add_commands(plugin: Plugin, group: str, add: AddCommand, given: str) -> No
         if not entry.command or named_group != group:
             continue
         parser = add(named, help=entry.help)
-        parser.set_defaults(command="labconsole.cli.operation:command", operation=name)
+        parser.set_defaults(command="labconsole.cli.operation_command:command", operation=name)
         if named == given:
             try:
                 _describe(parser, load_dotted(entry.target))

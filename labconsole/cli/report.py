@@ -7,18 +7,18 @@ import sys
 from functools import partial
 from pathlib import Path
 
-from labconsole.cli.asking import prompt
+from labconsole.cli.database import chosen_runs, open_database
 from labconsole.cli.exit_codes import BAD_USAGE, CANCELLED, FINISHED
-from labconsole.cli.opening import chosen_runs, open_database
+from labconsole.cli.secret_prompts import prompt
 from labconsole.cli.terminal import output
-from labconsole.plugin import Plugins
-from labconsole.report.building import build_report
-from labconsole.report.comparison_csv import write_comparison
-from labconsole.report.csv_export import export_run, export_runs
-from labconsole.report.material import read_material
-from labconsole.report.pdf import Paper, PdfResult, Sign, write_pdf
-from labconsole.report.request import ReportKind, ReportRequest, kind_for
-from labconsole.security.keyfile import is_encrypted
+from labconsole.model.plugin import Plugins
+from labconsole.output.comparison_csv import write_comparison
+from labconsole.output.csv_export import export_run, export_runs
+from labconsole.output.report.pdf import Paper, PdfResult, Sign, write_pdf
+from labconsole.output.report.report_builder import build_report
+from labconsole.output.report.report_data import read_material
+from labconsole.output.report.report_request import ReportKind, ReportRequest, kind_for
+from labconsole.security.key_files import is_encrypted
 from labconsole.security.secrets import SecretSource
 from labconsole.store.reader import Reader
 
@@ -64,7 +64,7 @@ def _request(arguments: argparse.Namespace, reader: Reader) -> ReportRequest:
 
 def _sign(arguments: argparse.Namespace) -> Sign:
     """What signs with the key that was named: its passphrase comes from keyring, file or prompt. Raises UserError."""
-    from labconsole.report import signing  # pyHanko takes its time to load
+    from labconsole.output.report import signing
 
     key: Path = arguments.sign
     source = SecretSource(keyring_entry=arguments.keyring_entry, passphrase_file=arguments.passphrase_file)

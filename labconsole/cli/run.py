@@ -15,26 +15,26 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedCo
 
 from labconsole.analysis.answers import answers
 from labconsole.analysis.comparison import compare, group_repeats
-from labconsole.cli.asking import ask_secrets
-from labconsole.cli.comparison import print_answers, print_comparison
+from labconsole.cli.comparison_table import print_answers, print_comparison
 from labconsole.cli.exit_codes import BAD_USAGE, CANCELLED, CHECK_FAILED, FAILED, FINISHED
 from labconsole.cli.interrupts import interrupts
+from labconsole.cli.secret_prompts import ask_secrets
 from labconsole.cli.settings import parse_settings
 from labconsole.cli.terminal import output
 from labconsole.engine.protocol import LiveFrame
 from labconsole.engine.queue import QueueItem, QueueState, RunQueue
 from labconsole.engine.thresholds import PREFIX
-from labconsole.locations import data_dir, database_path
-from labconsole.plugin import Plugins
-from labconsole.profile import campaign_of, load_profile
-from labconsole.report import run_json
-from labconsole.report.csv_export import export_runs
-from labconsole.shown_text import shown_lines
+from labconsole.model.plugin import Plugins
+from labconsole.model.trial import Event, Level
+from labconsole.output import run_json
+from labconsole.output.csv_export import export_runs
+from labconsole.paths import data_dir, database_path
+from labconsole.profiles.profile import campaign_of, load_profile
+from labconsole.safe_text import shown_lines
 from labconsole.store.backups import back_up
 from labconsole.store.errors import StoreError
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunDetail, RunStatus
-from labconsole.trial import Event, Level
 
 _LIVE_HZ = 4.0
 

@@ -9,16 +9,16 @@ from collections.abc import Mapping, Sequence
 from rich.table import Table
 
 from labconsole.analysis.comparison_notes import MARK
-from labconsole.analysis.figures import format_figure, row_scale
+from labconsole.analysis.number_format import format_figure, row_scale
+from labconsole.cli.database import open_database
 from labconsole.cli.exit_codes import FINISHED
-from labconsole.cli.opening import open_database
 from labconsole.cli.terminal import output
 from labconsole.clock import wall_time
-from labconsole.plugin import Plugins
-from labconsole.report.csv_export import flat_provenance
-from labconsole.report.run_json import run_as_json
+from labconsole.model.plugin import Plugins
+from labconsole.model.trial import Metric
+from labconsole.output.csv_export import flat_provenance
+from labconsole.output.run_json import run_as_json
 from labconsole.store.records import Evidence, RunDetail, RunRow, RunStatus, StoredArtefact, StoredAttachment
-from labconsole.trial import Metric
 
 
 def runs(arguments: argparse.Namespace) -> int:

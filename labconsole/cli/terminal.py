@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
-from labconsole.shown_text import shown_lines
+from labconsole.safe_text import shown_lines
 
 _UNBOUNDED = 10_000
 

@@ -9,7 +9,7 @@ from typing import Self
 
 from labconsole.engine.spool import BLOCK_BYTES, SpoolWriter
 from labconsole.errors import UserError
-from labconsole.series import FILE_NAME
+from labconsole.model.series import FILE_NAME
 
 
 class SpoolAttachment:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 
 from labconsole.engine.protocol import ChannelFrame, RoleValues
-from labconsole.engine.roles import RoleChild
+from labconsole.engine.role_handle import RoleChild
 from labconsole.errors import UserError
-from labconsole.trial import LiveChannel, LiveKind
+from labconsole.model.trial import LiveChannel, LiveKind
 
 
 class LiveValues:

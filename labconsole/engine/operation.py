@@ -10,12 +10,12 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from labconsole.engine.channel import ChildChannel
+from labconsole.engine.child_channel import ChildChannel
 from labconsole.errors import UserError
-from labconsole.operation import Result, conduct
-from labconsole.plugin import Plugins
+from labconsole.model.operation import Result, conduct
+from labconsole.model.plugin import Plugins
 from labconsole.processes import die_with_parent, hold_children
-from labconsole.profile_file import fault_sentence, nearest
+from labconsole.profiles.profile_file import fault_sentence, nearest
 from labconsole.security.secrets import Secret
 
 TOLD_EVERY_S = 0.1

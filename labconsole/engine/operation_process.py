@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Any
 
 from labconsole.engine.supervisor import WorkerProcess
-from labconsole.operation import Result
+from labconsole.model.operation import Result
 from labconsole.security.secrets import Secret
 
 PROGRAM = "labconsole.engine.operation"

@@ -8,7 +8,7 @@ import time
 from collections.abc import Collection
 from dataclasses import replace
 
-from labconsole.engine.queue_item import Activity, QueueItem, QueueState, waiting_item
+from labconsole.engine.queue_items import Activity, QueueItem, QueueState, waiting_item
 from labconsole.processes import Console, Owner, is_alive, parent_of
 from labconsole.store.reader import Reader
 from labconsole.store.records import LiveRun, RunRow, RunStatus

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from labconsole.engine.histogram import LogHistogram
-from labconsole.series import Event, Level
+from labconsole.model.series import Event, Level
 
 LIVE = "live"
 """The type of live frames, which alone may be dropped."""

@@ -12,21 +12,21 @@ from typing import Any
 from labconsole.clock import wall_now
 from labconsole.engine.other_runs import DEAD_FOR_S, OtherRuns
 from labconsole.engine.protocol import LiveFrame, event_from_json
-from labconsole.engine.queue_item import Activity, QueueItem, QueueListener, QueueState, ShownStatus, waiting_item
+from labconsole.engine.queue_items import Activity, QueueItem, QueueListener, QueueState, ShownStatus, waiting_item
 from labconsole.engine.recorder import leftovers
 from labconsole.engine.run_commands import SentCommands
 from labconsole.engine.supervisor import WorkerProcess
 from labconsole.engine.time_left import time_left_s
 from labconsole.errors import UserError
-from labconsole.needed_secrets import needed_secrets
-from labconsole.plugin import Plugins
+from labconsole.model.plugin import Plugins
+from labconsole.model.trial import Event
 from labconsole.processes import this_process
+from labconsole.profiles.needed_secrets import needed_secrets
 from labconsole.security.secrets import Secret
 from labconsole.store.errors import StoreError
 from labconsole.store.reader import Reader
 from labconsole.store.records import LiveRun, NewCampaign, NewScenario, RunRow, RunStatus
-from labconsole.store.store import Store
-from labconsole.trial import Event
+from labconsole.store.run_store import Store
 
 __all__ = ["Activity", "QueueItem", "QueueListener", "QueueState", "RunQueue", "ShownStatus"]
 

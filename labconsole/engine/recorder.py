@@ -12,7 +12,7 @@ from labconsole.errors import UserError
 from labconsole.store.attachments import AttachmentPiece
 from labconsole.store.errors import StoreError
 from labconsole.store.records import StoredFile, StoredRole
-from labconsole.store.store import EventRecord, SampleChunk, Store
+from labconsole.store.run_store import EventRecord, SampleChunk, Store
 
 RESERVE_BYTES = 8 * 1024 * 1024
 """Disk space that a run holds back, so that a full disk leaves room for its last samples and its end."""

@@ -14,16 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labconsole.clock import now_ns
-from labconsole.dotted import load_dotted
 from labconsole.engine.attachment import SpoolAttachment
-from labconsole.engine.channel import ChildChannel
+from labconsole.engine.child_channel import ChildChannel
 from labconsole.engine.role_live import RoleLive
 from labconsole.engine.spool import SpoolSeriesWriter, SpoolWriter
 from labconsole.errors import UserError
+from labconsole.model.dotted_names import load_dotted
+from labconsole.model.role import Role
+from labconsole.model.series import Event, Level, Series
 from labconsole.processes import die_with_parent
-from labconsole.role import Role
 from labconsole.security.secret_value import Secret, SecretRefusedError
-from labconsole.series import Event, Level, Series
 
 SPOOL_INTERVAL_NS = 250_000_000
 _QUIET_INTERVAL_NS = 1_000_000_000

@@ -8,10 +8,10 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from labconsole.clock import now_ns
-from labconsole.engine.roles import RoleChild
+from labconsole.engine.role_handle import RoleChild
 from labconsole.errors import UserError
-from labconsole.trial import Event, Level
-from labconsole.trial_command import TrialCommand
+from labconsole.model.trial import Event, Level
+from labconsole.model.trial_command import TrialCommand
 
 DELIVERED = "command"
 """Name of the event of a command that is delivered next. Its data: command, parameters, role (empty: the trial's own

@@ -11,21 +11,21 @@ from typing import Any
 
 from labconsole.clock import now_ns
 from labconsole.engine.attachment import SpoolAttachment
-from labconsole.engine.channel import ChildChannel
+from labconsole.engine.child_channel import ChildChannel
 from labconsole.engine.launcher import Launcher, LocalLauncher, RoleStart
 from labconsole.engine.live_values import LiveValues
 from labconsole.engine.machine import MachineMeter
 from labconsole.engine.protocol import LiveFrame, event_to_json
-from labconsole.engine.roles import RoleChild
+from labconsole.engine.role_handle import RoleChild
 from labconsole.engine.run_commands import RunCommands
 from labconsole.engine.run_files import RunFiles
 from labconsole.engine.spool import SpoolWriter
 from labconsole.engine.usage import UsageMeter
 from labconsole.errors import UserError
+from labconsole.model.trial import Event, Level, LiveChannel, LiveKind, RoleHandle, RoleSpec
+from labconsole.model.trial_command import TrialCommand
 from labconsole.security.secrets import Secret
 from labconsole.store.records import StoredFile, StoredRole
-from labconsole.trial import Event, Level, LiveChannel, LiveKind, RoleHandle, RoleSpec
-from labconsole.trial_command import TrialCommand
 
 ROLE_GRACE_S = 3.0
 """How long roles may take to drain and end after they were told to stop."""

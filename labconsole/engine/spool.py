@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 from labconsole.byte_values import LENGTH, lengths_of, split
 from labconsole.engine.protocol import event_from_json, event_to_json
 from labconsole.errors import UserError
-from labconsole.series import BYTES, Column, Event, Origin, Series
+from labconsole.model.series import BYTES, Column, Event, Origin, Series
 
 if TYPE_CHECKING:
     from labconsole.store.records import StoredRole

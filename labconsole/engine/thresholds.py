@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from labconsole.trial import Metric, Verdict
+from labconsole.model.trial import Metric, Verdict
 
 PREFIX = "threshold: "
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from labconsole.engine.queue_item import QueueItem, QueueState
+from labconsole.engine.queue_items import QueueItem, QueueState
 from labconsole.store.records import RunStatus
 
 

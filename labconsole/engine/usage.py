@@ -7,7 +7,7 @@ import psutil
 from labconsole.clock import now_ns
 from labconsole.engine.protocol import Usage
 from labconsole.engine.spool import SpoolSeriesWriter, SpoolWriter
-from labconsole.trial import Column, Series
+from labconsole.model.trial import Column, Series
 
 RESOURCES = Series(
     "resources",

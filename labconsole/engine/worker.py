@@ -15,20 +15,20 @@ from pathlib import Path
 from typing import Any
 
 from labconsole.clock import wall_now
-from labconsole.engine.channel import ChildChannel
+from labconsole.engine.child_channel import ChildChannel
+from labconsole.engine.evaluation import RunAtHand, load_trial, recover, settle
 from labconsole.engine.machine import INTERVAL_S
 from labconsole.engine.provenance import provenance
 from labconsole.engine.recorder import Recorder, make_spool
-from labconsole.engine.roles import CancelledError
+from labconsole.engine.role_handle import CancelledError
 from labconsole.engine.run_context import WorkerContext
-from labconsole.engine.settling import RunAtHand, load_trial, recover, settle
 from labconsole.errors import UserError
+from labconsole.model.trial import Parameters, Trial
 from labconsole.processes import die_with_parent, hold_children, is_alive, this_process
 from labconsole.security.secrets import Secret
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunStatus
-from labconsole.store.store import RunInProgressError, Store
-from labconsole.trial import Parameters, Trial
+from labconsole.store.run_store import RunInProgressError, Store
 
 RECORD_INTERVAL_S = 0.25
 USAGE_INTERVAL_S = 0.5

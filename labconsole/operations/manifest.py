@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from labconsole.plugin import OperationEntry, Plugin
+from labconsole.model.plugin import OperationEntry, Plugin
 
 
 def _operation(target: str, command: str, help: str) -> OperationEntry:

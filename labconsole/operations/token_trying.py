@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import Annotated, ClassVar
 
 from labconsole.errors import UserError
-from labconsole.operation import Operation, OperationContext, Result
-from labconsole.operations.token_entries import token_name
-from labconsole.operations.token_report import all_needed_is_there, report, report_data
+from labconsole.model.operation import Operation, OperationContext, Result
+from labconsole.model.trial import Parameters
+from labconsole.operations.configured_tokens import token_name
+from labconsole.operations.token_doctor import all_needed_is_there, report, report_data
 from labconsole.security.secrets import Secret, SecretRequest
 from labconsole.security.token.configuration import LAB, is_lab
 from labconsole.security.token.errors import TokenError
 from labconsole.security.token.inspection import inspect_token
 from labconsole.security.token.named_tokens import find_configuration
-from labconsole.trial import Parameters
 
 
 class TryTokenParameters(Parameters):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from labconsole.report.files import ExportError
-from labconsole.report.sample_tables import Progress
+from labconsole.output.export_contents import Progress
+from labconsole.output.export_file import ExportError
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunDetail
 

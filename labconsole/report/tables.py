@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from labconsole.report.files import complete_file
+from labconsole.output.export_file import complete_file
 
 _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?")
 _FORMULA = r"[=+\-@＝＋－＠]"

@@ -10,9 +10,9 @@ from cryptography import x509
 from pydantic import BaseModel, ConfigDict, Field
 
 from labconsole.errors import UserError
-from labconsole.security.keyfile import is_encrypted, load_private_key
+from labconsole.security.key_files import is_encrypted, load_private_key
 from labconsole.security.secrets import Prompt, Secret, SecretSource
-from labconsole.security.x509.gate import PrivateKey, read_certificates, read_file
+from labconsole.security.x509.parsing import PrivateKey, read_certificates, read_file
 
 
 class IdentityFiles(BaseModel):

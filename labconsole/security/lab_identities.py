@@ -20,7 +20,7 @@ from cryptography.x509.oid import NameOID
 from filelock import FileLock, Timeout
 
 from labconsole.errors import UserError
-from labconsole.locations import pki_dir
+from labconsole.paths import pki_dir
 from labconsole.security.identities import Identity, IdentityFiles, load_identity, validity_problem
 from labconsole.security.pki.changes import Change
 from labconsole.security.pki.identities import files_of
@@ -30,10 +30,10 @@ from labconsole.security.pki.records import CertificateRecord, IdentityRecord, O
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.private_files import read_private
+from labconsole.security.x509.certificate_profiles import CertificateProfile
 from labconsole.security.x509.issuing import Issuer, issue, make_root
 from labconsole.security.x509.key_types import KeyType
 from labconsole.security.x509.names import short_name
-from labconsole.security.x509.profiles import CertificateProfile
 from labconsole.security.x509.validity import Validity
 from labconsole.store.errors import MissingDatabaseError
 

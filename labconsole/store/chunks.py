@@ -21,8 +21,8 @@ import zstandard
 from numpy.typing import NDArray
 
 from labconsole.byte_values import LENGTH, lengths_of, split
+from labconsole.model.trial import BYTES, Column
 from labconsole.store.encoding import to_json
-from labconsole.trial import BYTES, Column
 
 LARGEST_CHUNK = 64 * 1024 * 1024
 """The most bytes of a chunk with a column of `BYTES`, of a piece, and of any chunk that comes in a bundle: packed,

@@ -12,7 +12,7 @@ from labconsole.store import schema
 from labconsole.store.encoding import time_to_text
 from labconsole.store.errors import StoreError
 from labconsole.store.records import LIVE
-from labconsole.store.store import Store
+from labconsole.store.run_store import Store
 
 
 def set_note(store: Store, run_id: int, text: str) -> None:

@@ -18,6 +18,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, Select, Table, bindparam, func, select
 
+from labconsole.model.trial import Direction, Event, Level, Metric, Origin, Verdict, VerdictKind
 from labconsole.processes import Owner
 from labconsole.store import schema
 from labconsole.store.attachments import StoredAttachments
@@ -38,7 +39,6 @@ from labconsole.store.records import (
 )
 from labconsole.store.run_database import RUN_DATABASE
 from labconsole.store.samples import StoredSamples, series_columns
-from labconsole.trial import Direction, Event, Level, Metric, Origin, Verdict, VerdictKind
 
 _RECENT_RUNS = 5
 _IDENTITY = select(schema.run.c.uuid, schema.run.c.definitions).where(schema.run.c.id == bindparam("of_run"))

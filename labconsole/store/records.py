@@ -9,8 +9,8 @@ from enum import StrEnum
 from typing import Any
 
 from labconsole.clock import wall_time
+from labconsole.model.trial import Event, Metric, Verdict
 from labconsole.processes import Owner
-from labconsole.trial import Event, Metric, Verdict
 
 
 class RunStatus(StrEnum):
@@ -100,7 +100,7 @@ class RunRow:
     pinned: bool = False
     """Whether it is the baseline of its kind of trial."""
     definitions: int = 1
-    """Version of the metric definitions by which it is evaluated (`labconsole.trial.Trial.definitions`)."""
+    """Version of the metric definitions by which it is evaluated (`labconsole.model.trial.Trial.definitions`)."""
     failed_checks: tuple[str, ...] = ()
     """What its failed integrity verdicts say, one sentence each: its figures prove nothing."""
 

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection, Row, bindparam, select
 
+from labconsole.model.trial import Column
 from labconsole.store import chunks, schema
 from labconsole.store.errors import StoreError
-from labconsole.trial import Column
 
 _BATCH = 64
 
@@ -70,7 +70,7 @@ def verified(
 
 
 class StoredSamples:
-    """`labconsole.trial.Samples` of one run; what is appended after the call of a method is not in its result."""
+    """`labconsole.model.trial.Samples` of one run; what is appended after the call of a method is not in its result."""
 
     def __init__(
         self,

@@ -6,9 +6,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationInfo, field_validator
 
-from labconsole.trial import Parameters
+from labconsole.model.trial import Parameters
 from labconsole_amqp.choices import LABELS, BrokerChoice, Leftover, Loop, Mode, Settlement, TlsVersion
-from labconsole_amqp.envelope import FieldsIn, Protection
+from labconsole_amqp.wire.envelope import FieldsIn, Protection
 
 TEST_TITLES = {
     1: "Test 1: plain TCP",

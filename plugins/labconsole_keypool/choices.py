@@ -13,7 +13,7 @@ class KeySource(StrEnum):
 
 
 class ArrivalPattern(StrEnum):
-    """When signing requests arrive (`labconsole_keypool.arrivals` defines each)."""
+    """When signing requests arrive (`labconsole_keypool.service.arrivals` defines each)."""
 
     TABLE_4_1 = "table-4-1"
     CONSTANT = "constant"

@@ -7,9 +7,9 @@ from typing import Annotated, Any
 from pydantic import Field, ValidationInfo
 
 from labconsole.errors import UserError
-from labconsole.operation import HomePath
-from labconsole.timing_profile import load_timing, sign_names, timing_names
-from labconsole.trial import STORED
+from labconsole.model.operation import HomePath
+from labconsole.model.trial import STORED
+from labconsole.profiles.timing_profile import load_timing, sign_names, timing_names
 from labconsole_keypool.choices import SignTime
 from labconsole_keypool.labels import LABELS
 

@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
-from labconsole.plugin import OperationEntry, Plugin
+from labconsole.model.plugin import OperationEntry, Plugin
 
 plugin = Plugin(
     name="keypool",
     title="HSM key pool",
     description="Can a slow HSM carry a peak load if keys are made ahead of time?",
     trials={
-        "keypool.signing-service": "labconsole_keypool.live.service_trial:ServiceTrial",
+        "keypool.signing-service": "labconsole_keypool.service.service_trial:ServiceTrial",
         "keypool.simulation": "labconsole_keypool.simulation.simulation_trial:SimulationTrial",
         "keypool.step-times": "labconsole_keypool.measuring.step_times_trial:StepTimesTrial",
         "keypool.device-benchmark": "labconsole_keypool.measuring.device_benchmark_trial:DeviceBenchmarkTrial",
     },
     panels={
-        "keypool.signing-service": "labconsole_keypool.panel.service:make_panel",
-        "keypool.simulation": "labconsole_keypool.panel.simulation:make_panel",
-        "keypool.step-times": "labconsole_keypool.panel.measuring:make_panel",
-        "keypool.device-benchmark": "labconsole_keypool.panel.measuring:make_panel",
+        "keypool.signing-service": "labconsole_keypool.panel.service_panel:make_panel",
+        "keypool.simulation": "labconsole_keypool.panel.simulation_panel:make_panel",
+        "keypool.step-times": "labconsole_keypool.panel.measuring_panel:make_panel",
+        "keypool.device-benchmark": "labconsole_keypool.panel.measuring_panel:make_panel",
     },
     operations={
         "keypool.fill": OperationEntry(
-            "labconsole_keypool.engine.pool_operations:FillPool", "hsm fill", "fill a key pool up to a number of keys"
+            "labconsole_keypool.device.pool_operations:FillPool", "hsm fill", "fill a key pool up to a number of keys"
         ),
         "keypool.purge": OperationEntry(
-            "labconsole_keypool.engine.pool_operations:PurgePool",
+            "labconsole_keypool.device.pool_operations:PurgePool",
             "hsm purge",
             "make every key that waits in a key pool invalid",
         ),
@@ -45,7 +45,7 @@ plugin = Plugin(
             "check that a key store is as it was written",
         ),
         "keypool.plan": OperationEntry(
-            "labconsole_keypool.planning.peak_plan:PlanPeak",
+            "labconsole_keypool.planning.plan_operation:PlanPeak",
             "hsm plan",
             "plan a key pool: base rate, queue, latency, pool size, number of HSMs, and a forecast",
         ),
@@ -70,8 +70,8 @@ plugin = Plugin(
     ),
     published=("keypool-thesis", "keypool-thesis-steps", "keypool-thesis-devices"),
     table_shapes=(
-        "labconsole_keypool.source_tables:TABLES",
-        "labconsole_keypool.source_tables_steps:TABLES",
-        "labconsole_keypool.source_tables_devices:TABLES",
+        "labconsole_keypool.results.service_tables:TABLES",
+        "labconsole_keypool.measuring.step_times_tables:TABLES",
+        "labconsole_keypool.measuring.device_benchmark_tables:TABLES",
     ),
 )

@@ -27,9 +27,9 @@ import numpy as np
 from cryptography import __version__ as cryptography_version
 from proton import VERSION as PROTON_VERSION
 
-from labconsole_amqp import envelope
-from labconsole_amqp.broker import Broker, BrokerSettings
-from labconsole_amqp.fastlink import Endpoint, Receiver, Sender, Template, TlsSettings, connect
+from labconsole_amqp.broker.embedded_broker import Broker, BrokerSettings
+from labconsole_amqp.link.api import Endpoint, Receiver, Sender, Template, TlsSettings, connect
+from labconsole_amqp.wire import envelope
 from tests.labconsole_amqp.lab_pki import LabCa
 
 _QUEUE = "benchmark"

@@ -24,12 +24,12 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
-from labconsole.plugin import Plugins
+from labconsole.model.plugin import Plugins
 from labconsole.store.reader import Reader
-from labconsole_ui.plots.curveplot import CurvePlot
-from labconsole_ui.sidebyside.overlay import SamplesPane
-from labconsole_ui.sidebyside.view import SideBySideView
-from labconsole_ui.theme import Theme
+from labconsole_ui.plots.curve_plot import CurvePlot
+from labconsole_ui.theme.theme import Theme
+from labconsole_ui.views.comparison.comparison_view import SideBySideView
+from labconsole_ui.views.comparison.samples_pane import SamplesPane
 
 SAMPLES, SCENARIOS, ATTEMPTS = 1_000_000, 4, 5
 REPEATS = (1, 5)

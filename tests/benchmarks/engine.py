@@ -21,11 +21,11 @@ from labconsole.engine.provenance import provenance
 from labconsole.engine.recorder import Recorder, make_spool, spool_directory
 from labconsole.engine.spool import SpoolSeriesWriter, SpoolWriter
 from labconsole.engine.usage import RESOURCES
+from labconsole.model.trial import Column, Series
 from labconsole.processes import this_process
 from labconsole.store.reader import Reader
 from labconsole.store.records import NewCampaign, NewScenario
-from labconsole.store.store import Store
-from labconsole.trial import Column, Series
+from labconsole.store.run_store import Store
 from tests.helpers.practice import PLUGIN, Bench, campaign
 
 RUNS = 8

@@ -13,9 +13,9 @@ from cryptography.hazmat.backends.openssl import backend
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from labconsole.clock import now_ns
-from labconsole_amqp.envelope import Protection, decode, encode, find_stamp, message_number
-from labconsole_amqp.payload import BUILT_IN, load_payload
-from labconsole_amqp.sealing import Outcome, open_sealed, seal
+from labconsole_amqp.wire.envelope import Protection, decode, encode, find_stamp, message_number
+from labconsole_amqp.wire.payload import BUILT_IN, load_payload
+from labconsole_amqp.wire.sign_encrypt import Outcome, open_sealed, seal
 
 _ROUNDS = 5
 

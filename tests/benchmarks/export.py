@@ -17,11 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labconsole.clock import wall_now
-from labconsole.plugin import Plugins
+from labconsole.model.plugin import Plugins
+from labconsole.model.trial import Series
 from labconsole.processes import this_process
 from labconsole.store.records import NewCampaign, NewScenario, RunStatus
-from labconsole.store.store import SampleChunk, Store
-from labconsole.trial import Series
+from labconsole.store.run_store import SampleChunk, Store
 
 MESSAGES = 5_000_000
 BOUND_MB = 200

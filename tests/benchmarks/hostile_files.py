@@ -20,18 +20,18 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509 import ocsp
 
-from labconsole.security.x509 import cms, gate, reading
+from labconsole.security.x509 import cms, parsing, pem_and_der
 from labconsole.security.x509.bad_input import BadInput
-from labconsole.security.x509.describing.things import describe
+from labconsole.security.x509.csrs import judge_csr
 from labconsole.security.x509.issuing import Issuer, link_certificates
 from labconsole.security.x509.names import name_as_text, short_name
-from labconsole.security.x509.ocsp import NotRevoked, answer
 from labconsole.security.x509.pkcs12_opening import open_here
-from labconsole.security.x509.requests import judge_csr
-from labconsole.security.x509.validation.validating import validate
+from labconsole.security.x509.validation.validator import validate
 from labconsole.security.x509.validity import Validity
+from labconsole_certificates.describing.pki_objects import describe
+from labconsole_certificates.revocation.ocsp_answers import NotRevoked, answer
 from labconsole_certificates.trust.bundle_format import BundleContent, encode
-from labconsole_certificates.trust.looking import look_into
+from labconsole_certificates.trust.bundle_inspection import look_into
 from tests.helpers.authorities import new_authority
 from tests.helpers.der_mutations import der_mutations
 from tests.helpers.mutations import mutations
@@ -45,7 +45,7 @@ DAY = Validity.for_days(1)
 def read_all(data: bytes, samples: Samples) -> None:
     """Read, describe and judge what a person would drop on the window."""
     root = samples.authority.certificate
-    for thing in gate.read(data, PASSWORD):
+    for thing in parsing.read(data, PASSWORD):
         describe(thing, AT)
         match thing:
             case x509.Certificate():
@@ -137,7 +137,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=20261122)
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
-    reading.open_in_child = open_here  # type: ignore[assignment]  # a process for each would take hours
+    pem_and_der.open_in_child = open_here  # type: ignore[assignment]  # a process for each would take hours
     half = arguments.count // 2
     fine = True
     for name in arguments.kind or available:

@@ -29,15 +29,15 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509 import ocsp
 
-from labconsole.locations import pki_dir
+from labconsole.paths import pki_dir
 from labconsole.security.pki.store import PkiStore
-from labconsole_certificates.exchange.remote_proving import Following, listen_for
+from labconsole_certificates.exchange.remote_tls_proof import Following, listen_for
 from labconsole_certificates.operations.authorities import create_root
 from labconsole_certificates.operations.new_keys import NewKey
 from labconsole_certificates.operations.states import add_state
 from labconsole_certificates.revocation import ocsp_responder
 from tests.helpers.mutations import mutations
-from tests.labconsole_certificates.exchange.consoles import connected, make_consoles
+from tests.labconsole_certificates.exchange.two_consoles import connected, make_consoles
 
 AT_ONCE = 8
 BATCH = 1_000

@@ -19,13 +19,13 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509 import ocsp
 
+from labconsole.security.x509.certificate_profiles import CertificateProfile
 from labconsole.security.x509.crls import Revoked, make_crl
 from labconsole.security.x509.issuing import Issuer, issue, make_root
 from labconsole.security.x509.key_types import TITLES, KeyType, generate
 from labconsole.security.x509.names import name_from_text
-from labconsole.security.x509.ocsp import NotRevoked, answer
-from labconsole.security.x509.profiles import CertificateProfile
 from labconsole.security.x509.validity import Validity
+from labconsole_certificates.revocation.ocsp_answers import NotRevoked, answer
 
 _WEEK = Validity.for_days(7)
 _SUBJECT = name_from_text("CN=Broker,C=SG")

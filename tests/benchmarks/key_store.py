@@ -22,7 +22,7 @@ from contextlib import closing
 from importlib.metadata import version
 from pathlib import Path
 
-from labconsole.security.token.terms import KeyKind, WrapMechanism
+from labconsole.security.token.mechanisms import KeyKind, WrapMechanism
 from labconsole_keypool.store.key_records import ClaimedKey, NewKey
 from labconsole_keypool.store.key_store import KeyStore
 from labconsole_keypool.store.verify_store import verify_store

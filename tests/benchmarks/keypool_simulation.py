@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labconsole.clock import now_ns
-from labconsole.timing_profile import RangeEnd, load_timing
-from labconsole_keypool.arrivals import arrivals_ns
+from labconsole.profiles.timing_profile import RangeEnd, load_timing
 from labconsole_keypool.choices import ArrivalPattern, KeySource, Refill, SignTime
+from labconsole_keypool.service.arrivals import arrivals_ns
 from labconsole_keypool.simulation.service_model import ServiceModel
-from labconsole_keypool.simulation.simulation import simulate
+from labconsole_keypool.simulation.simulator import simulate
 
 
 def arriving(pattern: ArrivalPattern, requests: int) -> NDArray[np.int64]:

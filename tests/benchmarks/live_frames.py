@@ -20,7 +20,7 @@ from labconsole.engine.live_values import LiveValues
 from labconsole.engine.protocol import ChannelFrame, LiveFrame, RoleValues, Usage, decode_line, encode_line
 from labconsole.engine.provenance import provenance
 from labconsole.engine.role_live import RoleLive
-from labconsole.trial import LiveChannel, LiveKind
+from labconsole.model.trial import LiveChannel, LiveKind
 
 ROLES = 300
 NEIGHBOURS = 40
@@ -108,9 +108,9 @@ def table() -> None:
     """The window: taking a frame, and the table of all roles."""
     from PySide6.QtWidgets import QApplication
 
-    from labconsole_ui.live.model import LiveRun
-    from labconsole_ui.live.role_table import RoleTable
-    from labconsole_ui.theme import Theme, ThemeMode
+    from labconsole_ui.theme.theme import Theme, ThemeMode
+    from labconsole_ui.views.live.live_run import LiveRun
+    from labconsole_ui.views.live.role_table import RoleTable
 
     app = QApplication([])
     live, view = LiveRun(CHANNELS), RoleTable(Theme(app, ThemeMode.LIGHT))

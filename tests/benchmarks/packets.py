@@ -15,11 +15,11 @@ from labconsole.engine.attachment import SpoolAttachment
 from labconsole.engine.provenance import provenance
 from labconsole.engine.recorder import Recorder, make_spool, spool_directory
 from labconsole.engine.spool import SpoolSeriesWriter, SpoolWriter
+from labconsole.model.trial import BYTES, Column, Series
 from labconsole.processes import this_process
 from labconsole.store.reader import Reader
 from labconsole.store.records import NewCampaign, NewScenario
-from labconsole.store.store import Store
-from labconsole.trial import BYTES, Column, Series
+from labconsole.store.run_store import Store
 
 RATE = 1500
 """Packets a second of a busy station."""

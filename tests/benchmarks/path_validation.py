@@ -13,17 +13,17 @@ from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 from OpenSSL import SSL, crypto
 
+from labconsole.security.certificate_status import all_statuses
 from labconsole.security.pki.records import CertificateRecord, CrlRecord, Origin, State, TrustKind, TrustRecord
 from labconsole.security.pki.snapshot import Snapshot
+from labconsole.security.x509.certificate_profiles import CertificateProfile
 from labconsole.security.x509.crls import make_crl
 from labconsole.security.x509.fingerprints import fingerprint
-from labconsole.security.x509.handshake import TlsEnd, shake_hands
 from labconsole.security.x509.issuing import Issuer, issue, make_root
 from labconsole.security.x509.key_types import KeyType, generate
-from labconsole.security.x509.profiles import CertificateProfile
-from labconsole.security.x509.status import all_statuses
-from labconsole.security.x509.validation.validating import Validator
+from labconsole.security.x509.validation.validator import Validator
 from labconsole.security.x509.validity import Validity
+from labconsole_certificates.exchange.handshake import TlsEnd, shake_hands
 
 STATES, LEAVES, JUDGED = 40, 48, 500
 NOW = datetime.now(UTC)

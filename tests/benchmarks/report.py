@@ -16,14 +16,14 @@ from export import append_messages
 from labconsole.analysis.comparison import compare, group_repeats
 from labconsole.analysis.findings import findings
 from labconsole.clock import wall_now
-from labconsole.plugin import Plugins
+from labconsole.model.plugin import Plugins
+from labconsole.output.report.pdf import Paper, write_pdf
+from labconsole.output.report.report_builder import build_report
+from labconsole.output.report.report_request import ReportKind, ReportRequest
 from labconsole.processes import this_process
-from labconsole.report.building import build_report
-from labconsole.report.pdf import Paper, write_pdf
-from labconsole.report.request import ReportKind, ReportRequest
 from labconsole.store.reader import Reader
 from labconsole.store.records import NewCampaign, NewScenario, RunStatus
-from labconsole.store.store import Store
+from labconsole.store.run_store import Store
 
 TESTS, PAYLOADS, REPEATS, MESSAGES = (1, 2, 3, 4), ("small", "fpl-tac", "fpl-fixm"), 5, 10_000
 

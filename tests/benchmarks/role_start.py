@@ -25,9 +25,9 @@ HERE = Path(__file__).resolve().parents[2]
 ROLES = 20
 PAIRS = 7
 BUILT_IN = (
-    *("labconsole_amqp.sender", "labconsole_amqp.receiver", "labconsole_amqp.broker_role"),
-    *("labconsole_keypool.simulation.simulator_role", "labconsole_keypool.live.service_role"),
-    *("labconsole_keypool.live.signer_role", "labconsole_keypool.live.generator_role"),
+    *("labconsole_amqp.roles.sender_role", "labconsole_amqp.roles.receiver_role", "labconsole_amqp.roles.broker_role"),
+    *("labconsole_keypool.simulation.simulator_role", "labconsole_keypool.service.service_role"),
+    *("labconsole_keypool.service.signer_role", "labconsole_keypool.service.generator_role"),
     *("labconsole_keypool.measuring.step_times_role", "labconsole_keypool.measuring.device_benchmark_role"),
 )
 

@@ -15,12 +15,12 @@ from typing import Any
 
 import numpy as np
 
+from labconsole.model.trial import Column, Direction, Evaluation, Metric, Series
+from labconsole.output.csv_export import export_run
 from labconsole.processes import this_process
-from labconsole.report.csv_export import export_run
 from labconsole.store.reader import Reader
 from labconsole.store.records import NewCampaign, NewScenario, RunStatus
-from labconsole.store.store import SampleChunk, Store
-from labconsole.trial import Column, Direction, Evaluation, Metric, Series
+from labconsole.store.run_store import SampleChunk, Store
 
 RUNS = 2_000
 METRICS = 25

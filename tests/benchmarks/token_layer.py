@@ -29,12 +29,12 @@ from pkcs11 import Mechanism, Session
 
 from labconsole.clock import now_ns
 from labconsole.security.secrets import Secret
-from labconsole.security.token.key_pairs import generate
+from labconsole.security.token.cryptoki.key_pairs import generate
+from labconsole.security.token.cryptoki.opening import open_token
+from labconsole.security.token.cryptoki.private_keys import TokenRSAPrivateKey
+from labconsole.security.token.cryptoki.wrapping import make_wrapper
 from labconsole.security.token.lab_token import make_softhsm_token
-from labconsole.security.token.opening import open_token
-from labconsole.security.token.private_keys import TokenRSAPrivateKey
-from labconsole.security.token.terms import KeyKind, WrapMechanism
-from labconsole.security.token.wrapping import make_wrapper
+from labconsole.security.token.mechanisms import KeyKind, WrapMechanism
 from tests.helpers.libcrypto import LibCrypto
 from tests.helpers.raw_token import RawSigner
 

@@ -22,15 +22,15 @@ from pathlib import Path
 
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.x509 import cms
+from labconsole.security.x509.certificate_profiles import CertificateProfile
 from labconsole.security.x509.crls import make_crl
 from labconsole.security.x509.fingerprints import fingerprint
 from labconsole.security.x509.issuing import Issuer, issue, link_certificates, make_root
 from labconsole.security.x509.key_types import KeyType, generate
 from labconsole.security.x509.names import name_from_text
-from labconsole.security.x509.profiles import CertificateProfile
 from labconsole.security.x509.validity import Validity
 from labconsole_certificates.trust.bundle_format import BundleContent, encode
-from labconsole_certificates.trust.taking_in import take_in
+from labconsole_certificates.trust.bundle_import import take_in
 
 _IMPORTER = "Importer"
 

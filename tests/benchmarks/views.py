@@ -22,12 +22,12 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 
 from labconsole.engine.queue import RunQueue
-from labconsole.plugin import Plugins
+from labconsole.model.plugin import Plugins
 from labconsole.store.reader import Reader
-from labconsole_ui.bridge import QueueBridge
-from labconsole_ui.history.view import HistoryView
-from labconsole_ui.runview.view import RunView
-from labconsole_ui.theme import Theme
+from labconsole_ui.runtime.queue_bridge import QueueBridge
+from labconsole_ui.theme.theme import Theme
+from labconsole_ui.views.history.history_view import HistoryView
+from labconsole_ui.views.run.run_view import RunView
 
 RUNS, SAMPLES, SHOWN_MS, STALL_MS = 2_000, 1_000_000, 200.0, 50.0
 SCHEDULER = Path("/proc/thread-self/schedstat")

@@ -26,14 +26,14 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
 from labconsole.engine.provenance import provenance
-from labconsole.locations import pki_dir
-from labconsole.plugin import Plugins
+from labconsole.model.plugin import Plugins
+from labconsole.paths import pki_dir
 from labconsole_certificates.panel.page import CertificatesPage
-from labconsole_certificates.panel.trusting.view import TrustView
-from labconsole_ui.main_window import MainWindow
-from labconsole_ui.menus import bring_forward
-from labconsole_ui.navigation import GUIDE, HELP, targets_of
-from labconsole_ui.start import import_ahead, make_services
+from labconsole_certificates.panel.trust.trust_view import TrustView
+from labconsole_ui.shell.main_window import MainWindow
+from labconsole_ui.shell.menus import bring_forward
+from labconsole_ui.shell.navigation import GUIDE, HELP, targets_of
+from labconsole_ui.shell.startup import import_ahead, make_services
 from tests.benchmarks.views import StallWatch, stored_runs
 from tests.helpers.many_states import certify_each_other, trust_a_third
 

@@ -10,12 +10,12 @@ from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from labconsole.security.identities import IdentityFiles
-from labconsole.security.keyfile import save_private_key
+from labconsole.security.key_files import save_private_key
 from labconsole.security.private_files import write_private
 from labconsole.security.secrets import Secret
+from labconsole.security.x509.certificate_profiles import CertificateProfile
 from labconsole.security.x509.issuing import Issuer, issue
 from labconsole.security.x509.key_types import KeyType, PublicKey, generate
-from labconsole.security.x509.profiles import CertificateProfile
 from labconsole.security.x509.validity import Validity
 from tests.helpers.authorities import named, new_authority
 

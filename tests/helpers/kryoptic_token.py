@@ -9,7 +9,7 @@ import pytest
 
 from labconsole.security.secrets import Secret
 from labconsole.security.token.configuration import TokenConfiguration
-from labconsole.security.token.initialising import initialise
+from labconsole.security.token.cryptoki.initialisation_process import initialise
 
 MODULE = Path(
     os.environ.get("KRYOPTIC_MODULE")

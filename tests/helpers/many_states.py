@@ -8,10 +8,10 @@ from cryptography import x509
 
 from labconsole.security.pki.records import Origin, TokenKey, TrustKind
 from labconsole.security.pki.store import PkiStore
+from labconsole.security.x509.certificate_profiles import CertificateProfile
 from labconsole.security.x509.issuing import Issuer, issue, make_root
 from labconsole.security.x509.key_types import KeyType, generate
 from labconsole.security.x509.names import name_from_text
-from labconsole.security.x509.profiles import CertificateProfile
 from labconsole.security.x509.validity import Validity
 from tests.helpers.authorities import named
 

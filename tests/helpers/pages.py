@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QWidget
 
-from labconsole_ui.building import BuiltInPieces
-from labconsole_ui.main_window import MainWindow
-from labconsole_ui.panel import TrialPanel
+from labconsole_ui.panels.trial_panel import TrialPanel
+from labconsole_ui.runtime.incremental import BuiltInPieces
+from labconsole_ui.shell.main_window import MainWindow
 
 
 def opened(window: MainWindow, target: str) -> QWidget:

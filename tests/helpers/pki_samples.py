@@ -11,12 +11,12 @@ from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, pkcs12
 
 from labconsole.security.secrets import Secret
+from labconsole.security.x509.certificate_profiles import CertificateProfile
 from labconsole.security.x509.crls import Revoked, make_crl
+from labconsole.security.x509.csrs import make_csr
 from labconsole.security.x509.issuing import Issuer, issue, make_root
 from labconsole.security.x509.key_types import KeyType
 from labconsole.security.x509.names import general_name_from_text, name_from_text
-from labconsole.security.x509.profiles import CertificateProfile
-from labconsole.security.x509.requests import make_csr
 from labconsole.security.x509.validity import Validity
 from tests.helpers.x509_keys import key_of
 

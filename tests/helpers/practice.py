@@ -13,11 +13,11 @@ import psutil
 
 from labconsole.engine.protocol import LiveFrame
 from labconsole.engine.queue import RunQueue
-from labconsole.plugin import Plugins
-from labconsole.profile import campaign_of, load_profile
+from labconsole.model.plugin import Plugins
+from labconsole.model.trial import Event
+from labconsole.profiles.profile import campaign_of, load_profile
 from labconsole.store.reader import Reader
 from labconsole.store.records import NewCampaign, RunDetail, RunStatus
-from labconsole.trial import Event
 
 PLUGIN = Path(__file__).parent / "practice_plugin"
 KIND = "practice.counting"

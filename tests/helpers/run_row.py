@@ -7,8 +7,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
+from labconsole.model.trial import Metric
 from labconsole.store.records import RunRow, RunStatus
-from labconsole.trial import Metric
 
 MOMENT = datetime(2025, 5, 20, tzinfo=UTC)
 

@@ -11,8 +11,8 @@ from typing import Any, Generic, Self, TypeVar
 from labconsole.engine.protocol import LiveFrame
 from labconsole.engine.run_context import WorkerContext
 from labconsole.errors import UserError
+from labconsole.model.trial import Evaluation, Event, Parameters, Trial
 from labconsole.security.secrets import Secret
-from labconsole.trial import Evaluation, Event, Parameters, Trial
 from tests.helpers.spool_samples import SpoolSamples
 
 LIVE_HZ = 20.0

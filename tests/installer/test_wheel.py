@@ -49,7 +49,7 @@ def test_nothing_of_them_is_left_out(site: Path, name: str) -> None:
 def test_all_three_floors_and_the_plugins_come_from_the_wheel(site: Path) -> None:
     names = ("labconsole", "labconsole_ui", "labconsole_amqp", "labconsole_keypool")
     code = (
-        "from importlib.util import find_spec; from labconsole.plugin import Plugins\n"
+        "from importlib.util import find_spec; from labconsole.model.plugin import Plugins\n"
         f"print(Plugins.discover().broken, *[find_spec(name).origin for name in {names}], sep='\\n')"
     )
     broken, *origins = in_the_wheel(site, code).splitlines()

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.helpers.lanes import in_lanes
+from tests.helpers.parallel import in_lanes
 from tests.helpers.practice import environment
 
 HIDING = Path(__file__).parents[1] / "helpers" / "no_qt"
@@ -19,21 +19,21 @@ HIDING = Path(__file__).parents[1] / "helpers" / "no_qt"
 CORE = (
     "analysis",
     "engine/test_spool.py",
-    "report/bundles/test_importing.py::test_runs_arrive_with_everything_and_the_same_digest",
-    "report/test_comparison_csv.py",
-    "report/test_csv_export.py::test_a_run_becomes_these_files_and_nothing_else",
-    "report/test_pdf.py::test_a_report_is_tagged_pdf_a_with_all_fonts_in_it",
-    "report/test_result_tables.py",
-    "report/test_run_json.py",
-    "report/test_signing.py::test_pdfsig_calls_a_signed_report_valid_and_all_of_it_signed",
-    "report/test_tables.py",
-    "security/test_keyfile.py",
+    "output/bundles/test_importing.py::test_runs_arrive_with_everything_and_the_same_digest",
+    "output/test_comparison_csv.py",
+    "output/test_csv_export.py::test_a_run_becomes_these_files_and_nothing_else",
+    "output/report/test_pdf.py::test_a_report_is_tagged_pdf_a_with_all_fonts_in_it",
+    "output/report/test_result_tables.py",
+    "output/test_run_json.py",
+    "output/report/test_signing.py::test_pdfsig_calls_a_signed_report_valid_and_all_of_it_signed",
+    "output/test_export_file.py",
+    "security/test_key_files.py",
     "store/test_chunks.py",
     "store/test_edits.py",
     "store/test_opening.py",
     "store/test_store.py",
-    "test_plugin.py",
-    "test_profile.py",
+    "model/test_plugin.py",
+    "profiles/test_profile.py",
 )
 """Tests of the core by place: those that take their time, or show what these show too, are left out."""
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from labconsole.locations import HOME_VARIABLE
-from labconsole_amqp.broker import BrokerSettings
-from labconsole_amqp.fastlink import Connection, connect
-from tests.labconsole_amqp.embedded import Serving, serving
+from labconsole.paths import HOME_VARIABLE
+from labconsole_amqp.broker.embedded_broker import BrokerSettings
+from labconsole_amqp.link.api import Connection, connect
+from tests.labconsole_amqp.embedded_broker import Serving, serving
 from tests.labconsole_amqp.lab_pki import LabCa
 
 

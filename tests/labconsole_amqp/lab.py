@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labconsole.engine.role import RoleProcess, _conduct
-from labconsole.engine.roles import RoleChild
+from labconsole.engine.role_handle import RoleChild
 from labconsole.engine.run_context import WorkerContext
-from labconsole.trial import Metric, RoleHandle, RoleSpec
+from labconsole.model.trial import Metric, RoleHandle, RoleSpec
 from labconsole_amqp.parameters import AmqpParameters
-from labconsole_amqp.trial import AmqpTrial
+from labconsole_amqp.trial.amqp_trial import AmqpTrial
 from tests.helpers import trial_lab
 from tests.helpers.trial_lab import LIVE_HZ
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from labconsole.errors import UserError
-from labconsole_amqp.fastlink import Endpoint, connect
+from labconsole_amqp.link.api import Endpoint, connect
 from tests.labconsole_amqp.lab_pki import Identity
 
 _SERVER = Path("/usr/lib/rabbitmq/bin/rabbitmq-server")

@@ -13,17 +13,17 @@ import pytest
 from labconsole.analysis.answers import answers
 from labconsole.analysis.comparison import Comparison, compare, group_repeats
 from labconsole.analysis.findings import findings
-from labconsole.cli.comparison import print_comparison
+from labconsole.cli.comparison_table import print_comparison
 from labconsole.cli.terminal import output
-from labconsole.report.document import Tone
-from labconsole.report.result_tables import comparison_tables
+from labconsole.model.trial import Direction
+from labconsole.output.report.document import Tone
+from labconsole.output.report.result_tables import comparison_tables
 from labconsole.store.reader import Reader
-from labconsole.store.store import Store
-from labconsole.trial import Direction
+from labconsole.store.run_store import Store
 from labconsole_amqp.parameters import AmqpParameters
-from labconsole_amqp.trial import AmqpTrial
-from labconsole_ui.runview.records import metric_fields, metric_rows
-from labconsole_ui.sidebyside.rows import rows_of
+from labconsole_amqp.trial.amqp_trial import AmqpTrial
+from labconsole_ui.views.comparison.comparison_rows import rows_of
+from labconsole_ui.views.run.result_tables import metric_fields, metric_rows
 
 GOLDEN = Path(__file__).parent / "golden" / "definitions-1.db"
 CLOSED, ENCRYPTED, OPEN = 1, 2, 3

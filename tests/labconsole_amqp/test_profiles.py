@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from labconsole.plugin import Plugins
-from labconsole.profile import Order, Profile, load_profile
-from labconsole_amqp.envelope import encoded_size
+from labconsole.model.plugin import Plugins
+from labconsole.profiles.profile import Order, Profile, load_profile
 from labconsole_amqp.parameters import AmqpParameters
-from labconsole_amqp.payload import load_payload
+from labconsole_amqp.wire.envelope import encoded_size
+from labconsole_amqp.wire.payload import load_payload
 
 # WP/16, "Sender Message Size", by test and payload.
 WITHIN_MALAYSIA = {

@@ -5,16 +5,16 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from pathlib import Path
 
-from labconsole.plugin import Plugins
+from labconsole.model.plugin import Plugins
+from labconsole.model.trial import Direction, Evaluation, Metric
+from labconsole.output.report.document import Table
+from labconsole.output.report.report_builder import build_report
+from labconsole.output.report.report_request import ReportKind, ReportRequest
 from labconsole.processes import this_process
-from labconsole.report.building import build_report
-from labconsole.report.document import Table
-from labconsole.report.request import ReportKind, ReportRequest
 from labconsole.store.reader import Reader
 from labconsole.store.records import NewCampaign, NewScenario, RunStatus
-from labconsole.store.store import Store
-from labconsole.trial import Direction, Evaluation, Metric
-from labconsole_amqp.trial import AmqpTrial
+from labconsole.store.run_store import Store
+from labconsole_amqp.trial.amqp_trial import AmqpTrial
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 TABLE = "swim-within-malaysia-medium"

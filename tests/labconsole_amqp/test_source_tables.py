@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 
 from labconsole.analysis.columns import RunGroup, group_repeats
-from labconsole.analysis.published import PublishedTable, published_tables
+from labconsole.analysis.published_figures import PublishedTable, published_tables
 from labconsole.analysis.table_shape import FilledTable, TableShape, fill, table_shapes
-from labconsole.plugin import Plugins
-from labconsole.profile import campaign_of, load_profile
+from labconsole.model.plugin import Plugins
+from labconsole.model.trial import LINK_USE, Metric
+from labconsole.profiles.profile import campaign_of, load_profile
 from labconsole.store.records import RunRow, RunStatus
-from labconsole.trial import LINK_USE, Metric
-from labconsole_amqp.metrics import METRICS
 from labconsole_amqp.parameters import AmqpParameters
 from labconsole_amqp.source_tables import TABLES
+from labconsole_amqp.trial.metrics import METRICS
 from tests.helpers.run_row import finished_run
 
 SOURCE = Path(__file__).resolve().parents[3] / "shared" / "sources" / "swim-wp16.txt"

@@ -11,8 +11,8 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey, RSAPublicKey
 from cryptography.hazmat.primitives.serialization import load_pem_private_key, load_pem_public_key
 
-from labconsole_amqp.envelope import FieldsIn, Parts, Protection, encode, encoded_size
-from labconsole_amqp.sealing import Outcome, open_sealed
+from labconsole_amqp.wire.envelope import FieldsIn, Parts, Protection, encode, encoded_size
+from labconsole_amqp.wire.sign_encrypt import Outcome, open_sealed
 
 VECTORS: dict[str, Any] = json.loads((Path(__file__).parent / "vectors" / "source_tool.json").read_text("utf-8"))
 PAYLOAD = base64.b64decode(VECTORS["payload"])

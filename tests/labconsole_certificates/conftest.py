@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from labconsole.locations import pki_dir
+from labconsole.paths import pki_dir
 from labconsole.security.pki.store import PkiStore
 from labconsole_certificates.operations.authorities import create_root
 from labconsole_certificates.operations.new_keys import NewKey
 from labconsole_certificates.operations.states import add_state
-from tests.labconsole_certificates.exchange.consoles import make_consoles
-from tests.labconsole_certificates.world import World
+from tests.labconsole_certificates.exchange.two_consoles import make_consoles
+from tests.labconsole_certificates.three_states import World
 
 
 @pytest.fixture(scope="session")

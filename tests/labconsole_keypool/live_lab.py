@@ -6,8 +6,8 @@ import os
 import signal
 from dataclasses import dataclass
 
-from labconsole_keypool.live.service_parameters import ServiceParameters
-from labconsole_keypool.live.service_trial import ServiceTrial
+from labconsole_keypool.service.service_parameters import ServiceParameters
+from labconsole_keypool.service.service_trial import ServiceTrial
 from tests.helpers import trial_lab
 
 

@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from labconsole.clock import now_ns
+from labconsole.model.trial import Level, Series
 from labconsole.security.secrets import Secret
-from labconsole.trial import Level, Series
-from labconsole_keypool.live.service_link import HOST, connect_command
-from labconsole_keypool.live.wire import TOKEN_BYTES, Decoder, Frame, encode
+from labconsole_keypool.messages.wire import TOKEN_BYTES, Decoder, Frame, encode
+from labconsole_keypool.service.service_link import HOST, connect_command
 from tests.labconsole_keypool.signing_lab import PIN
 
 PATIENCE_NS = 30_000_000_000

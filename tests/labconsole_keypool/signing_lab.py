@@ -13,19 +13,19 @@ from pathlib import Path
 from typing import Any
 
 from labconsole.clock import now_ns
+from labconsole.model.trial import Level
 from labconsole.security.secrets import Secret
 from labconsole.security.token.configuration import TokenConfiguration
+from labconsole.security.token.cryptoki.opening import Token
+from labconsole.security.token.cryptoki.wrapping import make_wrapper
 from labconsole.security.token.lab_token import make_softhsm_token
-from labconsole.security.token.opening import Token
-from labconsole.security.token.terms import KeyKind, WrapMechanism
-from labconsole.security.token.wrapping import make_wrapper
-from labconsole.trial import Level
+from labconsole.security.token.mechanisms import KeyKind, WrapMechanism
 from labconsole_keypool.choices import KeySource, Refill
-from labconsole_keypool.engine.authority import Authority
-from labconsole_keypool.engine.emulation import Device
-from labconsole_keypool.engine.generator import Generator
-from labconsole_keypool.engine.signing import SigningEngine
-from labconsole_keypool.live.wire import Job, JobKind
+from labconsole_keypool.device.certification_authority import Authority
+from labconsole_keypool.device.emulation import Device
+from labconsole_keypool.device.generator import Generator
+from labconsole_keypool.device.signing import SigningEngine
+from labconsole_keypool.messages.wire import Job, JobKind
 from labconsole_keypool.store.key_store import KeyStore
 
 PIN = Secret("1234-user")

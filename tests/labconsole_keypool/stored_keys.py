@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 
-from labconsole.security.token.terms import KeyKind, WrapMechanism
+from labconsole.security.token.mechanisms import KeyKind, WrapMechanism
 from labconsole_keypool.store.key_records import NewKey, SignatureRow, SignatureStatus, WrapperKey
 from labconsole_keypool.store.key_store import KeyStore
 

@@ -9,12 +9,12 @@ from typing import Any
 
 from labconsole.engine.protocol import ChannelFrame
 from labconsole.engine.role import RoleProcess
-from labconsole.role import Role
+from labconsole.model.role import Role
+from labconsole.model.trial import Event, Metric, Parameters, Trial
 from labconsole.security.secrets import Secret
 from labconsole.security.token.configuration import TokenConfiguration
-from labconsole.trial import Event, Metric, Parameters, Trial
 from tests.helpers.spool_samples import SpoolSamples
-from tests.labconsole_keypool.simulated import Told
+from tests.labconsole_keypool.simulated_run import Told
 
 PIN = Secret("1234-user")
 SO_PIN = Secret("5678-officer")

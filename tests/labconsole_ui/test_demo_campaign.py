@@ -9,14 +9,14 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication, QTableView
 from pytestqt.qtbot import QtBot
 
-from labconsole.profile import save_profile
+from labconsole.profiles.profile import save_profile
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunStatus
-from labconsole_ui.main_window import MainWindow
-from labconsole_ui.sidebyside.view import SideBySideView
-from labconsole_ui.start import make_services
-from labconsole_ui.start_page import StartPage
-from tests.labconsole_ui.shell.slot_watch import slots_watched
+from labconsole_ui.shell.main_window import MainWindow
+from labconsole_ui.shell.startup import make_services
+from labconsole_ui.views.comparison.comparison_view import SideBySideView
+from labconsole_ui.views.start_page import StartPage
+from tests.labconsole_ui.slot_watch import slots_watched
 
 METRICS = {
     "connect_time", "send_duration", "send_rate", "sent_size", "receiver_link_time", "receive_duration",

@@ -7,8 +7,8 @@ import sys
 
 SCRIPT = """
 import sys, threading
-from labconsole.plugin import Plugin, Plugins
-from labconsole_ui.start import import_ahead
+from labconsole.model.plugin import Plugin, Plugins
+from labconsole_ui.shell.startup import import_ahead
 before = set(sys.modules)
 broken = Plugin(name="x", title="X", description="", panels={"x": "no_such_module:Panel"})
 importing = import_ahead(Plugins((broken, *Plugins.discover().found)))
@@ -23,7 +23,7 @@ def test_the_pages_of_all_plugins_are_imported_in_a_thread() -> None:
     assert done.returncode == 0, done.stderr
     wanted = {
         "labconsole_certificates.panel.page",
-        "labconsole_keypool.panel.service",
+        "labconsole_keypool.panel.service_panel",
         "labconsole_amqp.panel.messaging",
     }
     assert wanted <= set(done.stdout.split())

@@ -12,9 +12,9 @@ from PySide6.QtCore import Qt, QTimer
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
-from labconsole_ui.main_window import MainWindow
-from labconsole_ui.start import make_services
-from labconsole_ui.start_page import StartPage
+from labconsole_ui.shell.main_window import MainWindow
+from labconsole_ui.shell.startup import make_services
+from labconsole_ui.views.start_page import StartPage
 
 
 def main() -> int:

@@ -22,10 +22,10 @@ from pydantic_core import PydanticUndefined
 from labconsole.cli import exit_codes
 from labconsole.cli.arguments import command_parser
 from labconsole.cli.main import main
-from labconsole.plugin import Plugins, load_dotted
-from labconsole.profile import list_profiles, load_profile
-from labconsole.profile_file import ProfileFile
-from labconsole.trial import Parameters
+from labconsole.model.plugin import Plugins, load_dotted
+from labconsole.model.trial import Parameters
+from labconsole.profiles.profile import list_profiles, load_profile
+from labconsole.profiles.profile_file import ProfileFile
 
 GOLDEN = Path(__file__).parents[1] / "labconsole_amqp" / "golden" / "definitions-1.db"
 """Three runs that version 0.1.0 recorded."""

@@ -19,9 +19,9 @@ from pathlib import Path
 import pytest
 
 from labconsole.cli.main import main
-from labconsole.plugin import Plugins
+from labconsole.model.plugin import Plugins
 from labconsole.store.reader import Reader
-from labconsole.store.store import Store
+from labconsole.store.run_store import Store
 
 HERE = Path(__file__).parent
 KEYRING = HERE.parent / "labconsole" / "security"

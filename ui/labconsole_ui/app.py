@@ -9,8 +9,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from labconsole import locations, qt_libraries
-from labconsole.shown_text import ShownFormatter
+from labconsole import paths, qt_libraries
+from labconsole.safe_text import ShownFormatter
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -21,9 +21,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(problem, file=sys.stderr)
         return 1
     # Qt is imported only now: its libraries may be what is missing.
-    from labconsole_ui.start import open_window
+    from labconsole_ui.shell.startup import open_window
 
-    return open_window(options.db or locations.database_path(), options.theme)
+    return open_window(options.db or paths.database_path(), options.theme)
 
 
 def missing_libraries() -> str:

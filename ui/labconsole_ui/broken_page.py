@@ -6,7 +6,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QFontDatabase
 from PySide6.QtWidgets import QLabel, QPlainTextEdit, QVBoxLayout, QWidget
 
-from labconsole_ui.theme import FontRole, Theme
+from labconsole_ui.theme.theme import FontRole, Theme
 
 
 class BrokenPage(QWidget):

@@ -9,7 +9,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMenu, QWidget
 
-from labconsole_ui.theme import Theme
+from labconsole_ui.theme.theme import Theme
 
 
 class ExportFormat(StrEnum):

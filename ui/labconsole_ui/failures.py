@@ -7,12 +7,12 @@ from typing import Any
 
 from PySide6.QtCore import QObject
 
+from labconsole.model.trial import REMEDY
 from labconsole.store.errors import StoreError
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunDetail, RunStatus
-from labconsole.trial import REMEDY
-from labconsole_ui.bridge import QueueBridge
-from labconsole_ui.message_bar import Link, Message, Tone
+from labconsole_ui.runtime.queue_bridge import QueueBridge
+from labconsole_ui.widgets.message_bar import Link, Message, Tone
 
 KEPT = "is kept"
 """Reasons of the engine that have this say already what becomes of the samples."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QLabel
 
-from labconsole_ui.theme import Theme
+from labconsole_ui.theme.theme import Theme
 
 
 class IconLabel(QLabel):

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QCoreApplication
 from PySide6.QtGui import QKeySequence
 
-from labconsole_ui import layout
-from labconsole_ui.guide_page import guide_path
-from labconsole_ui.help_page import show_about
-from labconsole_ui.menus import MenuBuilder
-from labconsole_ui.navigation import GUIDE, HELP, START
-from labconsole_ui.theme import ThemeMode
+from labconsole_ui.help.guide_page import guide_path
+from labconsole_ui.help.help_page import show_about
+from labconsole_ui.shell import docks
+from labconsole_ui.shell.menus import MenuBuilder
+from labconsole_ui.shell.navigation import GUIDE, HELP, START
+from labconsole_ui.theme.theme import ThemeMode
 
 if TYPE_CHECKING:
-    from labconsole_ui.main_window import MainWindow
+    from labconsole_ui.shell.main_window import MainWindow
 
 
 def build_menus(window: MainWindow) -> MenuBuilder:
@@ -53,7 +53,7 @@ def build_menus(window: MainWindow) -> MenuBuilder:
     menus.add_docks(
         show, [window.navigation_dock, window.queue_dock, window.live_dock, window.history_dock, window.log_dock]
     )
-    menus.add(show, tr("Menus", "&Fold the panes beneath"), lambda: layout.toggle_bottom(window), "Ctrl+J", "panes")
+    menus.add(show, tr("Menus", "&Fold the panes beneath"), lambda: docks.toggle_bottom(window), "Ctrl+J", "panes")
     show.addSeparator()
     menus.add(show, tr("Menus", "&Next page"), lambda: window.pages.step(1), "Ctrl+Tab")
     menus.add(show, tr("Menus", "&Previous page"), lambda: window.pages.step(-1), "Ctrl+Shift+Tab")

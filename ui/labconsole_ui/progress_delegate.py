@@ -8,8 +8,8 @@ from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem
 
 from labconsole.engine.queue import QueueItem, QueueState
 from labconsole.store.records import RunStatus
-from labconsole_ui.queue_model import FRACTION_ROLE, ITEM_ROLE
-from labconsole_ui.theme import Theme
+from labconsole_ui.theme.theme import Theme
+from labconsole_ui.views.queue.queue_model import FRACTION_ROLE, ITEM_ROLE
 
 BAR_HEIGHT = 6
 TEXT_WIDTH = 44

@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtWidgets import QDockWidget, QHBoxLayout, QLabel, QToolButton, QWidget
 
-from labconsole_ui.theme import FontRole, Theme
+from labconsole_ui.theme.theme import FontRole, Theme
 
 
 class TitleBar(QWidget):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from labconsole.doctor import Check
-from labconsole.plugin import Plugin, Plugins, load_dotted
-from labconsole_ui.background import Background
+from labconsole.model.plugin import Plugin, Plugins, load_dotted
+from labconsole_ui.runtime.background import Background
 
 FIRST_MS = 5_000
 """After the window was opened, which has enough to do until then."""

@@ -14,10 +14,10 @@ from labconsole.security.pki.changing import Changing
 from labconsole.security.pki.domains import refusal
 from labconsole.security.pki.records import CertificateRecord, CrlRecord, Origin, RequestRecord, RequestStatus
 from labconsole.security.x509.bad_input import BadInput
+from labconsole.security.x509.certificate_profiles import CertificateProfile
 from labconsole.security.x509.extensions import alternative_names, crl_number, extension_of
 from labconsole.security.x509.fingerprints import fingerprint, key_fingerprint
 from labconsole.security.x509.names import short_name
-from labconsole.security.x509.profiles import CertificateProfile
 
 _TAKEN = {
     Origin.SELF_SIGNED: "made self-signed certificate",

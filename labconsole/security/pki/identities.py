@@ -11,14 +11,14 @@ from pathlib import Path
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from labconsole.errors import UserError
-from labconsole.locations import pki_dir
+from labconsole.paths import pki_dir
+from labconsole.security.certificate_status import StatusKind, status_of
 from labconsole.security.identities import IdentityFiles
 from labconsole.security.pki.keys import keys_directory
 from labconsole.security.pki.reader import PkiReader
 from labconsole.security.pki.records import CertificateRecord, FileKey, IdentityRecord, TrustKind
 from labconsole.security.pki.snapshot import Snapshot, identity_named
 from labconsole.security.private_files import write_private
-from labconsole.security.x509.status import StatusKind, status_of
 from labconsole.store.errors import MissingDatabaseError
 
 _OF_NO_USE = frozenset({StatusKind.REVOKED, StatusKind.EXPIRED, StatusKind.NOT_YET_VALID})

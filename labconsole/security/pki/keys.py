@@ -20,12 +20,12 @@ from filelock import FileLock, Timeout
 from pydantic import ValidationError
 
 from labconsole.errors import UserError
-from labconsole.security.keyfile import is_quickly_guessed, load_private_key, save_private_key
+from labconsole.security.key_files import is_quickly_guessed, load_private_key, save_private_key
 from labconsole.security.pki.records import FileKey, KeyRecord, TokenKey
 from labconsole.security.private_files import read_private, write_private
 from labconsole.security.secrets import Prompt, Secret, SecretRequest, SecretSource, keep_secret
 from labconsole.security.token.named_tokens import find_configuration
-from labconsole.security.token.remote_key import opened_token_key
+from labconsole.security.token.remote_private_key import opened_token_key
 from labconsole.security.x509.fingerprints import key_fingerprint
 from labconsole.security.x509.key_types import KeyType, PrivateKey, generate
 

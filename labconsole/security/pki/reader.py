@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from labconsole.locations import pki_dir
+from labconsole.paths import pki_dir
 from labconsole.security.pki.schema import FILE_NAME, PKI
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.pki.tables import Tables

@@ -10,10 +10,10 @@ from functools import cached_property
 from cryptography import x509
 
 from labconsole.security.secrets import SecretSource
+from labconsole.security.x509.certificate_profiles import CertificateProfile
 from labconsole.security.x509.extensions import crl_scope
 from labconsole.security.x509.fingerprints import key_fingerprint
 from labconsole.security.x509.key_types import KeyType
-from labconsole.security.x509.profiles import CertificateProfile
 from labconsole.security.x509.signatures import issued_by
 
 

@@ -31,8 +31,8 @@ from labconsole.security.pki.records import (
     TrustRecord,
 )
 from labconsole.security.secrets import SecretSource
+from labconsole.security.x509.certificate_profiles import CertificateProfile
 from labconsole.security.x509.key_types import KeyType
-from labconsole.security.x509.profiles import CertificateProfile
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)

@@ -71,7 +71,7 @@ certificate = Table(
     _text("issuer", comment="SHA-256 of its issuer's name and key identifier, who gives each serial number once"),
     _text("serial", comment="hex"),
     _of("state", "state", nullable=True),
-    _text("profile", nullable=True, comment="labconsole.security.x509.profiles.CertificateProfile"),
+    _text("profile", nullable=True, comment="labconsole.security.x509.certificate_profiles.CertificateProfile"),
     _text("origin", comment="labconsole.security.pki.records.Origin"),
     _time("revoked", nullable=True),
     _text("reason", nullable=True, comment="x509.ReasonFlags"),

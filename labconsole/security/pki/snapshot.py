@@ -22,7 +22,7 @@ from labconsole.security.pki.records import (
     TrustKind,
     TrustRecord,
 )
-from labconsole.security.x509.profiles import CertificateProfile
+from labconsole.security.x509.certificate_profiles import CertificateProfile
 from labconsole.security.x509.signatures import issued_by
 from labconsole.store.errors import StoreError
 

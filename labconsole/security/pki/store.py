@@ -9,12 +9,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Self, cast
 
-from labconsole.locations import pki_dir
+from labconsole.paths import pki_dir
 from labconsole.security.pki.changes import Change
 from labconsole.security.pki.reader import PkiReader
 from labconsole.security.pki.schema import FILE_NAME, PKI
 from labconsole.store.errors import explained
-from labconsole.store.writing import Writer
+from labconsole.store.writer import Writer
 
 
 class PkiStore(PkiReader):

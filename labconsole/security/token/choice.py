@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from labconsole.security.token.errors import MechanismMissingError
-from labconsole.security.token.terms import KeyKind, WrapBehaviour, WrapMechanism, WrapProbe
+from labconsole.security.token.mechanisms import KeyKind, WrapBehaviour, WrapMechanism, WrapProbe
 
 _PREFERRED = (WrapMechanism.KEY_WRAP_KWP, WrapMechanism.KEY_WRAP_PAD, WrapMechanism.KEY_WRAP)
 

@@ -9,7 +9,7 @@ from typing import Annotated
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from labconsole.security.secrets import SecretRequest, SecretSource
-from labconsole.security.token.terms import WrapMechanism
+from labconsole.security.token.mechanisms import WrapMechanism
 
 LAB = "lab"
 """Name of the console's own token; needs no entry."""

@@ -11,9 +11,9 @@ from labconsole.security.secrets import Secret
 from labconsole.security.token import module_process
 from labconsole.security.token.configuration import TokenConfiguration
 from labconsole.security.token.errors import TokenError
-from labconsole.security.token.terms import TokenIdentity, WrapProbe
+from labconsole.security.token.mechanisms import TokenIdentity, WrapProbe
 
-_PROGRAM = "labconsole.security.token.inspecting"
+_PROGRAM = "labconsole.security.token.cryptoki.inspection_process"
 _TIMEOUT_S = 30.0
 
 

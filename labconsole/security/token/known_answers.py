@@ -17,9 +17,9 @@ from cryptography.hazmat.primitives.keywrap import (
 from pkcs11 import Attribute, KeyType, Mechanism, ObjectClass, SecretKey, Session
 from pkcs11.exceptions import PKCS11Error
 
-from labconsole.security.token.key_pairs import SigningKey
-from labconsole.security.token.terms import WrapBehaviour, WrapMechanism
-from labconsole.security.token.wrapping import WrappingKey, wrap_with
+from labconsole.security.token.cryptoki.key_pairs import SigningKey
+from labconsole.security.token.cryptoki.wrapping import WrappingKey, wrap_with
+from labconsole.security.token.mechanisms import WrapBehaviour, WrapMechanism
 
 _KEY = bytes(range(32))
 _VALUES = (bytes.fromhex("00112233445566778899AABBCCDDEEFF000102030405060708090A0B0C0D0E0F"), bytes(range(20)))

@@ -16,7 +16,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from labconsole import locations
+from labconsole import paths
 from labconsole.errors import UserError
 from labconsole.security.private_files import read_private, write_private
 from labconsole.security.secrets import Secret, SecretSource, keep_secret
@@ -25,7 +25,7 @@ from labconsole.security.token.configuration import LAB, TokenConfiguration, is_
 from labconsole.security.token.errors import TokenError
 
 _LABEL = "labconsole"
-_PROGRAM = "labconsole.security.token.initialising"
+_PROGRAM = "labconsole.security.token.cryptoki.initialisation_process"
 _SOURCES_FILE = "secret-source.json"
 _LOCK_TIMEOUT_S = 60.0
 _INITIALISING_TIMEOUT_S = 30.0
@@ -117,7 +117,7 @@ def _made(home: Path | None, name: str) -> Path:
     if not is_lab(name):
         raise ValueError(f"{name} is not a name of a lab token")
     try:
-        parent = locations.tokens_dir(home)
+        parent = paths.tokens_dir(home)
         with FileLock(parent / ".lock", timeout=_LOCK_TIMEOUT_S, mode=0o600):
             directory = parent / name
             if not directory.is_dir():

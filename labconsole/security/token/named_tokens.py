@@ -13,8 +13,8 @@ import tomli_w
 from filelock import FileLock, Timeout
 from pydantic import ValidationError
 
-from labconsole import locations
-from labconsole.profile_file import fault_sentence, nearest
+from labconsole import paths
+from labconsole.profiles.profile_file import fault_sentence, nearest
 from labconsole.security.private_files import read_private, write_private
 from labconsole.security.token.configuration import LAB, TokenConfiguration, is_lab
 from labconsole.security.token.errors import TokenError
@@ -28,7 +28,7 @@ _LOCK_TIMEOUT_S = 10.0
 
 def tokens_file(home: Path | None = None) -> Path:
     """The path of the file of token configurations (0600), which need not exist yet."""
-    return locations.data_dir(home) / "tokens.toml"
+    return paths.data_dir(home) / "tokens.toml"
 
 
 def load_configurations(home: Path | None = None) -> dict[str, TokenConfiguration]:

@@ -10,9 +10,9 @@ import idna
 from asn1crypto import core
 from cryptography import x509
 
+from labconsole.safe_text import hidden_characters, shown
 from labconsole.security.x509.bad_input import BadInput
 from labconsole.security.x509.distinguished_names import name_as_text, name_from_text
-from labconsole.shown_text import hidden_characters, shown
 
 _SMTP_UTF8_MAILBOX = x509.ObjectIdentifier("1.3.6.1.5.5.7.8.9")
 """RFC 9598: a mail address whose local part is not ASCII."""

@@ -18,7 +18,7 @@ from asn1crypto import x509 as asn1_x509
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from labconsole.security.x509 import gate
+from labconsole.security.x509 import parsing
 from labconsole.security.x509.bad_input import BadInput
 from labconsole.security.x509.cms_algorithms import SignatureAlgorithm, algorithm_for, algorithm_named
 from labconsole.security.x509.extensions import extension_of
@@ -137,8 +137,8 @@ def _damage_is_bad_input() -> Iterator[None]:
 
 
 def _parse(data: bytes) -> _Parsed:
-    if len(data) > gate.MAX_BYTES:
-        raise BadInput(f"The signed file is longer than {gate.MAX_BYTES:,} bytes: ask for a smaller one.")
+    if len(data) > parsing.MAX_BYTES:
+        raise BadInput(f"The signed file is longer than {parsing.MAX_BYTES:,} bytes: ask for a smaller one.")
     with _damage_is_bad_input():
         der = pem.unarmor(data)[2] if data.lstrip().startswith(b"-----BEGIN") else data
         info = cms.ContentInfo.load(der, strict=True)
@@ -186,7 +186,7 @@ def _certificates(signed_data: cms.SignedData) -> tuple[x509.Certificate, ...]:
     choices = list(signed_data["certificates"])
     if len(choices) > _MOST_CERTIFICATES:
         raise BadInput(f"The signed file brings more than {_MOST_CERTIFICATES} certificates: ask for a smaller one.")
-    return tuple(gate.read_certificate(each.chosen.dump(), "A certificate in the signed file") for each in choices)
+    return tuple(parsing.read_certificate(each.chosen.dump(), "A certificate in the signed file") for each in choices)
 
 
 def _signer(sid: cms.SignerIdentifier, certificates: Sequence[x509.Certificate]) -> x509.Certificate:

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from cryptography import x509
 from cryptography.x509.oid import NameOID
 
+from labconsole.safe_text import hidden_characters, with_hex_pairs
 from labconsole.security.x509.bad_input import BadInput
-from labconsole.shown_text import hidden_characters, with_hex_pairs
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,13 @@ from dataclasses import dataclass
 from cryptography import x509
 
 from labconsole.security.x509.bad_input import BadInput
+from labconsole.security.x509.certificate_profiles import (
+    AUTHORITIES,
+    CertificateProfile,
+    Extensions,
+    naming,
+    profile_extensions,
+)
 from labconsole.security.x509.issuing_rules import (
     ca_constraints,
     check_ca_subject,
@@ -18,15 +25,8 @@ from labconsole.security.x509.issuing_rules import (
     within,
 )
 from labconsole.security.x509.key_types import PrivateKey, PublicKey, problem_of
-from labconsole.security.x509.name_limits import limits
+from labconsole.security.x509.name_constraints import limits
 from labconsole.security.x509.names import name_as_text
-from labconsole.security.x509.profiles import (
-    AUTHORITIES,
-    CertificateProfile,
-    Extensions,
-    naming,
-    profile_extensions,
-)
 from labconsole.security.x509.signing import authority_key_id, certify, subject_key_id, where_revoked
 from labconsole.security.x509.validity import Validity
 

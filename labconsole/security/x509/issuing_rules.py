@@ -8,11 +8,11 @@ from cryptography import x509
 
 from labconsole.security.x509.alternative_names import malformed
 from labconsole.security.x509.bad_input import BadInput
+from labconsole.security.x509.certificate_profiles import CertificateProfile
 from labconsole.security.x509.extensions import extension_of
 from labconsole.security.x509.key_types import PublicKey, problem_of
-from labconsole.security.x509.name_limits import outside_limits
+from labconsole.security.x509.name_constraints import outside_limits
 from labconsole.security.x509.names import general_name_as_text, name_as_text, short_name
-from labconsole.security.x509.profiles import CertificateProfile
 from labconsole.security.x509.validity import CLOCK_SKEW, Validity
 
 MALFORMED = "is not a valid host, address, mail address or URI"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from cryptography import x509
 from cryptography.x509.oid import NameOID
 
+from labconsole.safe_text import shown
 from labconsole.security.x509.alternative_names import (
     general_name_as_text,
     general_name_from_text,
@@ -12,7 +13,6 @@ from labconsole.security.x509.alternative_names import (
 )
 from labconsole.security.x509.distinguished_names import name_as_text, name_from_text, name_of
 from labconsole.security.x509.extensions import alternative_names
-from labconsole.shown_text import shown
 
 __all__ = [
     "brief_name",

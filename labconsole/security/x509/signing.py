@@ -7,9 +7,9 @@ from cryptography.hazmat.primitives.asymmetric.types import CertificatePublicKey
 from cryptography.x509.oid import AuthorityInformationAccessOID
 
 from labconsole.security.x509.bad_input import BadInput
+from labconsole.security.x509.certificate_profiles import Extensions
 from labconsole.security.x509.extensions import extension_of
 from labconsole.security.x509.key_types import PrivateKey, signing_hash
-from labconsole.security.x509.profiles import Extensions
 from labconsole.security.x509.validity import Validity
 
 

@@ -11,14 +11,14 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QVBoxLayout, QWi
 from labconsole.errors import UserError
 from labconsole.security.secrets import Secret, SecretRequest, missing_secrets
 from labconsole_amqp.choices import BrokerChoice
-from labconsole_amqp.connection_check import check_connection
 from labconsole_amqp.parameters import AmqpParameters
-from labconsole_amqp.secret_needs import secret_requests
-from labconsole_ui.background import Background
+from labconsole_amqp.roles.secret_requests import secret_requests
+from labconsole_amqp.trial.connection_check import check_connection
 from labconsole_ui.icon_label import IconLabel
-from labconsole_ui.plain_text import plain_label
-from labconsole_ui.secret_dialog import SecretDialog
-from labconsole_ui.theme import Theme
+from labconsole_ui.runtime.background import Background
+from labconsole_ui.theme.theme import Theme
+from labconsole_ui.widgets.labels import plain_label
+from labconsole_ui.widgets.secret_dialog import SecretDialog
 
 Found = tuple[list[str], str]
 """The steps that succeeded, and the sentence of the one that did not; empty if all did."""

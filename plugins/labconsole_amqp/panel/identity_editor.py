@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QLineEdit
 from labconsole.errors import UserError
 from labconsole.security.pki.identities import names
 from labconsole_ui.form.editors import CalmComboBox, Editor
-from labconsole_ui.form.spec import FieldSpec
+from labconsole_ui.form.field_spec import FieldSpec
 
 
 class IdentityEditor(Editor):

@@ -8,19 +8,19 @@ from pathlib import Path
 from PySide6.QtCore import QCoreApplication
 from PySide6.QtWidgets import QVBoxLayout
 
-from labconsole.analysis.figures import format_figure
-from labconsole.locations import resource
-from labconsole.trial import Parameters
+from labconsole.analysis.number_format import format_figure
+from labconsole.model.trial import Parameters
+from labconsole.paths import resource
 from labconsole_amqp.choices import Loop
-from labconsole_amqp.envelope import encoded_size
 from labconsole_amqp.panel.connection_test import ConnectionTest
 from labconsole_amqp.panel.identity_editor import IdentityEditor
 from labconsole_amqp.parameters import TEST_DESCRIPTIONS, TEST_TITLES, AmqpParameters
-from labconsole_amqp.payload import BUILT_IN
+from labconsole_amqp.wire.envelope import encoded_size
+from labconsole_amqp.wire.payload import BUILT_IN
 from labconsole_ui.form.editors import Editor
-from labconsole_ui.form.spec import FieldSpec
-from labconsole_ui.panel import Fact, PanelContext, TrialPanel
-from labconsole_ui.segmented import Segment, SegmentedEditor
+from labconsole_ui.form.field_spec import FieldSpec
+from labconsole_ui.form.segmented_editor import Segment, SegmentedEditor
+from labconsole_ui.panels.trial_panel import Fact, PanelContext, TrialPanel
 
 _ICONS = {1: "live", 2: "lock", 3: "shield", 4: "key"}
 

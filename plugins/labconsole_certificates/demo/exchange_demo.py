@@ -13,12 +13,12 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from labconsole.errors import UserError
-from labconsole.operation import Operation, OperationContext, Result, TextTable
-from labconsole.security.x509.handshake import Handshake
+from labconsole.model.operation import Operation, OperationContext, Result, TextTable
+from labconsole.model.trial import Parameters
 from labconsole.security.x509.key_types import TITLES, KeyType
-from labconsole.trial import Parameters
 from labconsole_certificates.demo.play import Played, play
-from labconsole_certificates.operations.fields import AtHome
+from labconsole_certificates.exchange.handshake import Handshake
+from labconsole_certificates.operations.parameter_fields import AtHome
 from labconsole_certificates.trust.matrix import HOLDS, Cell, CellStatus
 
 FEWEST, MOST = 2, 60

@@ -15,23 +15,23 @@ from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.private_files import write_private
 from labconsole.security.secrets import SecretSource
+from labconsole.security.x509.certificate_profiles import CertificateProfile
 from labconsole.security.x509.fingerprints import groups
-from labconsole.security.x509.gate import read_file
-from labconsole.security.x509.handshake import Handshake, TlsEnd
 from labconsole.security.x509.key_types import KeyType
-from labconsole.security.x509.profiles import CertificateProfile
-from labconsole_certificates.exchange.parties import client_certificate, server_certificate
-from labconsole_certificates.exchange.proving import End, handshake_detail, tls_end
+from labconsole.security.x509.parsing import read_file
+from labconsole_certificates.exchange.credentials import client_certificate, server_certificate
+from labconsole_certificates.exchange.handshake import Handshake, TlsEnd
+from labconsole_certificates.exchange.tls_proof import End, handshake_detail, tls_end
 from labconsole_certificates.operations.authorities import create_root
-from labconsole_certificates.operations.exporting import Form, exported, handed_over
+from labconsole_certificates.operations.export import Form, exported, handed_over
 from labconsole_certificates.operations.new_keys import NewKey
-from labconsole_certificates.operations.own_requests import make_request, take_in_certificate
-from labconsole_certificates.operations.references import state_named
-from labconsole_certificates.operations.requests import approve, take_in_request
-from labconsole_certificates.operations.revocation import publish_crl
+from labconsole_certificates.operations.own_csrs import make_request, take_in_certificate
+from labconsole_certificates.operations.received_csrs import approve, take_in_request
+from labconsole_certificates.operations.record_lookup import state_named
 from labconsole_certificates.operations.states import add_state
-from labconsole_certificates.trust.making import make_bundle
-from labconsole_certificates.trust.taking_in import take_in
+from labconsole_certificates.revocation.crls import publish_crl
+from labconsole_certificates.trust.bundle_creation import make_bundle
+from labconsole_certificates.trust.bundle_import import take_in
 
 
 @dataclass(frozen=True)

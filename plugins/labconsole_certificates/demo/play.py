@@ -9,9 +9,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol
 
-from labconsole.security.x509.handshake import Handshake
 from labconsole.security.x509.key_types import KeyType
-from labconsole_certificates.demo.world import (
+from labconsole_certificates.demo.demo_states import (
     exchange_bundles,
     exchange_requests,
     faults,
@@ -19,6 +18,7 @@ from labconsole_certificates.demo.world import (
     seen_matrix,
     shake_all_hands,
 )
+from labconsole_certificates.exchange.handshake import Handshake
 from labconsole_certificates.trust.matrix import Cell
 
 

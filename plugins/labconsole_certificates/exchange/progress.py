@@ -8,14 +8,14 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
-from labconsole.operation import Result
+from labconsole.model.operation import Result
+from labconsole.model.trial import Parameters
 from labconsole.security.pki.reader import PkiReader
 from labconsole.security.pki.records import CertificateRecord, Item, RequestRecord, RequestStatus, State
 from labconsole.security.pki.snapshot import Snapshot
+from labconsole.security.x509.certificate_profiles import CertificateProfile
 from labconsole.security.x509.names import short_name
-from labconsole.security.x509.profiles import CertificateProfile
-from labconsole.trial import Parameters
-from labconsole_certificates.exchange.parties import (
+from labconsole_certificates.exchange.credentials import (
     CLIENT_PROFILES,
     SERVER_PROFILES,
     client_certificate,
@@ -26,7 +26,7 @@ from labconsole_certificates.exchange.parties import (
 )
 from labconsole_certificates.exchange.steps import Direction, Exchange, Step, StepKind
 from labconsole_certificates.operations.pki_operation import PkiReport
-from labconsole_certificates.operations.references import state_named
+from labconsole_certificates.operations.record_lookup import state_named
 from labconsole_certificates.trust.matrix import trusted_by
 
 

@@ -10,22 +10,24 @@ from typing import Annotated, ClassVar
 from cryptography import x509
 from pydantic import Field
 
-from labconsole.operation import OperationContext, Result
+from labconsole.model.operation import OperationContext, Result
+from labconsole.model.trial import Parameters
 from labconsole.security.pki.records import CertificateRecord, Origin, State
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.secrets import Prompt, Secret, SecretRequest
-from labconsole.security.x509 import gate
+from labconsole.security.x509 import parsing
 from labconsole.security.x509.bad_input import BadInput
+from labconsole.security.x509.certificate_profiles import CertificateProfile
 from labconsole.security.x509.extensions import is_ca
 from labconsole.security.x509.issuing import issue, make_root
 from labconsole.security.x509.key_types import TITLES, KeyType
 from labconsole.security.x509.names import short_name
-from labconsole.security.x509.profiles import CertificateProfile
 from labconsole.security.x509.validity import Validity
-from labconsole.trial import Parameters
 from labconsole_certificates.operations.certificates_from_outside import add_chain, profile_of
-from labconsole_certificates.operations.fields import (
+from labconsole_certificates.operations.issuing import must_be_accepted, opened_issuer
+from labconsole_certificates.operations.new_keys import DEFAULT_TYPE, NewKey, kept_key, made_key, secrets_of
+from labconsole_certificates.operations.parameter_fields import (
     AtHome,
     AuthorityChoice,
     Days,
@@ -38,15 +40,13 @@ from labconsole_certificates.operations.fields import (
     StateParameters,
     Subject,
 )
-from labconsole_certificates.operations.issuers import must_be_accepted, opened_issuer
-from labconsole_certificates.operations.new_keys import DEFAULT_TYPE, NewKey, kept_key, made_key, secrets_of
 from labconsole_certificates.operations.pki_operation import (
     PkiOperation,
     file_password,
     key_secrets,
     with_fingerprint,
 )
-from labconsole_certificates.operations.references import authority_of, local_state_named, must_be_local, state_named
+from labconsole_certificates.operations.record_lookup import authority_of, local_state_named, must_be_local, state_named
 from labconsole_certificates.operations.subjects import constraints, subject_of
 
 ROOT_DAYS = 3650
@@ -142,9 +142,9 @@ def import_authority(
     """
     must_be_local(state)
     if key:
-        certificate, *issuers = gate.read_certificates(certificates, "The certificate file")
+        certificate, *issuers = parsing.read_certificates(certificates, "The certificate file")
         chain = tuple(issuers)
-        private = gate.read_private_key(key, password, "The key file")
+        private = parsing.read_private_key(key, password, "The key file")
     else:
         certificate, chain, private = complete_pkcs12(certificates, password)
     must_belong_together(certificate, private)
@@ -160,15 +160,15 @@ def import_authority(
 
 def complete_pkcs12(
     data: bytes, password: Secret | None
-) -> tuple[x509.Certificate, tuple[x509.Certificate, ...], gate.PrivateKey]:
+) -> tuple[x509.Certificate, tuple[x509.Certificate, ...], parsing.PrivateKey]:
     """Certificate, chain and key of a PKCS#12. Raises BadInput: wrong password, or it has not both."""
-    content = gate.read_pkcs12(data, password)
+    content = parsing.read_pkcs12(data, password)
     if content.key is None or content.certificate is None:
         raise BadInput("The PKCS#12 file holds no private key with its certificate: ask for one that does.")
     return content.certificate, content.chain, content.key
 
 
-def must_belong_together(certificate: x509.Certificate, key: gate.PrivateKey) -> None:
+def must_belong_together(certificate: x509.Certificate, key: parsing.PrivateKey) -> None:
     """Raises BadInput: the private key is not the certificate's."""
     if certificate.public_key() != key.public_key():
         raise BadInput(
@@ -347,7 +347,7 @@ class ImportAuthority(PkiOperation[ImportAuthorityParameters]):
     ) -> tuple[SecretRequest, ...]:
         local_state_named(snapshot, parameters.state)
         file = parameters.key_file or parameters.file
-        locked = gate.kind_of(gate.read_file(file, "key file")).has_password
+        locked = parsing.kind_of(parsing.read_file(file, "key file")).has_password
         return (
             *((file_password(file, parameters.password()),) if locked else ()),
             *secrets_of(parameters.kept_as()),
@@ -360,8 +360,8 @@ class ImportAuthority(PkiOperation[ImportAuthorityParameters]):
         record = import_authority(
             store,
             state_named(store.snapshot(), parameters.state),
-            gate.read_file(parameters.file, "certificate file"),
-            gate.read_file(key_file, "key file") if key_file else b"",
+            parsing.read_file(parameters.file, "certificate file"),
+            parsing.read_file(key_file, "key file") if key_file else b"",
             password=prompt(file_password(key_file or parameters.file).purpose),
             keep=parameters.kept_as(),
             prompt=prompt,

@@ -8,8 +8,8 @@ from cryptography import x509
 
 from labconsole.security.pki.changes import Change
 from labconsole.security.pki.records import CertificateRecord, Origin
+from labconsole.security.x509.certificate_profiles import CertificateProfile, profile_asked_for
 from labconsole.security.x509.extensions import is_ca
-from labconsole.security.x509.profiles import CertificateProfile, profile_asked_for
 from labconsole.security.x509.signatures import issued_by
 
 

@@ -7,12 +7,12 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from labconsole.operation import Result, TextTable
+from labconsole.model.operation import Result, TextTable
+from labconsole.model.trial import Parameters
+from labconsole.security.certificate_status import all_statuses
 from labconsole.security.pki.reader import PkiReader
 from labconsole.security.pki.records import Origin
 from labconsole.security.x509.names import brief_name, short_name
-from labconsole.security.x509.status import all_statuses
-from labconsole.trial import Parameters
 from labconsole_certificates.operations.pki_operation import PkiReport, digits
 from labconsole_certificates.revocation.crl_renewal import due_crls
 

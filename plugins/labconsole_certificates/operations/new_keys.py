@@ -13,9 +13,9 @@ from labconsole.security.pki import keys
 from labconsole.security.pki.changes import Change
 from labconsole.security.pki.records import FileKey, KeyRecord, State, TokenKey
 from labconsole.security.secrets import Prompt, Secret, SecretRequest, SecretSource
+from labconsole.security.token.mechanisms import KeyKind
 from labconsole.security.token.named_tokens import find_configuration
-from labconsole.security.token.remote_key import make_token_key, opened_token_key
-from labconsole.security.token.terms import KeyKind
+from labconsole.security.token.remote_private_key import make_token_key, opened_token_key
 from labconsole.security.x509.key_types import TITLES, KeyType, PrivateKey, type_of
 
 DEFAULT_TYPE = KeyType.P_256

@@ -10,24 +10,26 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from labconsole.operation import OperationContext, Result
+from labconsole.model.operation import OperationContext, Result
+from labconsole.model.trial import Parameters
 from labconsole.security.pki.records import CertificateRecord, Item, Origin, State
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.secrets import Prompt, Secret, SecretRequest
-from labconsole.security.x509 import gate
+from labconsole.security.x509 import parsing
 from labconsole.security.x509.bad_input import BadInput
+from labconsole.security.x509.certificate_profiles import AUTHORITIES, CertificateProfile
 from labconsole.security.x509.issuing import issue
 from labconsole.security.x509.key_types import KeyType, generate
 from labconsole.security.x509.names import short_name
-from labconsole.security.x509.pkcs12_files import write_pkcs12
-from labconsole.security.x509.profiles import AUTHORITIES, CertificateProfile
 from labconsole.security.x509.validity import Validity
-from labconsole.trial import Parameters
 from labconsole_certificates.operations.authorities import complete_pkcs12, must_belong_together
 from labconsole_certificates.operations.certificates_from_outside import add_chain, profile_of
-from labconsole_certificates.operations.exporting import must_be_new_file, write_export
-from labconsole_certificates.operations.fields import (
+from labconsole_certificates.operations.export import must_be_new_file, write_export
+from labconsole_certificates.operations.export_formats import write_pkcs12
+from labconsole_certificates.operations.issuing import must_be_accepted, opened_issuer
+from labconsole_certificates.operations.new_keys import NewKey, kept_key, secrets_of
+from labconsole_certificates.operations.parameter_fields import (
     AtHome,
     AuthorityChoice,
     Days,
@@ -40,8 +42,6 @@ from labconsole_certificates.operations.fields import (
     Subject,
     UnlockParameters,
 )
-from labconsole_certificates.operations.issuers import must_be_accepted, opened_issuer
-from labconsole_certificates.operations.new_keys import NewKey, kept_key, secrets_of
 from labconsole_certificates.operations.pki_operation import (
     PkiOperation,
     chosen_password,
@@ -50,14 +50,14 @@ from labconsole_certificates.operations.pki_operation import (
     new_file_password,
     with_fingerprint,
 )
-from labconsole_certificates.operations.references import (
+from labconsole_certificates.operations.received_csrs import END_DAYS
+from labconsole_certificates.operations.record_lookup import (
     authority_of,
     local_state_named,
     must_be_local,
     must_be_of,
     state_named,
 )
-from labconsole_certificates.operations.requests import END_DAYS
 from labconsole_certificates.operations.subjects import alternative_names, must_be_within, subject_of
 
 WARNING = (
@@ -265,7 +265,7 @@ class ImportPkcs12(PkiOperation[ImportPkcs12Parameters]):
         self, parameters: ImportPkcs12Parameters, directory: Path, snapshot: Snapshot
     ) -> tuple[SecretRequest, ...]:
         local_state_named(snapshot, parameters.state)
-        gate.read_file(parameters.file, "PKCS#12 file")
+        parsing.read_file(parameters.file, "PKCS#12 file")
         return (file_password(parameters.file, parameters.password()), *secrets_of(parameters.kept_as()))
 
     def work(
@@ -275,7 +275,7 @@ class ImportPkcs12(PkiOperation[ImportPkcs12Parameters]):
         record = take_in_pkcs12(
             store,
             state_named(snapshot, parameters.state),
-            gate.read_file(parameters.file, "PKCS#12 file"),
+            parsing.read_file(parameters.file, "PKCS#12 file"),
             file_password(parameters.file).resolve(prompt),
             sender=state_named(snapshot, parameters.sender) if parameters.sender else None,
             keep=parameters.kept_as(),

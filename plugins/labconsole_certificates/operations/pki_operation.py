@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import ClassVar, TypeVar
 
 from labconsole.errors import UserError
-from labconsole.operation import Operation, OperationContext, Result
+from labconsole.model.operation import Operation, OperationContext, Result
+from labconsole.model.trial import Parameters
 from labconsole.security.pki.keys import key_secret
 from labconsole.security.pki.reader import PkiReader
 from labconsole.security.pki.records import CertificateRecord
@@ -17,8 +18,7 @@ from labconsole.security.pki.store import PkiStore
 from labconsole.security.secrets import Prompt, Secret, SecretRequest, SecretSource
 from labconsole.security.x509.fingerprints import groups
 from labconsole.security.x509.names import short_name
-from labconsole.trial import Parameters
-from labconsole_certificates.operations.references import key_of
+from labconsole_certificates.operations.record_lookup import key_of
 
 P = TypeVar("P", bound=Parameters)
 

@@ -7,16 +7,16 @@ from typing import Annotated, Any, ClassVar
 from pydantic import Field
 
 from labconsole.errors import UserError
-from labconsole.operation import Confirmation, OperationContext, Result, TextTable
+from labconsole.model.operation import Confirmation, OperationContext, Result, TextTable
+from labconsole.model.trial import Parameters
 from labconsole.security.pki.domains import claim_question, domains_from_text
 from labconsole.security.pki.reader import PkiReader
 from labconsole.security.pki.records import State
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.secrets import Prompt
-from labconsole.trial import Parameters
-from labconsole_certificates.operations.fields import NoParameters, StateName
+from labconsole_certificates.operations.parameter_fields import NoParameters, StateName
 from labconsole_certificates.operations.pki_operation import PkiOperation, PkiReport, digits
-from labconsole_certificates.operations.references import state_named
+from labconsole_certificates.operations.record_lookup import state_named
 
 _LONGEST_NAME = 40
 """Characters: with what stands behind it in subjects at most 64 (RFC 5280, A.1)."""

@@ -9,8 +9,8 @@ from cryptography import x509
 from labconsole.security.pki.domains import refusal
 from labconsole.security.pki.records import State
 from labconsole.security.x509.bad_input import BadInput
+from labconsole.security.x509.certificate_profiles import TEXTS, CertificateProfile
 from labconsole.security.x509.names import general_name_from_text, name_constraint_from_text, name_from_text, name_of
-from labconsole.security.x509.profiles import TEXTS, CertificateProfile
 
 
 def subject_of(state: State, profile: CertificateProfile, text: str) -> x509.Name:

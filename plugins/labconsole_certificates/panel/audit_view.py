@@ -11,8 +11,8 @@ from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QVBoxLayout, QWidget
 from labconsole.security.pki.records import AuditRecord
 from labconsole.security.x509.fingerprints import groups
 from labconsole_certificates.panel.tab import Sight, Tab, TabServices
-from labconsole_ui.plain_text import plain_label
-from labconsole_ui.tables import DataTable, Field, RecordModel
+from labconsole_ui.tables.record_table import DataTable, Field, RecordModel
+from labconsole_ui.widgets.labels import plain_label
 
 _WIDEST = 420
 

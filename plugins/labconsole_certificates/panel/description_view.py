@@ -19,9 +19,9 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QTextEdit, QWidget
 
-from labconsole.security.x509.describing.comparing import Comparison, Difference
-from labconsole.security.x509.describing.description import Description, Row
-from labconsole_ui.theme import FontRole, Theme
+from labconsole_certificates.describing.comparison import Comparison, Difference
+from labconsole_certificates.describing.description import Description, Row
+from labconsole_ui.theme.theme import FontRole, Theme
 
 _LABEL_PERCENT = 27
 _WARNING = "⚠ "

@@ -10,11 +10,11 @@ from typing import TypeVar
 from PySide6.QtCore import QObject
 
 from labconsole.security.pki.store import PkiStore
-from labconsole.security.x509.gate import read_file
+from labconsole.security.x509.parsing import read_file
 from labconsole_certificates.panel.tab import TabServices
-from labconsole_ui.background import Background
-from labconsole_ui.message_bar import Message, Tone
-from labconsole_ui.theme import Theme
+from labconsole_ui.runtime.background import Background
+from labconsole_ui.theme.theme import Theme
+from labconsole_ui.widgets.message_bar import Message, Tone
 
 Result = TypeVar("Result")
 

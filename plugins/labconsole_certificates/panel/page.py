@@ -11,27 +11,27 @@ from PySide6.QtCore import QSize, Signal
 from PySide6.QtGui import QHideEvent, QShowEvent
 from PySide6.QtWidgets import QTabWidget, QVBoxLayout, QWidget
 
-from labconsole import locations
+from labconsole import paths
 from labconsole.clock import wall_now
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole_certificates.panel.audit_view import AuditView
-from labconsole_certificates.panel.certificates.view import CertificatesView
-from labconsole_certificates.panel.exchanging.view import ExchangeView
-from labconsole_certificates.panel.requests.view import RequestsView
-from labconsole_certificates.panel.revoking.view import RevocationView
-from labconsole_certificates.panel.rotating.view import RotationView
+from labconsole_certificates.panel.certificates.certificates_view import CertificatesView
+from labconsole_certificates.panel.exchange.exchange_view import ExchangeView
+from labconsole_certificates.panel.requests.requests_view import RequestsView
+from labconsole_certificates.panel.revocation.revocation_view import RevocationView
+from labconsole_certificates.panel.rotation.rotation_view import RotationView
 from labconsole_certificates.panel.snapshot_watch import SnapshotWatch
 from labconsole_certificates.panel.sorting import FileSorting
 from labconsole_certificates.panel.tab import Sight, Tab, TabServices
-from labconsole_certificates.panel.trusting.view import TrustView
-from labconsole_ui.building import Building
+from labconsole_certificates.panel.trust.trust_view import TrustView
 from labconsole_ui.form.editors import Editor
-from labconsole_ui.form.row import EditorFactory
-from labconsole_ui.form.spec import FieldSpec
+from labconsole_ui.form.field_row import EditorFactory
+from labconsole_ui.form.field_spec import FieldSpec
 from labconsole_ui.form.token_editor import TokenEditor
-from labconsole_ui.message_bar import Message, Tone
-from labconsole_ui.operations.dialog import OperationDialog
-from labconsole_ui.plugin_page import PageContext
+from labconsole_ui.operations.operation_dialog import OperationDialog
+from labconsole_ui.panels.plugin_page import PageContext
+from labconsole_ui.runtime.incremental import Building
+from labconsole_ui.widgets.message_bar import Message, Tone
 
 _TAB_KEY = "certificates/tab"
 
@@ -54,7 +54,7 @@ class CertificatesPage(QWidget):
         self._classes: dict[str, type[Tab]] = {}
         self.services = TabServices(
             page=context,
-            directory=locations.pki_dir(),
+            directory=paths.pki_dir(),
             open_action=self._open_action,
             show_tab=self.show_tab,
             show_certificate=self._show_certificate,
@@ -107,9 +107,9 @@ class CertificatesPage(QWidget):
             (AuditView, self.tr("Audit")),
         )
 
-    def open_files(self, paths: Sequence[Path]) -> None:
+    def open_files(self, files: Sequence[Path]) -> None:
         """Show what is in these files, in the tabs that they belong to; nothing is changed by that."""
-        self._sorting.sort(paths)
+        self._sorting.sort(files)
 
     def show_tab(self, key: str) -> Tab:
         """Bring a tab to the front, complete. Raises KeyError: there is none of this key."""
@@ -195,8 +195,8 @@ class CertificatesPage(QWidget):
     # Dropped files
 
     def _hand_on(self, by_tab: dict[str, list[Path]]) -> None:
-        for key, paths in by_tab.items():
-            self.show_tab(key).take(paths)
+        for key, files in by_tab.items():
+            self.show_tab(key).take(files)
 
     def _say_unread(self, sentence: str) -> None:
         self._context.show_message(Message(Tone.BAD, sentence))

@@ -9,12 +9,12 @@ from pathlib import Path
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from labconsole.clock import wall_now
+from labconsole.security.certificate_status import all_statuses
 from labconsole.security.pki.reader import PkiReader
 from labconsole.security.pki.schema import FILE_NAME
-from labconsole.security.x509.status import all_statuses
 from labconsole.store.errors import MissingDatabaseError
 from labconsole_certificates.panel.tab import Sight
-from labconsole_ui.background import Background
+from labconsole_ui.runtime.background import Background
 
 LOOK_MS = 700
 AGE_S = 600

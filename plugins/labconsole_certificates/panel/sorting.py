@@ -9,8 +9,8 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Signal
 
 from labconsole.security.x509.bad_input import BadInput
-from labconsole.security.x509.gate import ContentKind, kind_of, read_file
-from labconsole_ui.background import Background
+from labconsole.security.x509.parsing import ContentKind, kind_of, read_file
+from labconsole_ui.runtime.background import Background
 
 _BUNDLES = "trust"
 """Only there is a bundle compared with what is known of its State; all else is looked into in the same place."""

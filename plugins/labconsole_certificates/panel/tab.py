@@ -10,12 +10,12 @@ from typing import Any, ClassVar
 
 from PySide6.QtWidgets import QWidget
 
+from labconsole.security.certificate_status import Status
 from labconsole.security.pki.snapshot import Snapshot
-from labconsole.security.x509.status import Status
-from labconsole_ui.building import Building
-from labconsole_ui.form.row import EditorFactory
-from labconsole_ui.operations.dialog import OperationDialog
-from labconsole_ui.plugin_page import PageContext
+from labconsole_ui.form.field_row import EditorFactory
+from labconsole_ui.operations.operation_dialog import OperationDialog
+from labconsole_ui.panels.plugin_page import PageContext
+from labconsole_ui.runtime.incremental import Building
 
 
 @dataclass(frozen=True)

@@ -21,17 +21,17 @@ from cryptography.x509.oid import ExtendedKeyUsageOID
 from pydantic import Field
 
 from labconsole.errors import UserError
-from labconsole.operation import Result
+from labconsole.model.operation import Result
+from labconsole.model.trial import Parameters
 from labconsole.security.identities import validity_problem
 from labconsole.security.pki.reader import PkiReader
 from labconsole.security.x509.bad_input import BadInput
 from labconsole.security.x509.extensions import extension_of
 from labconsole.security.x509.names import short_name
 from labconsole.security.x509.signatures import issued_by
-from labconsole.trial import Parameters
-from labconsole_certificates.operations.fields import CertificateChoice
+from labconsole_certificates.operations.parameter_fields import CertificateChoice
 from labconsole_certificates.operations.pki_operation import PkiReport
-from labconsole_certificates.operations.references import certificate_named
+from labconsole_certificates.operations.record_lookup import certificate_named
 
 _NONCE_OCTETS = 32  # RFC 9654, 2.1
 _LONGEST_RESPONSE = 65_536

@@ -22,20 +22,20 @@ from pydantic import Field
 
 from labconsole.clock import now_ns
 from labconsole.errors import UserError
-from labconsole.operation import OperationContext, Result
+from labconsole.model.operation import OperationContext, Result
+from labconsole.model.trial import Parameters
 from labconsole.security.pki.records import CertificateRecord
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.secrets import Prompt, SecretRequest
 from labconsole.security.x509.issuing import Issuer
 from labconsole.security.x509.names import short_name
-from labconsole.security.x509.ocsp import answer
 from labconsole.security.x509.validity import Validity
-from labconsole.trial import Parameters
-from labconsole_certificates.operations.fields import CertificateChoice, UnlockParameters
-from labconsole_certificates.operations.issuers import opened_issuer
+from labconsole_certificates.operations.issuing import opened_issuer
+from labconsole_certificates.operations.parameter_fields import CertificateChoice, UnlockParameters
 from labconsole_certificates.operations.pki_operation import PkiOperation, key_secrets
-from labconsole_certificates.operations.references import certificate_named
+from labconsole_certificates.operations.record_lookup import certificate_named
+from labconsole_certificates.revocation.ocsp_answers import answer
 from labconsole_certificates.revocation.ocsp_status import StatusBook
 
 _LOOPBACK = "127.0.0.1"

@@ -8,7 +8,7 @@ from labconsole.security.pki.reader import PkiReader
 from labconsole.security.pki.records import CertificateRecord
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.x509.crls import Revoked
-from labconsole.security.x509.ocsp import NotRevoked
+from labconsole_certificates.revocation.ocsp_answers import NotRevoked
 
 
 class StatusBook:

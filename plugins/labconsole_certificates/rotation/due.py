@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from labconsole.security.certificate_status import NOTICES
 from labconsole.security.pki.records import CertificateRecord, Origin, RotationRecord, RotationStatus
 from labconsole.security.pki.snapshot import Snapshot
-from labconsole.security.x509.status import NOTICES
 
 
 @dataclass(frozen=True)

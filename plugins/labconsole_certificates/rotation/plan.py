@@ -18,7 +18,7 @@ from labconsole.security.pki.records import (
     State,
 )
 from labconsole.security.pki.snapshot import Snapshot
-from labconsole_certificates.rotation.kinds import RotationKind, issuing_state, kind_of, peers_of
+from labconsole_certificates.rotation.rotation_kinds import RotationKind, issuing_state, kind_of, peers_of
 from labconsole_certificates.trust.matrix import trusted_by
 
 

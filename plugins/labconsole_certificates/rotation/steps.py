@@ -9,13 +9,13 @@ from labconsole.errors import UserError
 from labconsole.security.pki.records import CertificateRecord, Origin, RotationRecord, RotationStatus, State, TrustKind
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.secrets import Prompt
+from labconsole.security.x509.certificate_profiles import CertificateProfile
 from labconsole.security.x509.names import short_name
-from labconsole.security.x509.profiles import CertificateProfile
 from labconsole.security.x509.validity import Validity
 from labconsole_certificates.operations.new_keys import NewKey
-from labconsole_certificates.operations.references import key_of
-from labconsole_certificates.rotation.kinds import RotationKind, kind_of, owner, peers_of
+from labconsole_certificates.operations.record_lookup import key_of
 from labconsole_certificates.rotation.plan import RotationPlan, plan_of, requested
+from labconsole_certificates.rotation.rotation_kinds import RotationKind, kind_of, owner, peers_of
 from labconsole_certificates.rotation.successors import new_issued, new_request, new_root, new_self_signed
 from labconsole_certificates.trust.matrix import trusted_by
 

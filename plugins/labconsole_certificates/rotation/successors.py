@@ -11,14 +11,14 @@ from labconsole.security.pki.records import CertificateRecord, Origin, RequestSt
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.secrets import Prompt
+from labconsole.security.x509.certificate_profiles import TEXTS, CertificateProfile
+from labconsole.security.x509.csrs import make_csr
 from labconsole.security.x509.extensions import alternative_names, extension_of
 from labconsole.security.x509.issuing import Issuer, issue, link_certificates, make_root, make_self_signed
-from labconsole.security.x509.profiles import TEXTS, CertificateProfile
-from labconsole.security.x509.requests import make_csr
 from labconsole.security.x509.validity import Validity
-from labconsole_certificates.operations.issuers import must_be_accepted, opened_issuer
+from labconsole_certificates.operations.issuing import must_be_accepted, opened_issuer
 from labconsole_certificates.operations.new_keys import NewKey, made_key
-from labconsole_certificates.rotation.kinds import issuers_here, issuing_state, owner
+from labconsole_certificates.rotation.rotation_kinds import issuers_here, issuing_state, owner
 
 
 def new_root(

@@ -29,7 +29,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from labconsole.security.pki.domains import LONGEST, domains_from_text
-from labconsole.security.x509 import gate
+from labconsole.security.x509 import parsing
 from labconsole.security.x509.bad_input import BadInput
 
 LAST_SEQUENCE = 2**53
@@ -119,7 +119,7 @@ def decode(der: bytes) -> BundleContent:
         roots=_certificates(bundle, "roots"),
         intermediates=_certificates(bundle, "intermediates"),
         links=_certificates(bundle, "links"),
-        crls=tuple(gate.read_crl(each.native, "A CRL in the trust bundle") for each in bundle["crls"]),
+        crls=tuple(parsing.read_crl(each.native, "A CRL in the trust bundle") for each in bundle["crls"]),
         trusted=tuple(each.native.hex() for each in bundle["trusted"]),
     )
     if content.next_update <= content.made:
@@ -165,7 +165,7 @@ def _check_limits(bundle: _TrustBundle) -> None:
 
 def _certificates(bundle: _TrustBundle, field: str) -> tuple[x509.Certificate, ...]:
     return tuple(
-        gate.read_certificate(each.native, f"One of the {field} in the trust bundle") for each in bundle[field]
+        parsing.read_certificate(each.native, f"One of the {field} in the trust bundle") for each in bundle[field]
     )
 
 

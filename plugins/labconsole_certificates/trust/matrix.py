@@ -8,14 +8,14 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import ClassVar
 
-from labconsole.operation import Result, TextTable
+from labconsole.model.operation import Result, TextTable
+from labconsole.model.trial import Parameters
+from labconsole.security.certificate_status import NOTICES
 from labconsole.security.pki.reader import PkiReader
 from labconsole.security.pki.records import BundleRecord, CertificateRecord, State, TrustKind
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.x509.names import short_name
-from labconsole.security.x509.status import NOTICES
-from labconsole.trial import Parameters
-from labconsole_certificates.operations.fields import NoParameters
+from labconsole_certificates.operations.parameter_fields import NoParameters
 from labconsole_certificates.operations.pki_operation import PkiReport
 
 _NOTICE = timedelta(days=max(NOTICES))

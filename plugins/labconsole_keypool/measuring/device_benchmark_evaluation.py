@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from labconsole.trial import Curve, Distribution, Evaluation, Metric, Samples
+from labconsole.model.trial import Curve, Distribution, Evaluation, Metric, Samples
 from labconsole_keypool.measuring.device_benchmark_metrics import METRICS
 from labconsole_keypool.measuring.device_benchmark_samples import OPERATIONS, RSAOperation
 

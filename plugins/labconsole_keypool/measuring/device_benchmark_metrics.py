@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from labconsole.trial import Direction, MetricKind
+from labconsole.model.trial import Direction, MetricKind
 from labconsole_keypool.measuring.device_benchmark_samples import RSAOperation
 
 _WHAT = {

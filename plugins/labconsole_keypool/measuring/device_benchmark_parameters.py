@@ -7,9 +7,9 @@ from typing import Annotated
 
 from pydantic import Field
 
-from labconsole.operations.token_entries import token_name
+from labconsole.model.trial import Parameters
+from labconsole.operations.configured_tokens import token_name
 from labconsole.security.token.configuration import LAB
-from labconsole.trial import Parameters
 
 
 class KeySize(StrEnum):

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from labconsole.clock import now_ns
-from labconsole.role import Role, RoleContext
+from labconsole.model.role import Role, RoleContext
+from labconsole.model.trial import Level
 from labconsole.security.token.configuration import TokenConfiguration
+from labconsole.security.token.cryptoki.opening import open_token
+from labconsole.security.token.cryptoki.raw_rsa import RawRSAPair, generate_rsa
 from labconsole.security.token.errors import TokenError
-from labconsole.security.token.opening import open_token
-from labconsole.security.token.raw_rsa import RawRSAPair, generate_rsa
-from labconsole.trial import Level
 from labconsole_keypool.measuring.device_benchmark_parameters import DeviceBenchmarkParameters
 from labconsole_keypool.measuring.device_benchmark_samples import (
     DONE_CHANNEL,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from labconsole.trial import Column, LiveChannel, Series
+from labconsole.model.trial import Column, LiveChannel, Series
 
 
 class RSAOperation(IntEnum):

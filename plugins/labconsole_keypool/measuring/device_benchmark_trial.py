@@ -6,10 +6,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from labconsole.clock import now_ns
-from labconsole.security.secrets import SecretRequest
-from labconsole.security.token.configuration import is_lab
-from labconsole.security.token.named_tokens import find_configuration
-from labconsole.trial import (
+from labconsole.model.trial import (
     Curve,
     Distribution,
     Evaluation,
@@ -23,7 +20,9 @@ from labconsole.trial import (
     Series,
     Trial,
 )
-from labconsole_keypool.contrast import difference
+from labconsole.security.secrets import SecretRequest
+from labconsole.security.token.configuration import is_lab
+from labconsole.security.token.named_tokens import find_configuration
 from labconsole_keypool.measuring import device_benchmark_evaluation as evaluation
 from labconsole_keypool.measuring.device_benchmark_metrics import METRICS
 from labconsole_keypool.measuring.device_benchmark_parameters import DeviceBenchmarkParameters, KeySize
@@ -34,6 +33,7 @@ from labconsole_keypool.measuring.device_benchmark_samples import (
     TIME_CHANNEL,
     RSAOperation,
 )
+from labconsole_keypool.service.contrast import difference
 
 _LONGEST_S = {KeySize.BITS_1024: 60.0, KeySize.BITS_2048: 300.0, KeySize.BITS_4096: 900.0, KeySize.BITS_8192: 7200.0}
 """How long a key pair of that size may take by bad luck on a slow machine."""

@@ -6,14 +6,14 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from labconsole.cli.opening import chosen_runs, open_database
+from labconsole.cli.database import chosen_runs, open_database
 from labconsole.errors import UserError
-from labconsole.operation import Operation, OperationContext, Result
+from labconsole.model.operation import Operation, OperationContext, Result
+from labconsole.model.trial import Parameters
+from labconsole.profiles.timing_profile import save_timing
 from labconsole.store.errors import StoreError
-from labconsole.timing_profile import save_timing
-from labconsole.trial import Parameters
 from labconsole_keypool.form_fields import RunDatabase
-from labconsole_keypool.measuring.timing_of_runs import METRICS, timing_of_runs
+from labconsole_keypool.measuring.timing_from_runs import METRICS, timing_of_runs
 
 
 class MakeTimingParameters(Parameters):

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from labconsole.trial import Curve, Distribution, Evaluation, Metric, Origin, Samples
+from labconsole.model.trial import Curve, Distribution, Evaluation, Metric, Origin, Samples
 from labconsole_keypool.measuring.step_times_metrics import METRICS
 from labconsole_keypool.measuring.step_times_parameters import Step, StepTimesParameters
 from labconsole_keypool.measuring.step_times_samples import MAIN, OPERATIONS, StepOperation

@@ -12,13 +12,13 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat,
 
 from labconsole.clock import now_ns
 from labconsole.security.token.choice import choose_mechanism
-from labconsole.security.token.key_pairs import KeyPair, generate
-from labconsole.security.token.opening import Token
-from labconsole.security.token.private_keys import PrivateKey, private_key
-from labconsole.security.token.probes import probe_wrapping
-from labconsole.security.token.terms import KeyKind, WrapMechanism
-from labconsole.security.token.wrapping import Wrapper, make_wrapper
-from labconsole_keypool.engine.emulation import Device, Operation
+from labconsole.security.token.cryptoki.key_pairs import KeyPair, generate
+from labconsole.security.token.cryptoki.mechanism_probes import probe_wrapping
+from labconsole.security.token.cryptoki.opening import Token
+from labconsole.security.token.cryptoki.private_keys import PrivateKey, private_key
+from labconsole.security.token.cryptoki.wrapping import Wrapper, make_wrapper
+from labconsole.security.token.mechanisms import KeyKind, WrapMechanism
+from labconsole_keypool.device.emulation import Device, Operation
 from labconsole_keypool.measuring.step_times_samples import StepOperation
 from labconsole_keypool.measuring.timed_threads import Observations
 from labconsole_keypool.store.key_records import ClaimedKey, NewKey

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from labconsole.trial import Direction, MetricKind
+from labconsole.model.trial import Direction, MetricKind
 
 _HIGHER, _LOWER, _NEUTRAL = Direction.HIGHER, Direction.LOWER, Direction.NEUTRAL
 _ONE = (

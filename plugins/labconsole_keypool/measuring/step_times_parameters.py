@@ -7,13 +7,13 @@ from typing import Annotated
 
 from pydantic import Field, field_validator
 
-from labconsole.operations.token_entries import token_name
+from labconsole.model.trial import Parameters
+from labconsole.operations.configured_tokens import token_name
+from labconsole.profiles.timing_profile import RangeEnd, load_timing, timing_names
 from labconsole.security.token.configuration import LAB
-from labconsole.security.token.terms import KeyKind
-from labconsole.timing_profile import RangeEnd, load_timing, timing_names
-from labconsole.trial import Parameters
+from labconsole.security.token.mechanisms import KeyKind
 from labconsole_keypool.choices import SignTime
-from labconsole_keypool.engine.emulation import Operation, Timing
+from labconsole_keypool.device.emulation import Operation, Timing
 from labconsole_keypool.form_fields import extra, known_sign_time, known_timing, sign_time
 from labconsole_keypool.labels import LABELS
 from labconsole_keypool.measuring.storage_media import Storage

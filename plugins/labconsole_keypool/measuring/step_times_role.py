@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from labconsole.role import Role, RoleContext
+from labconsole.model.role import Role, RoleContext
 from labconsole.security.token.configuration import TokenConfiguration
-from labconsole.security.token.opening import open_token
-from labconsole_keypool.engine.emulation import Device
+from labconsole.security.token.cryptoki.opening import open_token
+from labconsole_keypool.device.emulation import Device
 from labconsole_keypool.measuring.step_times_keys import StepKeys
 from labconsole_keypool.measuring.step_times_parameters import Step, StepTimesParameters
 from labconsole_keypool.measuring.step_times_samples import DONE_CHANNEL, MAIN, OPERATIONS, TIME_CHANNEL

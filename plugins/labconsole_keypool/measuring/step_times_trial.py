@@ -6,10 +6,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from labconsole.clock import now_ns
-from labconsole.security.secrets import SecretRequest
-from labconsole.security.token.configuration import is_lab
-from labconsole.security.token.named_tokens import find_configuration
-from labconsole.trial import (
+from labconsole.model.trial import (
     Curve,
     Distribution,
     Evaluation,
@@ -23,12 +20,15 @@ from labconsole.trial import (
     Series,
     Trial,
 )
-from labconsole_keypool.contrast import difference
+from labconsole.security.secrets import SecretRequest
+from labconsole.security.token.configuration import is_lab
+from labconsole.security.token.named_tokens import find_configuration
 from labconsole_keypool.measuring import step_times_evaluation as evaluation
 from labconsole_keypool.measuring.step_times_metrics import METRICS
 from labconsole_keypool.measuring.step_times_parameters import STEP_LABELS, Step, StepTimesParameters
 from labconsole_keypool.measuring.step_times_samples import DONE_CHANNEL, OPERATIONS, TIME_CHANNEL
 from labconsole_keypool.measuring.storage_media import Storage
+from labconsole_keypool.service.contrast import difference
 
 _READY_S = 3600.0
 """How long the keys that a step works on may take to be made."""

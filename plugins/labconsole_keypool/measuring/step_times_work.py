@@ -13,9 +13,9 @@ from cryptography.exceptions import InvalidSignature
 
 from labconsole.clock import now_ns
 from labconsole.errors import UserError
-from labconsole.security.token.opening import Token
-from labconsole.security.token.private_keys import PrivateKey
-from labconsole_keypool.engine.emulation import Device
+from labconsole.security.token.cryptoki.opening import Token
+from labconsole.security.token.cryptoki.private_keys import PrivateKey
+from labconsole_keypool.device.emulation import Device
 from labconsole_keypool.measuring.step_times_keys import StepKeys, verified
 from labconsole_keypool.measuring.step_times_parameters import Step, StepTimesParameters
 from labconsole_keypool.measuring.step_times_samples import StepOperation

@@ -14,9 +14,9 @@ from typing import BinaryIO, Protocol
 
 import psutil
 
-from labconsole import locations
+from labconsole import paths
 from labconsole.errors import UserError
-from labconsole.security.token.terms import KeyKind, WrapMechanism
+from labconsole.security.token.mechanisms import KeyKind, WrapMechanism
 from labconsole_keypool.store.key_records import ClaimedKey, NewKey
 from labconsole_keypool.store.key_store import KeyStore
 
@@ -54,10 +54,10 @@ def scratch_directory() -> Iterator[Path]:
 
     What a run left behind whose process was killed is removed first.
     """
-    for left in locations.data_dir().glob(f"{_SCRATCH}*"):
+    for left in paths.data_dir().glob(f"{_SCRATCH}*"):
         if not psutil.pid_exists(int(left.name.removeprefix(_SCRATCH).partition("-")[0])):
             shutil.rmtree(left, ignore_errors=True)
-    with tempfile.TemporaryDirectory(prefix=f"{_SCRATCH}{os.getpid()}-", dir=locations.data_dir()) as directory:
+    with tempfile.TemporaryDirectory(prefix=f"{_SCRATCH}{os.getpid()}-", dir=paths.data_dir()) as directory:
         yield Path(directory)
 
 

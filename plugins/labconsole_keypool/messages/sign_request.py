@@ -14,8 +14,8 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from functools import cache
 
-from labconsole import locations
-from labconsole.security.token.terms import KeyKind
+from labconsole import paths
+from labconsole.security.token.mechanisms import KeyKind
 from labconsole_keypool.messages import safe_xml, signature_algorithms
 from labconsole_keypool.messages.safe_xml import Element
 from labconsole_keypool.messages.sign_request_error import SignRequestError
@@ -154,7 +154,7 @@ def sample(
 
 @cache
 def _template(form: Form) -> str:
-    return locations.resource("sign-requests", f"{form}.xml").read_text(encoding="utf-8")
+    return paths.resource("sign-requests", f"{form}.xml").read_text(encoding="utf-8")
 
 
 def _current(extension: Element) -> Element:

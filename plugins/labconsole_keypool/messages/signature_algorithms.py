@@ -9,7 +9,7 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature, encode_dss_signature
 
-from labconsole.security.token.terms import KeyKind
+from labconsole.security.token.mechanisms import KeyKind
 from labconsole_keypool.messages.sign_request_error import SignRequestError
 
 _2001 = "http://www.w3.org/2001/04/xmldsig-more#"

@@ -6,15 +6,15 @@ from collections.abc import Iterator
 
 from PySide6.QtCore import QCoreApplication
 
-from labconsole.analysis.figures import NO_FIGURE, format_duration, format_number
+from labconsole.analysis.number_format import NO_FIGURE, format_duration, format_number
 from labconsole.errors import UserError
-from labconsole_keypool.arrivals import arrivals_ns
 from labconsole_keypool.choices import ArrivalPattern, KeySource
-from labconsole_keypool.live.service_parameters import ServiceParameters
-from labconsole_keypool.parameters import KeypoolParameters
-from labconsole_keypool.planning.planner import base_rate, rate_without_keys
+from labconsole_keypool.planning.formulas import base_rate, rate_without_keys
+from labconsole_keypool.service.arrivals import arrivals_ns
+from labconsole_keypool.service.keypool_parameters import KeypoolParameters
+from labconsole_keypool.service.service_parameters import ServiceParameters
 from labconsole_keypool.simulation.simulation_parameters import SimulationParameters
-from labconsole_ui.panel import Fact
+from labconsole_ui.panels.trial_panel import Fact
 
 _MOST_COUNTED = 100_000
 """Requests up to which their arrivals are worked out while somebody types: a few ms."""

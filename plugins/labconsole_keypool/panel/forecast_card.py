@@ -15,11 +15,11 @@ from labconsole_keypool.planning.arrival_log import HOUR
 from labconsole_keypool.planning.forecast import WEEK, Forecast
 from labconsole_keypool.planning.generation_plan import GenerationPlan, Window
 from labconsole_keypool.planning.plan_text import window_texts
-from labconsole_ui.plain_text import plain_label
-from labconsole_ui.plots.curveplot import CurvePlot, PlotCurve
-from labconsole_ui.tables import DataTable, Field, RecordModel
-from labconsole_ui.theme import FontRole, Theme
+from labconsole_ui.plots.curve_plot import CurvePlot, PlotCurve
+from labconsole_ui.tables.record_table import DataTable, Field, RecordModel
+from labconsole_ui.theme.theme import FontRole, Theme
 from labconsole_ui.turns import Turns
+from labconsole_ui.widgets.labels import plain_label
 
 _PLOT_HEIGHT = 250
 _CAME, _PREDICTED, _NAIVE, _NEXT = 0, 1, 3, 2

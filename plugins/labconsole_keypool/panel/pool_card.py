@@ -7,9 +7,9 @@ from PySide6.QtWidgets import QFrame, QPushButton, QVBoxLayout, QWidget
 
 from labconsole_keypool.panel.pool_picture import PoolPicture
 from labconsole_keypool.panel.pool_state import PoolState
-from labconsole_ui.plain_text import plain_label
-from labconsole_ui.plots.flow import FlowLayout
-from labconsole_ui.theme import Theme
+from labconsole_ui.theme.theme import Theme
+from labconsole_ui.widgets.labels import plain_label
+from labconsole_ui.widgets.layouts import FlowLayout
 
 
 class PoolCard(QFrame):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QFontMetricsF, QLinearGradient, QPainter, QPainterPath, QPen
 
-from labconsole_ui.theme import FontRole, Theme
+from labconsole_ui.theme.theme import FontRole, Theme
 
 _CORNER = 10.0
 _FULL = 0.94

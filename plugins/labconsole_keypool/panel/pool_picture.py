@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from labconsole_keypool.panel.pool_drawing import PoolDrawing
 from labconsole_keypool.panel.pool_state import PoolState
-from labconsole_ui.theme import FontRole, Theme
+from labconsole_ui.theme.theme import FontRole, Theme
 
 FRAME_MS = 40
 _SPEED = 46.0

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from labconsole.engine.protocol import LiveFrame
-from labconsole_keypool.samples import (
+from labconsole_keypool.series import (
     DROPPED_CHANNEL,
     FROM_POOL_CHANNEL,
     FROM_RAM_CHANNEL,

@@ -9,16 +9,16 @@ from PySide6.QtWidgets import QGridLayout, QWidget
 
 from labconsole_keypool.panel.pool_state import SOURCES
 from labconsole_keypool.panel.run_points import RunPoints
-from labconsole_keypool.samples import DROPPED_CHANNEL, PROCESSED_CHANNEL, RECEIVED_CHANNEL, TAKEN_CHANNEL
+from labconsole_keypool.series import DROPPED_CHANNEL, PROCESSED_CHANNEL, RECEIVED_CHANNEL, TAKEN_CHANNEL
 from labconsole_keypool.simulation.service_model import KeyOrigin
-from labconsole_ui.live.curves import GrowingCurve
-from labconsole_ui.live.figures import Figure, FigureTable
-from labconsole_ui.live.model import LiveRun
 from labconsole_ui.plots.axes import TimeScale
-from labconsole_ui.plots.curveplot import PlotCurve
-from labconsole_ui.plots.scatterplot import PlotPoints, ScatterPlot
+from labconsole_ui.plots.curve_plot import PlotCurve
+from labconsole_ui.plots.scatter_plot import PlotPoints, ScatterPlot
 from labconsole_ui.plots.timeplot import TimePlot
-from labconsole_ui.theme import Theme
+from labconsole_ui.theme.theme import Theme
+from labconsole_ui.views.live.figure_table import Figure, FigureTable
+from labconsole_ui.views.live.growing_curves import GrowingCurve
+from labconsole_ui.views.live.live_run import LiveRun
 
 _COLOURS = {
     KeyOrigin.TOKEN_RAM: 2,

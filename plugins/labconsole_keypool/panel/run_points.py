@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from labconsole.model.trial import Curve
 from labconsole.store.reader import Reader
-from labconsole.trial import Curve
-from labconsole_keypool.curves import BELOW_ZERO, curves
-from labconsole_keypool.live.service_parameters import ServiceParameters
-from labconsole_keypool.recorded import Recorded, load
+from labconsole_keypool.results.curves import BELOW_ZERO, curves
+from labconsole_keypool.results.recorded_run import Recorded, load
+from labconsole_keypool.service.service_parameters import ServiceParameters
 from labconsole_keypool.simulation.service_model import KeyOrigin
 
 BEGIN_EVENT = "T0"

@@ -10,13 +10,13 @@ from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QPlainTextEdit, QPushBut
 
 from labconsole.errors import UserError
 from labconsole.security.secrets import Secret
+from labconsole_keypool.shares.secret_sharing import Share, progress
 from labconsole_keypool.shares.share_files import ShareForm, from_text, read_share, to_text
 from labconsole_keypool.shares.share_operations import SHARE_KEY
-from labconsole_keypool.shares.sharing import Share, progress
 from labconsole_ui.form.editors import Editor
-from labconsole_ui.form.spec import FieldSpec
-from labconsole_ui.plain_text import plain_label
-from labconsole_ui.theme import FontRole, Theme
+from labconsole_ui.form.field_spec import FieldSpec
+from labconsole_ui.theme.theme import FontRole, Theme
+from labconsole_ui.widgets.labels import plain_label
 
 
 class ShareEditor(Editor):

@@ -9,14 +9,14 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QDialog, QFrame, QHBoxLayout, QPushButton, QWidget
 
 from labconsole.security.secrets import Secret, SecretRequest, missing_secrets
+from labconsole.security.token.mechanisms import KeyKind
 from labconsole.security.token.named_tokens import find_configuration
-from labconsole.security.token.terms import KeyKind
 from labconsole_keypool.panel.token_look import TokenLook, look_at, try_out
-from labconsole_ui.background import Background
 from labconsole_ui.icon_label import IconLabel
-from labconsole_ui.plain_text import plain_label, plain_tooltip
-from labconsole_ui.secret_dialog import SecretDialog
-from labconsole_ui.theme import FontRole, Theme
+from labconsole_ui.runtime.background import Background
+from labconsole_ui.theme.theme import FontRole, Theme
+from labconsole_ui.widgets.labels import plain_label, plain_tooltip
+from labconsole_ui.widgets.secret_dialog import SecretDialog
 
 
 class TokenCard(QFrame):

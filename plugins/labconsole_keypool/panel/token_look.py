@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from labconsole.locations import tokens_dir
+from labconsole.paths import tokens_dir
 from labconsole.security.secrets import Secret
 from labconsole.security.token.choice import choose_mechanism
 from labconsole.security.token.configuration import is_lab
 from labconsole.security.token.errors import MechanismMissingError
 from labconsole.security.token.inspection import Inspection, inspect_token
+from labconsole.security.token.mechanisms import KeyKind
 from labconsole.security.token.named_tokens import find_configuration
-from labconsole.security.token.terms import KeyKind
 
 
 @dataclass(frozen=True)

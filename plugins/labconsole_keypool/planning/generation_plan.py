@@ -10,9 +10,9 @@ from datetime import datetime, timedelta
 import numpy as np
 from numpy.typing import NDArray
 
-from labconsole.analysis.figures import format_number
+from labconsole.analysis.number_format import format_number
 from labconsole_keypool.planning.forecast import Forecast
-from labconsole_keypool.planning.planner import HOUR_S, Derivation, keys_needed, made_when_idle
+from labconsole_keypool.planning.formulas import HOUR_S, Derivation, keys_needed, made_when_idle
 
 
 @dataclass(frozen=True)

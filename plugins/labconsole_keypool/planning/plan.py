@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from labconsole.store.records import RunRow
 from labconsole_keypool.planning.arrival_log import ArrivalLog
 from labconsole_keypool.planning.forecast import Forecast, fit
+from labconsole_keypool.planning.formulas import base_rate
 from labconsole_keypool.planning.generation_plan import GenerationPlan, plan_generation
-from labconsole_keypool.planning.planner import base_rate
 from labconsole_keypool.planning.planner_parameters import PlannerParameters
 from labconsole_keypool.planning.planner_table import PlanRow, plan_table
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from labconsole.trial import Origin
+from labconsole.model.trial import Origin
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from labconsole.analysis.figures import format_number
+from labconsole.analysis.number_format import format_number
 from labconsole.store.records import RunRow, RunStatus
 from labconsole_keypool.choices import ArrivalPattern, KeySource
 from labconsole_keypool.labels import LABELS

@@ -9,13 +9,13 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from labconsole.analysis.figures import format_duration, format_number
-from labconsole_keypool.arrivals import arrivals_ns
+from labconsole.analysis.number_format import format_duration, format_number
 from labconsole_keypool.choices import ArrivalPattern, KeySource, Refill
 from labconsole_keypool.planning.plan_cell import Cell
 from labconsole_keypool.planning.planned_service import PlannedService
+from labconsole_keypool.service.arrivals import arrivals_ns
 from labconsole_keypool.simulation.service_model import ServiceModel
-from labconsole_keypool.simulation.simulation import Simulation
+from labconsole_keypool.simulation.simulator import Simulation
 
 MOST_SIMULATED = 500_000
 """Requests of a peak that is simulated: about a second of computing for each figure."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from labconsole.analysis.figures import format_duration, format_number
+from labconsole.analysis.number_format import format_duration, format_number
 from labconsole_keypool.planning.generation_plan import Window
 from labconsole_keypool.planning.plan_cell import Cell
 

@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, field_validator
 
-from labconsole.timing_profile import RangeEnd, load_timing, timing_names
-from labconsole.trial import Parameters
+from labconsole.model.trial import Parameters
+from labconsole.profiles.timing_profile import RangeEnd, load_timing, timing_names
 from labconsole_keypool.arrival_file import MOST_REQUESTS
 from labconsole_keypool.choices import SignTime
 from labconsole_keypool.form_fields import extra, known_sign_time, known_timing, sign_time
 from labconsole_keypool.labels import LABELS
+from labconsole_keypool.planning.formulas import business_day
 from labconsole_keypool.planning.planned_service import PlannedService
-from labconsole_keypool.planning.planner import business_day
 
 OWN_TIMES = ""
 """Stands for no timing profile: the times are entered."""

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from labconsole.store.records import RunRow
 from labconsole_keypool.choices import KeySource
-from labconsole_keypool.planning import planner
+from labconsole_keypool.planning import formulas
+from labconsole_keypool.planning.formulas import Derivation
 from labconsole_keypool.planning.plan_cell import Cell
 from labconsole_keypool.planning.plan_measurements import PlanMeasurements
 from labconsole_keypool.planning.plan_simulations import PlanSimulations
 from labconsole_keypool.planning.planned_service import PlannedService
-from labconsole_keypool.planning.planner import Derivation
 
 _FEW, _SLACK = 10, 0.02
 """Requests, and the part of the formula's, by which a simulation may differ from it: rates are not whole numbers."""
@@ -66,11 +66,11 @@ def disagreement(rows: Sequence[PlanRow]) -> str:
 
 def _with_keys(service: PlannedService, simulated: PlanSimulations, measured: PlanMeasurements) -> Iterator[PlanRow]:
     keys = KeySource.POOL
-    base = planner.base_rate(service.sign_ms, service.threads)
-    queue = planner.queue_length(service.rate, base.value, service.duration_s, service.queue_limit)
-    latency = planner.latency(0, service.sign_ms, queue.value, service.threads)
-    drop = planner.time_to_first_drop(service.rate, base.value, service.queue_limit)
-    dropped = planner.dropped(service.rate, base.value, service.duration_s, service.queue_limit)
+    base = formulas.base_rate(service.sign_ms, service.threads)
+    queue = formulas.queue_length(service.rate, base.value, service.duration_s, service.queue_limit)
+    latency = formulas.latency(0, service.sign_ms, queue.value, service.threads)
+    drop = formulas.time_to_first_drop(service.rate, base.value, service.queue_limit)
+    dropped = formulas.dropped(service.rate, base.value, service.duration_s, service.queue_limit)
     rates = simulated.rate(keys, base.value), measured.rate(keys, base.value)
     yield PlanRow("base_rate", "Base rate (BR), with keys", base, *rates)
     yield PlanRow("queue", "Queue (Q) with keys", queue, simulated.queue(keys), measured.at_peak(keys, "queue_length"))
@@ -83,10 +83,10 @@ def _with_keys(service: PlannedService, simulated: PlanSimulations, measured: Pl
 
 def _without_keys(service: PlannedService, simulated: PlanSimulations, measured: PlanMeasurements) -> Iterator[PlanRow]:
     keys = KeySource.GENERATED
-    base = planner.rate_without_keys(service.sign_ms, service.generation_ms, service.threads, service.at_a_time)
-    queue = planner.queue_length(service.rate, base.value, service.duration_s, service.queue_limit)
+    base = formulas.rate_without_keys(service.sign_ms, service.generation_ms, service.threads, service.at_a_time)
+    queue = formulas.queue_length(service.rate, base.value, service.duration_s, service.queue_limit)
     # Threads that wait for one another's keys take 1 / BR each, of which Si is only a part.
-    latency = planner.latency(1000 / base.value - service.sign_ms, service.sign_ms, queue.value)
+    latency = formulas.latency(1000 / base.value - service.sign_ms, service.sign_ms, queue.value)
     rates = simulated.rate(keys, base.value), measured.rate(keys, base.value)
     yield PlanRow("base_rate_without_keys", "Base rate without keys", base, *rates)
     yield PlanRow(
@@ -106,44 +106,44 @@ def _without_keys(service: PlannedService, simulated: PlanSimulations, measured:
     yield PlanRow(
         "dropped_without_keys",
         "Dropped without keys",
-        planner.dropped(service.rate, base.value, service.duration_s, service.queue_limit),
+        formulas.dropped(service.rate, base.value, service.duration_s, service.queue_limit),
         simulated.dropped(keys),
         measured.at_peak(keys, "dropped"),
     )
 
 
 def _pool(service: PlannedService, simulated: PlanSimulations) -> Iterator[PlanRow]:
-    base = planner.base_rate(service.sign_ms, service.threads).value
+    base = formulas.base_rate(service.sign_ms, service.threads).value
     yield PlanRow(
         "keys_last",
         "Keys in the token last for",
-        planner.time_to_empty(service.keys_in_token, service.rate, base, service.unwrap_ms),
+        formulas.time_to_empty(service.keys_in_token, service.rate, base, service.unwrap_ms),
         simulated.keys_last(),
         Cell(None, "no metric of a run tells it"),
     )
     yield PlanRow(
         "pool",
         "Pool for the day",
-        planner.pool_for_day(service.day, base, service.each_pooled_ms),
+        formulas.pool_for_day(service.day, base, service.each_pooled_ms),
         Cell(None, "makes no keys when idle"),
         Cell(None, "no run lasts for a day"),
     )
 
 
 def _devices(service: PlannedService) -> Iterator[PlanRow]:
-    base = planner.base_rate(service.sign_ms, service.threads).value
+    base = formulas.base_rate(service.sign_ms, service.threads).value
     rate, duration_s, keys, each_ms = (
         service.rate,
         service.duration_s,
         service.keys_in_token,
         service.each_generated_ms,
     )
-    pooled = planner.hsms_with_pool(rate, base)
-    stored = planner.hsms_without_pool(rate, base, duration_s, keys, each_ms)
-    loading = planner.hsms_with_loading(rate, base, duration_s, keys, service.unwrap_ms)
+    pooled = formulas.hsms_with_pool(rate, base)
+    stored = formulas.hsms_without_pool(rate, base, duration_s, keys, each_ms)
+    loading = formulas.hsms_with_loading(rate, base, duration_s, keys, service.unwrap_ms)
     yield PlanRow("hsms_with_pool", "HSMs with a pool, every key in the token", pooled)
     yield PlanRow("hsms_with_loading", "HSMs with a pool, loading counted", loading)
     yield PlanRow("hsms_without_pool", "HSMs with their own storage alone", stored)
-    yield PlanRow("hsms_without_storage", "HSMs without any storage", planner.hsms_without_storage(rate, each_ms))
-    yield PlanRow("cost_ratio", "Cost without a pool against with one", planner.cost_ratio(stored, pooled))
-    yield PlanRow("cost_ratio_with_loading", "The same, loading counted", planner.cost_ratio(stored, loading))
+    yield PlanRow("hsms_without_storage", "HSMs without any storage", formulas.hsms_without_storage(rate, each_ms))
+    yield PlanRow("cost_ratio", "Cost without a pool against with one", formulas.cost_ratio(stored, pooled))
+    yield PlanRow("cost_ratio_with_loading", "The same, loading counted", formulas.cost_ratio(stored, loading))

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labconsole.errors import UserError
+from labconsole.model.trial import Samples
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunRow
-from labconsole.trial import Samples
 from labconsole_keypool.planning.arrival_log import ArrivalLog, hourly
 from labconsole_keypool.planning.plan_measurements import LIVE_KIND
-from labconsole_keypool.samples import DROPS, FAILURES, LIVE_REQUESTS
+from labconsole_keypool.series import DROPS, FAILURES, LIVE_REQUESTS
 
 _HOUR_NS = 3600 * 10**9
 

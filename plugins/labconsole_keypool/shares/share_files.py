@@ -13,7 +13,7 @@ import tomli_w
 
 from labconsole.security.private_files import read_private, write_private
 from labconsole_keypool.shares import share_words
-from labconsole_keypool.shares.sharing import Share, ShareError
+from labconsole_keypool.shares.secret_sharing import Share, ShareError
 
 _FORMAT = "labconsole share 1"
 _LARGEST = 10_000

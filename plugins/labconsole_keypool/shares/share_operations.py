@@ -12,23 +12,23 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from pydantic import Field
 
-from labconsole.operation import Operation, OperationContext, Result
+from labconsole.model.operation import Operation, OperationContext, Result
+from labconsole.model.trial import Parameters
 from labconsole.security.secrets import Secret, SecretRequest, SecretSource
 from labconsole.security.token.configuration import LAB
 from labconsole.security.token.errors import TokenError
 from labconsole.security.token.named_tokens import find_configuration
-from labconsole.trial import Parameters
-from labconsole_keypool.engine.pool_operations import StoreName, TokenName
+from labconsole_keypool.device.pool_operations import StoreName, TokenName
 from labconsole_keypool.labels import LABELS
-from labconsole_keypool.shares.carried_wrappers import CarriedWrappers, read_carried, write_carried
+from labconsole_keypool.shares.exported_wrappers import CarriedWrappers, read_carried, write_carried
+from labconsole_keypool.shares.secret_sharing import MOST_SHARES, Share, ShareError, combine, progress
 from labconsole_keypool.shares.share_files import ShareForm, from_text, read_share, to_text, write_shares
-from labconsole_keypool.shares.sharing import MOST_SHARES, Share, ShareError, combine, progress
 from labconsole_keypool.store.key_reader import KeyReader
 from labconsole_keypool.store.key_records import ClaimedKey, WrapperKey
 from labconsole_keypool.store.key_store import store_path
 
 if TYPE_CHECKING:
-    from labconsole.security.token.opening import Token
+    from labconsole.security.token.cryptoki.opening import Token
 
 SHARE_KEY = "share-{number}"
 """Key of the secret with a share's text, from 1 on."""
@@ -163,7 +163,7 @@ class LoadShares(Operation[LoadParameters]):
 
 def _opened(name: str, context: OperationContext) -> Token:
     """The token, open in this process. Raises TokenError, UserError."""
-    from labconsole.security.token.opening import open_token
+    from labconsole.security.token.cryptoki.opening import open_token
 
     configuration = find_configuration(name)
     return open_token(name, configuration, context.secret(configuration.pin_request(name).key))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 
-from labconsole_keypool.shares.sharing import SHARE_BYTES, Share, ShareError
+from labconsole_keypool.shares.secret_sharing import SHARE_BYTES, Share, ShareError
 
 _CONSONANTS = "bdfghjklmnprstvz"
 _VOWELS = "aiou"

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from typing import TypeVar
 
-from labconsole.security.token.carried_keys import transport_key
+from labconsole.security.token.cryptoki.opening import Token
+from labconsole.security.token.cryptoki.transport_keys import transport_key
+from labconsole.security.token.cryptoki.wrapping import find_wrapper
 from labconsole.security.token.errors import KeyMissingError
-from labconsole.security.token.opening import Token
-from labconsole.security.token.wrapping import find_wrapper
-from labconsole_keypool.shares.carried_wrappers import CarriedWrapper, CarriedWrappers, NamedWrapper, StoredKey
-from labconsole_keypool.shares.sharing import KEY_BYTES, Share, ShareError, combine, split
+from labconsole_keypool.shares.exported_wrappers import CarriedWrapper, CarriedWrappers, NamedWrapper, StoredKey
+from labconsole_keypool.shares.secret_sharing import KEY_BYTES, Share, ShareError, combine, split
 
 _Named = TypeVar("_Named", bound=NamedWrapper)
 

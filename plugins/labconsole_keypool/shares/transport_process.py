@@ -8,11 +8,11 @@ from typing import Any
 
 from labconsole.security.secrets import Secret
 from labconsole.security.token.configuration import TokenConfiguration
+from labconsole.security.token.cryptoki.opening import Token, open_token
+from labconsole.security.token.mechanisms import KeyKind, WrapMechanism
 from labconsole.security.token.module_process import answer
-from labconsole.security.token.opening import Token, open_token
-from labconsole.security.token.terms import KeyKind, WrapMechanism
-from labconsole_keypool.shares.carried_wrappers import CarriedWrappers
-from labconsole_keypool.shares.sharing import Share
+from labconsole_keypool.shares.exported_wrappers import CarriedWrappers
+from labconsole_keypool.shares.secret_sharing import Share
 from labconsole_keypool.shares.transport import export_wrappers, held_by, load_wrappers
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from labconsole_keypool.simulation.simulation import Outcome
+from labconsole_keypool.simulation.simulator import Outcome
 
 Changes = tuple[NDArray[np.int64], NDArray[np.int64]]
 """Each change of the number of requests that wait: (ns since T0, their number from then on), equal lengths."""

@@ -6,10 +6,10 @@ from typing import Annotated
 
 from pydantic import Field, field_validator
 
-from labconsole.timing_profile import load_timing, timing_names
-from labconsole.trial import Origin
+from labconsole.model.trial import Origin
+from labconsole.profiles.timing_profile import load_timing, timing_names
 from labconsole_keypool.form_fields import extra
-from labconsole_keypool.parameters import (
+from labconsole_keypool.service.keypool_parameters import (
     SERVICE,
     Batch,
     KeypoolParameters,

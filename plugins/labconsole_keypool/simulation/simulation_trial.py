@@ -7,8 +7,7 @@ from dataclasses import replace
 from typing import ClassVar
 
 from labconsole.clock import now_ns
-from labconsole.timing_profile import load_timing
-from labconsole.trial import (
+from labconsole.model.trial import (
     Curve,
     Distribution,
     Evaluation,
@@ -24,10 +23,12 @@ from labconsole.trial import (
     ServiceLevel,
     Trial,
 )
-from labconsole_keypool import contrast, curves, evaluation
+from labconsole.profiles.timing_profile import load_timing
 from labconsole_keypool.choices import KeySource
 from labconsole_keypool.metrics import METRICS
-from labconsole_keypool.samples import (
+from labconsole_keypool.results import curves, evaluation
+from labconsole_keypool.results.verdicts import SERVICE_LEVEL
+from labconsole_keypool.series import (
     DROPPED_CHANNEL,
     DROPS,
     LATENCY_CHANNEL,
@@ -36,8 +37,8 @@ from labconsole_keypool.samples import (
     REQUESTS,
     SIMULATED_CHANNEL,
 )
+from labconsole_keypool.service import contrast
 from labconsole_keypool.simulation.simulation_parameters import SimulationParameters
-from labconsole_keypool.verdicts import SERVICE_LEVEL
 
 _STALL_S = 120.0
 """Nothing is counted while it computes: two million requests take some seconds."""

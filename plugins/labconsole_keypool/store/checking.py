@@ -10,10 +10,10 @@ from typing import Annotated, Any, ClassVar, Self
 from pydantic import Field, model_validator
 
 from labconsole.errors import UserError
-from labconsole.locations import database_path
-from labconsole.operation import HomePath, Operation, OperationContext, Result
+from labconsole.model.operation import HomePath, Operation, OperationContext, Result
+from labconsole.model.trial import Parameters
+from labconsole.paths import database_path
 from labconsole.store.reader import Reader
-from labconsole.trial import Parameters
 from labconsole_keypool.form_fields import RunDatabase
 from labconsole_keypool.store.key_reader import KeyReader
 from labconsole_keypool.store.key_records import HEAD_EVENT, Head

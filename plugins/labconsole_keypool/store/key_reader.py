@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from labconsole.security.token.terms import KeyKind, WrapMechanism
+from labconsole.security.token.mechanisms import KeyKind, WrapMechanism
 from labconsole.store.errors import StoreError, explained
 from labconsole.store.opening import connect_for_reading
 from labconsole_keypool.store.key_links import end_of_chain

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from enum import IntEnum
 from typing import Any, NamedTuple, Self
 
-from labconsole.security.token.terms import KeyKind, WrapMechanism
+from labconsole.security.token.mechanisms import KeyKind, WrapMechanism
 
 HEAD_EVENT = "key store head"
 """Name of the event by which a run notes the `Head` of its key store as data, and the name of that as `store`."""

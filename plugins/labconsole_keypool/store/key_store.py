@@ -20,11 +20,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self, cast
 
-from labconsole.locations import key_stores_dir
+from labconsole.paths import key_stores_dir
 from labconsole.processes import this_process
-from labconsole.security.token.terms import KeyKind, WrapMechanism
+from labconsole.security.token.mechanisms import KeyKind, WrapMechanism
 from labconsole.store.errors import StoreError, explained
-from labconsole.store.writing import Writer
+from labconsole.store.writer import Writer
 from labconsole_keypool.store.key_changes import Changes
 from labconsole_keypool.store.key_links import ORIGIN, Chain, KeyEvent, ids_as_text
 from labconsole_keypool.store.key_reader import WRAPPER_COLUMNS, KeyReader, keys_of, wrapper_key_of

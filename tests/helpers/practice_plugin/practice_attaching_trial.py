@@ -12,8 +12,8 @@ from pydantic import Field
 
 from labconsole.clock import now_ns
 from labconsole.errors import UserError
-from labconsole.role import Role
-from labconsole.trial import (
+from labconsole.model.role import Role
+from labconsole.model.trial import (
     BYTES,
     Column,
     Direction,

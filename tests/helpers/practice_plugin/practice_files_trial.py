@@ -10,7 +10,7 @@ from practice_light_role import READINGS
 from pydantic import Field
 
 from labconsole.clock import now_ns
-from labconsole.trial import (
+from labconsole.model.trial import (
     Evaluation,
     Event,
     LiveChannel,

@@ -6,8 +6,8 @@ import sys
 from typing import Any
 
 from labconsole.errors import UserError
-from labconsole.role import Role
-from labconsole.trial import Column, Series
+from labconsole.model.role import Role
+from labconsole.model.trial import Column, Series
 
 READINGS = Series("readings", "Readings", (Column("t_ns", "i8", "ns", "Time"),))
 

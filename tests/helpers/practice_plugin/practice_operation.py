@@ -11,9 +11,9 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from labconsole.errors import UserError
-from labconsole.operation import Confirmation, Operation, OperationContext
+from labconsole.model.operation import Confirmation, Operation, OperationContext
+from labconsole.model.trial import Parameters
 from labconsole.security.secrets import Secret, SecretRequest, SecretSource
-from labconsole.trial import Parameters
 
 FAULTS = ("none", "refuse", "fault", "exit", "deaf", "child")
 

@@ -9,8 +9,8 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field, field_validator
 
 from labconsole.clock import now_ns
-from labconsole.role import Role
-from labconsole.trial import (
+from labconsole.model.role import Role
+from labconsole.model.trial import (
     Direction,
     Evaluation,
     Event,
@@ -26,7 +26,7 @@ from labconsole.trial import (
     Series,
     Trial,
 )
-from labconsole.trial_command import TrialCommand
+from labconsole.model.trial_command import TrialCommand
 
 FAULTS = (
     *("none", "undeclared gauge", "undeclared state", "gauge as total", "large state", "odd state"),

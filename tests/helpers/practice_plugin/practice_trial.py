@@ -15,9 +15,9 @@ from pydantic import Field
 
 from labconsole.clock import now_ns
 from labconsole.errors import UserError
-from labconsole.plugin import OperationEntry, Plugin
-from labconsole.role import Role
-from labconsole.trial import (
+from labconsole.model.plugin import OperationEntry, Plugin
+from labconsole.model.role import Role
+from labconsole.model.trial import (
     Column,
     Direction,
     Evaluation,
@@ -35,7 +35,7 @@ from labconsole.trial import (
     Verdict,
     VerdictKind,
 )
-from labconsole.trial_command import TrialCommand
+from labconsole.model.trial_command import TrialCommand
 
 plugin = Plugin(
     name="practice",

@@ -11,9 +11,9 @@ from labconsole.analysis.change import Judgement
 from labconsole.analysis.columns import Column, group_repeats
 from labconsole.analysis.comparison import compare
 from labconsole.analysis.verdict_lines import Verdicts
+from labconsole.model.trial import Metric, Question, ServiceLevel, Verdict
 from labconsole.store.records import RunRow
-from labconsole.trial import Metric, Question, ServiceLevel, Verdict
-from tests.helpers.post import PostParameters, PostTrial, published, repeats, run
+from tests.helpers.post_trial import PostParameters, PostTrial, published, repeats, run
 
 FAST = (5000.0, 5050.0, 4950.0, 5020.0, 4980.0)
 SLOW = (100.0, 101.0, 99.0, 100.4, 99.6)

@@ -6,9 +6,9 @@ import pytest
 
 from labconsole.analysis.caveats import caveats, link_bound, link_share, too_few
 from labconsole.analysis.comparison import compare, group_repeats
+from labconsole.model.trial import LINK_RATE, LINK_USE
 from labconsole.store.records import RunStatus
-from labconsole.trial import LINK_RATE, LINK_USE
-from tests.helpers.post import PostTrial, run
+from tests.helpers.post_trial import PostTrial, run
 
 
 @pytest.mark.parametrize(

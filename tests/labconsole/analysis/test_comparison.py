@@ -23,9 +23,9 @@ from labconsole.analysis.comparison import (
 )
 from labconsole.analysis.findings import findings
 from labconsole.errors import UserError
+from labconsole.model.trial import LINK_USE, Metric, Origin, Parameters
 from labconsole.store.records import RunRow, RunStatus
-from labconsole.trial import LINK_USE, Metric, Origin, Parameters
-from tests.helpers.post import PostParameters, PostTrial, metric, published, repeats, run
+from tests.helpers.post_trial import PostParameters, PostTrial, metric, published, repeats, run
 
 QUICK = (100.0, 101.0, 99.0, 100.5, 99.5)
 SLOW = (50.0, 50.5, 49.5, 50.2, 49.8)

@@ -10,14 +10,14 @@ import pytest
 from numpy.typing import NDArray
 
 from labconsole.analysis.distributions import POINTS, ecdf, load_distributions, percentile_curve
-from labconsole.plugin import Plugins
+from labconsole.model.plugin import Plugins
 from labconsole.processes import this_process
 from labconsole.store.reader import Reader
 from labconsole.store.records import NewCampaign, NewScenario
-from labconsole.store.store import SampleChunk, Store
-from labconsole_amqp.envelope import message_number
+from labconsole.store.run_store import SampleChunk, Store
 from labconsole_amqp.parameters import AmqpParameters
-from labconsole_amqp.samples import RECEIVED, SENT
+from labconsole_amqp.series import RECEIVED, SENT
+from labconsole_amqp.wire.envelope import message_number
 
 MS = 1_000_000
 

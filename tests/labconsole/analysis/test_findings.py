@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from labconsole.analysis.comparison import Column, compare, group_repeats
 from labconsole.analysis.findings import findings
+from labconsole.model.trial import LINK_RATE, LINK_USE, Parameters, Trial
 from labconsole.store.records import RunRow
-from labconsole.trial import LINK_RATE, LINK_USE, Parameters, Trial
-from tests.helpers.post import SCENARIOS, PostTrial, published, repeats, run
+from tests.helpers.post_trial import SCENARIOS, PostTrial, published, repeats, run
 
 QUICK = (100.0, 104.0, 96.0, 102.0, 98.0)
 FOURTH = tuple(value / 4 for value in (101.0, 103.0, 97.0, 99.0, 100.0))

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 from labconsole.analysis.columns import group_repeats
 from labconsole.analysis.comparison import compare
-from labconsole.analysis.published import PublishedColumn, PublishedVerdict
+from labconsole.analysis.published_figures import PublishedColumn, PublishedVerdict
 from labconsole.analysis.verdict_lines import VerdictCell
+from labconsole.model.trial import Verdict
 from labconsole.store.records import RunStatus
-from labconsole.trial import Verdict
-from tests.helpers.post import SCENARIOS, PostTrial, published, run
+from tests.helpers.post_trial import SCENARIOS, PostTrial, published, run
 
 
 def printed(scenario: str, **verdicts: str) -> PublishedColumn:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.helpers.lanes import in_lanes
+from tests.helpers.parallel import in_lanes
 from tests.helpers.practice import PLUGIN, environment
 from tests.helpers.signals import interruptible
 

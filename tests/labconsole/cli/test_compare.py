@@ -11,18 +11,18 @@ from typing import Any
 
 import pytest
 
-from labconsole.analysis.figures import format_difference
+from labconsole.analysis.number_format import format_difference
 from labconsole.cli.main import main
-from labconsole.plugin import Plugins
+from labconsole.model.plugin import Plugins
+from labconsole.model.trial import Direction, Evaluation, Metric
+from labconsole.output.report.document import Paragraph, Table
+from labconsole.output.report.report_builder import build_report
+from labconsole.output.report.report_request import ReportKind, ReportRequest
 from labconsole.processes import this_process
-from labconsole.profile import campaign_of, load_profile
-from labconsole.report.building import build_report
-from labconsole.report.document import Paragraph, Table
-from labconsole.report.request import ReportKind, ReportRequest
+from labconsole.profiles.profile import campaign_of, load_profile
 from labconsole.store.reader import Reader
 from labconsole.store.records import NewCampaign, NewScenario, RunStatus
-from labconsole.store.store import Store
-from labconsole.trial import Direction, Evaluation, Metric
+from labconsole.store.run_store import Store
 from labconsole_amqp.parameters import AmqpParameters
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)

@@ -10,16 +10,16 @@ from typing import NamedTuple, Protocol
 import pytest
 
 from labconsole.cli.main import main
-from labconsole.locations import tokens_dir
+from labconsole.paths import tokens_dir
 from labconsole.security.secrets import Secret, SecretSource
 from labconsole.security.token.configuration import TokenConfiguration
+from labconsole.security.token.cryptoki.key_pairs import generate
+from labconsole.security.token.cryptoki.opening import open_token
 from labconsole.security.token.inspection import inspect_token
-from labconsole.security.token.key_pairs import generate
 from labconsole.security.token.lab_token import lab_token, make_softhsm_token
+from labconsole.security.token.mechanisms import KeyKind
 from labconsole.security.token.named_tokens import load_configurations, save_configuration
-from labconsole.security.token.opening import open_token
 from labconsole.security.token.softhsm import environment, library, write_configuration
-from labconsole.security.token.terms import KeyKind
 from tests.helpers.terminal import Terminal
 from tests.labconsole.cli.conftest import CommandLine
 

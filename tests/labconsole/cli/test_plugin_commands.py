@@ -10,7 +10,7 @@ import pytest
 
 from labconsole.cli.command import Command
 from labconsole.cli.main import main
-from labconsole.plugin import Plugin, Plugins
+from labconsole.model.plugin import Plugin, Plugins
 
 
 def _arguments(parser: argparse.ArgumentParser) -> None:
@@ -79,7 +79,7 @@ def test_no_plugin_is_looked_for_where_none_is_meant() -> None:
         "import contextlib, sys\n"
         "from labconsole.cli.main import main\n"
         "with contextlib.suppress(SystemExit): main(['show', '--help'])\n"
-        "print('labconsole.plugin' in sys.modules)\n"
+        "print('labconsole.model.plugin' in sys.modules)\n"
         "with contextlib.suppress(SystemExit): main(['--help'])\n"
         "print('labconsole_keypool.store.checking' in sys.modules)\n"
     )

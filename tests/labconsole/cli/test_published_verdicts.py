@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from labconsole.plugin import Plugins
-from labconsole.report.building import build_report
-from labconsole.report.document import Document, Table, TextCell, Tone
-from labconsole.report.request import ReportKind, ReportRequest
+from labconsole.model.plugin import Plugins
+from labconsole.output.report.document import Document, Table, TextCell, Tone
+from labconsole.output.report.report_builder import build_report
+from labconsole.output.report.report_request import ReportKind, ReportRequest
 from labconsole.store.reader import Reader
 from tests.helpers.practice import PLUGIN, profile_text
 from tests.labconsole.cli.conftest import CommandLine

@@ -14,7 +14,7 @@ from types import MappingProxyType
 import pytest
 
 from labconsole.store import edits
-from labconsole.store.store import Store
+from labconsole.store.run_store import Store
 
 GOLDEN = Path(__file__).parent.parent / "store" / "golden" / "v3.db"
 UNSHARE = shutil.which("unshare")

@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from labconsole.cli.main import main
-from labconsole.store.store import Store
+from labconsole.store.run_store import Store
 from tests.helpers.authorities import new_authority
 from tests.helpers.identities import write_identity
 from tests.helpers.pdfsig import pdfsig
 from tests.helpers.small_disk import on_small_disk
-from tests.helpers.stored_post import queue_post, store_post
+from tests.helpers.stored_post_trial import queue_post, store_post
 
 Command = Callable[..., tuple[int, str, str]]
 

@@ -16,7 +16,7 @@ import pytest
 
 from labconsole.engine import supervisor
 from labconsole.store.records import RunDetail, RunStatus
-from tests.helpers.lanes import in_lanes
+from tests.helpers.parallel import in_lanes
 from tests.helpers.practice import Bench, alive, processes, wait_until
 
 LONG = {"count": 1_000_000, "rate": 2000.0}

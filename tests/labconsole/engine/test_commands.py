@@ -12,9 +12,9 @@ from pydantic import BaseModel, Field, SecretStr
 
 from labconsole.engine.run_commands import DELIVERED, REFUSED
 from labconsole.errors import UserError
+from labconsole.model.trial import Event, Level, Parameters
+from labconsole.model.trial_command import TrialCommand
 from labconsole.store.records import RunStatus
-from labconsole.trial import Event, Level, Parameters
-from labconsole.trial_command import TrialCommand
 from tests.helpers.practice import STATIONS, Bench
 
 CHANGED = "rate changed"

@@ -39,8 +39,8 @@ def test_the_keyring_process_imports_nothing_of_the_current_directory(executed: 
 
 def test_token_modules_import_nothing_of_the_current_directory(executed: Path) -> None:
     with pytest.raises(TokenError):
-        ask("labconsole.security.token.inspecting", {}, 20.0, "The module m.so")
-    conversation = Conversation("labconsole.security.token.key_holding", 20.0, "The module m.so")
+        ask("labconsole.security.token.cryptoki.inspection_process", {}, 20.0, "The module m.so")
+    conversation = Conversation("labconsole.security.token.cryptoki.signing_process", 20.0, "The module m.so")
     with pytest.raises(TokenError):
         conversation.ask({})
     conversation.close()

@@ -17,11 +17,11 @@ from labconsole.clock import wall_now
 from labconsole.engine.queue import QueueState
 from labconsole.engine.recorder import make_spool, spool_directory, spool_root
 from labconsole.engine.spool import SpoolWriter
+from labconsole.model.trial import Event, Level
 from labconsole.processes import Owner, this_process
 from labconsole.security.secrets import Secret
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunStatus
-from labconsole.trial import Event, Level
 from tests.helpers.practice import Bench, campaign
 
 QUICK = {"count": 100}

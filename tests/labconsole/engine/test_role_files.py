@@ -12,10 +12,10 @@ from labconsole.clock import clock_domain
 from labconsole.engine.recorder import spool_root
 from labconsole.engine.run_files import RunFiles
 from labconsole.errors import UserError
-from labconsole.plugin import Plugins
-from labconsole.profile import campaign_of, load_profile
-from labconsole.report.csv_export import flat_provenance
-from labconsole.report.run_json import run_as_json
+from labconsole.model.plugin import Plugins
+from labconsole.output.csv_export import flat_provenance
+from labconsole.output.run_json import run_as_json
+from labconsole.profiles.profile import campaign_of, load_profile
 from labconsole.security.private_files import PRIVATE_KEY_MARK
 from labconsole.store.evidence import verify
 from labconsole.store.reader import Reader

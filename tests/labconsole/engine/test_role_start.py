@@ -24,8 +24,13 @@ HEAVY = frozenset(
         ),
         *("numpy.random", "numpy.fft", "numpy.polynomial", "numpy.testing", "numpy.ma", "numpy.f2py"),
         *("importlib.metadata", "email", "subprocess", "logging", "socket", "asyncio", "multiprocessing"),
-        *("labconsole.plugin", "labconsole.profile", "labconsole.security.secrets", "labconsole.trial_parameters"),
-        *("labconsole.store", "labconsole.cli", "labconsole.engine.roles", "labconsole.engine.launcher"),
+        *(
+            "labconsole.model.plugin",
+            "labconsole.profiles.profile",
+            "labconsole.security.secrets",
+            "labconsole.model.parameters",
+        ),
+        *("labconsole.store", "labconsole.cli", "labconsole.engine.role_handle", "labconsole.engine.launcher"),
     )
 )
 
@@ -40,16 +45,20 @@ def imported(statement: str, *paths: Path) -> frozenset[str]:
 
 def test_a_role_imports_nothing_that_it_does_not_need(practice_plugin: Path) -> None:
     modules = imported("import labconsole.engine.role, practice_light_role", practice_plugin)
-    assert modules >= {"labconsole.engine.role", "practice_light_role", "labconsole.trial", "numpy"}
+    assert modules >= {"labconsole.engine.role", "practice_light_role", "labconsole.model.trial", "numpy"}
     assert modules & HEAVY == set()
 
 
 @pytest.mark.parametrize(
     "module",
     [
-        *("labconsole_amqp.sender", "labconsole_amqp.receiver", "labconsole_amqp.broker_role"),
-        *("labconsole_keypool.simulation.simulator_role", "labconsole_keypool.live.service_role"),
-        *("labconsole_keypool.live.signer_role", "labconsole_keypool.live.generator_role"),
+        *(
+            "labconsole_amqp.roles.sender_role",
+            "labconsole_amqp.roles.receiver_role",
+            "labconsole_amqp.roles.broker_role",
+        ),
+        *("labconsole_keypool.simulation.simulator_role", "labconsole_keypool.service.service_role"),
+        *("labconsole_keypool.service.signer_role", "labconsole_keypool.service.generator_role"),
         *("labconsole_keypool.measuring.step_times_role", "labconsole_keypool.measuring.device_benchmark_role"),
     ],
 )
@@ -58,13 +67,17 @@ def test_a_built_in_role_imports_neither_its_trial_nor_what_evaluates_it(module:
     own = [name for name in modules if name.startswith("labconsole_")]
     assert module in own
     assert [name for name in own if name.endswith(("trial", "evaluation", "curves", "contrast", "manifest"))] == []
-    assert modules & {"rich", "scipy", "PySide6", "labconsole.plugin", "labconsole.profile", "labconsole.cli"} == set()
+    assert (
+        modules
+        & {"rich", "scipy", "PySide6", "labconsole.model.plugin", "labconsole.profiles.profile", "labconsole.cli"}
+        == set()
+    )
 
 
 def test_the_parameters_of_a_trial_are_offered_where_they_always_were() -> None:
-    from labconsole import trial, trial_parameters
+    from labconsole.model import parameters, trial
 
-    assert trial.Parameters is trial_parameters.Parameters
-    assert trial.STORED == trial_parameters.STORED
+    assert trial.Parameters is parameters.Parameters
+    assert trial.STORED == parameters.STORED
     with pytest.raises(AttributeError, match="has no attribute 'Parameter'"):
         trial.Parameter  # type: ignore[attr-defined]  # noqa: B018

@@ -14,8 +14,8 @@ from labconsole.engine.usage import RESOURCES
 from labconsole.store.evidence import verify
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunDetail, RunStatus
-from labconsole.store.store import Store
-from tests.helpers.lanes import in_lanes
+from labconsole.store.run_store import Store
+from tests.helpers.parallel import in_lanes
 from tests.helpers.practice import Bench, alive, processes
 
 pytestmark = pytest.mark.timeout(900)
@@ -248,8 +248,8 @@ def test_the_same_seed_counts_the_same_numbers(done: Campaign, tmp_path: Path) -
 
 
 def test_evaluating_again_gives_the_same(done: Campaign) -> None:
+    from labconsole.engine.evaluation import RunAtHand, recover
     from labconsole.engine.recorder import Recorder
-    from labconsole.engine.settling import RunAtHand, recover
 
     before = done["counts"]
     with Store.open(done.bench("counts").database) as store:

@@ -30,12 +30,12 @@ from labconsole.engine.spool import (
     SpoolWriter,
 )
 from labconsole.errors import UserError
+from labconsole.model.trial import BYTES, Column, Event, Level, Series
 from labconsole.processes import this_process
 from labconsole.store.errors import StoreError
 from labconsole.store.reader import Reader
 from labconsole.store.records import NewCampaign, NewScenario
-from labconsole.store.store import Store
-from labconsole.trial import BYTES, Column, Event, Level, Series
+from labconsole.store.run_store import Store
 
 SERIES = Series("numbers", "Numbers", (Column("n", "i8", "", "N"), Column("half", "f4", "s", "Half")))
 

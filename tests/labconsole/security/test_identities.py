@@ -7,7 +7,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 
 from labconsole.errors import UserError
 from labconsole.security.identities import IdentityFiles, load_certificates, load_identity
-from labconsole.security.keyfile import load_private_key
+from labconsole.security.key_files import load_private_key
 from labconsole.security.secrets import Secret
 from labconsole.security.x509.issuing import Issuer
 from labconsole.security.x509.validity import Validity

@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from labconsole.model.trial import Column, Series
 from labconsole.processes import this_process
 from labconsole.store.records import NewCampaign, NewScenario
-from labconsole.store.store import SampleChunk, Store
-from labconsole.trial import Column, Series
+from labconsole.store.run_store import SampleChunk, Store
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 

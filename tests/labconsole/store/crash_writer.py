@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from labconsole.model.trial import Column, Event, Level, Series
 from labconsole.processes import this_process
 from labconsole.store.errors import StoreError
 from labconsole.store.reader import Reader
 from labconsole.store.records import NewCampaign, NewScenario
-from labconsole.store.store import EventRecord, SampleChunk, Store
-from labconsole.trial import Column, Event, Level, Series
+from labconsole.store.run_store import EventRecord, SampleChunk, Store
 
 SERIES = Series("noise", "Noise", (Column("a", "i8", "", "A"), Column("b", "f8", "", "B")))
 ROWS = 4096

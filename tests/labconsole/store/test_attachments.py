@@ -18,7 +18,7 @@ from labconsole.store.errors import StoreError
 from labconsole.store.evidence import verify
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunStatus, StoredAttachment
-from labconsole.store.store import Store
+from labconsole.store.run_store import Store
 
 ROLE, NAME, TYPE = "tap", "capture.pcapng", "application/x-pcapng"
 PARTS = (random.Random(1).randbytes(30_000), b"zeros:" + bytes(30_000), b"the end")

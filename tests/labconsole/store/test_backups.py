@@ -20,7 +20,7 @@ from labconsole.store.errors import DamagedDatabaseError, StoreError
 from labconsole.store.evidence import verify
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunStatus
-from labconsole.store.store import SampleChunk, Store
+from labconsole.store.run_store import SampleChunk, Store
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import zstandard
 
+from labconsole.model.trial import BYTES, Column
 from labconsole.store import chunks
-from labconsole.trial import BYTES, Column
 
 COLUMNS = (Column("t", "i8", "ns", "Time"), Column("n", "u2", "", "Number"), Column("x", "f8", "ms", "Value"))
 

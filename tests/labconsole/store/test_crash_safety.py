@@ -19,7 +19,7 @@ import pytest
 from labconsole.store import edits
 from labconsole.store.errors import StoreError
 from labconsole.store.reader import Reader
-from labconsole.store.store import SampleChunk, Store
+from labconsole.store.run_store import SampleChunk, Store
 
 WRITER = Path(__file__).with_name("crash_writer.py")
 _spec = importlib.util.spec_from_file_location("crash_writer", WRITER)

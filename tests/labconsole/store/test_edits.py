@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from labconsole.model.trial import Evaluation, Metric
 from labconsole.processes import this_process
 from labconsole.store import edits
 from labconsole.store.errors import StoreError
 from labconsole.store.evidence import verify
 from labconsole.store.reader import Reader
 from labconsole.store.records import NewCampaign, RunRow, RunStatus
-from labconsole.store.store import Store
-from labconsole.trial import Evaluation, Metric
+from labconsole.store.run_store import Store
 
 
 def ended(store: Store, run_ids: list[int], now: datetime) -> None:

@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
+from labconsole.model.trial import Direction, Evaluation, Event, Level, Metric, Verdict
 from labconsole.processes import this_process
 from labconsole.store import edits
 from labconsole.store.errors import DamagedDatabaseError, StoreError
 from labconsole.store.evidence import Verification, verify
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunStatus, StoredFile, StoredRole
-from labconsole.store.store import EventRecord, SampleChunk, Store
-from labconsole.trial import Direction, Evaluation, Event, Level, Metric, Verdict
+from labconsole.store.run_store import EventRecord, SampleChunk, Store
 
 CERTIFICATE = b"-----BEGIN CERTIFICATE-----\n"
 SENDER = StoredRole("sender", "lab-1", "boot-1", (StoredFile("payload", "plan.txt", 237, "ab" * 32),))

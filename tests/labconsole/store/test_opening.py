@@ -15,14 +15,14 @@ import numpy as np
 import pytest
 
 from labconsole.clock import wall_now
+from labconsole.model.trial import VerdictKind
 from labconsole.processes import this_process
 from labconsole.store import schema
 from labconsole.store.errors import StoreError
 from labconsole.store.evidence import verify
 from labconsole.store.reader import Reader
 from labconsole.store.records import NewCampaign, RunStatus
-from labconsole.store.store import Store
-from labconsole.trial import VerdictKind
+from labconsole.store.run_store import Store
 
 GOLDEN = Path(__file__).parent / "golden"
 ADDED_IN_VERSION_4 = {("run", "definitions"), ("metric", "not_judged"), ("verdict", "kind")}

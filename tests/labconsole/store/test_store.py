@@ -13,13 +13,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from labconsole.model.trial import Column, Direction, Evaluation, Event, Level, Metric, Origin, Series, Verdict
 from labconsole.processes import Owner, this_process
 from labconsole.store import edits
 from labconsole.store.errors import StoreError
 from labconsole.store.reader import Reader
 from labconsole.store.records import NewCampaign, RunStatus
-from labconsole.store.store import EventRecord, SampleChunk, Store
-from labconsole.trial import Column, Direction, Evaluation, Event, Level, Metric, Origin, Series, Verdict
+from labconsole.store.run_store import EventRecord, SampleChunk, Store
 
 MakeChunk = Callable[..., SampleChunk]
 

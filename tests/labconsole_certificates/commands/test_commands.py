@@ -13,17 +13,17 @@ from cryptography.x509 import Name, load_pem_x509_certificates
 
 from labconsole.cli.main import main
 from labconsole.cli.operation_arguments import add_arguments
-from labconsole.locations import pki_dir
-from labconsole.plugin import load_dotted
+from labconsole.model.plugin import load_dotted
+from labconsole.paths import pki_dir
 from labconsole.security.pki.reader import PkiReader
 from labconsole.security.pki.records import RequestStatus
+from labconsole.security.x509.certificate_profiles import CertificateProfile
+from labconsole.security.x509.csrs import make_csr
 from labconsole.security.x509.key_types import KeyType
-from labconsole.security.x509.profiles import CertificateProfile
-from labconsole.security.x509.requests import make_csr
 from labconsole_certificates.manifest import plugin
-from tests.helpers.openssl_says import openssl_says
+from tests.helpers.openssl_command import openssl_says
 from tests.helpers.x509_keys import key_of
-from tests.labconsole_certificates.world import World
+from tests.labconsole_certificates.three_states import World
 
 A, B = "State A", "State B"
 

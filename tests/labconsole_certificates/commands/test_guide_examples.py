@@ -104,7 +104,7 @@ def test_examples_of_the_guide_run_as_they_stand(
     operator, shell = Operator(capsys), Shell(tmp_path)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("sys.stdin", operator)
-    monkeypatch.setattr("labconsole.cli.asking.getpass", lambda _question: "by another way than the file")
+    monkeypatch.setattr("labconsole.cli.secret_prompts.getpass", lambda _question: "by another way than the file")
     for lines in examples().values():
         with shell.block():
             for line in lines:

@@ -11,9 +11,9 @@ import pytest
 from labconsole.cli.main import main
 from labconsole.engine.operation_process import Outcome
 from labconsole.security.secrets import Secret
-from labconsole_certificates.operations.exporting import pkcs12_bytes
+from labconsole_certificates.operations.export import pkcs12_bytes
 from tests.helpers.operations import Operations
-from tests.labconsole_certificates.world import World
+from tests.labconsole_certificates.three_states import World
 
 LEFT, RIGHT = "left's password", "right's password"
 

@@ -12,7 +12,7 @@ from labconsole.cli.main import main
 from labconsole.security.pki.keys import keys_directory, make_key, stray_key_files
 from labconsole.security.x509.key_types import KeyType
 from labconsole_certificates.upkeep import checks
-from tests.labconsole_certificates.world import World
+from tests.labconsole_certificates.three_states import World
 
 
 @pytest.fixture

@@ -11,11 +11,11 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import NameOID
 
 from labconsole.cli.main import main
+from labconsole.security.x509.csrs import judge_csr
 from labconsole.security.x509.key_types import KeyType
 from labconsole.security.x509.names import short_name
-from labconsole.security.x509.requests import judge_csr
 from tests.helpers.x509_keys import key_of
-from tests.labconsole_certificates.world import World
+from tests.labconsole_certificates.three_states import World
 
 
 def csr_named(*names: str) -> x509.CertificateSigningRequest:

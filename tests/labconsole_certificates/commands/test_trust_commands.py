@@ -16,13 +16,13 @@ from labconsole.security.pki.store import PkiStore
 from labconsole.security.secrets import Secret, SecretSource
 from labconsole.security.x509.fingerprints import groups
 from labconsole_certificates.operations.authorities import create_root
-from labconsole_certificates.operations.importing import take_in_certificates
+from labconsole_certificates.operations.certificate_import import take_in_certificates
 from labconsole_certificates.operations.new_keys import NewKey
 from labconsole_certificates.operations.states import add_state, claim_domain
-from labconsole_certificates.operations.trusting import TrustParameters, TrustRoot
-from labconsole_certificates.trust.making import make_bundle
-from labconsole_certificates.trust.taking_in import ImportBundle, ImportBundleParameters
-from tests.labconsole_certificates.world import World
+from labconsole_certificates.trust.bundle_creation import make_bundle
+from labconsole_certificates.trust.bundle_import import ImportBundle, ImportBundleParameters
+from labconsole_certificates.trust.roots_and_pins import TrustParameters, TrustRoot
+from tests.labconsole_certificates.three_states import World
 
 A = "State A"
 

@@ -19,11 +19,11 @@ import pytest
 from labconsole.cli.main import main
 from labconsole.engine.operation_process import Outcome
 from labconsole.errors import UserError
-from labconsole.locations import pki_dir
-from labconsole_certificates.exchange.remote_proving import RemoteProof
+from labconsole.paths import pki_dir
+from labconsole_certificates.exchange.remote_tls_proof import RemoteProof
 from tests.helpers.operations import Operations
 from tests.helpers.signals import interruptible
-from tests.labconsole_certificates.exchange.consoles import Waiting, connected
+from tests.labconsole_certificates.exchange.two_consoles import Waiting, connected
 
 A, B = "State A", "State B"
 

@@ -7,12 +7,12 @@ from cryptography import x509
 
 from labconsole.cli.main import main
 from labconsole.errors import UserError
-from labconsole.security.x509.profiles import CertificateProfile
+from labconsole.security.x509.certificate_profiles import CertificateProfile
 from labconsole_certificates.exchange.progress import direction_of
-from labconsole_certificates.exchange.remote_proving import own_certificate
-from labconsole_certificates.operations.requests import approve
-from labconsole_certificates.operations.revocation import revoke
-from tests.labconsole_certificates.world import World
+from labconsole_certificates.exchange.remote_tls_proof import own_certificate
+from labconsole_certificates.operations.received_csrs import approve
+from labconsole_certificates.revocation.crls import revoke
+from tests.labconsole_certificates.three_states import World
 
 
 def test_a_client_whose_certificate_was_revoked_is_told_when(world: World, capsys: pytest.CaptureFixture[str]) -> None:

@@ -21,19 +21,19 @@ from labconsole.errors import UserError
 from labconsole.security.pki.keys import keys_directory
 from labconsole.security.pki.records import FileKey, Origin, TrustKind
 from labconsole.security.secrets import Secret, SecretSource
+from labconsole.security.x509.certificate_profiles import CertificateProfile
 from labconsole.security.x509.issuing import make_root, make_self_signed
 from labconsole.security.x509.key_types import KeyType
-from labconsole.security.x509.pkcs12_files import write_pkcs12
-from labconsole.security.x509.profiles import CertificateProfile
 from labconsole.security.x509.validity import Validity
-from labconsole_certificates.operations import own_requests, requests
+from labconsole_certificates.operations import own_csrs, received_csrs
 from labconsole_certificates.operations.authorities import create_intermediate, create_root, import_authority
-from labconsole_certificates.operations.exporting import Form, exported
+from labconsole_certificates.operations.export import Form, exported
+from labconsole_certificates.operations.export_formats import write_pkcs12
 from labconsole_certificates.operations.new_keys import NewKey
 from labconsole_certificates.operations.states import add_state, claim_domain
-from tests.helpers.openssl_says import openssl_says
+from tests.helpers.openssl_command import openssl_says
 from tests.helpers.x509_keys import key_of
-from tests.labconsole_certificates.world import World
+from tests.labconsole_certificates.three_states import World
 
 CA_NAME = x509.Name.from_rfc4514_string("CN=Old CA,O=CAAS")
 PASSWORD = Secret("open-2468")
@@ -59,7 +59,7 @@ def _key(password: Secret | None = None) -> bytes:
 def test_a_state_of_any_script_needs_no_subject_to_be_typed(world: World, name: str) -> None:
     state = add_state(world.store, name)
     root = create_root(world.store, state, NewKey())
-    made = own_requests.make_request(world.store, state, world.b, NewKey(), CertificateProfile.STATE)
+    made = own_csrs.make_request(world.store, state, world.b, NewKey(), CertificateProfile.STATE)
     organisation = x509.NameAttribute(NameOID.ORGANIZATION_NAME, name, _validate=False)
     assert all(organisation in subject for subject in (root.certificate.subject, made.csr.subject))
     said = openssl_says("x509", "-noout", "-subject", "-nameopt", "utf8,sep_comma_plus", data=_pem(root.certificate))
@@ -77,7 +77,7 @@ def test_a_root_is_trusted_by_its_state_and_its_key_file_is_encrypted(world: Wor
 
 def test_an_intermediate_issues_within_its_limits_and_openssl_agrees(world: World, tmp_path: Path) -> None:
     made = create_intermediate(world.store, world.root_b, world.b, NewKey(), name_constraints=["a.example"])
-    record = requests.approve(world.store, world.asks(world.a, world.b, "client.a.example"))
+    record = received_csrs.approve(world.store, world.asks(world.a, world.b, "client.a.example"))
     snapshot = world.store.snapshot()
     assert snapshot.chain_of(record) == (made, world.root_b)
     (tmp_path / "root.pem").write_bytes(exported(snapshot, world.root_b))
@@ -90,7 +90,7 @@ def test_an_intermediate_issues_within_its_limits_and_openssl_agrees(world: Worl
     taken = world.asks(wider, world.b, "client.c.example")
     before = world.rows()
     with pytest.raises(UserError, match=r"client\.c\.example is outside the names that State B Intermediate CA may"):
-        requests.approve(world.store, taken)
+        received_csrs.approve(world.store, taken)
     assert world.rows() == before
 
 
@@ -144,7 +144,7 @@ def test_an_imported_ca_issues(world: World, form: str) -> None:
         password = PASSWORD
     record = import_authority(world.store, world.a, data, key, password=password)
     assert (record.profile, record.origin) == (CertificateProfile.ROOT, Origin.IMPORTED)
-    issued = requests.approve(world.store, world.asks(world.b, world.a), authority=record, days=30)
+    issued = received_csrs.approve(world.store, world.asks(world.b, world.a), authority=record, days=30)
     assert world.store.snapshot().chain_of(issued) == (record,)
 
 
@@ -198,10 +198,12 @@ def test_the_passphrase_of_a_new_key_is_the_operator_s_if_wished(world: World) -
     root = create_root(world.store, world.a, NewKey(passphrase=SecretSource()), prompt=answer)
     assert asked == ["the new key file", "the new key file, once more"]
     with pytest.raises(UserError, match="There is no passphrase for the key State A Root CA"):
-        requests.approve(world.store, world.asks(world.b, world.a), authority=root)
+        received_csrs.approve(world.store, world.asks(world.b, world.a), authority=root)
     with pytest.raises(UserError, match="passphrase is wrong"):
-        requests.approve(world.store, world.asks(world.b, world.a), authority=root, prompt=lambda _: Secret("other"))
-    requests.approve(world.store, world.asks(world.b, world.a), authority=root, prompt=answer)
+        received_csrs.approve(
+            world.store, world.asks(world.b, world.a), authority=root, prompt=lambda _: Secret("other")
+        )
+    received_csrs.approve(world.store, world.asks(world.b, world.a), authority=root, prompt=answer)
 
 
 def test_a_passphrase_typed_in_two_ways_makes_no_key(world: World) -> None:
@@ -219,10 +221,10 @@ def test_a_passphrase_file_is_read_when_the_key_is_used(world: World, tmp_path: 
     file.write_text("in-a-file\n")
     file.chmod(0o600)
     root = create_root(world.store, world.a, NewKey(passphrase=SecretSource(passphrase_file=file)))
-    requests.approve(world.store, world.asks(world.b, world.a), authority=root)
+    received_csrs.approve(world.store, world.asks(world.b, world.a), authority=root)
     file.chmod(0o644)
     with pytest.raises(UserError, match="can be read by others"):
-        requests.approve(world.store, world.asks(world.b, world.a), authority=root)
+        received_csrs.approve(world.store, world.asks(world.b, world.a), authority=root)
 
 
 def test_a_ca_with_a_weak_key_is_not_taken_in(world: World) -> None:

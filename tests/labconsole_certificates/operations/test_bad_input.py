@@ -9,17 +9,17 @@ import pytest
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from labconsole.errors import UserError
+from labconsole.security.x509.certificate_profiles import CertificateProfile
 from labconsole.security.x509.key_types import KeyType
-from labconsole.security.x509.profiles import CertificateProfile
-from labconsole_certificates.operations import own_requests, requests
+from labconsole_certificates.operations import own_csrs, received_csrs
 from labconsole_certificates.operations.authorities import import_authority
-from labconsole_certificates.operations.exporting import Form, exported
-from labconsole_certificates.operations.importing import take_in_certificates
+from labconsole_certificates.operations.certificate_import import take_in_certificates
+from labconsole_certificates.operations.export import Form, exported
 from labconsole_certificates.operations.new_keys import NewKey
-from labconsole_certificates.operations.revocation import publish_crl, take_in_crl
+from labconsole_certificates.revocation.crls import publish_crl, take_in_crl
 from tests.helpers.mutations import mutations
 from tests.helpers.x509_keys import key_of
-from tests.labconsole_certificates.world import World
+from tests.labconsole_certificates.three_states import World
 
 COUNT = 150
 
@@ -27,19 +27,17 @@ COUNT = 150
 def _doors(world: World) -> dict[str, tuple[bytes, Callable[[bytes], object]]]:
     """What comes in, and the operation that takes it."""
     store = world.store
-    asked = own_requests.make_request(
-        store, world.a, world.b, NewKey(), CertificateProfile.TLS_CLIENT, names=["a.example"]
-    )
+    asked = own_csrs.make_request(store, world.a, world.b, NewKey(), CertificateProfile.TLS_CLIENT, names=["a.example"])
     root = world.root_b.certificate.public_bytes(Encoding.DER)
     crl = exported(store.snapshot(), publish_crl(store, world.root_b), Form.DER)
     key = key_of(KeyType.P_256).private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
     return {
         "csr": (
             asked.csr.public_bytes(Encoding.DER),
-            partial(requests.take_in_request, store, world.c, world.b),
+            partial(received_csrs.take_in_request, store, world.c, world.b),
         ),
         "certificate": (root, partial(take_in_certificates, store)),
-        "answer": (root, partial(own_requests.take_in_certificate, store)),
+        "answer": (root, partial(own_csrs.take_in_certificate, store)),
         "crl": (crl, partial(take_in_crl, store)),
         "authority": (root, lambda data: import_authority(store, world.a, data, key)),
     }

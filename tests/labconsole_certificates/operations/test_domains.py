@@ -11,25 +11,25 @@ from cryptography.hazmat.primitives.serialization import Encoding
 
 from labconsole.cli.main import main
 from labconsole.errors import UserError
+from labconsole.security.certificate_status import StatusKind, status_of
 from labconsole.security.pki import domains
 from labconsole.security.pki.keys import opened_key
 from labconsole.security.pki.records import CertificateRecord, Origin
 from labconsole.security.x509.bad_input import BadInput
+from labconsole.security.x509.certificate_profiles import CertificateProfile
+from labconsole.security.x509.csrs import make_csr
 from labconsole.security.x509.issuing import Issuer, issue
 from labconsole.security.x509.key_types import KeyType, generate
 from labconsole.security.x509.names import name_from_text
-from labconsole.security.x509.profiles import CertificateProfile
-from labconsole.security.x509.requests import make_csr
-from labconsole.security.x509.status import StatusKind, status_of
 from labconsole.security.x509.validity import Validity
-from labconsole_certificates.exchange.proving import prove
-from labconsole_certificates.operations import own_requests, requests
-from labconsole_certificates.operations.end_certificates import make_self_signed
-from labconsole_certificates.operations.importing import take_in_certificates
+from labconsole_certificates.exchange.tls_proof import prove
+from labconsole_certificates.operations import own_csrs, received_csrs
+from labconsole_certificates.operations.certificate_import import take_in_certificates
 from labconsole_certificates.operations.new_keys import NewKey
+from labconsole_certificates.operations.self_signed import make_self_signed
 from labconsole_certificates.operations.states import add_state, claim_domain
-from labconsole_certificates.operations.trusting import trust_root
-from tests.labconsole_certificates.world import World
+from labconsole_certificates.trust.roots_and_pins import trust_root
+from tests.labconsole_certificates.three_states import World
 
 
 @pytest.mark.parametrize(
@@ -76,13 +76,13 @@ def test_csr_with_a_name_outside_its_states_domain_is_not_approved(world: World)
     claim_domain(world.store, world.c, "c.example")
     with opened_key(world.store.directory, world.store.keys()[0]) as key:
         csr = make_csr(key, name_from_text("CN=x"), [x509.DNSName("server.a.example")], _CLIENT)
-    taken = requests.take_in_request(world.store, world.c, world.a, csr.public_bytes(_PEM))
+    taken = received_csrs.take_in_request(world.store, world.c, world.a, csr.public_bytes(_PEM))
     before = world.rows()
     with pytest.raises(UserError, match=r"server\.a\.example is outside the domain of State C \(c\.example\)"):
-        requests.approve(world.store, taken)
+        received_csrs.approve(world.store, taken)
     assert world.rows() == before
     state = world.store.state("State C")
-    assert any("outside the domain" in problem for problem in requests.judged(csr, state).problems)
+    assert any("outside the domain" in problem for problem in received_csrs.judged(csr, state).problems)
 
 
 def test_state_without_a_domain_is_not_restricted_and_that_is_said(world: World) -> None:
@@ -90,7 +90,7 @@ def test_state_without_a_domain_is_not_restricted_and_that_is_said(world: World)
     unclaimed = claim_domain(world.store, world.a, "")
     said = domains.notice(world.store.snapshot(), unclaimed, [x509.DNSName("swim.b.example")])
     assert "has claimed no domain" in said and "within the domain of State B" in said
-    assert requests.approve(world.store, request).state == world.a.id
+    assert received_csrs.approve(world.store, request).state == world.a.id
 
 
 def test_client_certificate_without_a_dns_name_is_not_affected(world: World) -> None:
@@ -101,7 +101,7 @@ def test_own_certificates_keep_to_the_domain_too(world: World) -> None:
     with pytest.raises(UserError, match="outside the domain of State A"):
         make_self_signed(world.store, world.a, NewKey(), CertificateProfile.TLS_SERVER, names=["swim.b.example"])
     with pytest.raises(UserError, match="outside the domain of State A"):
-        own_requests.make_request(world.store, world.a, world.b, NewKey(), _CLIENT, names=["client.b.example"])
+        own_csrs.make_request(world.store, world.a, world.b, NewKey(), _CLIENT, names=["client.b.example"])
 
 
 def test_certificate_from_a_file_with_a_foreign_name_is_not_imported(world: World) -> None:
@@ -183,7 +183,9 @@ def _connected(world: World) -> None:
     for one, other, root in ((world.a, world.b, world.root_b), (world.b, world.a, world.root_a)):
         trust_root(world.store, one, root, root.sha256)
         world.certified(one, other)
-        requests.approve(world.store, world.asks(one, one, f"swim.{one.domain}", profile=CertificateProfile.TLS_SERVER))
+        received_csrs.approve(
+            world.store, world.asks(one, one, f"swim.{one.domain}", profile=CertificateProfile.TLS_SERVER)
+        )
 
 
 def _server(world: World, state: int) -> CertificateRecord:

@@ -12,24 +12,24 @@ from labconsole.errors import UserError
 from labconsole.security.pki.records import RequestStatus, TrustKind
 from labconsole.security.secrets import Secret
 from labconsole.security.x509.bad_input import BadInput
+from labconsole.security.x509.certificate_profiles import CertificateProfile
 from labconsole.security.x509.exporting import chain_as_pem
 from labconsole.security.x509.issuing import Issuer, issue, make_root
 from labconsole.security.x509.key_types import KeyType, generate
 from labconsole.security.x509.names import name_from_text
-from labconsole.security.x509.pkcs12_files import write_pkcs12
-from labconsole.security.x509.profiles import CertificateProfile
 from labconsole.security.x509.signing import certify
 from labconsole.security.x509.validity import Validity
-from labconsole_certificates.operations import own_requests, requests
+from labconsole_certificates.operations import own_csrs, received_csrs
 from labconsole_certificates.operations.authorities import create_root
-from labconsole_certificates.operations.importing import take_in_certificates
-from labconsole_certificates.operations.issuers import opened_issuer
+from labconsole_certificates.operations.certificate_import import take_in_certificates
+from labconsole_certificates.operations.export_formats import write_pkcs12
+from labconsole_certificates.operations.issuing import opened_issuer
 from labconsole_certificates.operations.new_keys import NewKey
 from labconsole_certificates.operations.no_csr import take_in_pkcs12
-from labconsole_certificates.operations.references import authority_of
-from labconsole_certificates.operations.removing import remove, restore
-from labconsole_certificates.operations.trusting import pin
-from tests.labconsole_certificates.world import World
+from labconsole_certificates.operations.record_lookup import authority_of
+from labconsole_certificates.operations.removal import remove, restore
+from labconsole_certificates.trust.roots_and_pins import pin
+from tests.labconsole_certificates.three_states import World
 
 _VALID = Validity.for_days(30)
 
@@ -55,10 +55,10 @@ def _after_it_was_nobodys(world: World, stranger: Issuer) -> None:
 
 
 def _as_chain(world: World, stranger: Issuer) -> None:
-    request = own_requests.make_request(world.store, world.b, world.a, NewKey(), CertificateProfile.TLS_CLIENT)
+    request = own_csrs.make_request(world.store, world.b, world.a, NewKey(), CertificateProfile.TLS_CLIENT)
     key = request.csr.public_key()
     answer = issue(stranger, key, request.csr.subject, (), CertificateProfile.TLS_CLIENT, _VALID)  # type: ignore[arg-type]
-    own_requests.take_in_certificate(world.store, _pem(answer, stranger.certificate))
+    own_csrs.take_in_certificate(world.store, _pem(answer, stranger.certificate))
 
 
 def _in_pkcs12(world: World, stranger: Issuer) -> None:
@@ -94,24 +94,24 @@ def test_a_forged_answer_does_not_use_up_a_request(world: World, stranger: Issue
     forged = issue(stranger, key, made.csr.subject, (), profile, _VALID)  # type: ignore[arg-type]
     before = world.rows()
     with pytest.raises(BadInput, match="was not issued by a CA of State B that is known here"):
-        own_requests.take_in_certificate(world.store, _pem(forged, stranger.certificate))
+        own_csrs.take_in_certificate(world.store, _pem(forged, stranger.certificate))
     assert world.rows() == before
     assert world.store.request(made.id).status is RequestStatus.RECEIVED
 
 
 def test_of_two_requests_with_one_key_the_one_is_answered_whose_ca_signed(world: World) -> None:
     """The newer one is to State A; what State B signs answers the older one, over an intermediate in the file too."""
-    older = own_requests.make_request(world.store, world.a, world.b, NewKey(), CertificateProfile.TLS_CLIENT)
+    older = own_csrs.make_request(world.store, world.a, world.b, NewKey(), CertificateProfile.TLS_CLIENT)
     assert older.key is not None
     key = world.store.snapshot().key_by_id[older.key]
-    newer = own_requests.make_request(world.store, world.a, world.a, key, CertificateProfile.TLS_CLIENT)
+    newer = own_csrs.make_request(world.store, world.a, world.a, key, CertificateProfile.TLS_CLIENT)
     below = generate(KeyType.P_256)
     with opened_issuer(world.store.directory, world.store.snapshot(), world.root_b, None) as root:
         name = name_from_text("CN=State B Issuing CA")
         middle = issue(root, below.public_key(), name, (), CertificateProfile.INTERMEDIATE, _VALID)
     public_key = older.csr.public_key()
     answer = issue(Issuer(middle, below), public_key, older.csr.subject, (), older.profile, _VALID)  # type: ignore[arg-type]
-    record = own_requests.take_in_certificate(world.store, _pem(answer, middle))
+    record = own_csrs.take_in_certificate(world.store, _pem(answer, middle))
     assert world.store.request(older.id).certificate == record.id
     assert world.store.request(newer.id).status is RequestStatus.MADE
 
@@ -130,10 +130,10 @@ def test_a_pin_is_for_one_certificate_and_no_ca_in_disguise(world: World) -> Non
 def test_no_ca_of_another_state_decides_a_request(world: World) -> None:
     made = world.asks(world.a, world.b)
     with pytest.raises(UserError, match="State A Root CA is a CA of State A, not of State B"):
-        requests.approve(world.store, made, authority=world.root_a)
+        received_csrs.approve(world.store, made, authority=world.root_a)
     with pytest.raises(UserError, match="State A Root CA is a CA of State A, not of State B"):
         authority_of(world.store.snapshot(), world.b, world.root_a.sha256, datetime.now(UTC))
-    assert requests.approve(world.store, made, authority=world.root_b).state == world.a.id
+    assert received_csrs.approve(world.store, made, authority=world.root_b).state == world.a.id
 
 
 def test_a_root_that_was_given_up_does_not_come_back_by_a_file(world: World) -> None:

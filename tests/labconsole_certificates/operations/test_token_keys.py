@@ -8,22 +8,22 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from labconsole.errors import UserError
-from labconsole.locations import pki_dir
+from labconsole.paths import pki_dir
 from labconsole.security.pki.keys import keys_directory
 from labconsole.security.pki.records import TokenKey
 from labconsole.security.secrets import Secret, SecretSource
 from labconsole.security.token.lab_token import make_softhsm_token
 from labconsole.security.token.named_tokens import save_configuration
 from labconsole.security.token.softhsm import library
+from labconsole.security.x509.certificate_profiles import CertificateProfile
 from labconsole.security.x509.key_types import KeyType
-from labconsole.security.x509.profiles import CertificateProfile
-from labconsole_certificates.operations import own_requests, requests
+from labconsole_certificates.operations import own_csrs, received_csrs
 from labconsole_certificates.operations.authorities import create_root
-from labconsole_certificates.operations.exporting import Form, exported, pkcs12_bytes
+from labconsole_certificates.operations.export import Form, exported, pkcs12_bytes
 from labconsole_certificates.operations.new_keys import NewKey
-from labconsole_certificates.operations.revocation import publish_crl, revoke
-from tests.helpers.openssl_says import openssl_says
-from tests.labconsole_certificates.world import World
+from labconsole_certificates.revocation.crls import publish_crl, revoke
+from tests.helpers.openssl_command import openssl_says
+from tests.labconsole_certificates.three_states import World
 
 pytestmark = pytest.mark.skipif(library() is None, reason="SoftHSM2 is needed")
 
@@ -49,9 +49,9 @@ def test_a_ca_in_a_token_signs_certificates_and_crls(world: World, office: Secre
     assert isinstance(place, TokenKey) and place.token == "office"
     assert set(keys_directory(pki_dir()).iterdir()) == files
     new, profile = NewKey(KeyType.P_256, "office"), CertificateProfile.TLS_CLIENT
-    asked = own_requests.make_request(world.store, world.a, world.b, new, profile, prompt=lambda _: PIN)
+    asked = own_csrs.make_request(world.store, world.a, world.b, new, profile, prompt=lambda _: PIN)
     assert isinstance(asked.csr.public_key(), ec.EllipticCurvePublicKey) and asked.csr.is_signature_valid
-    issued = requests.approve(world.store, asked, authority=root, prompt=lambda _: PIN)
+    issued = received_csrs.approve(world.store, asked, authority=root, prompt=lambda _: PIN)
     revoke(world.store, issued)
     crl = publish_crl(world.store, root, prompt=lambda _: PIN)
     snapshot = world.store.snapshot()

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 from pytestqt.qtbot import QtBot
 
-from labconsole.locations import pki_dir
+from labconsole.paths import pki_dir
 from labconsole.security.pki.records import CertificateRecord, State
 from labconsole.security.pki.store import PkiStore
 from labconsole_certificates.panel.page import CertificatesPage
-from labconsole_ui.main_window import MainWindow
-from tests.labconsole_certificates.panel.lab import Lab
-from tests.labconsole_ui.shell.conftest import bridge, home, open_window, services, theme, window
+from labconsole_ui.shell.main_window import MainWindow
+from tests.labconsole_certificates.panel.page_driver import Lab
+from tests.labconsole_ui.conftest import bridge, home, open_window, services, theme, window
 
 __all__ = ["bridge", "home", "open_window", "services", "theme", "window"]
 

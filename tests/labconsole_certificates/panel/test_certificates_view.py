@@ -11,24 +11,24 @@ from PySide6.QtGui import QAction, QDrag, QGuiApplication, QMouseEvent
 from PySide6.QtWidgets import QApplication, QPushButton
 
 from labconsole.security.pki.records import State
-from labconsole.security.x509.describing.comparing import Comparison
+from labconsole.security.x509.certificate_profiles import CertificateProfile
 from labconsole.security.x509.exporting import as_pem
-from labconsole.security.x509.gate import read_certificates
-from labconsole.security.x509.profiles import CertificateProfile
+from labconsole.security.x509.parsing import read_certificates
+from labconsole_certificates.describing.comparison import Comparison
 from labconsole_certificates.operations.authorities import create_intermediate
-from labconsole_certificates.operations.end_certificates import make_self_signed
 from labconsole_certificates.operations.new_keys import NewKey
+from labconsole_certificates.operations.self_signed import make_self_signed
 from labconsole_certificates.operations.states import add_state
-from labconsole_certificates.panel.certificates.certificate_sight import Shown
+from labconsole_certificates.panel.certificates.certificates_view import CertificatesView
+from labconsole_certificates.panel.certificates.selection_details import Shown
 from labconsole_certificates.panel.certificates.tree_nodes import Node, nodes_of
-from labconsole_certificates.panel.certificates.view import CertificatesView
-from labconsole_certificates.panel.revoking.view import RevocationView
-from labconsole_certificates.panel.rotating.view import RotationView
+from labconsole_certificates.panel.revocation.revocation_view import RevocationView
+from labconsole_certificates.panel.rotation.rotation_view import RotationView
 from labconsole_certificates.panel.tab import Sight
 from labconsole_certificates.rotation import steps
 from tests.helpers.authorities import new_authority
 from tests.labconsole_certificates.panel.conftest import Pair
-from tests.labconsole_certificates.panel.lab import Lab, certified
+from tests.labconsole_certificates.panel.page_driver import Lab, certified
 
 
 def shown_tree(view: CertificatesView) -> list[str]:

@@ -8,21 +8,21 @@ from pytestqt.qtbot import QtBot
 
 from labconsole.security.pki.identities import names
 from labconsole.security.secrets import Secret, SecretSource
+from labconsole.security.x509.certificate_profiles import CertificateProfile
 from labconsole.security.x509.fingerprints import groups
-from labconsole.security.x509.profiles import CertificateProfile
 from labconsole_certificates.operations.authorities import create_root
 from labconsole_certificates.operations.new_keys import NewKey
 from labconsole_certificates.operations.states import add_state
 from labconsole_certificates.panel.certificates.new_state_dialog import NewStateDialog
-from labconsole_certificates.panel.exchanging.demo_dialog import DemoDialog
-from labconsole_certificates.panel.exchanging.identity_dialog import IdentityDialog
-from labconsole_certificates.panel.exchanging.view import ExchangeView
+from labconsole_certificates.panel.exchange.demo_dialog import DemoDialog
+from labconsole_certificates.panel.exchange.exchange_view import ExchangeView
+from labconsole_certificates.panel.exchange.identity_dialog import IdentityDialog
 from labconsole_certificates.panel.page import CertificatesPage
-from labconsole_certificates.panel.requests.view import RequestsView
-from labconsole_ui.main_window import MainWindow
-from labconsole_ui.operations.dialog import OperationDialog
+from labconsole_certificates.panel.requests.requests_view import RequestsView
+from labconsole_ui.operations.operation_dialog import OperationDialog
+from labconsole_ui.shell.main_window import MainWindow
 from tests.labconsole_certificates.panel.conftest import Pair
-from tests.labconsole_certificates.panel.lab import Lab, certified, trust
+from tests.labconsole_certificates.panel.page_driver import Lab, certified, trust
 
 
 def test_what_one_way_lacks_is_done_by_its_button_until_both_are_green(pair: Pair, lab: Lab) -> None:

@@ -11,13 +11,13 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from labconsole.engine.operation_process import Outcome
-from labconsole.locations import pki_dir
-from labconsole_certificates.panel.exchanging.view import ExchangeView
+from labconsole.paths import pki_dir
+from labconsole_certificates.panel.exchange.exchange_view import ExchangeView
 from labconsole_certificates.panel.page import CertificatesPage
-from labconsole_ui.main_window import MainWindow
-from labconsole_ui.operations.dialog import OperationDialog
-from tests.labconsole_certificates.exchange.consoles import Waiting, connected
-from tests.labconsole_certificates.panel.lab import Lab
+from labconsole_ui.operations.operation_dialog import OperationDialog
+from labconsole_ui.shell.main_window import MainWindow
+from tests.labconsole_certificates.exchange.two_consoles import Waiting, connected
+from tests.labconsole_certificates.panel.page_driver import Lab
 
 A, B = "State A", "State B"
 

@@ -10,26 +10,26 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QComboBox, QLabel
 from pytestqt.qtbot import QtBot
 
-from labconsole.locations import pki_dir
+from labconsole.paths import pki_dir
 from labconsole.security.secrets import Secret
+from labconsole.security.x509.certificate_profiles import CertificateProfile
+from labconsole.security.x509.csrs import make_csr
 from labconsole.security.x509.exporting import as_pem
 from labconsole.security.x509.key_types import KeyType, generate
-from labconsole.security.x509.profiles import CertificateProfile
-from labconsole.security.x509.requests import make_csr
-from labconsole_certificates.operations.exporting import pkcs12_bytes
-from labconsole_certificates.operations.revocation import publish_crl, revoke
+from labconsole_certificates.operations.export import pkcs12_bytes
 from labconsole_certificates.panel.audit_view import AuditView
+from labconsole_certificates.panel.certificates.certificates_view import CertificatesView
 from labconsole_certificates.panel.certificates.new_state_dialog import NewStateDialog
 from labconsole_certificates.panel.certificates.state_question import StateQuestion
-from labconsole_certificates.panel.certificates.view import CertificatesView
 from labconsole_certificates.panel.page import CertificatesPage
-from labconsole_certificates.panel.requests.new_request_dialog import NewRequestDialog
-from labconsole_ui.main_window import MainWindow
-from labconsole_ui.operations.dialog import OperationDialog
-from labconsole_ui.secret_dialog import SecretDialog
+from labconsole_certificates.panel.requests.import_request_dialog import NewRequestDialog
+from labconsole_certificates.revocation.crls import publish_crl, revoke
+from labconsole_ui.operations.operation_dialog import OperationDialog
+from labconsole_ui.shell.main_window import MainWindow
+from labconsole_ui.widgets.secret_dialog import SecretDialog
 from tests.helpers.authorities import named, new_authority
 from tests.labconsole_certificates.panel.conftest import Pair
-from tests.labconsole_certificates.panel.lab import Lab, certified
+from tests.labconsole_certificates.panel.page_driver import Lab, certified
 
 PASSWORD = "a password of the file"
 

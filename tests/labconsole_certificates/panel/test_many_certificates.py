@@ -13,16 +13,15 @@ from typing import Any
 import pytest
 from pytestqt.qtbot import QtBot
 
-from labconsole.locations import pki_dir
+from labconsole.paths import pki_dir
 from labconsole.security.pki.store import PkiStore
-from labconsole_certificates.panel.certificates import certificate_sight
-from labconsole_certificates.panel.certificates import view as certificates_view
+from labconsole_certificates.panel.certificates import certificates_view, selection_details
+from labconsole_certificates.panel.certificates.certificates_view import CertificatesView
 from labconsole_certificates.panel.certificates.tree_model import TreeModel
-from labconsole_certificates.panel.certificates.view import CertificatesView
 from labconsole_certificates.panel.page import CertificatesPage
-from labconsole_ui.main_window import MainWindow
+from labconsole_ui.shell.main_window import MainWindow
 from tests.helpers.many_states import STATES, certify_each_other
-from tests.labconsole_certificates.panel.lab import Lab
+from tests.labconsole_certificates.panel.page_driver import Lab
 
 ALL = STATES * (STATES + 1)
 ROWS_IN_SIGHT = 60
@@ -59,7 +58,7 @@ def test_forty_states_are_opened_found_and_selected_in_few_pieces(
 ) -> None:
     work = Work(monkeypatch)
     work.count(certificates_view, "nodes_of")
-    work.count(certificate_sight, "several_shown")
+    work.count(selection_details, "several_shown")
     for name in ("set_nodes", "set_filter", "data"):
         work.count(TreeModel, name)
     page = window.plugin_pages.open("page:certificates:certificates")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QAbstractButton
 
-from labconsole_certificates.panel.certificates.view import CertificatesView
+from labconsole_certificates.panel.certificates.certificates_view import CertificatesView
 from labconsole_certificates.panel.page import CertificatesPage
 from labconsole_certificates.panel.tab import Tab
 from tests.labconsole_certificates.panel.conftest import Pair
-from tests.labconsole_certificates.panel.lab import Lab
+from tests.labconsole_certificates.panel.page_driver import Lab
 from tests.labconsole_ui.views.test_accessible import controls
 
 TABS = ("certificates", "requests", "exchange", "trust", "rotation", "revocation", "audit")

@@ -10,25 +10,25 @@ from PySide6.QtGui import QGuiApplication
 
 from labconsole.security.pki.records import Item, RequestStatus
 from labconsole.security.secrets import Secret
+from labconsole.security.x509.certificate_profiles import CertificateProfile
+from labconsole.security.x509.csrs import make_csr
 from labconsole.security.x509.fingerprints import fingerprint, groups
-from labconsole.security.x509.gate import read_pkcs12
 from labconsole.security.x509.key_types import KeyType, generate
 from labconsole.security.x509.names import general_name_from_text, name_from_text
-from labconsole.security.x509.profiles import CertificateProfile
-from labconsole.security.x509.requests import make_csr
-from labconsole_certificates.operations import end_certificates, no_csr, own_requests
+from labconsole.security.x509.parsing import read_pkcs12
+from labconsole_certificates.operations import no_csr, own_csrs, self_signed
 from labconsole_certificates.operations.new_keys import NewKey
 from labconsole_certificates.operations.states import add_state
-from labconsole_certificates.panel.requests.methods import MethodsDialog
-from labconsole_certificates.panel.requests.new_request_dialog import NewRequestDialog
+from labconsole_certificates.panel.requests.import_request_dialog import NewRequestDialog
+from labconsole_certificates.panel.requests.methods_dialog import MethodsDialog
 from labconsole_certificates.panel.requests.refusing import RefusalDialog
-from labconsole_certificates.panel.requests.view import RequestsView
-from labconsole_ui.message_bar import MessageBar
-from labconsole_ui.operations.dialog import OperationDialog
-from labconsole_ui.secret_dialog import SecretDialog
-from tests.helpers.openssl_says import openssl_says
+from labconsole_certificates.panel.requests.requests_view import RequestsView
+from labconsole_ui.operations.operation_dialog import OperationDialog
+from labconsole_ui.widgets.message_bar import MessageBar
+from labconsole_ui.widgets.secret_dialog import SecretDialog
+from tests.helpers.openssl_command import openssl_says
 from tests.labconsole_certificates.panel.conftest import Pair
-from tests.labconsole_certificates.panel.lab import Lab
+from tests.labconsole_certificates.panel.page_driver import Lab
 
 SUBJECT = r"CN=บวท.,O=\<b\>AEROTHAI\</b\>,C=TH"
 
@@ -80,7 +80,7 @@ def test_a_dropped_csr_is_seen_approved_and_its_certificate_goes_back(pair: Pair
 
 
 def test_a_request_is_refused_with_its_reason_and_not_without(pair: Pair, lab: Lab) -> None:
-    made = own_requests.make_request(
+    made = own_csrs.make_request(
         pair.store, pair.a, pair.b, NewKey(), CertificateProfile.TLS_CLIENT, subject="CN=host.of.others"
     )
     view = lab.tab("requests", RequestsView)
@@ -124,7 +124,7 @@ def test_the_methods_without_csr_say_what_the_source_warns_of(pair: Pair, lab: L
     dialog = lab.dialog(MethodsDialog)
     texts = dialog.texts()
     assert no_csr.WARNING in texts
-    assert end_certificates.WARNING in texts
+    assert self_signed.WARNING in texts
     lab.click(dialog.buttons["self-signed"])
     lab.do_action()
     (record,) = [each for each in lab.snapshot().certificates if each.id not in (pair.root_a.id, pair.root_b.id)]

@@ -7,14 +7,14 @@ import socket
 from cryptography import x509
 from PySide6.QtGui import QGuiApplication
 
-from labconsole.security.x509.profiles import CertificateProfile
-from labconsole_certificates.operations.exporting import exported
-from labconsole_certificates.operations.revocation import publish_crl
-from labconsole_certificates.panel.revoking.revoke_dialog import RevokeDialog
-from labconsole_certificates.panel.revoking.view import RevocationView
-from labconsole_ui.message_bar import MessageBar
+from labconsole.security.x509.certificate_profiles import CertificateProfile
+from labconsole_certificates.operations.export import exported
+from labconsole_certificates.panel.revocation.revocation_view import RevocationView
+from labconsole_certificates.panel.revocation.revoke_dialog import RevokeDialog
+from labconsole_certificates.revocation.crls import publish_crl
+from labconsole_ui.widgets.message_bar import MessageBar
 from tests.labconsole_certificates.panel.conftest import Pair
-from tests.labconsole_certificates.panel.lab import Lab, certified
+from tests.labconsole_certificates.panel.page_driver import Lab, certified
 
 
 def free_port() -> int:

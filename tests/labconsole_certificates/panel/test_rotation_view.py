@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from labconsole.security.pki.records import RotationStatus
-from labconsole.security.x509.profiles import CertificateProfile
-from labconsole_certificates.operations import own_requests, requests
+from labconsole.security.x509.certificate_profiles import CertificateProfile
+from labconsole_certificates.operations import own_csrs, received_csrs
 from labconsole_certificates.operations.new_keys import NewKey
-from labconsole_certificates.panel.rotating.view import RotationView
+from labconsole_certificates.panel.rotation.rotation_view import RotationView
 from labconsole_certificates.rotation import steps
-from labconsole_ui.operations.dialog import OperationDialog
+from labconsole_ui.operations.operation_dialog import OperationDialog
 from tests.labconsole_certificates.panel.conftest import Pair
-from tests.labconsole_certificates.panel.lab import Lab, trust
+from tests.labconsole_certificates.panel.page_driver import Lab, trust
 
 
 def test_what_runs_out_soon_is_filtered_by_days(pair: Pair, lab: Lab) -> None:
     for days in (5, 20, 200):
-        made = own_requests.make_request(
+        made = own_csrs.make_request(
             pair.store, pair.a, pair.a, NewKey(), CertificateProfile.TLS_CLIENT, subject=f"CN=runs out in {days}"
         )
-        requests.approve(pair.store, made, days=days)
+        received_csrs.approve(pair.store, made, days=days)
     view = lab.tab("rotation", RotationView)
     lab.until(lambda: view.model.rowCount() == 5)
     shown = {}

@@ -9,29 +9,29 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from pytestqt.qtbot import QtBot
 
-from labconsole.locations import pki_dir
+from labconsole.paths import pki_dir
 from labconsole.security.pki.records import TrustKind
 from labconsole.security.pki.store import PkiStore
+from labconsole.security.x509.certificate_profiles import CertificateProfile
 from labconsole.security.x509.fingerprints import groups
-from labconsole.security.x509.profiles import CertificateProfile
-from labconsole_certificates.operations.end_certificates import WARNING, make_self_signed
 from labconsole_certificates.operations.new_keys import NewKey
+from labconsole_certificates.operations.self_signed import WARNING, make_self_signed
 from labconsole_certificates.operations.states import claim_domain
-from labconsole_certificates.panel.certificates.view import CertificatesView
-from labconsole_certificates.panel.exchanging.view import ExchangeView
+from labconsole_certificates.panel.certificates.certificates_view import CertificatesView
+from labconsole_certificates.panel.exchange.exchange_view import ExchangeView
 from labconsole_certificates.panel.page import CertificatesPage
-from labconsole_certificates.panel.trusting.bundle_dialog import BundleDialog
-from labconsole_certificates.panel.trusting.grid import TrustGrid
-from labconsole_certificates.panel.trusting.grid_look import GridLook
-from labconsole_certificates.panel.trusting.trust_dialog import TrustDialog, can_be_trusted
-from labconsole_certificates.panel.trusting.view import TrustView
+from labconsole_certificates.panel.trust.bundle_dialog import BundleDialog
+from labconsole_certificates.panel.trust.matrix_grid import TrustGrid
+from labconsole_certificates.panel.trust.matrix_painting import GridLook
+from labconsole_certificates.panel.trust.trust_dialog import TrustDialog, can_be_trusted
+from labconsole_certificates.panel.trust.trust_view import TrustView
 from labconsole_certificates.rotation import steps
-from labconsole_certificates.trust.making import make_bundle
-from labconsole_certificates.trust.taking_in import take_in
-from labconsole_ui.main_window import MainWindow
+from labconsole_certificates.trust.bundle_creation import make_bundle
+from labconsole_certificates.trust.bundle_import import take_in
+from labconsole_ui.shell.main_window import MainWindow
 from tests.helpers.many_states import STATES, trust_a_third
 from tests.labconsole_certificates.panel.conftest import Pair
-from tests.labconsole_certificates.panel.lab import Lab, local_state, trust
+from tests.labconsole_certificates.panel.page_driver import Lab, local_state, trust
 
 
 def until_shown(lab: Lab, view: TrustView) -> None:

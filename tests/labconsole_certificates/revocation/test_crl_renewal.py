@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from labconsole.cli.main import main
+from labconsole.security.certificate_status import StatusKind, status_of
 from labconsole.security.pki.keys import opened_key
 from labconsole.security.pki.records import CertificateRecord, CrlRecord
 from labconsole.security.pki.store import PkiStore
@@ -17,17 +18,16 @@ from labconsole.security.token.softhsm import library
 from labconsole.security.x509.crls import make_crl
 from labconsole.security.x509.issuing import Issuer
 from labconsole.security.x509.key_types import KeyType
-from labconsole.security.x509.status import StatusKind, status_of
 from labconsole.security.x509.validity import Validity
 from labconsole_certificates.operations.authorities import create_intermediate, create_root
 from labconsole_certificates.operations.new_keys import NewKey
-from labconsole_certificates.operations.revocation import publish_crl
 from labconsole_certificates.operations.states import add_state
 from labconsole_certificates.revocation.crl_renewal import due_crls, renew_crls
-from labconsole_certificates.trust.looking import look_into
-from labconsole_certificates.trust.making import expiring_crls, make_bundle
+from labconsole_certificates.revocation.crls import publish_crl
+from labconsole_certificates.trust.bundle_creation import expiring_crls, make_bundle
+from labconsole_certificates.trust.bundle_inspection import look_into
 from labconsole_certificates.upkeep import checks, upkeep
-from tests.labconsole_certificates.world import World
+from tests.labconsole_certificates.three_states import World
 
 TYPED = Secret("typed-2468")
 ASKED = NewKey(passphrase=SecretSource())

@@ -23,18 +23,18 @@ from labconsole.errors import UserError
 from labconsole.security.pki.records import CertificateRecord
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.x509.bad_input import BadInput
-from labconsole.security.x509.profiles import CertificateProfile
+from labconsole.security.x509.certificate_profiles import CertificateProfile
 from labconsole_certificates.operations.authorities import create_root
 from labconsole_certificates.operations.new_keys import NewKey
-from labconsole_certificates.operations.own_requests import make_request
-from labconsole_certificates.operations.requests import approve
-from labconsole_certificates.operations.revocation import revoke
+from labconsole_certificates.operations.own_csrs import make_request
+from labconsole_certificates.operations.received_csrs import approve
 from labconsole_certificates.operations.states import add_state
 from labconsole_certificates.revocation import ocsp_responder
+from labconsole_certificates.revocation.crls import revoke
 from labconsole_certificates.revocation.ocsp_check import ask
 from labconsole_certificates.revocation.ocsp_responder import RunningResponder, serving
 from tests.helpers.authorities import new_authority
-from tests.helpers.openssl_says import openssl_says
+from tests.helpers.openssl_command import openssl_says
 from tests.helpers.practice import wait_until
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from labconsole.security.pki.store import PkiStore
-from tests.labconsole_certificates.rotation.lab import Lab
+from tests.labconsole_certificates.rotation.rotation_console import Lab
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,7 @@ import pytest
 from labconsole_certificates.operations.new_keys import NewKey
 from labconsole_certificates.rotation import steps
 from labconsole_certificates.rotation.due import Due, due
-from tests.labconsole_certificates.rotation.lab import Lab
+from tests.labconsole_certificates.rotation.rotation_console import Lab
 
 
 def _due(lab: Lab, days_before_the_end: float) -> list[Due]:

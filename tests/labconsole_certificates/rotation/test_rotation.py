@@ -8,6 +8,7 @@ import pytest
 from cryptography import x509
 
 from labconsole.errors import UserError
+from labconsole.security.certificate_status import StatusKind, all_statuses
 from labconsole.security.pki.changes import Change
 from labconsole.security.pki.keys import opened_key
 from labconsole.security.pki.records import (
@@ -19,23 +20,22 @@ from labconsole.security.pki.records import (
     State,
     TrustKind,
 )
+from labconsole.security.x509.certificate_profiles import CertificateProfile
 from labconsole.security.x509.fingerprints import groups
-from labconsole.security.x509.handshake import TlsEnd, shake_hands
 from labconsole.security.x509.key_types import KeyType, type_of
-from labconsole.security.x509.profiles import CertificateProfile
-from labconsole.security.x509.status import StatusKind, all_statuses
-from labconsole.security.x509.validation.validating import validate
+from labconsole.security.x509.validation.validator import validate
+from labconsole_certificates.exchange.handshake import TlsEnd, shake_hands
 from labconsole_certificates.operations.authorities import create_intermediate, create_root
-from labconsole_certificates.operations.end_certificates import make_self_signed
 from labconsole_certificates.operations.new_keys import NewKey
-from labconsole_certificates.operations.references import authorities_of, must_issue
-from labconsole_certificates.operations.requests import approve
-from labconsole_certificates.operations.revocation import publish_crl, revoke
-from labconsole_certificates.operations.trusting import pin, trust_root, withdraw
+from labconsole_certificates.operations.received_csrs import approve
+from labconsole_certificates.operations.record_lookup import authorities_of, must_issue
+from labconsole_certificates.operations.self_signed import make_self_signed
+from labconsole_certificates.revocation.crls import publish_crl, revoke
 from labconsole_certificates.rotation import steps
-from labconsole_certificates.rotation.kinds import RotationKind
 from labconsole_certificates.rotation.plan import StepKind
-from tests.labconsole_certificates.rotation.lab import Lab
+from labconsole_certificates.rotation.rotation_kinds import RotationKind
+from labconsole_certificates.trust.roots_and_pins import pin, trust_root, withdraw
+from tests.labconsole_certificates.rotation.rotation_console import Lab
 
 
 def _successor(lab: Lab, rotation: int) -> CertificateRecord:

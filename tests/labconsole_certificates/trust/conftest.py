@@ -17,8 +17,8 @@ from labconsole.security.x509.fingerprints import groups
 from labconsole_certificates.operations.authorities import create_root
 from labconsole_certificates.operations.new_keys import NewKey
 from labconsole_certificates.operations.states import add_state
-from labconsole_certificates.trust.making import make_bundle
-from labconsole_certificates.trust.taking_in import TakenIn, take_in
+from labconsole_certificates.trust.bundle_creation import make_bundle
+from labconsole_certificates.trust.bundle_import import TakenIn, take_in
 
 
 @dataclass(frozen=True)

@@ -10,19 +10,19 @@ import pytest
 from labconsole.security.pki.records import TrustKind
 from labconsole.security.x509 import cms
 from labconsole.security.x509.bad_input import BadInput
+from labconsole.security.x509.certificate_profiles import CertificateProfile
 from labconsole.security.x509.fingerprints import fingerprint, groups
 from labconsole.security.x509.issuing import Issuer, cross_certificate, issue, link_certificates, make_root
 from labconsole.security.x509.key_types import KeyType, generate
 from labconsole.security.x509.names import general_name_from_text, name_from_text
-from labconsole.security.x509.profiles import CertificateProfile
 from labconsole.security.x509.validity import Validity
 from labconsole_certificates.operations.authorities import create_intermediate, create_root
 from labconsole_certificates.operations.new_keys import NewKey
-from labconsole_certificates.operations.own_requests import make_request
-from labconsole_certificates.operations.requests import approve
+from labconsole_certificates.operations.own_csrs import make_request
+from labconsole_certificates.operations.received_csrs import approve
 from labconsole_certificates.operations.states import add_state
-from labconsole_certificates.operations.trusting import trust_root, withdraw
 from labconsole_certificates.trust.bundle_format import BundleContent, encode
+from labconsole_certificates.trust.roots_and_pins import trust_root, withdraw
 from tests.labconsole_certificates.trust.conftest import Console, NewConsole
 
 _NOW = datetime.now(UTC).replace(microsecond=0)

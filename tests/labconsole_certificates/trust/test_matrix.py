@@ -8,13 +8,13 @@ import pytest
 from cryptography import x509
 
 from labconsole.security.pki.records import Origin, TokenKey, TrustKind
+from labconsole.security.x509.certificate_profiles import CertificateProfile
 from labconsole.security.x509.fingerprints import groups
 from labconsole.security.x509.issuing import make_root, make_self_signed
 from labconsole.security.x509.key_types import KeyType, generate
 from labconsole.security.x509.names import name_from_text
-from labconsole.security.x509.profiles import CertificateProfile
 from labconsole.security.x509.validity import Validity
-from labconsole_certificates.operations.revocation import publish_crl
+from labconsole_certificates.revocation.crls import publish_crl
 from labconsole_certificates.trust.matrix import Cell, CellStatus, matrix, trusted_by
 from tests.labconsole_certificates.trust.conftest import Console, NewConsole
 

@@ -9,14 +9,14 @@ import pytest
 
 from labconsole.security.pki.records import Origin, RotationRecord
 from labconsole.security.x509.bad_input import BadInput
+from labconsole.security.x509.certificate_profiles import CertificateProfile
 from labconsole.security.x509.fingerprints import groups
 from labconsole.security.x509.issuing import link_certificates
-from labconsole.security.x509.profiles import CertificateProfile
 from labconsole_certificates.operations.new_keys import NewKey
-from labconsole_certificates.operations.revocation import publish_crl, take_in_crl
+from labconsole_certificates.revocation.crls import publish_crl, take_in_crl
 from labconsole_certificates.rotation import steps
 from labconsole_certificates.rotation.plan import plan_of
-from labconsole_certificates.trust.looking import look_into
+from labconsole_certificates.trust.bundle_inspection import look_into
 from tests.helpers.authorities import new_authority
 from tests.labconsole_certificates.trust.conftest import Console, NewConsole
 

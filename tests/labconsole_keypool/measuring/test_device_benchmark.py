@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from labconsole.model.trial import Level
 from labconsole.security.token.configuration import TokenConfiguration
 from labconsole.security.token.lab_token import make_softhsm_token
-from labconsole.trial import Level
 from labconsole_keypool.measuring.device_benchmark_evaluation import curves, distributions
 from labconsole_keypool.measuring.device_benchmark_parameters import DeviceBenchmarkParameters
 from labconsole_keypool.measuring.device_benchmark_role import DeviceBenchmarkRole

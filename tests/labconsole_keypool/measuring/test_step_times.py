@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from labconsole import locations
+from labconsole import paths
+from labconsole.model.trial import Origin
 from labconsole.security.token.configuration import TokenConfiguration
 from labconsole.security.token.lab_token import make_softhsm_token
-from labconsole.trial import Origin
 from labconsole_keypool.measuring.step_times_evaluation import curves, distributions
 from labconsole_keypool.measuring.step_times_parameters import Step, StepTimesParameters
 from labconsole_keypool.measuring.step_times_role import StepTimesRole
@@ -74,7 +74,7 @@ def test_every_key_goes_through_each_operation_of_a_step(
     assert set(run.figures) == USUAL | FURTHER.get(step, set()), "no percentiles of seven"
     assert run.figures["keys"] == run.live["done"].count == 7
     assert {metric.origin for metric in run.metrics} == {Origin.MEASURED}
-    assert not list(locations.data_dir().glob("step-times-*")), "the storage is removed"
+    assert not list(paths.data_dir().glob("step-times-*")), "the storage is removed"
 
 
 def test_threads_share_the_requests_and_sign_at_a_time(configuration: TokenConfiguration, tmp_path: Path) -> None:

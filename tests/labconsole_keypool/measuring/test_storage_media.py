@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from labconsole.errors import UserError
-from labconsole.security.token.terms import KeyKind, WrapMechanism
+from labconsole.security.token.mechanisms import KeyKind, WrapMechanism
 from labconsole_keypool.measuring.storage_media import Storage, StorageMedium, open_medium, scratch_directory
 from labconsole_keypool.store.key_records import NewKey
 

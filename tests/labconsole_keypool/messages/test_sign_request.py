@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from labconsole.security.token.terms import KeyKind
+from labconsole.security.token.mechanisms import KeyKind
 from labconsole_keypool.messages import signature_algorithms
 from labconsole_keypool.messages.sign_request import CertificateType, Form, SignatureType, SignTask, parse, sample
 from labconsole_keypool.messages.sign_request_error import SignRequestError

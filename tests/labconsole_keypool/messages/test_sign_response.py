@@ -14,14 +14,13 @@ from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
 from cryptography.hazmat.primitives.serialization import Encoding
 from lxml import etree
 
-from labconsole.security.token.key_pairs import generate
+from labconsole.security.token.cryptoki.key_pairs import generate
+from labconsole.security.token.cryptoki.opening import open_token
+from labconsole.security.token.cryptoki.private_keys import private_key
 from labconsole.security.token.lab_token import lab_token
-from labconsole.security.token.opening import open_token
-from labconsole.security.token.private_keys import private_key
-from labconsole.security.token.terms import KeyKind
-from labconsole_keypool.engine.authority import Authority
-from labconsole_keypool.engine.work import work_of
-from labconsole_keypool.live.wire import Job, JobKind
+from labconsole.security.token.mechanisms import KeyKind
+from labconsole_keypool.device.certification_authority import Authority
+from labconsole_keypool.device.work import work_of
 from labconsole_keypool.messages import signature_algorithms
 from labconsole_keypool.messages.certificate_fields import fields_of
 from labconsole_keypool.messages.safe_xml import NAMESPACES
@@ -29,6 +28,7 @@ from labconsole_keypool.messages.sign_request import Form, SignRequest, parse, s
 from labconsole_keypool.messages.sign_request_error import SignRequestError
 from labconsole_keypool.messages.sign_response import Fault, build, refused
 from labconsole_keypool.messages.signature_algorithms import ALGORITHMS, ECDSA_SHA256, RSA_SHA256
+from labconsole_keypool.messages.wire import Job, JobKind
 from tests.labconsole_keypool.sign_request_lab import Answer, LabCA, read
 
 SUCCESS = "urn:oasis:names:tc:dss:1.0:resultmajor:Success"

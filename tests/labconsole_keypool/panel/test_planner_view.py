@@ -15,12 +15,12 @@ from pytestqt.qtbot import QtBot
 from labconsole.store.records import RunStatus
 from labconsole_keypool.panel import planner_view
 from labconsole_keypool.panel.planner_view import PlannerView
-from labconsole_keypool.panel.service import PLANNER, ServicePanel
+from labconsole_keypool.panel.service_panel import PLANNER, ServicePanel
 from labconsole_keypool.planning.arrival_log import HOUR
-from labconsole_ui.main_window import MainWindow
-from labconsole_ui.navigation import Navigation
+from labconsole_ui.shell.main_window import MainWindow
+from labconsole_ui.shell.navigation import Navigation
 from tests.labconsole_keypool.synthetic_weeks import synthetic_weeks
-from tests.labconsole_ui.shell.conftest import bridge, home, open_window, services, theme, window
+from tests.labconsole_ui.conftest import bridge, home, open_window, services, theme, window
 
 __all__ = ["bridge", "home", "open_window", "services", "theme", "window"]
 

@@ -12,8 +12,8 @@ from pytestqt.qtbot import QtBot
 
 from labconsole_keypool.panel.pool_picture import PoolPicture, rate_text
 from labconsole_keypool.panel.pool_state import PoolState, Rates
-from labconsole_ui.theme import Theme, ThemeMode
-from tests.labconsole_ui.shell.conftest import theme
+from labconsole_ui.theme.theme import Theme, ThemeMode
+from tests.labconsole_ui.conftest import theme
 
 __all__ = ["theme"]
 

@@ -11,8 +11,8 @@ import pytest
 from labconsole.errors import UserError
 from labconsole_keypool.planning.arrival_log import HOUR, ArrivalLog
 from labconsole_keypool.planning.forecast import WEEK, Forecast, fit
+from labconsole_keypool.planning.formulas import keys_needed, made_when_idle
 from labconsole_keypool.planning.generation_plan import plan_generation
-from labconsole_keypool.planning.planner import keys_needed, made_when_idle
 from tests.labconsole_keypool.synthetic_weeks import START, synthetic_weeks
 
 SEEDS = range(12)

@@ -10,8 +10,8 @@ import pytest
 from labconsole.errors import UserError
 from labconsole_keypool.planning.arrival_log import ArrivalLog
 from labconsole_keypool.planning.forecast import WEEK
+from labconsole_keypool.planning.formulas import pool_for_day
 from labconsole_keypool.planning.plan import make_plan
-from labconsole_keypool.planning.planner import pool_for_day
 from labconsole_keypool.planning.planner_parameters import PlannerParameters
 
 PARAMETERS = PlannerParameters(rate=2.0, duration_s=60.0)

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from labconsole.errors import UserError
+from labconsole_keypool.shares.secret_sharing import Share, ShareError, combine, split
 from labconsole_keypool.shares.share_files import ShareForm, from_text, read_share, to_text, write_shares
-from labconsole_keypool.shares.sharing import Share, ShareError, combine, split
 
 KEY = bytes(range(32))
 

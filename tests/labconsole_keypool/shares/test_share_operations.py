@@ -19,16 +19,16 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from labconsole.engine.operation_process import OperationProcess, Outcome
 from labconsole.errors import UserError
 from labconsole.security.secrets import Secret
+from labconsole.security.token.cryptoki.key_pairs import generate
+from labconsole.security.token.cryptoki.opening import open_token
+from labconsole.security.token.cryptoki.wrapping import find_wrapper, make_wrapper
 from labconsole.security.token.errors import KeyMissingError, TokenError
-from labconsole.security.token.key_pairs import generate
+from labconsole.security.token.mechanisms import KeyKind, WrapMechanism
 from labconsole.security.token.named_tokens import find_configuration
-from labconsole.security.token.opening import open_token
-from labconsole.security.token.terms import KeyKind, WrapMechanism
-from labconsole.security.token.wrapping import find_wrapper, make_wrapper
+from labconsole_keypool.shares.secret_sharing import ShareError
 from labconsole_keypool.shares.share_files import ShareForm
 from labconsole_keypool.shares.share_operations import ExportParameters, ExportShares, LoadParameters, LoadShares
 from labconsole_keypool.shares.share_words import from_words
-from labconsole_keypool.shares.sharing import ShareError
 from labconsole_keypool.store.key_records import NewKey
 from labconsole_keypool.store.key_store import KeyStore, store_path
 

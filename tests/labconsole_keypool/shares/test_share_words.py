@@ -6,8 +6,8 @@ import random
 
 import pytest
 
+from labconsole_keypool.shares.secret_sharing import Share, ShareError, split
 from labconsole_keypool.shares.share_words import WORDS, from_words, sheet, to_words
-from labconsole_keypool.shares.sharing import Share, ShareError, split
 
 CONSONANTS, VOWELS = "bdfghjklmnprstvz", "aiou"
 

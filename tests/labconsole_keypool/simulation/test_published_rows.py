@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from labconsole.plugin import Plugins
-from labconsole.profile import Profile, campaign_of, load_profile
+from labconsole.model.plugin import Plugins
+from labconsole.model.trial import Origin
+from labconsole.profiles.profile import Profile, campaign_of, load_profile
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunDetail, RunStatus
-from labconsole.trial import Origin
 from labconsole_keypool.simulation.simulation_trial import SimulationTrial
 from tests.helpers.practice import Bench
 from tests.labconsole.cli.conftest import CommandLine
-from tests.labconsole_keypool.simulated import simulated
+from tests.labconsole_keypool.simulated_run import simulated
 
 LARGEST_LATENCY, DROPPED, FIRST = "latency_peak", "dropped", "first_dropped"
 

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from labconsole.errors import UserError
-from labconsole.trial import Curve
+from labconsole.model.trial import Curve
 from labconsole_keypool.simulation.simulation_parameters import SimulationParameters
 from labconsole_keypool.simulation.simulation_trial import SimulationTrial
-from tests.labconsole_keypool.simulated import Simulated, simulated
+from tests.labconsole_keypool.simulated_run import Simulated, simulated
 
 BIN = 2 ** (1 / 64) - 1
 """The middle of a bin of the live histogram is at most this far (1.1 %) from any value in it."""

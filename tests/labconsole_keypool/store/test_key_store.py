@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
-from labconsole.security.token.terms import KeyKind, WrapMechanism
+from labconsole.security.token.mechanisms import KeyKind, WrapMechanism
 from labconsole.store.errors import StoreError
-from labconsole.store.store import Store
+from labconsole.store.run_store import Store
 from labconsole_keypool.store.key_reader import KeyReader
 from labconsole_keypool.store.key_records import Counts
 from labconsole_keypool.store.key_schema import KEY_STORE

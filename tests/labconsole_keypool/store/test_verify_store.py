@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 
 from labconsole.cli.main import main
-from labconsole.locations import database_path
+from labconsole.model.trial import Event, Level
+from labconsole.paths import database_path
 from labconsole.processes import this_process
 from labconsole.store.records import NewCampaign, NewScenario
-from labconsole.store.store import EventRecord, Store
-from labconsole.trial import Event, Level
+from labconsole.store.run_store import EventRecord, Store
 from labconsole_keypool.store.key_links import ORIGIN, ids_as_text, ids_of_text, link
 from labconsole_keypool.store.key_records import HEAD_EVENT, Head
 from labconsole_keypool.store.key_schema import LINKED, metadata

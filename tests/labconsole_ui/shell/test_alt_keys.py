@@ -12,9 +12,9 @@ from PySide6.QtWidgets import QAbstractButton, QLabel, QTabBar, QWidget
 from labconsole.clock import wall_now
 from labconsole.processes import Owner
 from labconsole.store.records import NewCampaign, NewScenario
-from labconsole_ui.main_window import MainWindow
-from labconsole_ui.navigation import GUIDE, HELP, START, targets_of
-from labconsole_ui.services import Services
+from labconsole_ui.runtime.services import Services
+from labconsole_ui.shell.main_window import MainWindow
+from labconsole_ui.shell.navigation import GUIDE, HELP, START, targets_of
 from tests.helpers.pages import opened
 
 CAMPAIGN = NewCampaign(

@@ -17,11 +17,11 @@ from pytestqt.qtbot import QtBot
 
 from labconsole.engine.queue import QueueState
 from labconsole.engine.run_commands import DELIVERED
-from labconsole.trial import Event
-from labconsole_ui.live.dock import LiveView
-from labconsole_ui.live.send_command import CommandDialog
-from labconsole_ui.main_window import MainWindow
-from labconsole_ui.menus import bring_forward
+from labconsole.model.trial import Event
+from labconsole_ui.shell.main_window import MainWindow
+from labconsole_ui.shell.menus import bring_forward
+from labconsole_ui.views.live.live_view import LiveView
+from labconsole_ui.views.live.send_command import CommandDialog
 from tests.helpers.practice import PLUGIN, STATIONS, campaign
 
 LEFT = Qt.MouseButton.LeftButton

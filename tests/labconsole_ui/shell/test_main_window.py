@@ -12,18 +12,18 @@ from PySide6.QtCore import QEvent, QObject, Qt
 from PySide6.QtWidgets import QAbstractButton, QApplication, QComboBox, QLabel, QMenu, QPushButton, QWidget
 from pytestqt.qtbot import QtBot
 
-from labconsole.plugin import BrokenPlugin, Plugin, Plugins
-from labconsole_ui.main_window import MainWindow
-from labconsole_ui.navigation import Navigation, targets_of
-from labconsole_ui.pages import Pages
+from labconsole.model.plugin import BrokenPlugin, Plugin, Plugins
+from labconsole_ui.runtime.services import Services
+from labconsole_ui.runtime.settings import WindowState
 from labconsole_ui.second_console import WindowLock
-from labconsole_ui.services import Services
-from labconsole_ui.settings import WindowState
-from labconsole_ui.sidebyside.view import SideBySideView
-from labconsole_ui.start_page import RecentRun, StartPage
-from labconsole_ui.theme import Theme
+from labconsole_ui.shell.main_window import MainWindow
+from labconsole_ui.shell.navigation import Navigation, targets_of
+from labconsole_ui.shell.pages import Pages
+from labconsole_ui.theme.theme import Theme
+from labconsole_ui.views.comparison.comparison_view import SideBySideView
+from labconsole_ui.views.start_page import RecentRun, StartPage
 from tests.helpers.pages import opened, opened_trial
-from tests.labconsole_ui.shell.campaigns import KIND, campaign
+from tests.labconsole_ui.campaigns import KIND, campaign
 
 
 def owners(widget: QWidget) -> list[QWidget]:
@@ -203,7 +203,7 @@ def test_pages_are_found_again_and_closed_but_the_start_page_stays(qtbot: QtBot,
 
 
 def test_about_names_the_licences(qtbot: QtBot, window: MainWindow) -> None:
-    from labconsole_ui.help_page import show_about
+    from labconsole_ui.help.help_page import show_about
 
     box = show_about(window)
     words = " ".join(label.text() for label in box.findChildren(QLabel))

@@ -13,8 +13,8 @@ from PySide6.QtGui import QAction, QShortcut
 from PySide6.QtWidgets import QMenu, QTabBar
 from pytestqt.qtbot import QtBot
 
-from labconsole_ui.main_window import MainWindow
-from labconsole_ui.navigation import GUIDE, HELP, START, targets_of
+from labconsole_ui.shell.main_window import MainWindow
+from labconsole_ui.shell.navigation import GUIDE, HELP, START, targets_of
 from tests.helpers.pages import opened
 
 RECORDED = json.loads((Path(__file__).parent / "window-0.1.0.json").read_text())

@@ -11,12 +11,12 @@ from PySide6.QtGui import QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import QPlainTextEdit, QPushButton, QTreeWidgetItem, QWidget
 from pytestqt.qtbot import QtBot
 
-from labconsole.plugin import Plugin, PluginPage, Plugins
-from labconsole_ui.main_window import MainWindow
-from labconsole_ui.navigation import Navigation
-from labconsole_ui.plugin_page import PageContext
-from labconsole_ui.services import Services
-from labconsole_ui.start_page import StartPage
+from labconsole.model.plugin import Plugin, PluginPage, Plugins
+from labconsole_ui.panels.plugin_page import PageContext
+from labconsole_ui.runtime.services import Services
+from labconsole_ui.shell.main_window import MainWindow
+from labconsole_ui.shell.navigation import Navigation
+from labconsole_ui.views.start_page import StartPage
 
 
 class FilingPage(QWidget):

@@ -11,12 +11,12 @@ from PySide6.QtWidgets import QApplication, QLabel, QMenu, QToolButton
 from pytestqt.qtbot import QtBot
 
 from labconsole.engine.queue import QueueState
-from labconsole.plugin import Plugins
+from labconsole.model.plugin import Plugins
 from labconsole.store.records import NewCampaign, NewScenario, RunStatus
-from labconsole_ui.bridge import QueueBridge
-from labconsole_ui.queue_model import QueueColumn
-from labconsole_ui.queue_view import QueueView
-from labconsole_ui.theme import Theme
+from labconsole_ui.runtime.queue_bridge import QueueBridge
+from labconsole_ui.theme.theme import Theme
+from labconsole_ui.views.queue.queue_model import QueueColumn
+from labconsole_ui.views.queue.queue_view import QueueView
 
 KIND = "amqp.messaging"
 

@@ -16,17 +16,17 @@ from sqlalchemy import insert, select, update
 
 from labconsole.engine.queue import RunQueue
 from labconsole.engine.usage import RESOURCES
-from labconsole.plugin import Plugins
+from labconsole.model.plugin import Plugins
+from labconsole.model.trial import Evaluation, Event, Level
 from labconsole.processes import this_process
 from labconsole.store import schema
 from labconsole.store.reader import Reader
 from labconsole.store.records import NewCampaign, NewScenario, RunStatus
-from labconsole.store.store import EventRecord, SampleChunk, Store
-from labconsole.trial import Evaluation, Event, Level
-from labconsole_amqp.samples import RECEIVED, SENT
-from labconsole_amqp.trial import AmqpTrial
-from labconsole_ui.bridge import QueueBridge
-from labconsole_ui.theme import Theme, ThemeMode
+from labconsole.store.run_store import EventRecord, SampleChunk, Store
+from labconsole_amqp.series import RECEIVED, SENT
+from labconsole_amqp.trial.amqp_trial import AmqpTrial
+from labconsole_ui.runtime.queue_bridge import QueueBridge
+from labconsole_ui.theme.theme import Theme, ThemeMode
 
 KIND = AmqpTrial.kind
 BEGIN_NS = 5_000_000_000_000

@@ -18,15 +18,15 @@ from PySide6.QtWidgets import (
 )
 from pytestqt.qtbot import QtBot
 
-from labconsole.plugin import Plugins
+from labconsole.model.plugin import Plugins
 from labconsole.store.reader import Reader
-from labconsole_ui.bridge import QueueBridge
-from labconsole_ui.history.view import HistoryView
-from labconsole_ui.live.dock import LiveView
 from labconsole_ui.plots.timeplot import TimePlot
-from labconsole_ui.runview.view import RunView
-from labconsole_ui.sidebyside.view import SideBySideView
-from labconsole_ui.theme import Theme
+from labconsole_ui.runtime.queue_bridge import QueueBridge
+from labconsole_ui.theme.theme import Theme
+from labconsole_ui.views.comparison.comparison_view import SideBySideView
+from labconsole_ui.views.history.history_view import HistoryView
+from labconsole_ui.views.live.live_view import LiveView
+from labconsole_ui.views.run.run_view import RunView
 from tests.labconsole_ui.views.conftest import StoredRuns
 
 pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")

@@ -9,7 +9,7 @@ from PySide6.QtGui import QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import QComboBox, QFileDialog, QLineEdit, QPushButton
 
 from labconsole_ui.form.editors import CalmComboBox, Editor
-from labconsole_ui.form.spec import FieldKind, FieldSpec
+from labconsole_ui.form.field_spec import FieldKind, FieldSpec
 
 
 class FileEditor(Editor):

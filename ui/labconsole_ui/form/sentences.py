@@ -7,7 +7,7 @@ from typing import Any
 
 from PySide6.QtCore import QCoreApplication
 
-from labconsole.analysis.figures import format_number
+from labconsole.analysis.number_format import format_number
 
 
 def sentence(error: Mapping[str, Any], unit: str) -> str:

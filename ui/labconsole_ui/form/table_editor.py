@@ -18,7 +18,7 @@ from PySide6.QtWidgets import (
 )
 
 from labconsole_ui.form.editors import Editor
-from labconsole_ui.form.spec import FieldKind, FieldSpec
+from labconsole_ui.form.field_spec import FieldKind, FieldSpec
 
 VISIBLE_ROWS = 4
 

@@ -8,7 +8,7 @@ from labconsole.errors import UserError
 from labconsole.security.token.configuration import LAB
 from labconsole.security.token.named_tokens import load_configurations
 from labconsole_ui.form.editors import ChoiceEditor, Editor
-from labconsole_ui.form.spec import FieldSpec
+from labconsole_ui.form.field_spec import FieldSpec
 
 
 class TokenEditor(ChoiceEditor):

@@ -5,10 +5,10 @@ from __future__ import annotations
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLineEdit, QVBoxLayout, QWidget
 
-from labconsole.operation import Confirmation
+from labconsole.model.operation import Confirmation
 from labconsole_ui.icon_label import IconLabel
-from labconsole_ui.plain_text import plain_label
-from labconsole_ui.theme import Theme
+from labconsole_ui.theme.theme import Theme
+from labconsole_ui.widgets.labels import plain_label
 
 
 class ConfirmationBox(QFrame):

@@ -14,7 +14,7 @@ from PySide6.QtGui import QPen, QResizeEvent
 from labconsole_ui.plots.axes import GridAxis, LogScale, Scale, ValueAxis
 from labconsole_ui.plots.dots import Dot, Dots
 from labconsole_ui.plots.units import AxisUnit
-from labconsole_ui.theme import FontRole, Theme
+from labconsole_ui.theme.theme import FontRole, Theme
 
 SPARSE_POINTS = 3_000
 """Up to so many points of all curves together, lines are drawn well: smoothed on common screens, two pixels wide on

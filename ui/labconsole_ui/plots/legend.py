@@ -8,9 +8,9 @@ from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QColor, QIcon, QPainter, QPixmap
 from PySide6.QtWidgets import QSizePolicy, QToolButton, QWidget
 
-from labconsole_ui.plain_text import plain_tooltip
-from labconsole_ui.plots.flow import FlowLayout
-from labconsole_ui.theme import FontRole, Theme
+from labconsole_ui.theme.theme import FontRole, Theme
+from labconsole_ui.widgets.labels import plain_tooltip
+from labconsole_ui.widgets.layouts import FlowLayout
 
 SWATCH = QSize(12, 12)
 LONGEST = 40

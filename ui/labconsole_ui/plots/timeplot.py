@@ -5,8 +5,8 @@ from __future__ import annotations
 from PySide6.QtWidgets import QWidget
 
 from labconsole_ui.plots.axes import TimeScale
-from labconsole_ui.plots.curveplot import CurvePlot
-from labconsole_ui.theme import Theme
+from labconsole_ui.plots.curve_plot import CurvePlot
+from labconsole_ui.theme.theme import Theme
 
 
 class TimePlot(CurvePlot):

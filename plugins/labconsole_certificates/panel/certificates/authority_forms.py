@@ -15,16 +15,16 @@ from shiboken6 import isValid
 from labconsole.clock import wall_now
 from labconsole.security.pki.records import CertificateRecord, State
 from labconsole.security.pki.snapshot import Snapshot
+from labconsole.security.x509.certificate_profiles import AUTHORITIES
 from labconsole.security.x509.names import short_name
-from labconsole.security.x509.profiles import AUTHORITIES
-from labconsole_certificates.operations.references import authorities_of
+from labconsole_certificates.operations.record_lookup import authorities_of
 from labconsole_certificates.operations.states import add_state
 from labconsole_certificates.panel.certificates.domain_dialog import DomainDialog
 from labconsole_certificates.panel.certificates.new_state_dialog import NewStateDialog
 from labconsole_certificates.panel.desk import Desk
-from labconsole_certificates.panel.editors import one_name_of, one_of
-from labconsole_ui.form.row import EditorFactory
-from labconsole_ui.operations.dialog import OperationDialog
+from labconsole_certificates.panel.form_editors import one_name_of, one_of
+from labconsole_ui.form.field_row import EditorFactory
+from labconsole_ui.operations.operation_dialog import OperationDialog
 
 
 class AuthorityForms(QObject):

@@ -9,14 +9,14 @@ from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QCheckBox, QFrame, QMenu, QPushButton, QToolButton, QVBoxLayout, QWidget
 
 from labconsole.security.pki.records import CertificateRecord
-from labconsole.security.x509.describing.comparing import Comparison
-from labconsole.security.x509.describing.description import Description
-from labconsole_certificates.panel.certificates.certificate_sight import Shown
+from labconsole_certificates.describing.comparison import Comparison
+from labconsole_certificates.describing.description import Description
+from labconsole_certificates.panel.certificates.selection_details import Shown
 from labconsole_certificates.panel.description_view import DescriptionView
-from labconsole_certificates.panel.hand_out import HandOut
-from labconsole_ui.plain_text import plain_label
-from labconsole_ui.plots.flow import FlowLayout
-from labconsole_ui.theme import FontRole, Theme
+from labconsole_certificates.panel.export_bar import HandOut
+from labconsole_ui.theme.theme import FontRole, Theme
+from labconsole_ui.widgets.labels import plain_label
+from labconsole_ui.widgets.layouts import FlowLayout
 
 _LEAST_WIDTH = 360
 

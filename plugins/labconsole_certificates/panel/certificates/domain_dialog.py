@@ -16,7 +16,7 @@ from labconsole_certificates.operations.states import claim_domain
 from labconsole_certificates.panel.desk import Desk
 from labconsole_ui.fit_height import fit_height
 from labconsole_ui.form.editors import CalmComboBox
-from labconsole_ui.plain_text import plain_label
+from labconsole_ui.widgets.labels import plain_label
 
 _WIDTH = 560
 

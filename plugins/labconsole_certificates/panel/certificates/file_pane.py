@@ -16,19 +16,19 @@ from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.x509.exporting import as_der, as_pem, chain_as_pem
 from labconsole.security.x509.fingerprints import fingerprint
-from labconsole.security.x509.gate import ContentKind
 from labconsole.security.x509.names import short_name
-from labconsole_certificates.operations.importing import take_in_certificates
-from labconsole_certificates.operations.revocation import take_in_crl
+from labconsole.security.x509.parsing import ContentKind
+from labconsole_certificates.operations.certificate_import import take_in_certificates
 from labconsole_certificates.operations.states import known_or_added
 from labconsole_certificates.panel.certificates.authority_forms import AuthorityForms
-from labconsole_certificates.panel.certificates.certificate_sight import Shown
 from labconsole_certificates.panel.certificates.detail_pane import DetailPane
 from labconsole_certificates.panel.certificates.files import Files, Looked
+from labconsole_certificates.panel.certificates.selection_details import Shown
 from labconsole_certificates.panel.certificates.state_question import StateQuestion
 from labconsole_certificates.panel.desk import Desk
-from labconsole_certificates.panel.drop_box import FILES
-from labconsole_certificates.panel.hand_out import Parcel
+from labconsole_certificates.panel.drop_area import FILES
+from labconsole_certificates.panel.export_bar import Parcel
+from labconsole_certificates.revocation.crls import take_in_crl
 
 
 class FilePane(QObject):

@@ -12,12 +12,12 @@ from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QDialog, QWidget
 
 from labconsole.security.secrets import Secret, SecretRequest, SecretSource
-from labconsole.security.x509.describing.description import Description
-from labconsole.security.x509.describing.things import describe
 from labconsole.security.x509.extensions import is_ca
-from labconsole.security.x509.gate import ContentKind, Pkcs12, Readable, kind_of, read, read_file
+from labconsole.security.x509.parsing import ContentKind, Pkcs12, Readable, kind_of, read, read_file
+from labconsole_certificates.describing.description import Description
+from labconsole_certificates.describing.pki_objects import describe
 from labconsole_certificates.panel.desk import Desk
-from labconsole_ui.secret_dialog import SecretDialog
+from labconsole_ui.widgets.secret_dialog import SecretDialog
 
 _WITHOUT_KEY = (x509.Certificate, x509.CertificateSigningRequest, x509.CertificateRevocationList)
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
-from labconsole_certificates.panel.drop_box import DropBox
+from labconsole_certificates.panel.drop_area import DropBox
 from labconsole_ui.icon_label import IconLabel
 from labconsole_ui.scroll_page import ScrollPage
-from labconsole_ui.theme import FontRole, Theme
+from labconsole_ui.theme.theme import FontRole, Theme
 
 _WIDTH = 760
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QDialog, QDialogButtonBox, QFormLayout, QLabel, QLineEdit, QVBoxLayout, QWidget
 
-from labconsole_ui.plain_text import plain_label
+from labconsole_ui.widgets.labels import plain_label
 
 _WIDTH = 460
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QComboBox, QDialog, QDialogButtonBox, QVBoxLayout, QWidget
 
-from labconsole_ui.plain_text import plain_label
+from labconsole_ui.widgets.labels import plain_label
 
 _WIDTH = 440
 

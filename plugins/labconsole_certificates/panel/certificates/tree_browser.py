@@ -11,8 +11,8 @@ from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QMenu, QPushButton, QVBoxL
 from labconsole.security.pki.records import CertificateRecord, State
 from labconsole_certificates.panel.certificates.tree_nodes import Node
 from labconsole_certificates.panel.certificates.tree_view import TreeView
-from labconsole_ui.plain_text import plain_label
-from labconsole_ui.theme import Theme
+from labconsole_ui.theme.theme import Theme
+from labconsole_ui.widgets.labels import plain_label
 
 _TYPED_MS = 150
 """The tree is filtered when no letter came for so long."""

@@ -23,9 +23,9 @@ from PySide6.QtCore import (
 
 from labconsole.security.x509.exporting import as_pem
 from labconsole_certificates.panel.certificates.tree_nodes import Node
-from labconsole_certificates.panel.hand_out import Parcel
-from labconsole_ui.tables import Field, cell_answers
-from labconsole_ui.theme import Theme
+from labconsole_certificates.panel.export_bar import Parcel
+from labconsole_ui.tables.record_table import Field, cell_answers
+from labconsole_ui.theme.theme import Theme
 
 Index = QModelIndex | QPersistentModelIndex
 _CHOSEN = Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable

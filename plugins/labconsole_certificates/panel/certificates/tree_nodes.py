@@ -7,15 +7,15 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from labconsole.security.certificate_status import StatusKind
 from labconsole.security.pki.records import CertificateRecord, Origin, State
 from labconsole.security.pki.snapshot import Snapshot
+from labconsole.security.x509.certificate_profiles import AUTHORITIES, TEXTS
 from labconsole.security.x509.fingerprints import groups
 from labconsole.security.x509.key_types import TITLES, type_of
 from labconsole.security.x509.names import short_name
-from labconsole.security.x509.profiles import AUTHORITIES, TEXTS
-from labconsole.security.x509.status import StatusKind
+from labconsole_certificates.panel.labels import days_left
 from labconsole_certificates.panel.tab import Sight
-from labconsole_certificates.panel.words import days_left
 
 WORDS = {
     StatusKind.VALID: "valid",

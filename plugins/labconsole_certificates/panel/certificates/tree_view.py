@@ -8,13 +8,13 @@ from PySide6.QtCore import QByteArray, QItemSelectionModel, QModelIndex, QSize, 
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTreeView, QWidget
 
-from labconsole.security.x509.profiles import AUTHORITIES
+from labconsole.security.x509.certificate_profiles import AUTHORITIES
 from labconsole_certificates.panel.certificates.tree_model import TreeModel
 from labconsole_certificates.panel.certificates.tree_nodes import Node
-from labconsole_certificates.panel.hand_out import dragged_out
-from labconsole_certificates.panel.words import STATUS_LOOKS, day
-from labconsole_ui.tables import Field, cut_to
-from labconsole_ui.theme import FontRole, Theme
+from labconsole_certificates.panel.export_bar import dragged_out
+from labconsole_certificates.panel.labels import STATUS_LOOKS, day
+from labconsole_ui.tables.record_table import Field, cut_to
+from labconsole_ui.theme.theme import FontRole, Theme
 
 _UNFOLDED_AT_MOST = 250
 """Lines that a filter leaves are all unfolded up to so many."""

@@ -7,7 +7,7 @@ from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QDialog, QDialogButtonBox, QLineEdit, QVBoxLayout, QWidget
 
 from labconsole_ui.fit_height import fit_height
-from labconsole_ui.plain_text import plain_label
+from labconsole_ui.widgets.labels import plain_label
 
 _WIDTH = 480
 

@@ -9,10 +9,10 @@ from PySide6.QtCore import QCoreApplication
 
 from labconsole.security.pki.records import RequestRecord, RequestStatus
 from labconsole.security.pki.snapshot import Snapshot
+from labconsole.security.x509.certificate_profiles import TEXTS
 from labconsole.security.x509.names import short_name
-from labconsole.security.x509.profiles import TEXTS
-from labconsole_certificates.panel.words import REQUEST_LOOKS, day, moment
-from labconsole_ui.tables import Field
+from labconsole_certificates.panel.labels import REQUEST_LOOKS, day, moment
+from labconsole_ui.tables.record_table import Field
 
 _translate = QCoreApplication.translate
 

@@ -7,9 +7,9 @@ from cryptography import x509
 from labconsole.security.pki.keys import make_key
 from labconsole.security.pki.records import CertificateRecord, Origin, State, TrustKind
 from labconsole.security.pki.store import PkiStore
+from labconsole.security.x509.certificate_profiles import CertificateProfile
 from labconsole.security.x509.issuing import Issuer, issue, make_root
 from labconsole.security.x509.key_types import KeyType, PrivateKey
-from labconsole.security.x509.profiles import CertificateProfile
 from labconsole.security.x509.validity import Validity
 
 VALID = Validity.for_days(30)

@@ -21,12 +21,12 @@ from labconsole.security.pki.records import (
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.secrets import SecretSource
 from labconsole.security.x509.bad_input import BadInput
+from labconsole.security.x509.certificate_profiles import CertificateProfile
 from labconsole.security.x509.crls import Revoked, make_crl
+from labconsole.security.x509.csrs import make_csr
 from labconsole.security.x509.fingerprints import key_fingerprint
 from labconsole.security.x509.issuing import Issuer, issue, link_certificates, make_root
 from labconsole.security.x509.key_types import KeyType, generate
-from labconsole.security.x509.profiles import CertificateProfile
-from labconsole.security.x509.requests import make_csr
 from tests.helpers.x509_keys import key_of
 from tests.labconsole.security.pki.pki_lab import VALID, OwnState, issue_for, named
 

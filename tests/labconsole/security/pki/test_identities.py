@@ -16,10 +16,10 @@ from labconsole.security.pki.identities import NamedIdentities, names
 from labconsole.security.pki.keys import make_key
 from labconsole.security.pki.records import Origin, TokenKey, TrustKind
 from labconsole.security.pki.store import PkiStore
+from labconsole.security.x509.certificate_profiles import CertificateProfile
 from labconsole.security.x509.crls import Revoked, make_crl
 from labconsole.security.x509.issuing import Issuer, issue, link_certificates, make_root
 from labconsole.security.x509.key_types import KeyType, generate
-from labconsole.security.x509.profiles import CertificateProfile
 from tests.labconsole.security.pki.pki_lab import VALID, OwnState, issue_for, named
 
 

@@ -10,7 +10,7 @@ import pytest
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
 from labconsole.errors import UserError
-from labconsole.security.keyfile import is_quickly_guessed, load_private_key, save_private_key
+from labconsole.security.key_files import is_quickly_guessed, load_private_key, save_private_key
 from labconsole.security.pki.keys import key_secret, keys_directory, make_key, opened_key, own_passphrase
 from labconsole.security.pki.records import FileKey, KeyRecord, TokenKey
 from labconsole.security.pki.store import PkiStore

@@ -10,7 +10,7 @@ import sys
 import time
 from pathlib import Path
 
-from labconsole.security.keyfile import load_private_key, save_private_key
+from labconsole.security.key_files import load_private_key, save_private_key
 from labconsole.security.pki.keys import keys_directory, opened_key
 from labconsole.security.pki.records import FileKey
 from labconsole.security.pki.store import PkiStore
@@ -65,7 +65,7 @@ def test_killed_at_any_moment(tmp_path: Path) -> None:
 REWRITING = """
 import sys
 from pathlib import Path
-from labconsole.security.keyfile import load_private_key, save_private_key
+from labconsole.security.key_files import load_private_key, save_private_key
 from labconsole.security.secrets import Secret
 path, secret = Path(sys.argv[1]), Secret("x")
 key = load_private_key(path, secret)

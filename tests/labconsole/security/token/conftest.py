@@ -13,9 +13,9 @@ import pytest
 
 from labconsole.security.secrets import Secret
 from labconsole.security.token.configuration import TokenConfiguration
+from labconsole.security.token.cryptoki.module import load_module
+from labconsole.security.token.cryptoki.opening import Token, find_token, open_token
 from labconsole.security.token.lab_token import make_softhsm_token
-from labconsole.security.token.module import load_module
-from labconsole.security.token.opening import Token, find_token, open_token
 from tests.helpers.kryoptic_token import make_kryoptic_token
 
 PIN = Secret("1234-user")

@@ -15,9 +15,9 @@ import pytest
 
 from labconsole.security.secrets import Secret
 from labconsole.security.token.configuration import TokenConfiguration
+from labconsole.security.token.cryptoki.opening import open_token
 from labconsole.security.token.inspection import Inspection, inspect_token
-from labconsole.security.token.opening import open_token
-from labconsole.security.token.terms import KeyKind, WrapBehaviour, WrapMechanism
+from labconsole.security.token.mechanisms import KeyKind, WrapBehaviour, WrapMechanism
 
 posix_only = pytest.mark.skipif(sys.platform == "win32", reason="uses a FIFO")
 linux_only = pytest.mark.skipif(sys.platform != "linux", reason="sees in /proc which libraries a process has loaded")
@@ -122,7 +122,7 @@ def test_a_module_that_hangs_does_not_outlive_who_asked(hanging: TokenConfigurat
 
 def _inspecting(parent: psutil.Process | None = None) -> list[psutil.Process]:
     children = (parent or psutil.Process()).children()
-    return [child for child in children if "labconsole.security.token.inspecting" in child.cmdline()]
+    return [child for child in children if "labconsole.security.token.cryptoki.inspection_process" in child.cmdline()]
 
 
 def _waiting_for(hanging: TokenConfiguration, parent: psutil.Process | None = None) -> psutil.Process:

@@ -22,16 +22,16 @@ from labconsole.errors import UserError
 from labconsole.security.secrets import Secret
 from labconsole.security.token import softhsm
 from labconsole.security.token.configuration import TokenConfiguration
+from labconsole.security.token.cryptoki.opening import open_token
 from labconsole.security.token.errors import TokenError
 from labconsole.security.token.lab_token import initialise_token, lab_so_pin, lab_token, make_softhsm_token
 from labconsole.security.token.named_tokens import find_configuration, save_configuration
-from labconsole.security.token.opening import open_token
 
 MAKE = (
     "import sys, pathlib; from labconsole.security.token.lab_token import lab_token;"
     "print(lab_token(pathlib.Path(sys.argv[1])).model_dump_json())"
 )
-CHILD = "labconsole.security.token.initialising"
+CHILD = "labconsole.security.token.cryptoki.initialisation_process"
 
 UseKeyring = Callable[[str], Path]
 

@@ -10,15 +10,15 @@ from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from labconsole.security.x509.bad_input import BadInput
+from labconsole.security.x509.certificate_profiles import CertificateProfile
 from labconsole.security.x509.crls import Revoked, make_crl
-from labconsole.security.x509.handshake import TlsEnd, shake_hands
 from labconsole.security.x509.issuing import Issuer, issue
 from labconsole.security.x509.key_types import KeyType
-from labconsole.security.x509.profiles import CertificateProfile
-from labconsole.security.x509.validation.validating import validate
+from labconsole.security.x509.validation.validator import validate
 from labconsole.security.x509.validity import Validity
+from labconsole_certificates.exchange.handshake import TlsEnd, shake_hands
 from tests.helpers.authorities import named, new_authority
-from tests.helpers.openssl_says import OpensslRefusalError, openssl_says
+from tests.helpers.openssl_command import OpensslRefusalError, openssl_says
 from tests.helpers.pkilint_errors import crl_errors
 from tests.helpers.x509_keys import key_of
 

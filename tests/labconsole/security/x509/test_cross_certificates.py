@@ -10,15 +10,15 @@ from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from labconsole.security.x509.bad_input import BadInput
+from labconsole.security.x509.certificate_profiles import CertificateProfile, profile_extensions
 from labconsole.security.x509.crls import make_crl
-from labconsole.security.x509.handshake import TlsEnd, shake_hands
 from labconsole.security.x509.issuing import Issuer, cross_certificate, issue, link_certificates, make_root
 from labconsole.security.x509.key_types import KeyType, generate
-from labconsole.security.x509.profiles import CertificateProfile, profile_extensions
 from labconsole.security.x509.signing import certify
 from labconsole.security.x509.validity import Validity
+from labconsole_certificates.exchange.handshake import TlsEnd, shake_hands
 from tests.helpers.authorities import named, new_authority
-from tests.helpers.openssl_says import OpensslRefusalError, openssl_says
+from tests.helpers.openssl_command import OpensslRefusalError, openssl_says
 from tests.helpers.pkilint_errors import certificate_errors, chain_errors
 from tests.helpers.x509_keys import key_of
 

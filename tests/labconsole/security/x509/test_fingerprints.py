@@ -9,7 +9,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 
 from labconsole.security.x509.fingerprints import fingerprint, groups, key_fingerprint, typed_matches
 from tests.helpers.authorities import new_authority
-from tests.helpers.openssl_says import openssl_says
+from tests.helpers.openssl_command import openssl_says
 
 DIGITS = hashlib.sha256(b"a certificate").hexdigest()
 

@@ -13,12 +13,12 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import AuthorityInformationAccessOID, ExtendedKeyUsageOID
 
 from labconsole.security.x509.bad_input import BadInput
+from labconsole.security.x509.certificate_profiles import TEXTS, CertificateProfile
 from labconsole.security.x509.issuing import Issuer, issue, make_root, make_self_signed
 from labconsole.security.x509.key_types import KeyType, PublicKey
-from labconsole.security.x509.profiles import TEXTS, CertificateProfile
 from labconsole.security.x509.validity import Validity
 from tests.helpers.authorities import named, new_authority
-from tests.helpers.openssl_says import openssl_says
+from tests.helpers.openssl_command import openssl_says
 from tests.helpers.x509_keys import key_of
 
 PUBLIC_KEY = key_of(KeyType.P_256).public_key()

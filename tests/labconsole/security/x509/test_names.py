@@ -12,8 +12,10 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import NameOID
 
-from labconsole.security.x509 import gate
+from labconsole.security.x509 import parsing
 from labconsole.security.x509.bad_input import BadInput
+from labconsole.security.x509.certificate_profiles import CertificateProfile
+from labconsole.security.x509.csrs import make_csr
 from labconsole.security.x509.key_types import KeyType
 from labconsole.security.x509.names import (
     general_name_as_text,
@@ -25,9 +27,7 @@ from labconsole.security.x509.names import (
     short_name,
     shown,
 )
-from labconsole.security.x509.profiles import CertificateProfile
-from labconsole.security.x509.requests import make_csr
-from tests.helpers.openssl_says import openssl_says
+from tests.helpers.openssl_command import openssl_says
 from tests.helpers.x509_keys import key_of
 
 KEY = key_of(KeyType.P_256)
@@ -53,7 +53,7 @@ def test_names_of_any_script_come_back_as_they_were(text: str) -> None:
     assert name_as_text(name) == text
     assert name_from_text(name_as_text(name)) == name
     csr = make_csr(KEY, name, [], CertificateProfile.TLS_SERVER)
-    assert gate.read_csr(csr.public_bytes(Encoding.DER)).subject == name
+    assert parsing.read_csr(csr.public_bytes(Encoding.DER)).subject == name
 
 
 def test_names_are_made_of_values_as_they_are() -> None:
@@ -68,7 +68,7 @@ def test_long_names_are_read_in_silence(tmp_path: Path) -> None:
     csr = make_csr(KEY, name_from_text(f"CN={THAI},C=TH"), [], CertificateProfile.TLS_CLIENT)
     (tmp_path / "a.csr").write_bytes(csr.public_bytes(Encoding.PEM))
     read = (
-        "import pathlib, sys; from labconsole.security.x509.gate import read_csr; "
+        "import pathlib, sys; from labconsole.security.x509.parsing import read_csr; "
         "read_csr(pathlib.Path(sys.argv[1]).read_bytes())"
     )
     ran = subprocess.run([sys.executable, "-c", read, tmp_path / "a.csr"], check=True, capture_output=True)

@@ -14,7 +14,7 @@ from cryptography import x509
 
 from labconsole.security.secrets import Secret
 from labconsole.security.x509.bad_input import BadInput
-from labconsole.security.x509.gate import read_certificate, read_pkcs12
+from labconsole.security.x509.parsing import read_certificate, read_pkcs12
 from labconsole.security.x509.pkcs12_opening import open_here, open_in_child
 from labconsole.security.x509.work_factor import refuse_costly_key
 

@@ -9,13 +9,13 @@ from PySide6.QtCore import QEvent
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from labconsole.plugin import Plugins
+from labconsole.model.plugin import Plugins
 from labconsole.store import edits
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunStatus
-from labconsole_ui.bridge import QueueBridge
-from labconsole_ui.history.view import HistoryView
-from labconsole_ui.theme import Theme
+from labconsole_ui.runtime.queue_bridge import QueueBridge
+from labconsole_ui.theme.theme import Theme
+from labconsole_ui.views.history.history_view import HistoryView
 from tests.labconsole_ui.views.conftest import StoredRuns
 
 

@@ -13,7 +13,7 @@ import pytest
 from cryptography import x509
 
 from labconsole.security.x509.validation.judgement import Answer, Decision, Judgement
-from labconsole.security.x509.validation.validating import Validator
+from labconsole.security.x509.validation.validator import Validator
 
 AT = datetime(2020, 1, 1, tzinfo=UTC)
 CASES = 203

@@ -1,0 +1,106 @@
+"""What a column has of a metric: which runs' figures count, and why none may be judged."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from labconsole.analysis.caveats import too_few
+from labconsole.analysis.columns import Column, RunGroup
+from labconsole.analysis.offered_rate import too_high_in_round
+from labconsole.model.trial import OFFERED_RATE, Metric, MetricKind, Origin
+from labconsole.store.records import RunRow
+
+SEPARATOR: Final = "; "
+"""Between several reasons in one text."""
+_FIGURES = re.compile(r"\d[\d.,]*")
+_DETAILS = re.compile(r"( \([^()]*\))?( in \d+ of \d+ runs)?$")
+
+
+@dataclass(frozen=True)
+class Figures:
+    """The figures of a column that count, one per run, or the one published.
+
+    Where some runs may be judged, theirs alone count, and `left_out` is the number of the others. Where none may,
+    `not_judged` has the reasons. `offered` are the offered rates that matter to the metric.
+    """
+
+    metrics: tuple[Metric, ...] = ()
+    not_judged: str = ""
+    left_out: int = 0
+    offered: frozenset[float] = frozenset()
+    doubts: tuple[str, ...] = ()
+    """The different reasons in short, where no run may be judged."""
+
+
+def figures_of(column: Column, name: str, kind: MetricKind, columns: Sequence[Column]) -> Figures:
+    """What `column`, one of `columns`, has of the metric `name`."""
+    if not isinstance(column, RunGroup):
+        figure = column.figures.get(name)
+        if figure is None:
+            return Figures()
+        return Figures((Metric(name, figure.value, figure.unit, origin=Origin.PUBLISHED),))
+    runs = [run for run in column.used if name in run.metrics]
+    reasons = {run.id: SEPARATOR.join(_reasons(run, name, kind, columns)) for run in runs}
+    judged = [run for run in runs if not reasons[run.id]]
+    counting = judged or runs
+    rates = (run.metrics[OFFERED_RATE].value for run in counting if kind.at_rate and OFFERED_RATE in run.metrics)
+    return Figures(
+        tuple(run.metrics[name] for run in counting),
+        "" if judged else _together(list(reasons.values())),
+        len(runs) - len(counting),
+        frozenset(rates),
+        () if judged else in_short(reasons.values()),
+    )
+
+
+def _reasons(run: RunRow, name: str, kind: MetricKind, columns: Sequence[Column]) -> Iterator[str]:
+    """Why this run's figure may not be judged, in a few words each."""
+    metric = run.metrics[name]
+    if metric.not_judged:
+        yield metric.not_judged
+        return
+    if kind.quantile is not None and (few := too_few(metric.samples, kind.quantile)):
+        yield few
+    if kind.at_rate and (high := too_high_in_round(run, columns)):
+        yield high
+
+
+def in_short(reasons: Iterable[str]) -> tuple[str, ...]:
+    """What is different among `reasons`, each once: without its figures and its number of runs where these differ."""
+    parts = (part for reason in reasons for part in reason.split(SEPARATOR))
+    return tuple(alike[0] if len(set(alike)) == 1 else _DETAILS.sub("", alike[0]) for alike in _by_gist(parts).values())
+
+
+def most_frequent(reasons: Iterable[str], most: int) -> tuple[str, ...]:
+    """The same without any figures, of many reasons the `most` frequent ones, and how many others there are."""
+    parts = (part for reason in reasons for part in reason.split(SEPARATOR))
+    found = sorted(_by_gist(parts).values(), key=len, reverse=True)
+    rest = (f"{len(found) - most} other reasons",) if len(found) > most + 1 else ()
+    return (*(_DETAILS.sub("", alike[0]) for alike in (found[:most] if rest else found)), *rest)
+
+
+def _by_gist(reasons: Iterable[str]) -> dict[str, list[str]]:
+    """Reasons by what is the same in them for several runs."""
+    alike: dict[str, list[str]] = {}
+    for reason in reasons:
+        alike.setdefault(_gist(reason), []).append(reason)
+    return alike
+
+
+def _gist(reason: str) -> str:
+    return _FIGURES.sub("#", _DETAILS.sub("", reason))
+
+
+def _together(reasons: Sequence[str]) -> str:
+    """The reasons of all runs, the most frequent first, and for how many of them each holds where not for all."""
+    having = {
+        shown: sum(_gist(shown) in map(_gist, reason.split(SEPARATOR)) for reason in reasons)
+        for shown in in_short(reasons)
+    }
+    return SEPARATOR.join(
+        shown if having[shown] == len(reasons) else f"{shown} in {having[shown]} of {len(reasons)} runs"
+        for shown in sorted(having, key=lambda shown: -having[shown])
+    )

@@ -1,0 +1,113 @@
+"""The end of a run: take in what is left of its spool, evaluate it, record how it ended. Repeatable after a crash."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from labconsole.clock import wall_now
+from labconsole.engine.recorder import Recorder, spool_directory
+from labconsole.engine.thresholds import threshold_verdicts
+from labconsole.errors import UserError
+from labconsole.model.plugin import Plugins
+from labconsole.model.trial import Evaluation, Event, Parameters, Trial
+from labconsole.processes import is_alive
+from labconsole.store.reader import Reader
+from labconsole.store.records import RunDetail, RunRow, RunStatus
+from labconsole.store.run_store import Store
+
+
+@dataclass(frozen=True)
+class RunAtHand:
+    """A run and the database it stands in."""
+
+    store: Store
+    detail: RunDetail
+
+    @property
+    def id(self) -> int:
+        """The run's number."""
+        return self.detail.row.id
+
+    @property
+    def spool(self) -> Path:
+        """The directory of its spool files."""
+        return spool_directory(self.store.path, self.detail.row.uuid)
+
+
+def load_trial(row: RunRow) -> tuple[Trial[Any], Parameters]:
+    """The trial of a run with the run's parameters. Raises UserError."""
+    try:
+        trial = Plugins.discover().trial(row.kind)
+    except KeyError:
+        raise UserError(
+            f"No installed plugin knows the trial {row.kind}; `labconsole trials` lists those there are."
+        ) from None
+    except Exception as error:
+        traceback.print_exc()
+        raise UserError(f"The trial {row.kind} cannot be loaded: {type(error).__name__}: {error}") from error
+    try:
+        return trial, trial.parameters.of_stored(row.parameters)
+    except ValueError as error:
+        raise UserError(f"Run {row.id} has parameters that the trial {row.kind} does not take: {error}") from error
+
+
+def settle(run: RunAtHand, recorder: Recorder, status: RunStatus, reason: str) -> str:
+    """Store what is left, evaluate, end the run as `status`, and remove its spool. Returns `Evaluation.disturbed`.
+
+    A run whose samples cannot be evaluated ends as failed, unless `reason` says already why it did not finish. Raises
+    StoreError; the spool is then kept for the next attempt.
+    """
+    recorder.finish()
+    with Reader(run.store.path) as reader:
+        events = reader.run(run.id).events
+    if rates := [event.data["live_view_hz"] for event in events if "live_view_hz" in event.data]:
+        run.store.amend_provenance(run.id, live_view_hz_later=rates)
+    fault, disturbed = _evaluate(run, events)
+    if fault and status is RunStatus.FINISHED:
+        status = RunStatus.FAILED
+    reason = " ".join(filter(None, [reason, fault, *recorder.damage]))
+    for live in run.store.live_runs():
+        if live.id == run.id:
+            # Nothing happens if another console was faster.
+            run.store.mark_ended([live.id], live.status, status, reason, wall_now())
+    if run.spool.exists():
+        recorder.discard_spool()
+    return disturbed
+
+
+def recover(run: RunAtHand, recorder: Recorder, status: RunStatus, reason: str) -> None:
+    """Bring a run to its end whose process is dead. Raises UserError if it is not.
+
+    A run that has ended already but left a spool keeps its status; what was not stored yet is taken in.
+    """
+    row = run.detail.row
+    if not row.status.final and row.owner is not None and is_alive(row.owner):
+        raise UserError(f"Run {row.id} is in progress in process {row.owner.pid}; it cannot be taken over.")
+    settle(run, recorder, status, reason)
+
+
+def _evaluate(run: RunAtHand, events: Sequence[Event]) -> tuple[str, str]:
+    """Replace the run's metrics and verdicts by those of its stored samples. Returns the fault, if there was one, and
+    `Evaluation.disturbed`.
+
+    Raises StoreError when they cannot be stored, which is no fault of the samples: it can be done again.
+    """
+    try:
+        trial, parameters = load_trial(run.detail.row)
+        with Reader(run.store.path) as reader:
+            evaluation = trial.evaluate(parameters, reader.samples(run.id), events)
+        if undeclared := {metric.name for metric in evaluation.metrics} - {kind.name for kind in trial.metrics}:
+            names = ", ".join(sorted(undeclared))
+            raise UserError(f"The trial's evaluation gives metrics that it does not declare: {names}.")
+        verdicts = evaluation.verdicts + threshold_verdicts(run.detail.thresholds, evaluation.metrics)
+    except UserError as error:
+        return str(error), ""
+    except Exception as error:  # noqa: BLE001 - foreign code: the samples are stored, the run must still be ended
+        traceback.print_exc()
+        return f"The samples could not be evaluated: {type(error).__name__}: {error}", ""
+    run.store.replace_evaluation(run.id, Evaluation(evaluation.metrics, verdicts))
+    return "", evaluation.disturbed

@@ -1,0 +1,424 @@
+"""What a trial is: it describes its parameters, series, metrics and roles, and conducts its runs."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labconsole.model.series import BYTES as BYTES
+from labconsole.model.series import FILE_NAME as FILE_NAME
+from labconsole.model.series import Attachment as Attachment
+from labconsole.model.series import Column as Column
+from labconsole.model.series import Event as Event
+from labconsole.model.series import Level as Level
+from labconsole.model.series import LiveChannel as LiveChannel
+from labconsole.model.series import LiveKind as LiveKind
+from labconsole.model.series import Origin as Origin
+from labconsole.model.series import Series as Series
+from labconsole.model.series import numpy_type as numpy_type
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from labconsole.model.parameters import STORED as STORED
+    from labconsole.model.parameters import Parameters as Parameters
+    from labconsole.model.trial_command import TrialCommand
+    from labconsole.security.secrets import SecretRequest
+else:
+
+    def __getattr__(name: str) -> Any:
+        """Import what needs pydantic when it is first asked for: a role's process imports this module, and starts in
+        half the time without."""
+        if name not in ("STORED", "Parameters"):
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from labconsole.model import parameters
+
+        return getattr(parameters, name)
+
+
+class Direction(StrEnum):
+    """Which way a metric is better."""
+
+    HIGHER = "higher"
+    LOWER = "lower"
+    NEUTRAL = "neutral"
+
+
+class VerdictKind(StrEnum):
+    """What a verdict is about: whether the run's data are whole, or what was found in them."""
+
+    INTEGRITY = "integrity"
+    """Nothing lost, refused, duplicated or changed: a run that fails it proves nothing (exit code 3)."""
+    FINDING = "finding"
+    """A service level or another result: whether it matters is for the profile's thresholds to say."""
+
+
+@dataclass(frozen=True)
+class MetricKind:
+    """A figure that a trial can report: its exact definition stands in `description` (shown as tooltip).
+
+    `quantile` is the fraction that a percentile stands for (0.99 for p99): it is flagged where too few samples stand
+    behind it. A figure `at_rate` is judged only between runs with the same `OFFERED_RATE`, and only where that is at
+    most a quarter of the slowest one's `FULL_SPEED`, as far as that is judged (`labconsole.analysis.offered_rate`).
+    """
+
+    name: str
+    title: str
+    unit: str
+    direction: Direction
+    description: str
+    quantile: float | None = None
+    at_rate: bool = False
+
+
+OFFERED_RATE = "offered_rate"
+"""Name of the metric with the rate at which a run was offered its messages while latency was measured, per second."""
+
+FULL_SPEED = "throughput"
+"""Name of the metric with the rate that a run reached at full speed, per second."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """What two scenarios answer by one metric, with the words of the answer.
+
+    With `left_of`, what is left of it is said: `subject` "Signing" and `left_of` "messages a second" make "Signing
+    leaves 1 of 50 messages a second". Otherwise both values are: "With a key pool" and "without" make "With a key pool
+    7.5 ms, without 40.6 s: 5,400 times".
+    """
+
+    title: str
+    metric: str
+    subject: str
+    left_of: str = ""
+    without: str = "without"
+
+
+@dataclass(frozen=True)
+class ServiceLevel:
+    """A question on whether a promise was kept, which the runs' verdicts of these names answer."""
+
+    title: str
+    verdicts: tuple[str, ...]
+
+
+LINK_USE = "link_use"
+"""Name of the metric by which a trial says what share of a shaped link its traffic took, in %: link-bound runs are told
+by it (`labconsole.analysis.caveats`)."""
+
+LINK_RATE = "link_rate"
+"""Name of the parameter with the rate to which a trial's link is shaped, in Mbit/s; what is said of link-bound runs
+names it."""
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One figure of one run, from `samples` samples.
+
+    `not_judged` is the reason why the figure is shown but never judged (no arrow, colour or finding), or empty; several
+    have "; " between them. Figures are in brackets at a reason's end, so that those of several runs can be told in one:
+    "the sender was late (p99 3.1 ms)".
+    """
+
+    name: str
+    value: float
+    unit: str
+    direction: Direction = Direction.NEUTRAL
+    samples: int = 0
+    labels: Mapping[str, str] = field(default_factory=dict)
+    origin: Origin = Origin.MEASURED
+    not_judged: str = ""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A pass or fail drawn only from recorded evidence. `result` is `"pass"`, `"fail"` or `"unknown"`."""
+
+    name: str
+    result: str
+    reason: str
+    evidence: Mapping[str, Any] = field(default_factory=dict)
+    kind: VerdictKind = VerdictKind.FINDING
+
+
+REMEDY = "remedy"
+"""Name of the event by which a run that cannot start says how it would.
+
+Its data: `title`, what a button says ("Drain the queue and run again"), and `parameters`, the values of parameters to
+change; the window offers to queue the scenario again with them.
+"""
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What `Trial.evaluate` draws from samples and events. Raises ValueError for a metric that is no finite number.
+
+    `disturbed` says what disturbed the run from outside, or is empty: the queue then repeats the run once.
+    """
+
+    metrics: tuple[Metric, ...]
+    verdicts: tuple[Verdict, ...] = ()
+    disturbed: str = ""
+
+    def __post_init__(self) -> None:
+        for metric in self.metrics:
+            if not math.isfinite(metric.value):
+                raise ValueError(f"metric {metric.name} is {metric.value}: the trial must leave it out")
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A line for the run view; curves of one `group` share a plot.
+
+    `t_s` are seconds since T0 and `values` are in `unit`: arrays of equal length.
+    """
+
+    title: str
+    group: str
+    unit: str
+    t_s: NDArray[np.float64]
+    values: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """Observations of one kind in a run, for ECDF and percentile plots: `values` in `unit`, in any order."""
+
+    title: str
+    unit: str
+    values: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class RoleSpec:
+    """A role to start: `name` is unique in the run, `target` is `package.module:Class`, `settings` is plain JSON.
+
+    Settings carry references to secrets, never secrets. `secrets` are the keys of those of `Trial.secrets` that the
+    role may ask its context for. `files` are the local files that the role reads, by the key under which it asks for
+    each (`RoleContext.file`): a payload, a CA's certificates, never a private key. They travel with the run: every role
+    reads the content that the file had when the run first named it.
+    """
+
+    name: str
+    target: str
+    settings: Mapping[str, Any]
+    secrets: tuple[str, ...] = ()
+    files: Mapping[str, Path] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class DerivedTable:
+    """Rows that a trial works out from a run's samples.
+
+    `parts` gives them anew at each call, `rows` in all, some thousands at a time; each part has the columns of `series`
+    as arrays of equal length. So a long run is exported in flat memory.
+    """
+
+    series: Series
+    rows: int
+    parts: Callable[[], Iterator[Mapping[str, NDArray[Any]]]]
+
+
+class Samples(Protocol):
+    """The stored samples of one run."""
+
+    @property
+    def definitions(self) -> int:
+        """`Trial.definitions` at the time when the run was started: its figures keep those definitions."""
+
+    def roles(self, series: str) -> list[str]:
+        """Names of the roles that recorded `series`, sorted."""
+
+    def table(self, series: str, role: str) -> dict[str, NDArray[Any]]:
+        """All rows of one role's series: column name -> array of equal lengths (empty arrays without rows).
+
+        A column of `BYTES` is an array of dtype `object` that holds a `bytes` for each row.
+        """
+
+    def parts(
+        self, series: str, role: str, numbers: Collection[int] | None = None
+    ) -> Iterator[dict[str, NDArray[Any]]]:
+        """The same rows as `table` in the parts in which they are stored, one after the other; with `numbers` (from 0)
+        only those."""
+
+
+class RoleHandle(Protocol):
+    """A started role, as the trial's `run` sees it."""
+
+    @property
+    def name(self) -> str:
+        """The role's name."""
+
+    @property
+    def running(self) -> bool:
+        """Whether the role's process is alive and has not reported its result."""
+
+    @property
+    def lost(self) -> bool:
+        """Whether the role's process ended without a word: it crashed or was killed. Its trial may start another."""
+
+    def ready(self, timeout_s: float = 30.0) -> dict[str, Any]:
+        """Wait until the role is prepared and return what it reported (ports, say). Raises UserError."""
+
+    def begin(self, at_ns: int) -> None:
+        """Tell the role to start its work at `at_ns` (`clock.now_ns`)."""
+
+    def command(self, command: Mapping[str, Any]) -> None:
+        """Send a command into the role, which takes it with `RoleContext.take_command`; returns at once."""
+
+    def report(self, timeout_s: float = 30.0) -> dict[str, Any]:
+        """Wait for the role's next report (`RoleContext.report`). Raises UserError if it ends or is late."""
+
+    def stop(self) -> None:
+        """Ask the role to stop soon and drain; returns at once."""
+
+    def finish(self, timeout_s: float = 30.0) -> dict[str, Any]:
+        """Wait for the end and return the role's result. Raises UserError if it failed, died or is late."""
+
+
+class RunContext(Protocol):
+    """What a trial's `run` has at hand, inside the worker process."""
+
+    @property
+    def seed(self) -> int:
+        """Seed of all randomness in this run; recorded with it."""
+
+    @property
+    def stop_requested(self) -> bool:
+        """Whether the operator asked to cancel."""
+
+    def start(self, role: RoleSpec, host: str | None = None) -> RoleHandle:
+        """Start a role process; `host` None is this machine.
+
+        Raises UserError: a file of the role cannot be read, is not a regular file, or holds a private key.
+        """
+
+    def wait(
+        self,
+        roles: Sequence[RoleHandle],
+        *,
+        stall_s: float,
+        reason: str,
+        on_command: Callable[[dict[str, Any]], None] | None = None,
+    ) -> None:
+        """Wait until all `roles` ended. Returns early on cancel; raises UserError when one of them fails, or when
+        nothing was counted for `stall_s` seconds (`reason` then says what was waited for).
+
+        `on_command` is called, in the thread that waits, with each command sent to the trial's `run`, in the form of
+        `take_command`; without it commands stay there to be taken.
+        """
+
+    def expect(self, total: int, channel: str, begin_ns: int) -> None:
+        """Announce the work, for progress and ETA: `total` counts of live channel `channel`, from T0 on.
+
+        `begin_ns` is T0 (`clock.now_ns`), as the roles were told it in `RoleHandle.begin`.
+        """
+
+    def event(self, name: str, message: str, level: Level = Level.INFO, **data: Any) -> None:
+        """Record something that happened, in one sentence."""
+
+    def artefact(self, name: str, media_type: str, content: bytes) -> None:
+        """Keep a small file with the run, for whoever checks it (a certificate, a message as sent): never a secret.
+
+        `name` is a file name of letters, digits and `. _ -`, unique in the run; `content` has 1,000,000 bytes at most.
+        Raises UserError otherwise.
+        """
+
+    def attachment(self, name: str, media_type: str) -> Attachment:
+        """Begin a file of any size that is kept with the run (a log, say): never a secret. `name` as in `artefact`,
+        unique among the worker's attachments. Raises UserError otherwise."""
+
+    def take_command(self) -> dict[str, Any] | None:
+        """The next command that the operator sent to the trial's `run`, if any: `{"name": ..., "parameters": {...}}`,
+        its parameters validated by the model that `Trial.commands` declares."""
+
+
+P = TypeVar("P", bound="Parameters")
+_FEW = 3
+
+
+class Trial(ABC, Generic[P]):
+    """A kind of trial: it describes itself, runs its roles, and evaluates what they recorded."""
+
+    kind: ClassVar[str]
+    title: ClassVar[str]
+    description: ClassVar[str]
+    parameters: ClassVar[type[Parameters]]
+    series: ClassVar[tuple[Series, ...]]
+    metrics: ClassVar[tuple[MetricKind, ...]]
+    live: ClassVar[tuple[LiveChannel, ...]]
+    key_metrics: ClassVar[tuple[str, ...]] = ()
+    """Names of the metrics that lists of runs show, most important first; if empty, the first three of `metrics`."""
+    finding_metrics: ClassVar[tuple[str, ...]] = ()
+    """Names of the metrics on which findings are drawn; if empty, the key metrics."""
+    definitions: ClassVar[int] = 1
+    """Version of the metrics' definitions: raised when one changes, and stored with each run that is started."""
+    service_level: ClassVar[ServiceLevel | None] = None
+    commands: ClassVar[tuple[TrialCommand, ...]] = ()
+    """What the operator may send into a run in progress."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Raises TypeError for a key or finding metric that is not among `metrics`."""
+        super().__init_subclass__(**options)
+        known = {kind.name for kind in getattr(cls, "metrics", ())}
+        if undeclared := [name for name in (*cls.key_metrics, *cls.finding_metrics) if known and name not in known]:
+            raise TypeError(f"{cls.__name__} names metrics that it does not declare: {', '.join(undeclared)}")
+
+    @classmethod
+    def key_kinds(cls) -> tuple[MetricKind, ...]:
+        """The metrics that lists of runs show, the most important first."""
+        kinds = {kind.name: kind for kind in cls.metrics}
+        return tuple(kinds[name] for name in cls.key_metrics) or cls.metrics[:_FEW]
+
+    @abstractmethod
+    def roles(self, parameters: P) -> tuple[RoleSpec, ...]:
+        """The roles that a run with these parameters starts, in order."""
+
+    def secrets(self, parameters: P) -> tuple[SecretRequest, ...]:
+        """Secrets that a run may need; those without keyring entry and file are asked for before it starts."""
+        return ()
+
+    @abstractmethod
+    def run(self, parameters: P, context: RunContext) -> None:
+        """Conduct one run. Raises UserError when it cannot start or go on; what was sampled stays."""
+
+    @abstractmethod
+    def evaluate(self, parameters: P, samples: Samples, events: Sequence[Event]) -> Evaluation:
+        """Metrics and verdicts from stored samples and events: pure and repeatable."""
+
+    def curves(self, parameters: P, samples: Samples, events: Sequence[Event]) -> tuple[Curve, ...]:
+        """Lines over time that explain the figures, from stored samples."""
+        return ()
+
+    def distributions(self, parameters: P, samples: Samples, events: Sequence[Event]) -> tuple[Distribution, ...]:
+        """Observations whose distribution is worth comparing (latency, say), from stored samples."""
+        return ()
+
+    def contrast(self, reference: P, other: P) -> str:
+        """What sets `other` apart from `reference`, in words ("TLS against plain"), where the two make a fair pair for
+        a finding; nothing where they do not."""
+        return ""
+
+    def questions(self, reference: P, other: P) -> tuple[Question, ...]:
+        """What the two answer where they make a fair pair (`contrast`): a comparison opens with the answers."""
+        return ()
+
+    def comparable(self, reference: P, other: P) -> bool:
+        """Whether a finding may set `other` against `reference` by their names alone, where they make no fair pair:
+        no where what each was asked to do differs."""
+        return True
+
+    def derived(self, parameters: P, samples: Samples, events: Sequence[Event]) -> tuple[DerivedTable, ...]:
+        """Tables that an export holds beside the samples; their names differ from those of `series`."""
+        return ()
+
+    def warnings(self, parameters: P) -> tuple[str, ...]:
+        """What a reader of the figures must know, one sentence each ("closed loop: latency includes queueing")."""
+        return ()

@@ -1,0 +1,142 @@
+"""A report on a token as tables: what the key pool needs of it, its mechanisms, and what wrapping really does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from labconsole.doctor import Check
+from labconsole.model.operation import TextTable
+from labconsole.security.token.choice import choose_mechanism
+from labconsole.security.token.errors import MechanismMissingError
+from labconsole.security.token.inspection import Findings, Inspection, Overview
+from labconsole.security.token.mechanisms import KeyKind, WrapBehaviour, WrapProbe
+
+_OPTIONAL = ("P-256 keys", "second wrap")
+"""Checks that a token may fail: they limit it, and do not keep it from the key pool."""
+
+_ANOTHER = "use another token"
+
+
+def all_needed_is_there(inspection: Inspection) -> bool:
+    """Whether the token can serve as a key pool: it was tried, and nothing that is needed is missing."""
+    return all(check.ok for check in _checks(inspection) if check.name not in _OPTIONAL)
+
+
+def report(inspection: Inspection) -> tuple[str | TextTable, ...]:
+    """Everything that was seen of the token, for a person."""
+    rows = [(_mark(one), one.name, one.found, one.needed_for, one.remedy) for one in _checks(inspection)]
+    parts: list[str | TextTable] = [TextTable(("", "What", "Found", "Needed for", "To do"), tuple(rows))]
+    if inspection.overview is not None:
+        names = inspection.overview.mechanisms
+        parts.append(f"\nMechanisms ({len(names)}): {', '.join(names)}")
+    if inspection.findings is not None:
+        parts += ["", _wrapping(inspection.findings.wrapping)]
+    return tuple(parts)
+
+
+def report_data(inspection: Inspection) -> dict[str, Any]:
+    """The same as plain JSON."""
+    overview, findings = inspection.overview, inspection.findings
+    return {
+        "token": inspection.name,
+        "label": overview and overview.identity.label,
+        "serial": overview and overview.identity.serial,
+        "serves_a_key_pool": all_needed_is_there(inspection),
+        "checks": [{"name": one.name, "ok": one.ok, "found": one.found} for one in _checks(inspection)],
+        "mechanisms": [] if overview is None else list(overview.mechanisms),
+        "wrapping": [_probe_data(probe) for probe in (() if findings is None else findings.wrapping)],
+    }
+
+
+def _probe_data(probe: WrapProbe) -> dict[str, Any]:
+    return {
+        "mechanism": probe.mechanism.title,
+        "behaviour": probe.behaviour.value,
+        "keys": [kind.value for kind, signs in probe.keys.items() if signs],
+        "refuses_tampered": probe.refuses_tampered,
+        "refuses_second_wrap": probe.refuses_second_wrap,
+    }
+
+
+def _mark(check: Check) -> str:
+    if check.ok:
+        return "ok"
+    return "no" if check.name in _OPTIONAL else "missing"
+
+
+def _checks(inspection: Inspection) -> list[Check]:
+    overview, findings = inspection.overview, inspection.findings
+    seen = [] if overview is None else _seen(overview)
+    if findings is not None:
+        return [*seen, *_tried(findings)]
+    warning = overview.pin_warning if overview is not None else None
+    found = "not done" if warning is None else f"not done; before, the token said: {warning}"
+    return [*seen, Check("login, probes", False, found, "all keys", "as said below")]
+
+
+def _seen(overview: Overview) -> list[Check]:
+    identity = overview.identity
+    module = f"{identity.module}, version {identity.library_version} (PKCS#11 {identity.cryptoki_version})"
+    token = f"{identity.label}, serial number {identity.serial} ({identity.manufacturer}, {identity.model})"
+    labels = [label or "(none)" for label in overview.slots]
+    free = "the token does not tell" if overview.free_memory is None else f"{overview.free_memory:,} B"
+    room = overview.free_memory != 0
+    return [
+        Check("module", True, f"{module}, started in {1000 * overview.start_s:.0f} ms", "everything", ""),
+        Check("token", True, token, "everything", ""),
+        Check("slots", True, f"{len(labels)}, with tokens: {', '.join(labels)}", "several tokens", ""),
+        Check("free space", room, free, "keys in the token", "" if room else "destroy keys that are not needed"),
+    ]
+
+
+def _tried(findings: Findings) -> list[Check]:
+    second = [probe for probe in findings.wrapping if any(probe.keys.values())]
+    refused = bool(second) and all(probe.refuses_second_wrap for probe in second)
+    return [
+        Check("PIN", True, f"right, logged in within {1000 * findings.login_s:.0f} ms", "all keys", ""),
+        _threads(findings.threads_safe),
+        _kind("RSA keys", KeyKind.RSA_2048, findings, "key pool"),
+        _kind("P-256 keys", KeyKind.P_256, findings, "key pool of P-256 keys"),
+        Check(
+            "second wrap",
+            refused,
+            "refused" if refused else "an unwrapped key can be wrapped again, though it is not extractable",
+            "keys that never leave",
+            "" if refused else "guard the PIN: who has it can take keys out",
+        ),
+    ]
+
+
+def _threads(safe: bool | None) -> Check:
+    purpose = "signing threads"
+    if safe is None:
+        return Check("threads", True, "not tried: it makes no P-256 keys, which this is tried with", purpose, "")
+    found = "eight at a time make keys and sign" if safe else "eight at a time fail"
+    return Check("threads", safe, found, purpose, "" if safe else "ask its maker for a module that bears threads")
+
+
+def _kind(name: str, kind: KeyKind, findings: Findings, purpose: str) -> Check:
+    """Whether keys of `kind` can be wrapped, and by what."""
+    try:
+        mechanism = choose_mechanism(findings.wrapping, kind)
+    except MechanismMissingError:
+        return Check(name, False, "no wrap mechanism carries them and refuses changed ones", purpose, _ANOTHER)
+    return Check(name, True, f"wrapped with {mechanism.title}, sign again", purpose, "")
+
+
+def _wrapping(probes: Iterable[WrapProbe]) -> TextTable:
+    headings = ("Wrap mechanism", "What it does", "Keys", "Changed key", "Second wrap")
+    return TextTable(headings, tuple(map(_wrapping_row, probes)))
+
+
+def _wrapping_row(probe: WrapProbe) -> tuple[str, ...]:
+    if probe.behaviour is WrapBehaviour.ABSENT:
+        return probe.mechanism.title, probe.behaviour.value, "–", "–", "–"
+    carried = [kind.value for kind, signs in probe.keys.items() if signs]
+    keys = ", ".join(carried) or "none"
+    does = f"{probe.behaviour.value} ({probe.detail})" if probe.detail else probe.behaviour.value
+    if not carried:
+        return probe.mechanism.title, does, keys, "–", "–"
+    changed = "refused" if probe.refuses_tampered else "TAKEN"
+    return probe.mechanism.title, does, keys, changed, "refused" if probe.refuses_second_wrap else "done"

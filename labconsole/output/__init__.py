@@ -1,0 +1,1 @@
+"""Files that leave the console: CSV, Parquet, JSON, bundles, charts (SVG), and reports (PDF)."""

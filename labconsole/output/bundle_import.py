@@ -1,0 +1,271 @@
+"""Taking a bundle in: all of it is checked before anything is written, and then it is written in one transaction.
+
+A bundle comes from somebody else: no name in it becomes a path, nothing in it is unpacked to disk, and its rows are
+checked against `labconsole.output.bundle_format` before the database sees them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import stat
+import struct
+import zipfile
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from sqlalchemy import Connection
+from sqlalchemy.exc import IntegrityError
+
+from labconsole.output.bundle_format import (
+    LARGEST_JSON,
+    MANIFEST,
+    AttachmentRow,
+    BundleError,
+    Manifest,
+    RunEntry,
+    RunRows,
+    artefact_member,
+    attachment_member,
+    check_decoding,
+    chunk_size,
+    chunks_of_attachment,
+    chunks_of_series,
+    has_chunks,
+    parsed_manifest,
+    parsed_rows,
+    run_member,
+    series_member,
+    unpacked,
+)
+from labconsole.output.bundle_writer import Progress
+from labconsole.store.run_database import scratch_database
+from labconsole.store.run_store import ARTEFACT_LIMIT, Store
+from labconsole.store.run_transfer import (
+    insert_attachment_chunks,
+    insert_chunks,
+    insert_run,
+    known_uuids,
+    place_campaign,
+)
+from labconsole.store.samples import StoredChunk
+from labconsole.store.sealing import digest
+
+_Read = Callable[[int], bytes]
+"""Gives the next so many bytes of a member, or all that are left for -1. Raises BundleError."""
+
+_ZIP_FAULTS = (
+    zipfile.BadZipFile,  # no zip file, or a member whose header or checksum is wrong
+    RuntimeError,  # an encrypted member; NotImplementedError: a kind of zip file that zipfile does not know
+    EOFError,  # a member that ends too early
+    ValueError,  # a name that is no UTF-8, a place before the beginning of the file
+    OverflowError,  # a place beyond the end of any file
+    struct.error,  # a field that is cut off
+)
+"""What zipfile raises for a file that is not as it should be."""
+
+
+@dataclass(frozen=True)
+class ImportResult:
+    """What came of it: numbers of the new runs, and uuids of those that the database had already."""
+
+    imported: tuple[int, ...]
+    skipped: tuple[str, ...]
+
+
+def import_bundle(database: Path, file: Path, progress: Progress | None = None) -> ImportResult:
+    """Take the runs of the bundle `file` into `database` (made if it is not there), those it has already left out.
+
+    They keep uuid and digest, and get numbers of their own. Campaigns that are the same in every respect become one.
+    `progress` as in `write_bundle`. Raises BundleError and StoreError, with nothing written.
+    """
+    if database.exists() and file.exists() and file.samefile(database):
+        raise BundleError(f"{file} is the database itself: name a bundle.")
+    try:
+        if file.exists() and not file.is_file():
+            raise BundleError("It is a pipe, a device or a directory: name a regular file.")
+        with _zip_faults():
+            bundle, size = zipfile.ZipFile(file), file.stat().st_size
+        with bundle:
+            contents = _Contents(bundle, size, progress or (lambda share: None))
+            contents.check()
+            with Store.open(database) as store, store.writer.transaction(durable=True) as connection:
+                return contents.take_into(connection)
+    except BundleError as error:
+        raise BundleError(f"{file} was not imported, and nothing was changed. {error}") from error
+
+
+@contextmanager
+def _zip_faults() -> Iterator[None]:
+    """Around nothing but calls of zipfile: its faults as BundleError."""
+    try:
+        yield
+    except OSError as error:
+        raise BundleError(f"It cannot be read ({error.strerror or error}): check the file.") from error
+    except _ZIP_FAULTS as error:
+        raise BundleError(f"It is damaged or no bundle of the lab console ({error}).") from error
+
+
+class _Contents:
+    """The members of a bundle, read as they are declared."""
+
+    def __init__(self, bundle: zipfile.ZipFile, size: int, progress: Progress) -> None:
+        """`size` is that of the file in bytes. Raises BundleError."""
+        self._bundle = bundle
+        self._progress = progress
+        self._members = _plain_members(bundle, size)
+        self._total = 2 * sum(size for name, size in self._members.items() if has_chunks(name))
+        self._read = 0
+        self._manifest = parsed_manifest(self._content(MANIFEST, LARGEST_JSON))
+
+    def check(self) -> None:
+        """Raise BundleError unless everything is as declared and sealed."""
+        manifest, expected = self._manifest, {MANIFEST}
+        if len({entry.uuid for entry in manifest.runs}) != len(manifest.runs):
+            raise BundleError("It holds a run twice.")
+        for campaign in manifest.campaigns:
+            if len({scenario.position for scenario in campaign.scenarios}) != len(campaign.scenarios):
+                raise BundleError("It holds a scenario twice.")
+        for entry in manifest.runs:
+            _campaign_has_scenario(manifest, entry)
+            expected |= self._check_run(entry.uuid, self._rows(entry.uuid))
+        if foreign := self._members.keys() - expected:
+            raise BundleError(f"It holds what does not belong into a bundle: {sorted(foreign)[0]!r}.")
+        with scratch_database() as connection:
+            self._take(connection, manifest.runs, self._take_rows)
+
+    def take_into(self, connection: Connection) -> ImportResult:
+        """Insert the runs that the database does not have. Raises StoreError and as `check` does."""
+        runs = self._manifest.runs
+        skipped = known_uuids(connection, [entry.uuid for entry in runs])
+        imported = self._take(connection, [entry for entry in runs if entry.uuid not in skipped], self._take_run)
+        return ImportResult(tuple(imported), tuple(entry.uuid for entry in runs if entry.uuid in skipped))
+
+    def _take(
+        self, connection: Connection, runs: Sequence[RunEntry], take: Callable[[Connection, int, RunRows], int]
+    ) -> list[int]:
+        """Insert these runs, each by `take`, which gets the id of its scenario and its rows; returns what that does."""
+        taken = []
+        try:
+            for number, campaign in enumerate(self._manifest.campaigns):
+                entries = [entry for entry in runs if entry.campaign == number]
+                if not entries:
+                    continue
+                repeats = [(entry.scenario, self._rows(entry.uuid).run.repeat) for entry in entries]
+                used = {entry.scenario for entry in entries}
+                scenarios = {row.position: row.model_dump() for row in campaign.scenarios if row.position in used}
+                placed = place_campaign(connection, campaign.row.model_dump(), scenarios, repeats)
+                taken += [take(connection, placed[entry.scenario], self._rows(entry.uuid)) for entry in entries]
+        except IntegrityError as error:
+            raise BundleError(f"It contradicts itself: {error.orig}.") from error
+        return taken
+
+    def _take_rows(self, connection: Connection, scenario_id: int, rows: RunRows) -> int:
+        """Insert a run but its samples, if it is as it was sealed."""
+        uuid = rows.run.uuid
+
+        def content(name: str) -> bytes:
+            return self._content(artefact_member(uuid, name), ARTEFACT_LIMIT)
+
+        run_id = insert_run(connection, scenario_id, rows.model_dump(), content)
+        if digest(connection, run_id).hex() != rows.evidence[0].digest:
+            raise BundleError(f"Run {uuid} in it is not as it was sealed.")
+        return run_id
+
+    def _take_run(self, connection: Connection, scenario_id: int, rows: RunRows) -> int:
+        run_id, uuid = self._take_rows(connection, scenario_id, rows), rows.run.uuid
+        for number, series in enumerate(rows.series):
+            with self._opened(series_member(uuid, number)) as read:
+                chunks = self._told(chunks_of_series(read, uuid, series))
+                insert_chunks(connection, run_id, series.name, series.role, chunks)
+        for number, file in enumerate(rows.attachment):
+            with self._opened(attachment_member(uuid, number)) as read:
+                chunks = self._told(chunks_of_attachment(read, uuid, file))
+                insert_attachment_chunks(connection, run_id, file.role, file.name, chunks)
+        return run_id
+
+    def _check_run(self, uuid: str, rows: RunRows) -> set[str]:
+        """Check samples and files of a run; returns the names of its members."""
+        if rows.run.uuid != uuid:
+            raise BundleError(f"The rows of run {uuid} are those of another.")
+        members = {run_member(uuid)}
+        for artefact in rows.artefact:
+            member = artefact_member(uuid, artefact.name)
+            if hashlib.sha256(self._content(member, ARTEFACT_LIMIT)).hexdigest() != artefact.sha256:
+                raise BundleError(f"Artefact {artefact.name} of run {uuid} does not fit its hash.")
+            members.add(member)
+        for number, series in enumerate(rows.series):
+            with self._opened(series_member(uuid, number)) as read:
+                for chunk in self._told(chunks_of_series(read, uuid, series)):
+                    check_decoding(chunk, series)
+            members.add(series_member(uuid, number))
+        for number, file in enumerate(rows.attachment):
+            with self._opened(attachment_member(uuid, number)) as read:
+                _check_attachment(self._told(chunks_of_attachment(read, uuid, file)), uuid, file)
+            members.add(attachment_member(uuid, number))
+        return members
+
+    def _told(self, chunks: Iterator[StoredChunk]) -> Iterator[StoredChunk]:
+        for chunk in chunks:
+            self._read += chunk_size(chunk)
+            self._progress(self._read / self._total)
+            yield chunk
+
+    def _rows(self, uuid: str) -> RunRows:
+        return parsed_rows(self._content(run_member(uuid), LARGEST_JSON))
+
+    def _content(self, member: str, limit: int) -> bytes:
+        with self._opened(member) as read:
+            if self._members[member] > limit:
+                raise BundleError(f"{member} has {self._members[member]:,} bytes, more than the {limit:,} allowed.")
+            return read(-1)
+
+    @contextmanager
+    def _opened(self, member: str) -> Iterator[_Read]:
+        if member not in self._members:
+            raise BundleError(f"{member} is missing in it: it is damaged or no bundle of the lab console.")
+        with _zip_faults():
+            stream = self._bundle.open(member)
+
+        def read(size: int) -> bytes:
+            with _zip_faults():
+                return stream.read(size)
+
+        with stream:
+            yield read
+
+
+def _check_attachment(chunks: Iterator[StoredChunk], uuid: str, file: AttachmentRow) -> None:
+    """Raise BundleError unless these chunks hold the bytes whose hash is declared."""
+    sha256 = hashlib.sha256()
+    for chunk in chunks:
+        sha256.update(unpacked(chunk, file))
+    if file.sha256 not in (None, sha256.hexdigest()):
+        raise BundleError(f"Attachment {file.name} from {file.role} of run {uuid} does not fit its hash.")
+
+
+def _plain_members(bundle: zipfile.ZipFile, size: int) -> dict[str, int]:
+    """Name and size of each member: plain files, stored as they are, each once, not larger than the file together."""
+    members = bundle.infolist()
+    names = Counter(member.filename for member in members)
+    for member in members:
+        mode = member.external_attr >> 16
+        if member.is_dir() or (stat.S_IFMT(mode) and not stat.S_ISREG(mode)):
+            raise BundleError(f"{member.filename!r} in it is not a plain file.")
+        if member.compress_type != zipfile.ZIP_STORED or member.file_size != member.compress_size:
+            raise BundleError(f"{member.filename!r} in it is compressed, which nothing in a bundle is.")
+        if names[member.filename] > 1:
+            raise BundleError(f"{member.filename!r} is in it more than once.")
+    if sum(member.file_size for member in members) > size:
+        raise BundleError("It declares more than it has.")
+    return {member.filename: member.file_size for member in members}
+
+
+def _campaign_has_scenario(manifest: Manifest, entry: RunEntry) -> None:
+    known = entry.campaign < len(manifest.campaigns) and entry.scenario in {
+        scenario.position for scenario in manifest.campaigns[entry.campaign].scenarios
+    }
+    if not known:
+        raise BundleError(f"The scenario of run {entry.uuid} is missing in it.")

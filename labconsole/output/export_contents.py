@@ -1,0 +1,102 @@
+"""The tables of samples that an export holds: what the roles recorded, and what the trial derives from it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+from numpy.typing import NDArray
+from pydantic import ValidationError
+
+from labconsole.errors import UserError
+from labconsole.model.plugin import Plugins
+from labconsole.model.trial import DerivedTable
+from labconsole.store.records import RunDetail, StoredSeries
+from labconsole.store.samples import StoredSamples
+
+Progress = Callable[[int, int], None]
+"""Told rows written and rows in all, now and then; what it raises ends the export, which then leaves nothing."""
+
+Part = tuple[str, Mapping[str, NDArray[Any]]]
+
+
+@dataclass(frozen=True)
+class SampleTable:
+    """One table to write. `parts` gives its rows as (role, arrays by column name), a few thousand at a time."""
+
+    name: str
+    title: str
+    origin: str
+    columns: tuple[tuple[str, str, str], ...]
+    """(name, dtype, unit) of each column."""
+    by_role: bool
+    """Whether the role stands in each row; derived rows have none."""
+    rows: int
+    parts: Callable[[], Iterator[Part]]
+
+    @property
+    def stem(self) -> str:
+        """Name of its file without the ending: no series can leave the directory by its name."""
+        return f"samples-{quote(self.name, safe=' ')}"
+
+
+class RowCount:
+    """Counts the rows of an export as they are written, and tells them."""
+
+    def __init__(self, total: int, progress: Progress | None) -> None:
+        self._total = total
+        self._done = 0
+        self._tell = progress
+
+    def add(self, rows: int) -> None:
+        """So many rows more are written."""
+        self._done += rows
+        if self._tell is not None and self._total:
+            self._tell(self._done, self._total)
+
+
+def sample_tables(detail: RunDetail, samples: StoredSamples, plugins: Plugins | None) -> tuple[list[SampleTable], str]:
+    """The tables of a run, recorded ones first, and what is left out of them, in a sentence ("" if nothing is).
+
+    `plugins` know what the run's trial derives from its samples. Raises StoreError.
+    """
+    names = dict.fromkeys(series.name for series in detail.series)
+    tables = [_recorded([series for series in detail.series if series.name == name], samples) for name in names]
+    row = detail.row
+    if plugins is None or row.kind not in plugins.kinds():
+        return tables, ""
+    left_out = f"What {row.kind} derives from the samples is left out"
+    try:
+        trial = plugins.trial(row.kind)
+        parameters = trial.parameters.of_stored(row.parameters)
+        return tables + [_of_trial(table) for table in trial.derived(parameters, samples, detail.events)], ""
+    except UserError:
+        raise
+    except ValidationError as error:
+        count = error.error_count()
+        return tables, f"{left_out}: the run's parameters do not fit the installed version ({count} differences)."
+    except Exception as error:  # noqa: BLE001 - foreign code: what was recorded is exported all the same
+        return tables, f"{left_out}: {type(error).__name__}: {error}."
+
+
+def _recorded(of_name: list[StoredSeries], samples: StoredSamples) -> SampleTable:
+    def parts() -> Iterator[Part]:
+        for series in of_name:
+            for part in samples.parts(series.name, series.role):
+                yield series.role, part
+
+    first = of_name[0]
+    rows = sum(series.rows for series in of_name)
+    return SampleTable(first.name, first.title, first.origin, first.columns, True, rows, parts)
+
+
+def _of_trial(table: DerivedTable) -> SampleTable:
+    def parts() -> Iterator[Part]:
+        for part in table.parts():
+            yield "", part
+
+    series = table.series
+    columns = tuple((column.name, column.dtype, column.unit) for column in series.columns)
+    return SampleTable(series.name, series.title, series.origin, columns, False, table.rows, parts)

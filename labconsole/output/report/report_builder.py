@@ -1,0 +1,190 @@
+"""Builds a report from the store: which sections a report of a run, a comparison, a campaign has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from labconsole.analysis.answers import answers
+from labconsole.analysis.caveats import caveats
+from labconsole.analysis.findings import findings, unjudged
+from labconsole.analysis.table_shape import fill, table_shapes
+from labconsole.model.plugin import Plugins
+from labconsole.output.report.document import (
+    Block,
+    Bullets,
+    Callout,
+    Document,
+    Fact,
+    Heading,
+    Paragraph,
+    TextCell,
+    Tone,
+    section,
+)
+from labconsole.output.report.report_charts import Told, answer_cards, bar_figures, sample_figures
+from labconsole.output.report.report_data import Material, read_material
+from labconsole.output.report.report_request import ReportKind, ReportRequest
+from labconsole.output.report.result_tables import comparison_tables, printed_tables, run_table, shape_table
+from labconsole.output.report.run_details import (
+    EVIDENCE,
+    NOT_AS_SEALED,
+    environment,
+    evidence_table,
+    notes,
+    parameter_blocks,
+    run_list,
+    run_span,
+    site_table,
+    verdict_tables,
+)
+from labconsole.store.reader import Reader
+
+_KINDS = {
+    ReportKind.RUN: "Run report",
+    ReportKind.COMPARISON: "Comparison report",
+    ReportKind.CAMPAIGN: "Campaign report",
+}
+
+_MOST_BARE = 2
+"""Findings that say no more than that a metric is not judged, and why: more of them are told in one sentence."""
+
+
+def build_report(reader: Reader, plugins: Plugins, request: ReportRequest, progress: Told | None = None) -> Document:
+    """Read what the report tells and put it together; takes a while with many samples.
+
+    Raises StoreError for a run that is not there, UserError for one that is still going, for no runs at all, for a
+    baseline that is none of them, and for an unknown published name.
+    """
+    told = progress if progress is not None else _silent
+    told("Reading the runs")
+    material = read_material(reader, plugins, request)
+    charts = [*bar_figures(material), *sample_figures(material, reader, plugins, told)]
+    told("Putting the report together")
+    sections = (
+        *section("Summary", list(_summary(material))),
+        *section("Results", list(_results(material, request))),
+        *section("In the source's own tables", list(_source_tables(material, plugins, request))),
+        *section("Charts", charts),
+        *section("Verdicts", verdict_tables(material)),
+        *section("Scenario and parameters", list(parameter_blocks(material))),
+        *section("Runs", [run_list(material.rows)]),
+        *section("Notes of the operator", list(notes(material.rows))),
+        *section("Environment and provenance", list(_environment(material))),
+        *section("Evidence", [Paragraph(EVIDENCE, leads=True), evidence_table(material)]),
+    )
+    return Document(
+        kind=_KINDS[request.kind],
+        title=request.title or _title(material, request.kind),
+        lead=material.trial.description if material.trial is not None else f"Trial {material.rows[0].kind}",
+        author=request.author,
+        identity=f"{reader.path.name} · {_runs_in_short(material)}",
+        generated=request.generated,
+        cover=tuple(_cover(material, request, reader.path.name)),
+        sections=sections,
+        cards=answer_cards(answers(material.beside, material.trial, material.verdicts)),
+    )
+
+
+def _silent(_: str) -> None:
+    return
+
+
+def _runs_in_short(material: Material) -> str:
+    """The runs' numbers, as far as a footer has room for them; all of them stand on the title page."""
+    run_ids = [row.id for row in material.rows]
+    told = run_span(run_ids)
+    return told if len(told) <= 30 else f"{len(run_ids)} runs from {min(run_ids)} to {max(run_ids)}"
+
+
+def _title(material: Material, kind: ReportKind) -> str:
+    campaigns = list(dict.fromkeys(row.campaign for row in material.rows))
+    titles = [group.title for group in material.groups]
+    if kind is ReportKind.RUN:
+        return f"{campaigns[0]}: {titles[0]}"
+    if len(campaigns) == 1:
+        return campaigns[0]
+    return " · ".join(titles) if len(titles) <= 2 else f"{titles[0]} and {len(titles) - 1} others"
+
+
+def _cover(material: Material, request: ReportRequest, database: str) -> Iterator[Fact]:
+    rows = material.rows
+    kinds = dict.fromkeys(
+        material.trial.title if material.trial is not None and row.kind == material.trial.kind else row.kind
+        for row in rows
+    )
+    yield Fact("Trial", ", ".join(kinds))
+    if request.kind is ReportKind.RUN:
+        yield Fact("Run", f"{rows[0].id}, repeat {rows[0].repeat}, {rows[0].status.value}")
+    else:
+        scenarios = len(material.groups)
+        yield Fact("Scope", f"{scenarios} {'scenario' if scenarios == 1 else 'scenarios'}, {len(rows)} runs")
+    if request.author:
+        yield Fact("Prepared by", request.author)
+    started = [row.started for row in rows if row.started is not None]
+    ended = [row.ended for row in rows if row.ended is not None]
+    if started and ended:
+        first, last = min(started), max(ended)
+        end = f"{last:%H:%M:%S}" if first.date() == last.date() else f"{last:%Y-%m-%d %H:%M:%S}"
+        yield Fact("Measured", f"{first:%Y-%m-%d %H:%M:%S} – {end} UTC")
+    yield Fact("Place", request.place or _places(material))
+    hosts = dict.fromkeys(str(detail.provenance["host"]) for detail in material.details if "host" in detail.provenance)
+    if hosts:
+        yield Fact("Computer", ", ".join(hosts))
+    yield Fact("Database", f"{database}, {run_span([row.id for row in rows])}")
+
+
+def _places(material: Material) -> str:
+    """The sites that the profile names."""
+    names = dict.fromkeys(str(site["name"]) for detail in material.details for site in detail.sites if "name" in site)
+    return ", ".join(names) or "not stated"
+
+
+def _summary(material: Material) -> Iterator[Block]:
+    found = findings(material.beside, material.trial)
+    bare = [finding for finding in found if finding.bare]
+    folded = bare if len(bare) > _MOST_BARE else []
+    sentences = [finding.sentence for finding in found if finding not in folded]
+    if folded:
+        sentences.append(unjudged(material.beside, folded))
+    if sentences:
+        yield Bullets(tuple(TextCell(f"{sentence.removesuffix('.')}.") for sentence in sentences))
+    if len(material.rows) == 1:
+        told = caveats(material.rows[0])
+        told += ("One run: its figures carry no interval; repeat it to learn how much they vary.",)
+    else:
+        told = material.beside.notes
+    told = tuple(f"Run {run_id} is {NOT_AS_SEALED}: it proves nothing." for run_id in material.changed) + told
+    if told:
+        yield Callout("What a reader must know", told)
+
+
+def _results(material: Material, request: ReportRequest) -> Iterator[Block]:
+    alone = len(material.rows) == 1
+    tables = [run_table(material.measured, material.rows[0])] if alone else []
+    if not alone or len(material.beside.columns) > 1:
+        if material.beside.origins:
+            yield Paragraph(material.beside.origins, leads=True)
+        tables += comparison_tables(material.beside)
+        if request.kind is not ReportKind.CAMPAIGN:  # there the source's own tables show them
+            tables += printed_tables(material.beside)
+    told = [table for table in tables if table.rows]
+    yield from told
+    if not told:
+        yield Paragraph("No run of this report has figures.", Tone.MUTED)
+
+
+def _source_tables(material: Material, plugins: Plugins, request: ReportRequest) -> Iterator[Block]:
+    """The tables of the source, as far as runs fill them: part of a campaign's report."""
+    if request.kind is not ReportKind.CAMPAIGN or material.trial is None:
+        return
+    for shape in table_shapes(plugins, material.trial.kind):
+        filled = fill(shape, material.groups, plugins)
+        if filled.filled:
+            yield shape_table(filled)
+
+
+def _environment(material: Material) -> Iterator[Block]:
+    if (table := site_table(material)) is not None:
+        yield table
+        yield Heading("Measured with")
+    yield environment(material)

@@ -1,0 +1,242 @@
+"""Figures as tables: of one run, of a comparison with published figures, and in the shape of a source's own table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from labconsole.analysis.caveats import too_few
+from labconsole.analysis.change import Change, Judgement
+from labconsole.analysis.columns import RunGroup, counterpart, has_figures
+from labconsole.analysis.comparison import Cell, Comparison, MetricLine, common_remarks
+from labconsole.analysis.comparison_notes import MARK
+from labconsole.analysis.confidence_intervals import Interval
+from labconsole.analysis.number_format import NO_FIGURE, Scale, format_number, row_scale
+from labconsole.analysis.published_figures import PublishedColumn
+from labconsole.analysis.table_shape import FilledTable, ShapeCell
+from labconsole.model.trial import Direction, Metric, MetricKind
+from labconsole.output.report.document import Align, Head, Table, TextCell, Tone
+from labconsole.store.records import RunRow
+
+MOST_COLUMNS = 5
+"""Columns of figures that stand beside each other on a page; more are told in several tables."""
+
+MOST_INLINE = 2
+"""Columns of figures up to which a cell has its interval and its change behind the value."""
+
+_LEGEND = (
+    "↑ higher is better, ↓ lower is better. ▲ better, ▼ worse: the 95 % interval of the ratio to the baseline excludes "
+    "no change, also after Holm's correction. ≈ no significant change. A difference without a mark is not judged."
+)
+_OURS = "Ours: what was measured for the same scenario, against the published figure."
+_ARROWS = {Direction.HIGHER: "↑", Direction.LOWER: "↓", Direction.NEUTRAL: ""}
+_MARKS = {
+    Judgement.BETTER: ("▲ {} better", Tone.GOOD),
+    Judgement.WORSE: ("▼ {} worse", Tone.BAD),
+    Judgement.NO_CHANGE: ("≈ {}", Tone.MUTED),
+    Judgement.NOT_JUDGED: ("{}", Tone.MUTED),
+}
+
+
+def run_table(comparison: Comparison, run: RunRow) -> Table:
+    """All figures of one run: value, unit, number of samples, origin; what must be known of it under its name."""
+    rows = []
+    for line in comparison.metrics:
+        if line.name not in run.metrics:
+            continue
+        metric = run.metrics[line.name]
+        scale = row_scale((metric.value,), metric.unit)
+        rows.append(
+            (
+                TextCell(line.kind.title, Tone.STRONG, _details(_own_remark(line.kind, metric))),
+                TextCell(scale.number(metric.value), Tone.MUTED if metric.not_judged else Tone.PLAIN),
+                TextCell(scale.unit),
+                TextCell(f"{metric.samples:,}" if metric.samples else NO_FIGURE, Tone.MUTED),
+                TextCell(metric.origin.value, Tone.MUTED),
+            )
+        )
+    heads = (
+        Head("Figure", "", Align.LEFT, 2.4),
+        Head("Value"),
+        Head("Unit", "", Align.LEFT, 0.7),
+        Head("Samples"),
+        Head("Origin", "", Align.LEFT),
+    )
+    return Table(f"Figures of run {run.id}", heads, tuple(rows))
+
+
+def comparison_tables(comparison: Comparison) -> tuple[Table, ...]:
+    """All figures against the baseline, which is first in each table; published ones right of those measured."""
+    told = list(parts(comparison))
+    return tuple(_comparison_table(comparison, part, index, len(told)) for index, part in enumerate(told))
+
+
+def printed_tables(comparison: Comparison) -> tuple[Table, ...]:
+    """The published figures as their source prints them, as far as that differs from how the console writes them."""
+    columns = [column for column in comparison.columns if isinstance(column, PublishedColumn)]
+    lines = [line for line in comparison.metrics if any(_otherwise(line, column) for column in columns)]
+    tables = []
+    for first in range(0, len(columns), MOST_COLUMNS) if lines else ():
+        part = columns[first : first + MOST_COLUMNS]
+        rows = tuple(
+            (TextCell(line.kind.title, Tone.STRONG), *(TextCell(_printed(column, line.name)) for column in part))
+            for line in lines
+        )
+        heads = (Head("Figure", "", Align.LEFT, 1.3), *(Head(column.title) for column in part))
+        tables.append(
+            Table("As printed in the source, where that is in another unit or with other digits", heads, rows)
+        )
+    return tuple(tables)
+
+
+def parameter_tables(comparison: Comparison) -> tuple[Table, ...]:
+    """The parameters that differ between the measured columns; none where there is nothing to tell apart."""
+    lines = [line for line in comparison.parameters if line.differs]
+    tables = []
+    for part in parts(comparison) if lines else ():
+        rows = tuple(
+            (TextCell(line.title, Tone.STRONG, _details(line.unit)), *(TextCell(line.texts[index]) for index in part))
+            for line in lines
+        )
+        heads = (
+            Head("Parameter", "", Align.LEFT, 1.3),
+            *(column_head(comparison, index, Align.LEFT) for index in part),
+        )
+        tables.append(Table("Parameters that differ", heads, rows, inline=True))
+    return tuple(tables)
+
+
+def shape_table(filled: FilledTable) -> Table:
+    """A source's own table, filled: the mean of runs with its interval, the published figure under it."""
+    shape = filled.shape
+    heads = (Head("", "", Align.LEFT, 1.3), *(Head(column.title) for column in shape.columns))
+    rows = tuple(
+        (TextCell(row.title, Tone.STRONG, _details(cells[0].unit)), *map(_shape_cell, cells))
+        for row, cells in zip(shape.rows, filled.cells, strict=True)
+    )
+    notes = ("Means over the number of runs in brackets, with its 95 % interval; p: as published.", *filled.notes)
+    return Table(f"{shape.title} ({shape.reference})", heads, rows, notes)
+
+
+def parts(comparison: Comparison) -> Iterator[tuple[int, ...]]:
+    """Indices of the columns that stand in each table, the baseline before the others; a published column stays with
+    the one measured for its scenario."""
+    blocks: list[list[int]] = []
+    for index, column in enumerate(comparison.columns):
+        if isinstance(column, PublishedColumn) and counterpart(comparison.columns, column) is not None:
+            blocks[-1].append(index)
+        else:
+            blocks.append([index])
+    first = next(block for block in blocks if comparison.baseline in block)
+    part = list(first)
+    for block in (block for block in blocks if block is not first):
+        if len(part) > len(first) and len(part) + len(block) > MOST_COLUMNS:
+            yield tuple(part)
+            part = list(first)
+        part += block
+    yield tuple(part)
+
+
+def _comparison_table(comparison: Comparison, part: Sequence[int], index: int, of: int) -> Table:
+    common = common_remarks(comparison)
+    part = [column for column in part if has_figures(comparison.columns[column])]
+    rows = tuple(
+        (
+            TextCell(
+                line.kind.title,
+                Tone.STRONG,
+                _details("; ".join(remark for remark in line.remarks if remark not in common)),
+            ),
+            TextCell(f"{line.scale.unit} {_ARROWS[line.kind.direction]}".strip(), Tone.MUTED),
+            *(_cell(line.cells[column], line.scale) for column in part),
+        )
+        for line in comparison.metrics
+        if any(line.cells[column].value is not None for column in part)
+    )
+    heads = (
+        Head("Figure", "", Align.LEFT, 1.6),
+        Head("Unit", "", Align.LEFT, 0.6),
+        *(column_head(comparison, column) for column in part),
+    )
+    caption = "Figures with 95 % intervals, and their differences from the baseline"
+    published = [comparison.columns[column] for column in part]
+    sources = [f"{column.title}: {column.reference}." for column in published if isinstance(column, PublishedColumn)]
+    remarks = (f"All lines: {'; '.join(common)}.",) if common else ()
+    notes = (*remarks, _LEGEND, *((_OURS,) if sources else ()), *sources)
+    return Table(
+        caption if of == 1 else f"{caption} ({index + 1} of {of})", heads, rows, notes, inline=len(part) <= MOST_INLINE
+    )
+
+
+def column_head(comparison: Comparison, index: int, align: Align = Align.RIGHT) -> Head:
+    """A column's title, its repeats or that it is published, and whether it is the baseline."""
+    column = comparison.columns[index]
+    about = "published"
+    if isinstance(column, RunGroup):
+        about = f"{column.repeats} {'run' if column.repeats == 1 else 'runs'}"
+    return Head(column.title, f"baseline, {about}" if index == comparison.baseline else about, align)
+
+
+def _cell(cell: Cell, scale: Scale) -> TextCell:
+    if cell.value is None:
+        return TextCell(NO_FIGURE, Tone.MUTED)
+    return TextCell(
+        f"{scale.number(cell.value)}{MARK if cell.marked else ''}",
+        Tone.MUTED if cell.not_judged else Tone.PLAIN,
+        (*_interval(cell.interval, scale), *_difference(cell.change), *_ours(cell)),
+    )
+
+
+def _difference(change: Change | None) -> tuple[tuple[str, Tone], ...]:
+    """How a cell differs, with a mark of what that amounts to; nothing where it is the same and nothing is judged."""
+    if change is None or (change.percent == 0 and change.judgement is Judgement.NOT_JUDGED):
+        return ()
+    text, tone = _MARKS[change.judgement]
+    shown = change.text.partition(" [")[0]
+    return ((text.format(shown.replace("-", "−")), tone),)
+
+
+def _ours(cell: Cell) -> tuple[tuple[str, Tone], ...]:
+    """Of a published figure how ours is against it, and whether the measured interval holds it."""
+    if cell.ours is None:
+        return ()
+    holds = "" if cell.holds is None else "inside our interval" if cell.holds else "outside our interval"
+    return _details(f"ours {cell.ours.text.partition(' [')[0].replace('-', '−')}", holds)
+
+
+def _printed(column: PublishedColumn, name: str) -> str:
+    """A figure of the source with its unit, `7.02 seconds`; `–` where it prints none."""
+    return column.figures[name].printed if name in column.figures else NO_FIGURE
+
+
+def _otherwise(line: MetricLine, column: PublishedColumn) -> bool:
+    """Whether the source prints the line's figure in another unit, or with other digits."""
+    figure = column.figures.get(line.name)
+    return figure is not None and figure.printed.partition(" ")[0].replace(",", "") != line.scale.number(
+        figure.value
+    ).replace(",", "")
+
+
+def _shape_cell(cell: ShapeCell) -> TextCell:
+    printed = ((f"p: {cell.published.printed}", Tone.MUTED),) if cell.published is not None else ()
+    if cell.value is None:
+        return TextCell(NO_FIGURE, Tone.MUTED, printed)
+    interval = _interval(cell.interval, Scale(1.0, cell.unit))
+    return TextCell(f"{format_number(cell.value)} ({cell.runs})", details=(*interval, *printed))
+
+
+def _interval(interval: Interval | None, scale: Scale) -> tuple[tuple[str, Tone], ...]:
+    """The interval as a detail; one without width says no more than the value."""
+    if interval is None or interval.low == interval.high:
+        return ()
+    return _details(f"{scale.number(interval.low)} – {scale.number(interval.high)}")
+
+
+def _own_remark(kind: MetricKind, metric: Metric) -> str:
+    """What must be known of one figure; what holds for the run as a whole stands in the summary."""
+    few = "" if kind.quantile is None else too_few(metric.samples, kind.quantile)
+    reason = metric.not_judged or few
+    return f"not judged: {reason}" if reason else ""
+
+
+def _details(*texts: str) -> tuple[tuple[str, Tone], ...]:
+    return tuple((text, Tone.MUTED) for text in texts if text)

@@ -1,0 +1,1 @@
+"""Profiles (TOML): scenarios and campaigns to run, and the timing profiles of devices."""

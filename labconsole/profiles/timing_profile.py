@@ -1,0 +1,271 @@
+"""Timing profiles: how long each operation of a device takes, for simulation and emulation.
+
+A profile is a TOML file, of `profiles/timing/` of the console or of the operator's data directory. Every value says
+where it comes from. One that `extends` another has its tables, too, where it does not give them itself.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from contextlib import suppress
+from enum import StrEnum
+from functools import lru_cache
+from itertools import pairwise
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import tomli_w
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from labconsole.errors import UserError
+from labconsole.paths import data_dir, profiles_dir
+from labconsole.profiles.profile_file import fault_sentence, nearest
+from labconsole.security.private_files import write_private
+
+Milliseconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+Count = Annotated[int, Field(ge=1)]
+
+
+class RangeEnd(StrEnum):
+    """Which end of the range that a timing profile gives."""
+
+    SHORTEST = "shortest"
+    LONGEST = "longest"
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Quantile(_Strict):
+    """So large a part of the operations, 0 to 1, takes this time or less."""
+
+    part: Annotated[float, Field(ge=0, le=1)]
+    ms: Milliseconds
+
+
+class _Distributed(_Strict):
+    """A time that may differ from operation to operation.
+
+    `distribution` gives its shape, from part 0 to part 1, with straight lines between the quantiles; its mean is the
+    time itself, whatever the quantiles' own is. Without one, each operation takes the same time.
+    """
+
+    reference: str
+    distribution: tuple[Quantile, ...] = ()
+
+    @field_validator("distribution")
+    @classmethod
+    def _ascends(cls, distribution: tuple[Quantile, ...]) -> tuple[Quantile, ...]:
+        parts = [quantile.part for quantile in distribution]
+        times = [quantile.ms for quantile in distribution]
+        if parts and ((parts[0], parts[-1]) != (0, 1) or sorted(set(parts)) != parts or sorted(times) != times):
+            raise ValueError("begin with part 0, end with part 1, and give larger parts and times in each further row")
+        return distribution
+
+    def factors(self, uniform: NDArray[np.float64]) -> NDArray[np.float64]:
+        """By what single operations differ from the mean, for uniform random numbers of 0 to 1, of the same shape."""
+        if not self.distribution:
+            return np.ones_like(uniform)
+        parts, times = np.array([(quantile.part, quantile.ms) for quantile in self.distribution]).T
+        mean = float(((times[1:] + times[:-1]) / 2 * np.diff(parts)).sum())
+        return np.asarray(np.interp(uniform, parts, times) / mean)
+
+
+class Duration(_Distributed):
+    """A time, and the place of the source that gives it."""
+
+    ms: Milliseconds
+
+
+class DurationRange(_Distributed):
+    """A time of which the source gives several values: the ends of the range that is used."""
+
+    shortest_ms: Milliseconds
+    longest_ms: Milliseconds
+
+    def at(self, end: RangeEnd) -> float:
+        """One end of the range, ms."""
+        return self.shortest_ms if end is RangeEnd.SHORTEST else self.longest_ms
+
+
+class KeyGeneration(DurationRange):
+    """The time to generate a key pair, and how many the device generates at a time: further ones wait."""
+
+    at_a_time: Count = 1
+
+
+class Capacity(_Strict):
+    """A number of key pairs, and the place of the source that gives it."""
+
+    key_pairs: Count
+    reference: str
+
+
+class ThreadDuration(_Strict):
+    """Total time of many signatures divided by their number, with so many threads signing at once."""
+
+    threads: Count
+    ms: Milliseconds
+
+
+class ThreadDurations(_Strict):
+    """How signing gains from threads: rows by ascending number of threads, the first for one."""
+
+    rows: tuple[ThreadDuration, ...]
+    reference: str
+
+    @field_validator("rows")
+    @classmethod
+    def _from_one_thread_on(cls, rows: tuple[ThreadDuration, ...]) -> tuple[ThreadDuration, ...]:
+        threads = [row.threads for row in rows]
+        if threads[:1] != [1] or any(later <= earlier for earlier, later in pairwise(threads)):
+            raise ValueError("begin with one thread, and give more in each further row")
+        return rows
+
+
+class TimingProfile(_Strict):
+    """How long each operation of a device takes.
+
+    Attributes:
+        title: The device, and what sets this profile apart.
+        key_generation: Generate a key pair (KG, section 2.10.1).
+        wrap: Wrap a private key and save it (section 2.10.2); None: as fast as the token is.
+        unwrap: Load one wrapped key into the device and unwrap it (KP, section 2.10.3).
+        sign: Sign with one thread (Si), by name.
+        sign_by_threads: Sign with several threads (section 2.10.4).
+        ram: What the device's RAM holds.
+        store: What the device's store holds.
+        one_way: Between the service and a device that stands elsewhere: a signature goes there and back.
+        connection_set_up: Until the device takes its first order.
+        warm_up: How much longer the first signature takes.
+    """
+
+    title: Annotated[str, Field(description="the device, and what sets this profile apart")]
+    key_generation: Annotated[
+        KeyGeneration,
+        Field(description="shortest_ms and longest_ms to generate a key pair, and the reference that gives them"),
+    ]
+    wrap: DurationRange | None = None
+    unwrap: Annotated[Duration, Field(description="ms to load one wrapped key and unwrap it, and the reference")]
+    sign: Annotated[
+        dict[str, Duration],
+        Field(description="a table for each signing time, as [sign.normal], with ms and reference", min_length=1),
+    ]
+    sign_by_threads: Annotated[
+        ThreadDurations,
+        Field(description="rows of threads and ms, a signature's share of the time, and the reference"),
+    ]
+    ram: Annotated[Capacity, Field(description="key_pairs that the device's RAM holds, and the reference")]
+    store: Annotated[Capacity, Field(description="key_pairs that the device's store holds, and the reference")]
+    one_way: Duration | None = None
+    connection_set_up: Duration | None = None
+    warm_up: Duration | None = None
+
+    def sign_ms(self, time: str, threads: int) -> float:
+        """What each of `threads` takes for a signature, where one alone takes the `time` of this profile.
+
+        Scaled by `sign_by_threads`, between its rows by straight lines, beyond the last as in the last; and the way to
+        the device and back.
+        """
+        rows = self.sign_by_threads.rows
+        ms = float(np.interp(threads, [row.threads for row in rows], [row.ms for row in rows]))
+        round_trip_ms = 0.0 if self.one_way is None else 2 * self.one_way.ms
+        return self.sign[time].ms * threads * ms / rows[0].ms + round_trip_ms
+
+
+def timing_dir() -> Path:
+    """The directory of the operator's own timing profiles, which need not exist yet."""
+    return data_dir() / "profiles" / "timing"
+
+
+def timing_names() -> tuple[str, ...]:
+    """Names of all timing profiles, sorted: those that come with the console, and the operator's own."""
+    return tuple(sorted(_files()))
+
+
+def sign_names() -> tuple[str, ...]:
+    """The names of all signing times of all timing profiles that can be read, in their order."""
+    names: dict[str, None] = {}
+    for name in timing_names():
+        with suppress(UserError):  # the form says so when that profile is chosen
+            names |= dict.fromkeys(load_timing(name).sign)
+    return tuple(names)
+
+
+def load_timing(name: str) -> TimingProfile:
+    """Read the timing profile called `name`.
+
+    Raises:
+        UserError: there is none of that name, or it is not valid: a sentence for each field that is missing.
+    """
+    tables = _tables(name)
+    try:
+        return TimingProfile.model_validate(tables)
+    except ValidationError as error:
+        raise UserError(f"Timing profile {name}: {_fault(error)}") from error
+
+
+def save_timing(name: str, profile: TimingProfile, *, replace: bool = False) -> Path:
+    """Write an operator's own profile, whole or not at all, and return its path.
+
+    Raises:
+        UserError: the name is a published one's, or taken, or no name.
+        OSError: the file cannot be written.
+    """
+    if _NAME.fullmatch(name) is None:
+        raise UserError(f"{name!r} is not a name of a timing profile: use letters, digits, - and _.")
+    path = timing_dir() / f"{name}.toml"
+    if (profiles_dir() / "timing" / path.name).exists():
+        raise UserError(f"The timing profile {name} comes with the console: choose another name.")
+    if path.exists() and not replace:
+        raise UserError(f"There is a timing profile {name} already: choose another name, or replace it.")
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    write_private(
+        path, tomli_w.dumps(profile.model_dump(mode="json", exclude_none=True, exclude_defaults=True)).encode()
+    )
+    return path
+
+
+def _files() -> dict[str, Path]:
+    """The files by name. A published name is the console's own, whatever the operator calls a file."""
+    own, shipped = (sorted(folder.glob("*.toml")) for folder in (timing_dir(), profiles_dir() / "timing"))
+    return {path.stem: path for path in (*own, *shipped)}
+
+
+def _tables(name: str, extended_by: tuple[str, ...] = ()) -> dict[str, object]:
+    """The tables of a profile's file over those of the profile that it extends."""
+    files = _files()
+    if name not in files:
+        raise UserError(f"No timing profile is called {name}{nearest(name, files)}")
+    if name in extended_by:
+        raise UserError(f"The timing profile {name} extends itself: correct `extends` in {files[name]}.")
+    try:
+        tables = dict(_parsed(files[name].read_text(encoding="utf-8")))
+    except (OSError, ValueError) as error:
+        raise UserError(f"The timing profile {files[name]} cannot be read: {error}.") from error
+    base = tables.pop("extends", None)
+    return tables if base is None else {**_tables(str(base), (*extended_by, name)), **tables}
+
+
+@lru_cache(maxsize=64)
+def _parsed(text: str) -> dict[str, object]:
+    """The tables of a profile's text, parsed once: a campaign's form reads the same few profiles a hundred times."""
+    return tomllib.loads(text)
+
+
+def _fault(error: ValidationError) -> str:
+    """A sentence for each field that is missing; otherwise one for the first fault."""
+    missing = [".".join(map(str, fault["loc"])) for fault in error.errors() if fault["type"] == "missing"]
+    if not missing:
+        return fault_sentence(error, TimingProfile)
+    fields = TimingProfile.model_fields
+    sentences = []
+    for name in missing:
+        wanted = fields[name].description if name in fields else None
+        sentences.append(f"the key {name} is missing{f': {wanted}' if wanted else ''}.")
+    return " ".join([sentences[0], *(sentence[0].upper() + sentence[1:] for sentence in sentences[1:])])

@@ -1,0 +1,58 @@
+"""The process that initialises a token: named by `-m` only, since it loads the token's module; see `lab_token`."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import pkcs11
+
+from labconsole.security.secrets import Secret
+from labconsole.security.token import softhsm
+from labconsole.security.token.configuration import TokenConfiguration
+from labconsole.security.token.cryptoki.module import Module, load_module
+from labconsole.security.token.cryptoki.module_errors import explained
+from labconsole.security.token.cryptoki.opening import empty_slot, find_token
+from labconsole.security.token.errors import TokenError
+from labconsole.security.token.module_process import answer
+
+
+def initialise(name: str, configuration: TokenConfiguration, new: bool, so_pin: Secret, pin: Secret) -> None:
+    """Give a token its label, SO PIN and user PIN: the first empty slot if it is to be `new`, else the one labelled so.
+
+    Raises:
+        TokenError: no such token, no empty slot, a user PIN of a wrong length, or the token refuses.
+    """
+    module = load_module(configuration)
+    try:
+        slot = empty_slot(module, name) if new else find_token(module, name, configuration).slot
+        with explained("be initialised", name):
+            _check_length(module, slot, name, pin)
+            module.init_token(slot.slot_id, so_pin.reveal(), configuration.label)
+            # It may be found in another slot now, and its old object does not know its new state.
+            token = slot.get_token()
+            with token.open(rw=True, so_pin=so_pin.reveal()) as session:
+                session.init_pin(pin.reveal())
+    finally:
+        module.finalize()
+
+
+def _check_length(module: Module, slot: pkcs11.Slot, name: str, pin: Secret) -> None:
+    """Before anything is destroyed: C_InitToken takes the keys, and only C_InitPIN after it looks at the user PIN."""
+    shortest, longest = module.pin_lengths(slot.slot_id)
+    size = len(pin.reveal().encode())
+    if not shortest <= size <= longest:
+        limit = f"at least {shortest}" if size < shortest else f"at most {longest}"
+        raise TokenError(f"The token {name} was not initialised: its PIN must have {limit} bytes; choose another one.")
+
+
+def _respond(question: dict[str, Any]) -> dict[str, Any]:
+    configuration = TokenConfiguration.model_validate(question["configuration"])
+    so_pin, pin = Secret(question["so_pin"]), Secret(question["pin"])
+    with softhsm.opened_alone(configuration.environment):
+        initialise(question["name"], configuration, question["new"], so_pin, pin)
+    return {}
+
+
+if __name__ == "__main__":
+    sys.exit(answer(_respond))

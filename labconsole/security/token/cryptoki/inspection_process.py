@@ -1,0 +1,95 @@
+"""The process that `inspection` starts: loads one module, looks at its token or tries it, and says what it found."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Any
+
+import pkcs11
+from pkcs11 import Mechanism
+from pydantic import TypeAdapter
+
+from labconsole.security.secrets import Secret
+from labconsole.security.token import softhsm
+from labconsole.security.token.configuration import TokenConfiguration
+from labconsole.security.token.cryptoki.mechanism_probes import probe_wrapping, threads_safe
+from labconsole.security.token.cryptoki.module import load_module
+from labconsole.security.token.cryptoki.module_errors import explained
+from labconsole.security.token.cryptoki.opening import empty_slot, find_token, identity_of, open_token, pin_warning
+from labconsole.security.token.inspection import Findings, Overview
+from labconsole.security.token.module_process import answer
+
+
+def look(name: str, configuration: TokenConfiguration) -> Overview:
+    """What the module and its token tell anybody. Raises TokenError."""
+    with softhsm.opened_alone(configuration.environment):
+        started = time.perf_counter()
+        module = load_module(configuration)
+        start_s = time.perf_counter() - started
+    try:
+        token = find_token(module, name, configuration)
+        with explained("be looked at", name):
+            return Overview(
+                identity=identity_of(module, token),
+                slots=tuple(_label(slot) for slot in module.get_slots()),
+                mechanisms=tuple(map(_name, sorted(token.slot.get_mechanisms()))),
+                free_memory=module.free_private_memory(token.slot.slot_id),
+                pin_warning=pin_warning(token),
+                start_s=start_s,
+            )
+    finally:
+        module.finalize()
+
+
+def look_for_empty_slot(name: str, configuration: TokenConfiguration) -> None:
+    """Raises TokenError: the module cannot be loaded, or has no empty slot for a new token."""
+    with softhsm.opened_alone(configuration.environment):
+        module = load_module(configuration)
+    try:
+        empty_slot(module, name)
+    finally:
+        module.finalize()
+
+
+def probe(name: str, configuration: TokenConfiguration, pin: Secret) -> Findings:
+    """What the token does, logged in. Raises TokenError, WrongPinError."""
+    started = time.perf_counter()
+    with open_token(name, configuration, pin) as token:
+        opened = time.perf_counter()
+        wrapping = probe_wrapping(token.session(), token.wrap_mechanisms)
+        safe = threads_safe(token)
+        return Findings(wrapping, safe, login_s=opened - started, probes_s=time.perf_counter() - opened)
+
+
+def _label(slot: pkcs11.Slot) -> str:
+    """The label of the token in `slot`; empty where there is none, or one that was never initialised."""
+    try:
+        return slot.get_token().label
+    except pkcs11.TokenNotPresent:
+        return ""
+
+
+def _name(mechanism: int) -> str:
+    """Its name; python-pkcs11 begins those of weak ones with an underscore."""
+    return mechanism.name.lstrip("_") if isinstance(mechanism, Mechanism) else f"0x{mechanism:X}"
+
+
+def _respond(question: dict[str, Any]) -> dict[str, Any]:
+    name, pin = question["name"], question["pin"]
+    configuration = TokenConfiguration.model_validate(question["configuration"])
+    if question["new"]:
+        look_for_empty_slot(name, configuration)
+        return {}
+    if pin is None:
+        return _json(Overview, look(name, configuration))
+    return _json(Findings, probe(name, configuration, Secret(pin)))
+
+
+def _json(kind: type[Overview] | type[Findings], found: Overview | Findings) -> dict[str, Any]:
+    told: dict[str, Any] = TypeAdapter(kind).dump_python(found, mode="json")
+    return told
+
+
+if __name__ == "__main__":
+    sys.exit(answer(_respond))

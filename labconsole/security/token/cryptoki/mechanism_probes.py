@@ -1,0 +1,203 @@
+"""Probes with known answers: what a module's wrap mechanisms really do, and whether it bears several threads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import cast
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
+from pkcs11 import Attribute, KeyType, MechanismFlag, Session
+from pkcs11.exceptions import PKCS11Error
+
+from labconsole.security.token.cryptoki.key_pairs import KeyPair, SigningKey, generate
+from labconsole.security.token.cryptoki.module_errors import explained
+from labconsole.security.token.cryptoki.opening import Token
+from labconsole.security.token.cryptoki.private_keys import private_key
+from labconsole.security.token.cryptoki.wrapping import Wrapper, WrappingKey
+from labconsole.security.token.errors import MechanismMissingError, TokenError
+from labconsole.security.token.known_answers import KnownObjects, import_known
+from labconsole.security.token.mechanisms import KeyKind, WrapBehaviour, WrapMechanism, WrapProbe
+
+_KINDS = (KeyKind.RSA_2048, KeyKind.P_256)
+
+_MORE_KEYS = 10
+_THREADS = 8
+_KEYS_PER_THREAD = 10
+_SIGNATURES_PER_KEY = 5
+
+
+def probe_wrapping(session: Session, named: Sequence[WrapMechanism] = ()) -> tuple[WrapProbe, ...]:
+    """Try every wrap mechanism, and first the `named` ones of the token's configuration.
+
+    Known values are wrapped under a known key, then real keys there and back, and changed ones.
+
+    What it makes are session objects, all destroyed afterwards. Takes the time of one RSA-2048 key generation or two,
+    and some 50 ms. In a session that nobody is logged in to nothing is testable.
+
+    Raises:
+        TokenError: the token is gone, or cannot destroy what was made in it.
+    """
+    token = session.token
+    with explained("be probed for its wrap mechanisms", token.label), ExitStack() as made:
+        offered = {int(mechanism) for mechanism in token.slot.get_mechanisms()}
+        known = import_known(session, made)
+        key = _wrapping_key(session, made)
+        pairs = () if key is None else _pairs(session, known, made)
+        return tuple(
+            _probe(mechanism, known, key, pairs)
+            if mechanism in offered
+            else WrapProbe(mechanism, WrapBehaviour.ABSENT, {}, False, False)
+            for mechanism in dict.fromkeys((*named, *WrapMechanism))
+        )
+
+
+def threads_safe(token: Token) -> bool | None:
+    """Whether eight threads, each in a session of its own, make keys and sign at a time without an error.
+
+    None where the token makes no P-256 keys, with which this is tried. A module that is not safe may also end its
+    process: ask in one that may be lost.
+
+    Raises:
+        TokenError: the token gives no session, or is gone.
+    """
+    try:
+        generate(token.session(), KeyKind.P_256, extractable=False).destroy()
+    except MechanismMissingError:
+        return None
+    with ThreadPoolExecutor(_THREADS, thread_name_prefix="probe") as threads:
+        return all(threads.map(_makes_and_signs, [token.session() for _ in range(_THREADS)]))
+
+
+def _makes_and_signs(session: Session) -> bool:
+    try:
+        for _ in range(_KEYS_PER_THREAD):
+            pair = generate(session, KeyKind.P_256, extractable=False)
+            if not all(_signs(pair, pair.private_handle) for _ in range(_SIGNATURES_PER_KEY)):
+                return False
+            pair.destroy()
+    except TokenError:
+        return False
+    return True
+
+
+def _wrapping_key(session: Session, made: ExitStack) -> WrappingKey | None:
+    """An AES key made in the token, as a session object; None where it makes none."""
+    try:
+        key = session.generate_key(
+            KeyType.AES,
+            256,
+            store=False,
+            capabilities=MechanismFlag.WRAP | MechanismFlag.UNWRAP,
+            template={Attribute.PRIVATE: True, Attribute.SENSITIVE: True, Attribute.EXTRACTABLE: False},
+        )
+    except PKCS11Error:
+        return None
+    made.callback(key.destroy)
+    return cast(WrappingKey, key)
+
+
+def _pairs(session: Session, known: KnownObjects | None, made: ExitStack) -> tuple[KeyPair, ...]:
+    """A key pair of each kind that the token makes; the RSA key is one that shows whether a module pads."""
+    pairs = []
+    for kind in _KINDS:
+        with suppress(TokenError):
+            pair = _pair(session, kind, known)
+            made.callback(pair.destroy)
+            pairs.append(pair)
+    return tuple(pairs)
+
+
+def _pair(session: Session, kind: KeyKind, known: KnownObjects | None) -> KeyPair:
+    pair = generate(session, kind, extractable=True)
+    for _ in range(_MORE_KEYS):
+        if known is None or kind is KeyKind.P_256 or known.needs_padding(pair.private_handle):
+            break
+        pair.destroy()
+        pair = generate(session, kind, extractable=True)
+    return pair
+
+
+def _probe(
+    mechanism: WrapMechanism, known: KnownObjects | None, key: WrappingKey | None, pairs: Sequence[KeyPair]
+) -> WrapProbe:
+    behaviour = WrapBehaviour.NOT_TESTABLE if known is None else known.behaviour(mechanism)
+    if key is None:
+        return WrapProbe(mechanism, behaviour, {}, False, False, "no AES key can be made")
+    wrapper = Wrapper(key, "the probe's key", mechanism)
+    carried = {pair.kind: _carry(wrapper, pair) for pair in pairs}
+    there = [one for one in carried.values() if one.signs]
+    return WrapProbe(
+        mechanism,
+        behaviour,
+        {kind: one.signs for kind, one in carried.items()},
+        refuses_tampered=bool(there) and all(one.refuses_tampered for one in there),
+        refuses_second_wrap=bool(there) and all(one.refuses_second_wrap for one in there),
+        detail=", ".join(f"{kind}: {one.fault}" for kind, one in carried.items() if one.fault),
+    )
+
+
+@dataclass(frozen=True)
+class _Carried:
+    """How one key fared, wrapped and unwrapped again."""
+
+    signs: bool
+    refuses_tampered: bool = False
+    refuses_second_wrap: bool = False
+    fault: str = ""
+
+
+def _carry(wrapper: Wrapper, pair: KeyPair) -> _Carried:
+    try:
+        wrapped = wrapper.wrap(pair)
+        back = replace(pair, private_handle=wrapper.unwrap(wrapped, pair.kind))
+    except TokenError as error:
+        return _Carried(False, fault=str(error.__cause__) or type(error.__cause__).__name__)
+    try:
+        return _Carried(
+            signs=_signs(pair, back.private_handle),
+            refuses_tampered=all(_refused(partial(_unwrap, wrapper, one, pair.kind)) for one in _changed(wrapped)),
+            refuses_second_wrap=_refused(partial(wrapper.wrap, back)),
+        )
+    finally:
+        back.private_handle.destroy()
+
+
+def _signs(pair: KeyPair, handle: SigningKey) -> bool:
+    """Whether a signature made with `handle` is verified outside the token with the pair's public key."""
+    data = b"labconsole probe"
+    try:
+        key = private_key(handle, pair.public_key)
+        if isinstance(key, rsa.RSAPrivateKey):
+            signature = key.sign(data, padding.PKCS1v15(), hashes.SHA256())
+            key.public_key().verify(signature, data, padding.PKCS1v15(), hashes.SHA256())
+        else:
+            key.public_key().verify(key.sign(data, ec.ECDSA(hashes.SHA256())), data, ec.ECDSA(hashes.SHA256()))
+    except (InvalidSignature, TokenError):
+        return False
+    return True
+
+
+def _changed(wrapped: bytes) -> list[bytes]:
+    """The wrapped key with one bit changed: at its beginning, in the middle, at its end."""
+    return [
+        wrapped[:place] + bytes([wrapped[place] ^ 1]) + wrapped[place + 1 :]
+        for place in (0, len(wrapped) // 2, len(wrapped) - 1)
+    ]
+
+
+def _unwrap(wrapper: Wrapper, wrapped: bytes, kind: KeyKind) -> None:
+    wrapper.unwrap(wrapped, kind).destroy()
+
+
+def _refused(action: Callable[[], object]) -> bool:
+    try:
+        action()
+    except TokenError:
+        return True
+    return False

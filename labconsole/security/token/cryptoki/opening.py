@@ -1,0 +1,206 @@
+"""Opens a token: loads its module, finds it by label, logs in once, and gives out further sessions."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import ExitStack, suppress
+from types import TracebackType
+from typing import Self
+
+import pkcs11
+from pkcs11 import TokenFlag
+
+from labconsole.profiles.profile_file import nearest
+from labconsole.security.secrets import Secret
+from labconsole.security.token import softhsm
+from labconsole.security.token.configuration import TokenConfiguration
+from labconsole.security.token.cryptoki.module import Module, load_module
+from labconsole.security.token.cryptoki.module_errors import explained
+from labconsole.security.token.errors import TokenError, WrongPinError
+from labconsole.security.token.mechanisms import TokenIdentity, WrapMechanism
+
+_PIN_WARNINGS = {
+    TokenFlag.USER_PIN_LOCKED: "its PIN is locked, and its security officer must set a new one",
+    TokenFlag.USER_PIN_FINAL_TRY: "one try is left before it locks its PIN",
+    TokenFlag.USER_PIN_COUNT_LOW: "few tries may be left before it locks its PIN, and it does not tell how many",
+}
+"""From the worst on (PKCS#11 v2.40, section 3.2)."""
+
+
+class Token:
+    """An open token of this process, logged in once.
+
+    Threads share it by `session` and `close` only: each takes a session of its own, and has ended before `close`.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        module: Module,
+        token: pkcs11.Token,
+        login: pkcs11.Session,
+        configuration: TokenConfiguration,
+    ) -> None:
+        self.name = name
+        self.wrap_mechanisms = tuple(map(WrapMechanism, configuration.wrap_mechanisms))
+        self.identity = identity_of(module, token)
+        self._module = module
+        self._token = token
+        self._login = login
+        self._variables = configuration.environment
+        self._sessions: list[pkcs11.Session] = []
+        self._lock = threading.Lock()
+        self._open = True
+
+    def session(self) -> pkcs11.Session:
+        """A further read-write session, logged in with the first; closed by `close`. Keys made in it die with it.
+
+        Raises:
+            TokenError: the token is closed, or has no session left.
+        """
+        with self._lock:
+            if not self._open:
+                raise TokenError(f"The token {self.name} is closed: open it again.")
+            with softhsm.opened_alone(self._variables), explained("open another session", self.name):
+                opened = self._token.open(rw=True)
+            self._sessions.append(opened)
+            return opened
+
+    def mechanisms(self) -> frozenset[int]:
+        """The numbers of the mechanisms (CK_MECHANISM_TYPE) that the token offers. Raises TokenError."""
+        with explained("name its mechanisms", self.name):
+            return frozenset(int(mechanism) for mechanism in self._token.slot.get_mechanisms())
+
+    def pin_warning(self) -> str | None:
+        """What the token's flags say of the tries of its PIN that are left, None if all is well. Raises TokenError."""
+        with explained("show its flags", self.name):
+            return pin_warning(self._token)
+
+    def close(self) -> None:
+        """End the further sessions, then the one that logged in (which logs all out), then the module.
+
+        Twice does nothing. Raises TokenError when the token is gone; the module is ended all the same.
+        """
+        with self._lock, explained("be closed", self.name), ExitStack() as closing:
+            if not self._open:
+                return
+            self._open = False
+            closing.callback(self._module.finalize)
+            closing.callback(_close, self._login)
+            for session in self._sessions:
+                closing.callback(_close, session)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def open_token(name: str, configuration: TokenConfiguration, secret: Secret | None = None) -> Token:
+    """Open the token called `name` and log in, once, with `secret`, else with the PIN from the configuration's source.
+
+    Nobody is asked here.
+
+    Raises:
+        WrongPinError: with what the token's flags say of the tries that are left.
+        TokenError: no module or token, several of that label, no PIN set in the token.
+        UserError: there is no PIN.
+    """
+    pin = configuration.pin_request(name).resolve() if secret is None else secret
+    with softhsm.opened_alone(configuration.environment), ExitStack() as undo:
+        module = load_module(configuration)
+        undo.callback(module.finalize)
+        token = find_token(module, name, configuration)
+        try:
+            login = _log_in(name, token, pin)
+        except WrongPinError as error:
+            error.key = configuration.pin_request(name).key
+            raise
+        opened = Token(name, module, token, login, configuration)
+        undo.pop_all()
+        return opened
+
+
+def find_token(module: Module, name: str, configuration: TokenConfiguration) -> pkcs11.Token:
+    """The token that `configuration` names by label, and by serial number where one is given. Slot numbers change.
+
+    Raises:
+        TokenError: missing (naming the labels there are), or several of that label.
+    """
+    with explained("be looked for", name):
+        present = [token for token in module.tokens() if token.label]
+    label = configuration.label
+    labelled = [token for token in present if token.label == label]
+    found = [token for token in labelled if configuration.serial in ("", serial_of(token))]
+    if len(found) == 1:
+        return found[0]
+    serials = ", ".join(sorted(serial_of(token) for token in labelled))
+    if found:
+        raise TokenError(
+            f"{configuration.module} has {len(found)} tokens labelled {label}: name one of them by its serial number"
+            f" ({serials})."
+        )
+    if labelled:
+        raise TokenError(
+            f"The token labelled {label} has the serial number {serials}, and not {configuration.serial}:"
+            f" correct the configuration of {name}."
+        )
+    there_are = (
+        nearest(label, [token.label for token in present]) if present else ": it has none at all; initialise one."
+    )
+    raise TokenError(f"{configuration.module} has no token labelled {label}{there_are}")
+
+
+def empty_slot(module: Module, name: str) -> pkcs11.Slot:
+    """The first slot with a token that was never initialised. Raises TokenError: there is none."""
+    with explained("be made", name):
+        for token in module.tokens():
+            if TokenFlag.TOKEN_INITIALIZED not in token.flags:
+                return token.slot
+    raise TokenError(f"{module.so} has no empty slot for another token: initialise one that is there.")
+
+
+def identity_of(module: Module, token: pkcs11.Token) -> TokenIdentity:
+    """Which token it is, and which module speaks for it."""
+    return TokenIdentity(
+        label=token.label,
+        serial=serial_of(token),
+        manufacturer=token.manufacturer_id,
+        model=token.model,
+        module=module.so,
+        library_version=".".join(map(str, module.library_version)),
+        cryptoki_version=".".join(map(str, module.cryptoki_version)),
+    )
+
+
+def serial_of(token: pkcs11.Token) -> str:
+    """The serial number of a token: up to 16 characters."""
+    return token.serial.decode("utf-8", errors="replace").strip("\0 ")
+
+
+def pin_warning(token: pkcs11.Token) -> str | None:
+    """What the token's flags say now about tries of the PIN that are left (completes "the token says that ...")."""
+    flags = token.slot.get_token().flags
+    return next((sentence for flag, sentence in _PIN_WARNINGS.items() if flag in flags), None)
+
+
+def _log_in(name: str, token: pkcs11.Token, pin: Secret) -> pkcs11.Session:
+    if TokenFlag.USER_PIN_INITIALIZED not in token.flags:
+        raise TokenError(f"The token {name} has no PIN yet: initialise it (labconsole hsm init {name}).")
+    try:
+        with explained("be opened", name):
+            return token.open(rw=True, user_pin=pin.reveal())
+    except WrongPinError as error:
+        with explained("show its flags", name):
+            warning = pin_warning(token)
+        if warning is None:
+            raise
+        raise WrongPinError(f"{str(error).rstrip('.')}; {warning}.") from error
+
+
+def _close(session: pkcs11.Session) -> None:
+    with suppress(pkcs11.SessionHandleInvalid, pkcs11.SessionClosed, pkcs11.DeviceRemoved, pkcs11.TokenNotPresent):
+        session.close()

@@ -1,0 +1,102 @@
+"""What is said about tokens everywhere, the window included: kinds of keys, wrap mechanisms, a token's identity.
+
+Free of python-pkcs11: a window knows these terms and never a module.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import IntEnum, StrEnum
+
+
+class KeyKind(StrEnum):
+    """Kinds of key pairs that a token makes for signatures."""
+
+    RSA_2048 = "rsa-2048"
+    RSA_3072 = "rsa-3072"
+    RSA_4096 = "rsa-4096"
+    P_256 = "p-256"
+
+
+_AES_GCM = 0x1087
+_FIRST_VENDOR = 0x80000000
+"""CKM_VENDOR_DEFINED: numbers from here on are the makers' own."""
+
+
+class WrapMechanism(IntEnum):
+    """Mechanisms that wrap a private key with an AES key and notice a change (PKCS#11 v3.0, section 2.8).
+
+    What 0x210A does differs between modules (`labconsole.security.token.cryptoki.mechanism_probes`): a wrapped key
+    is kept together with its mechanism, and taken to another module only if that one's probe gives the same answer.
+    """
+
+    KEY_WRAP = 0x2109
+    """CKM_AES_KEY_WRAP: RFC 3394."""
+    KEY_WRAP_PAD = 0x210A
+    """CKM_AES_KEY_WRAP_PAD: means two things."""
+    KEY_WRAP_KWP = 0x210B
+    """CKM_AES_KEY_WRAP_KWP: RFC 5649."""
+
+    @classmethod
+    def _missing_(cls, value: object) -> WrapMechanism | None:
+        """AES-GCM or a maker's own mechanism, which is tried only where a token's configuration names it."""
+        if not isinstance(value, int) or not (value == _AES_GCM or _FIRST_VENDOR <= value < 1 << 64):
+            return None
+        member = int.__new__(cls, value)
+        member._name_ = "GCM" if value == _AES_GCM else f"0x{value:X}"
+        member._value_ = value
+        cls._value2member_map_[value] = member
+        return member
+
+    @property
+    def title(self) -> str:
+        """`AES_KEY_WRAP_KWP (0x210B)`, or `vendor mechanism 0x80000171`."""
+        return f"vendor mechanism 0x{self:X}" if self >= _FIRST_VENDOR else f"AES_{self.name} (0x{self:X})"
+
+
+AES_GCM = WrapMechanism(_AES_GCM)
+"""CKM_AES_GCM, with a random nonce of 12 bytes before what it wraps (NIST SP 800-38D)."""
+
+
+@dataclass(frozen=True)
+class TokenIdentity:
+    """Which token it is, and which module speaks for it; versions as the module gives them, such as "2.6"."""
+
+    label: str
+    serial: str
+    manufacturer: str
+    model: str
+    module: str
+    library_version: str
+    cryptoki_version: str
+
+
+class WrapBehaviour(StrEnum):
+    """What a wrap mechanism makes of known values under a known key."""
+
+    RFC3394 = "RFC 3394"
+    RFC3394_ZERO_PADDED = "RFC 3394 after padding with zeros to 8 bytes"
+    RFC3394_PKCS7 = "RFC 3394 after PKCS #7 padding"
+    RFC5649 = "RFC 5649"
+    RFC5649_ZERO_PADDED = "RFC 5649 after padding with zeros to 8 bytes"
+    AES_GCM = "AES-GCM with a nonce of 12 bytes and a tag of 16"
+    UNKNOWN = "unknown"
+    ABSENT = "not offered"
+    NOT_TESTABLE = "not testable: the module takes no known key"
+
+
+@dataclass(frozen=True)
+class WrapProbe:
+    """What one wrap mechanism of a module does, as it was seen.
+
+    `keys` says of each kind that was tried whether a wrapped key signs again; the two `refuses_...` hold for all of
+    those, and are False where there is none. `detail` tells what failed, with the module's own return values.
+    """
+
+    mechanism: WrapMechanism
+    behaviour: WrapBehaviour
+    keys: Mapping[KeyKind, bool]
+    refuses_tampered: bool
+    refuses_second_wrap: bool
+    detail: str = ""

@@ -1,0 +1,160 @@
+"""The rows of a run as they leave one database and enter another: all that its evidence covers, tags and notes.
+
+Rows are plain mappings of column names to texts and numbers, bytes in hexadecimal; ids are left out, since each
+database gives its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import Column, Connection, LargeBinary, Table, insert, select
+
+from labconsole.store import schema
+from labconsole.store.encoding import sha256_hex
+from labconsole.store.samples import StoredChunk
+from labconsole.store.writer import inserted
+
+_OF_A_RUN = (
+    schema.series,
+    schema.event,
+    schema.metric,
+    schema.verdict,
+    schema.artefact,
+    schema.role,
+    schema.role_file,
+    schema.attachment,
+    schema.evidence,
+    schema.tag,
+    schema.note,
+)
+_LEFT_OUT = frozenset(
+    (
+        *("id", "run_id", "scenario_id", "campaign_id", "owner_pid", "owner_started", "owner_boot", "content"),
+        *("parameters_sha256", "profile_sha256"),  # follow from the text beside them
+    )
+)
+
+
+def described_run(connection: Connection, run_id: int) -> dict[str, Any]:
+    """A run that is there: its rows by table (`run` is one row), and those of its `scenario` and `campaign`."""
+    run, scenario, campaign = schema.run, schema.scenario, schema.campaign
+    joined = run.join(scenario).join(campaign)
+    described: dict[str, Any] = {}
+    for table in (run, scenario, campaign):
+        row = connection.execute(select(*_columns(table)).select_from(joined).where(run.c.id == run_id)).one()
+        described[table.name] = _as_text(table, row)
+    for table in _OF_A_RUN:
+        rows = connection.execute(
+            select(*_columns(table)).where(table.c.run_id == run_id).order_by(*_columns(table)[:2])
+        )
+        described[table.name] = [_as_text(table, row) for row in rows]
+    return described
+
+
+def known_uuids(connection: Connection, uuids: Iterable[str]) -> set[str]:
+    """Those of these runs that are in the database."""
+    stored = schema.run.c.uuid
+    return {uuid for uuid in uuids if connection.execute(select(stored).where(stored == uuid)).first()}
+
+
+def place_campaign(
+    connection: Connection,
+    campaign: Mapping[str, Any],
+    scenarios: Mapping[int, Mapping[str, Any]],
+    runs: Sequence[tuple[int, int]],
+) -> dict[int, int]:
+    """Where runs of a campaign go: the id of the scenario at each position of `scenarios`, made if it is not there.
+
+    `runs` are (position of the scenario, repeat). A campaign that is there already takes them in if it is the same in
+    every column, and has none of these repeats: otherwise the campaign is made anew.
+    """
+    same = [schema.campaign.c[name] == value for name, value in campaign.items()]
+    for campaign_id in connection.execute(select(schema.campaign.c.id).where(*same)).scalars().all():
+        present = _scenarios(connection, campaign_id)
+        fits = all(present[position][1] == row for position, row in scenarios.items() if position in present)
+        if fits and not any(_taken(connection, present, position, repeat) for position, repeat in runs):
+            break
+    else:
+        values = {**campaign, "profile_sha256": sha256_hex(campaign["profile_text"])}
+        campaign_id = inserted(connection, schema.campaign, values)
+        present = {}
+    placed = {position: scenario_id for position, (scenario_id, _) in present.items()}
+    for position, row in scenarios.items():
+        if position not in placed:
+            values = {**row, "campaign_id": campaign_id, "parameters_sha256": sha256_hex(row["parameters"])}
+            placed[position] = inserted(connection, schema.scenario, values)
+    return placed
+
+
+def insert_run(
+    connection: Connection, scenario_id: int, described: Mapping[str, Any], content: Callable[[str], bytes]
+) -> int:
+    """Insert a run but its chunks; `content` gives an artefact's. Returns its id."""
+    run_id = inserted(connection, schema.run, {**described["run"], "scenario_id": scenario_id})
+    for table in _OF_A_RUN:
+        rows = [_from_text(table, row) | {"run_id": run_id} for row in described[table.name]]
+        if table is schema.artefact:
+            rows = [row | {"content": content(row["name"])} for row in rows]
+        if rows:
+            connection.execute(insert(table), rows)
+    return run_id
+
+
+def insert_chunks(connection: Connection, run_id: int, name: str, role: str, chunks: Iterable[StoredChunk]) -> None:
+    """Insert the chunks of a series of a run that was inserted before."""
+    series = schema.series.c
+    wanted = select(series.id).where(series.run_id == run_id, series.name == name, series.role == role)
+    series_id = connection.execute(wanted).scalar_one()
+    statement = insert(schema.chunk)
+    for chunk in chunks:
+        values = {"seq": chunk.seq, "rows": chunk.rows, "sha256": chunk.sha256, "payload": chunk.payload}
+        connection.execute(statement, {"series_id": series_id, **values})
+
+
+def insert_attachment_chunks(
+    connection: Connection, run_id: int, role: str, name: str, chunks: Iterable[StoredChunk]
+) -> None:
+    """Insert the chunks of an attachment of a run that was inserted before."""
+    stored = schema.attachment.c
+    wanted = select(stored.id).where(stored.run_id == run_id, stored.role == role, stored.name == name)
+    attachment_id = connection.execute(wanted).scalar_one()
+    statement = insert(schema.attachment_chunk)
+    for chunk in chunks:
+        values = {"seq": chunk.seq, "size": chunk.rows, "sha256": chunk.sha256, "payload": chunk.payload}
+        connection.execute(statement, {"attachment_id": attachment_id, **values})
+
+
+def _columns(table: Table) -> list[Column[Any]]:
+    return [column for column in table.c if column.name not in _LEFT_OUT]
+
+
+def _as_text(table: Table, row: Iterable[Any]) -> dict[str, Any]:
+    """A row of `_columns` by their names."""
+    return {
+        column.name: value.hex() if isinstance(value, bytes) else value
+        for column, value in zip(_columns(table), row, strict=True)
+    }
+
+
+def _from_text(table: Table, row: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        name: bytes.fromhex(value) if isinstance(table.c[name].type, LargeBinary) and value is not None else value
+        for name, value in row.items()
+    }
+
+
+def _scenarios(connection: Connection, campaign_id: int) -> dict[int, tuple[int, dict[str, Any]]]:
+    """(id, row) of each scenario of a campaign by its position."""
+    stored = schema.scenario
+    rows = connection.execute(select(stored.c.id, *_columns(stored)).where(stored.c.campaign_id == campaign_id))
+    return {row.position: (row.id, _as_text(stored, row[1:])) for row in rows}
+
+
+def _taken(connection: Connection, present: Mapping[int, tuple[int, Any]], position: int, repeat: int) -> bool:
+    if position not in present:
+        return False
+    run = schema.run.c
+    same = select(run.id).where(run.scenario_id == present[position][0], run.repeat == repeat)
+    return connection.execute(same).first() is not None

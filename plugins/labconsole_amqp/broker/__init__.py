@@ -1,0 +1,1 @@
+"""The embedded broker: its queues, its clients, and `labconsole broker`."""

@@ -1,0 +1,287 @@
+"""One client of the embedded broker: TLS and SASL handshakes, then AMQP with its sessions and links."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from collections.abc import Callable
+from enum import Enum, auto
+from typing import Any
+
+from labconsole.clock import now_ns
+from labconsole_amqp.broker.queue import Inlet, Outlet, Queue
+from labconsole_amqp.broker.sasl import Access, SaslServer
+from labconsole_amqp.link.proton_engine import Wire, lib, set_condition, text
+from labconsole_amqp.link.tls import peer_subject, server_failure
+
+_LINGER_NS = 1_000_000_000
+_HANDSHAKE_NS = 10_000_000_000
+_IDLE_TIMEOUT_S = 120.0
+_NEVER_NS = 1 << 62
+_MOST_SESSIONS, _MOST_LINKS = 256, 256
+_SESSION_BYTES = 128 * 1024 * 1024
+_CONDITION_CHARACTERS = 200
+
+
+class Stage(Enum):
+    """How far a client has come."""
+
+    TLS = auto()
+    SASL = auto()
+    AMQP = auto()
+    LEAVING = auto()  # we have said our last word, and wait for the client to hang up
+    GONE = auto()
+
+
+class Peer:
+    """One accepted socket.
+
+    Args:
+        sock: non-blocking; an `ssl.SSLSocket` that has not shaken hands yet on a TLS port.
+        find_queue: the queue of an address, None if there is none.
+        on_refused: called with the reason when the client is not let in.
+    """
+
+    def __init__(
+        self,
+        sock: socket.socket,
+        container: str,
+        access: Access,
+        find_queue: Callable[[str], Queue | None],
+        on_refused: Callable[[str], None],
+    ) -> None:
+        self.sock = sock
+        self.wire: Wire | None = None
+        self.stage = Stage.TLS if isinstance(sock, ssl.SSLSocket) else Stage.SASL
+        self._container = container
+        self._access = access
+        self._find_queue = find_queue
+        self._on_refused = on_refused
+        self._deadline_ns = now_ns() + _HANDSHAKE_NS
+        self._sasl = SaslServer(access, None)
+        self._ends: dict[Any, Inlet | Outlet | None] = {}  # by link; None: refused, and not closed by the client yet
+
+    @property
+    def wants_to_write(self) -> bool:
+        """Whether it waits for room in the socket."""
+        return self.wire is not None and self.wire.blocked and self.stage is Stage.AMQP
+
+    def work(self) -> None:
+        """Do what the socket allows: called when it became readable or writable."""
+        try:
+            match self.stage:
+                case Stage.TLS:
+                    self._shake_hands()
+                case Stage.SASL:
+                    self._negotiate()
+                case Stage.AMQP:
+                    self._read()
+                case Stage.LEAVING:
+                    self._wait_for_end()
+                case Stage.GONE:
+                    return
+        except OSError:
+            self.drop()
+
+    def flush(self) -> None:
+        """Write what is to be written."""
+        if self.wire is None or self.stage is not Stage.AMQP:
+            return
+        self.wire.dirty = False
+        try:
+            if self.wire.write() and self.wire.over:
+                self._leave()
+        except OSError:
+            self.drop()
+
+    def tick(self) -> None:
+        """Heartbeats and time limits: called every second or so."""
+        late = now_ns() > self._deadline_ns
+        if self.stage is Stage.LEAVING:
+            if late:
+                self.drop()
+        elif late:
+            self._refuse("client did not finish its handshake in time")
+        elif self.wire is not None:
+            self.wire.tick()
+            self.flush()
+
+    def drop(self) -> None:
+        """Free everything; what its consumers had not settled goes back to the queues."""
+        if self.stage is Stage.GONE:
+            return
+        self.stage = Stage.GONE
+        self._end_links()
+        if self.wire is not None:
+            self.wire.free()
+        self.sock.close()
+
+    def close(self) -> None:
+        """Say goodbye because the broker ends, and free everything."""
+        if self.wire is not None and self.stage is Stage.AMQP:
+            set_condition(
+                lib.pn_connection_condition(self.wire.connection), "amqp:connection:forced", "broker shut down"
+            )
+            lib.pn_connection_close(self.wire.connection)
+            self.flush()
+        self.drop()
+
+    def _shake_hands(self) -> None:
+        assert isinstance(self.sock, ssl.SSLSocket)
+        try:
+            self.sock.do_handshake()
+        except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
+            return
+        except OSError as error:
+            self._refuse(server_failure(error))
+            return
+        self._sasl = SaslServer(self._access, peer_subject(self.sock))
+        self.stage = Stage.SASL
+        self._negotiate()
+
+    def _negotiate(self) -> None:
+        try:
+            data = self.sock.recv(65536)
+        except (BlockingIOError, ssl.SSLWantReadError):
+            return
+        if not data:
+            self.drop()
+            return
+        answer = self._sasl.feed(data)
+        if answer:
+            self.sock.sendall(answer)
+        if self._sasl.failure is not None:
+            self._refuse(self._sasl.failure)
+        elif self._sasl.done:
+            self._start_amqp(self._sasl.rest)
+
+    def _start_amqp(self, received: bytes) -> None:
+        self.wire = wire = Wire(self.sock, server=True, idle_timeout_s=_IDLE_TIMEOUT_S)
+        lib.pn_connection_set_container(wire.connection, self._container.encode())
+        lib.pn_transport_set_channel_max(wire.transport, _MOST_SESSIONS - 1)
+        wire.bind()
+        self.stage = Stage.AMQP
+        if received:
+            wire.push(received)
+            self._process(wire)
+
+    def _read(self) -> None:
+        wire = self.wire
+        assert wire is not None
+        if wire.blocked:
+            # The socket may have room again: then its consumers are served in this turn.
+            wire.write()
+        if wire.read():
+            self._process(wire)
+
+    def _process(self, wire: Wire) -> None:
+        """Answer what the client opened, sent, acknowledged and closed."""
+        connection = wire.connection
+        wire.dirty = True
+        opened = lib.PN_LOCAL_UNINIT | lib.PN_REMOTE_ACTIVE
+        closed = lib.PN_LOCAL_ACTIVE | lib.PN_REMOTE_CLOSED
+        if lib.pn_connection_state(connection) == opened:
+            lib.pn_connection_open(connection)
+            self._deadline_ns = _NEVER_NS
+        while session := lib.pn_session_head(connection, opened):
+            lib.pn_session_set_incoming_capacity(session, _SESSION_BYTES)
+            lib.pn_session_open(session)
+        while len(self._ends) <= _MOST_LINKS and (link := lib.pn_link_head(connection, opened)):
+            self._attach(wire, link)
+        for end in tuple(self._ends.values()):
+            if isinstance(end, Outlet):
+                end.take_outcomes()
+            elif end is not None:
+                end.take()
+        for state in (closed, lib.PN_LOCAL_CLOSED | lib.PN_REMOTE_CLOSED):
+            while link := lib.pn_link_head(connection, state):
+                self._detach(link)
+                lib.pn_link_free(link)
+        while session := lib.pn_session_head(connection, closed):
+            self._end_links(session)
+            lib.pn_session_close(session)
+            lib.pn_session_free(session)
+        if (excess := self._excess(connection)) is not None:
+            self._on_refused(f"client {excess}")
+            set_condition(lib.pn_connection_condition(connection), "amqp:resource-limit-exceeded", excess)
+            lib.pn_connection_close(connection)
+            self.flush()
+            self._leave()
+        elif wire.over:
+            self._end_links()
+            lib.pn_connection_close(connection)
+
+    def _excess(self, connection: Any) -> str | None:
+        """What the client has more of than one connection may have; None if it keeps to the limits."""
+        if len(self._ends) > _MOST_LINKS:
+            return f"opened more than {_MOST_LINKS} links"
+        inlets = [end for end in self._ends.values() if isinstance(end, Inlet)]
+        held = sum(inlet.held_bytes for inlet in inlets)
+        session = lib.pn_session_head(connection, 0)
+        while session:
+            held += lib.pn_session_incoming_bytes(session)
+            session = lib.pn_session_next(session, 0)
+        if held > _SESSION_BYTES + max((inlet.queue.limits.largest for inlet in inlets), default=0):
+            return f"sent {held:,} bytes beyond what its links may send"
+        return None
+
+    def _attach(self, wire: Wire, link: Any) -> None:
+        producer = bool(lib.pn_link_is_receiver(link))
+        own = lib.pn_link_target(link) if producer else lib.pn_link_source(link)
+        remote = lib.pn_link_remote_target(link) if producer else lib.pn_link_remote_source(link)
+        address = text(lib.pn_terminus_get_address(remote))
+        queue = None if address is None else self._find_queue(address)
+        if queue is None:
+            # AMQP 1.0 part 2, 2.6.3: answered without a terminus, then detached with the reason.
+            lib.pn_terminus_set_type(own, lib.PN_UNSPECIFIED)
+            lib.pn_link_open(link)
+            asked = str(address)[:_CONDITION_CHARACTERS]
+            set_condition(lib.pn_link_condition(link), "amqp:not-found", f"no queue {asked}")
+            lib.pn_link_close(link)
+            self._ends[link] = None
+            return
+        lib.pn_terminus_copy(lib.pn_link_source(link), lib.pn_link_remote_source(link))
+        lib.pn_terminus_copy(lib.pn_link_target(link), lib.pn_link_remote_target(link))
+        lib.pn_link_set_snd_settle_mode(link, lib.pn_link_remote_snd_settle_mode(link))
+        if producer:
+            lib.pn_link_set_max_message_size(link, queue.limits.max_message_size)
+        lib.pn_link_open(link)
+        self._ends[link] = Inlet(wire, link, queue) if producer else Outlet(wire, link, queue)
+
+    def _detach(self, link: Any) -> None:
+        end = self._ends.pop(link, None)
+        if end is not None:
+            end.end()
+        lib.pn_link_close(link)
+
+    def _end_links(self, session: Any = None) -> None:
+        for link, end in tuple(self._ends.items()):
+            if session is None or lib.pn_link_session(link) == session:
+                del self._ends[link]
+                if end is not None:
+                    end.end()
+
+    def _refuse(self, reason: str) -> None:
+        self._on_refused(reason)
+        self._leave()
+
+    def _leave(self) -> None:
+        """Send nothing more, and let the client read our last words: closing at once could throw them away."""
+        self._end_links()
+        self.stage = Stage.LEAVING
+        self._deadline_ns = now_ns() + _LINGER_NS
+        try:
+            self.sock.shutdown(socket.SHUT_WR)
+        except OSError:
+            self.drop()
+
+    def _wait_for_end(self) -> None:
+        try:
+            if self.sock.recv(65536):
+                return
+        except (BlockingIOError, ssl.SSLWantReadError):
+            return
+        except OSError:
+            # It hung up without reading on.
+            pass
+        self.drop()

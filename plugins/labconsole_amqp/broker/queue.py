@@ -1,0 +1,334 @@
+"""A queue of the embedded broker, and the links that fill and empty it. Messages are bytes, passed on unchanged."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from labconsole_amqp.link.proton_engine import ENGINE_BYTES, TagRing, Wire, ffi, lib, set_condition
+
+_TURN_MESSAGES = 256
+_TURN_BYTES = 256 * 1024
+_BUFFER_BYTES = 64 * 1024
+_UNSETTLED_MESSAGES = 32_768  # of the 65,536 delivery tags of a link
+
+
+@dataclass(frozen=True, slots=True)
+class QueueLimits:
+    """How much a queue holds, and how much credit one producer gets at most.
+
+    Producers get credit only for free room: `messages` is never exceeded. `size_bytes` is a soft bound: beyond it
+    no producer gets new credit, and what comes on credit given before waits in its session's window. `window` is in
+    messages; `max_message_size` in bytes, 0 = no limit but `ENGINE_BYTES`.
+    """
+
+    messages: int = 100_000
+    size_bytes: int = 512 * 1024 * 1024
+    window: int = 1000
+    max_message_size: int = 0
+
+    @property
+    def largest(self) -> int:
+        """Bytes of the largest message that is taken."""
+        return self.max_message_size or ENGINE_BYTES
+
+
+@dataclass(slots=True)
+class QueueCounts:
+    """What a queue has seen, in messages: taken in, passed on (and accepted, if unsettled), given back to the queue by
+    a consumer or its end, and rejected by one (dropped)."""
+
+    taken_in: int = 0
+    passed_on: int = 0
+    given_back: int = 0
+    rejected: int = 0
+
+
+class Queue:
+    """First in, first out; competing consumers take turns."""
+
+    def __init__(self, name: str, limits: QueueLimits) -> None:
+        self.name = name
+        self.limits = limits
+        self.counts = QueueCounts()
+        self.inlets: list[Inlet] = []
+        self.outlets: deque[Outlet] = deque()
+        self.waiting: list[Inlet] = []
+        self._messages: deque[bytes] = deque()
+        self._size_bytes = 0
+
+    @property
+    def full(self) -> bool:
+        """Whether it holds as many bytes as it may."""
+        return self._size_bytes >= self.limits.size_bytes
+
+    def __len__(self) -> int:
+        return len(self._messages)
+
+    def put(self, messages: Sequence[bytes]) -> None:
+        """Take messages in at the end."""
+        self._messages.extend(messages)
+        self._size_bytes += sum(map(len, messages))
+        self.counts.taken_in += len(messages)
+
+    def give_back(self, messages: Sequence[bytes]) -> None:
+        """Put messages that a consumer did not take back to the front, in their order."""
+        self._messages.extendleft(reversed(messages))
+        self._size_bytes += sum(map(len, messages))
+        self.counts.given_back += len(messages)
+
+    def work(self) -> bool:
+        """Pass on what consumers take now, and give producers credit for the room that makes.
+
+        Returns whether anything was passed on, so that more may be once it is written.
+        """
+        passed = False
+        while self._messages and self._pass_on():
+            passed = True
+        if not self._messages:
+            for outlet in self.outlets:
+                outlet.drained()
+        if self.waiting and not self.full:
+            waiting, self.waiting = self.waiting, []
+            for inlet in waiting:
+                inlet.take()
+        self._grant()
+        return passed
+
+    def _pass_on(self) -> bool:
+        """Give each consumer one turn; False if none could take anything."""
+        passed = False
+        for outlet in tuple(self.outlets):
+            usual_bytes = self._size_bytes // max(1, len(self._messages)) + 1
+            count = min(outlet.room, _TURN_MESSAGES, _TURN_BYTES // usual_bytes + 1, len(self._messages))
+            if count > 0:
+                pop = self._messages.popleft
+                turn = [pop() for _ in range(count)]
+                self._size_bytes -= sum(map(len, turn))
+                outlet.send(turn)
+                passed = True
+        self.outlets.rotate(-1)
+        return passed
+
+    def _grant(self) -> None:
+        """Top up producers whose credit fell under three quarters of their window, as far as there is room."""
+        if self.full:
+            return
+        free = self.limits.messages - len(self._messages) - sum(inlet.credit for inlet in self.inlets)
+        for inlet in self.inlets:
+            missing = self.limits.window - inlet.credit
+            if 4 * missing >= self.limits.window and free > 0:
+                granted = min(missing, free)
+                inlet.grant(granted)
+                free -= granted
+
+
+class _End:
+    """One end of a link: the queue it belongs to, and the wire that is to be flushed when something was put on it."""
+
+    def __init__(self, wire: Wire, link: Any, queue: Queue) -> None:
+        self.wire = wire
+        self.link = link
+        self.queue = queue
+
+
+class Inlet(_End):
+    """A producer's link. Messages are accepted once they are in the queue.
+
+    A producer that breaks the queue's limits gets its link closed; what it sends after that is thrown away.
+    """
+
+    def __init__(self, wire: Wire, link: Any, queue: Queue) -> None:
+        super().__init__(wire, link, queue)
+        self._buffer = ffi.new("char[]", _BUFFER_BYTES)
+        self._settled = lib.pn_link_remote_snd_settle_mode(link) == lib.PN_SND_SETTLED
+        self._begun = bytearray()
+        self._refused = False
+        queue.inlets.append(self)
+
+    @property
+    def credit(self) -> int:
+        """Messages that the producer may still send; negative if it has sent more than it may."""
+        return int(lib.pn_link_credit(self.link) - lib.pn_link_queued(self.link))
+
+    @property
+    def held_bytes(self) -> int:
+        """Bytes of the message that has come in only in part."""
+        return len(self._begun)
+
+    def grant(self, credit: int) -> None:
+        """Let the producer send `credit` messages more."""
+        lib.pn_link_flow(self.link, credit)
+        self.wire.dirty = True
+
+    def take(self) -> None:
+        """Move what has come in into the queue, unless that is full: then it is called again when there is room."""
+        if self._refused:
+            self._throw_away()
+        elif self.queue.full:
+            if self not in self.queue.waiting:
+                self.queue.waiting.append(self)
+        elif self.credit < 0:
+            self._refuse("amqp:link:transfer-limit-exceeded", "more messages than there was credit for")
+        else:
+            self._take()
+
+    def _take(self) -> None:
+        link, buffer, settled_link, accepted = self.link, self._buffer, self._settled, lib.PN_ACCEPTED
+        current, recv, update, settle = (
+            lib.pn_link_current,
+            lib.pn_link_recv,
+            lib.pn_delivery_update,
+            lib.pn_delivery_settle,
+        )
+        unpack, largest = ffi.buffer, self.queue.limits.largest
+        taken: list[bytes] = []
+        for behind in range(lib.pn_link_queued(link) - 1, -1, -1):
+            delivery = current(link)
+            partial = not behind and lib.pn_delivery_partial(delivery)
+            if partial or self._begun:
+                message = self._whole(delivery, partial=partial)
+            else:
+                size = recv(link, buffer, _BUFFER_BYTES)
+                message = unpack(buffer, size)[:] if size >= 0 else None
+                if message is not None and size == _BUFFER_BYTES:
+                    message += self._rest(largest)  # which reads into the same buffer
+            if len(self._begun) > largest or (message is not None and len(message) > largest):
+                self.queue.put(taken)
+                self._refuse("amqp:link:message-size-exceeded", f"{self.queue.name} takes at most {largest} bytes")
+                return
+            if partial:
+                break
+            if message is not None:
+                taken.append(message)
+                if not (settled_link or lib.pn_delivery_settled(delivery)):
+                    update(delivery, accepted)
+            settle(delivery)
+        self.queue.put(taken)
+
+    def _whole(self, delivery: Any, *, partial: bool) -> bytes | None:
+        """The message that has come in over several turns; None while there is more to come, or if it was aborted."""
+        self._begun += self._rest(self.queue.limits.largest)
+        if partial:
+            return None
+        message, self._begun = bytes(self._begun), bytearray()
+        return None if lib.pn_delivery_aborted(delivery) else message
+
+    def _rest(self, largest: int) -> bytes:
+        """What there is of the current message, at most one buffer more than `largest`."""
+        parts, left = [], largest
+        while left >= 0 and (size := lib.pn_link_recv(self.link, self._buffer, _BUFFER_BYTES)) > 0:
+            parts.append(ffi.buffer(self._buffer, size)[:])
+            left -= size
+        return b"".join(parts)
+
+    def _refuse(self, condition: str, description: str) -> None:
+        set_condition(lib.pn_link_condition(self.link), condition, description)
+        lib.pn_link_close(self.link)
+        self.wire.dirty = True
+        self.end()
+        self._refused = True
+        self._begun.clear()
+        self._throw_away()
+
+    def _throw_away(self) -> None:
+        link, buffer = self.link, self._buffer
+        while delivery := lib.pn_link_current(link):
+            while lib.pn_link_recv(link, buffer, _BUFFER_BYTES) > 0:
+                pass
+            if lib.pn_delivery_partial(delivery):
+                return
+            lib.pn_delivery_settle(delivery)
+
+    def end(self) -> None:
+        """The link is gone, or refused."""
+        if not self._refused:
+            self.queue.inlets.remove(self)
+            if self in self.queue.waiting:
+                self.queue.waiting.remove(self)
+
+
+class Outlet(_End):
+    """A consumer's link. What it has not settled goes back to the queue when it ends."""
+
+    def __init__(self, wire: Wire, link: Any, queue: Queue) -> None:
+        super().__init__(wire, link, queue)
+        self._ring = TagRing()
+        self._session = lib.pn_link_session(link)
+        self._settled = lib.pn_link_remote_snd_settle_mode(link) == lib.PN_SND_SETTLED
+        self._pending: deque[tuple[Any, bytes]] = deque()
+        self._pending_bytes = 0
+        queue.outlets.append(self)
+
+    @property
+    def room(self) -> int:
+        """Messages that the consumer takes now: its credit, or 0 while there is enough for its socket, or while it has
+        too much that it has not settled."""
+        if self.wire.blocked or lib.pn_session_outgoing_bytes(self._session) >= _TURN_BYTES:
+            return 0
+        if self._pending_bytes >= self.queue.limits.size_bytes:
+            return 0
+        return min(int(lib.pn_link_credit(self.link)), _UNSETTLED_MESSAGES - len(self._pending))
+
+    def send(self, messages: Iterable[bytes]) -> None:
+        """Put messages on the wire."""
+        link, tags, settled, pending = self.link, self._ring.tags, self._settled, self._pending
+        new, send, settle, advance = lib.pn_delivery, lib.pn_link_send, lib.pn_delivery_settle, lib.pn_link_advance
+        count = 0
+        for message in messages:
+            delivery = new(link, next(tags))
+            send(link, message, len(message))
+            if settled:
+                settle(delivery)  # which advances as well
+            else:
+                advance(link)
+                pending.append((delivery, message))
+                self._pending_bytes += len(message)
+            count += 1
+        if settled:
+            self.queue.counts.passed_on += count
+        self.wire.dirty = True
+
+    def drained(self) -> None:
+        """The queue is empty: a consumer that asked to drain its credit is told so."""
+        if lib.pn_link_get_drain(self.link) and lib.pn_link_drained(self.link):
+            self.wire.dirty = True
+
+    def take_outcomes(self) -> None:
+        """Take in what the consumer said to the messages sent, in the order of sending."""
+        pending, counts = self._pending, self.queue.counts
+        state_of, settle, accepted = lib.pn_delivery_remote_state, lib.pn_delivery_settle, lib.PN_ACCEPTED
+        back: list[bytes] = []
+        while pending:
+            delivery, message = pending[0]
+            state = state_of(delivery)
+            if state == accepted:
+                counts.passed_on += 1
+            elif state or lib.pn_delivery_settled(delivery):
+                self._count_other(state, message, back)
+            else:
+                break
+            pending.popleft()
+            self._pending_bytes -= len(message)
+            settle(delivery)
+        if back:
+            self.queue.give_back(back)
+
+    def _count_other(self, state: int, message: bytes, back: list[bytes]) -> None:
+        if state in (lib.PN_RELEASED, lib.PN_MODIFIED):
+            back.append(message)
+        elif state == lib.PN_REJECTED:
+            self.queue.counts.rejected += 1
+        else:
+            # Settled without an outcome: the consumer has it and says no more (AMQP 1.0 part 2, 2.6.12).
+            self.queue.counts.passed_on += 1
+
+    def end(self) -> None:
+        """The link is gone: keep the order of what goes back to the queue."""
+        self.take_outcomes()
+        self.queue.give_back([message for _, message in self._pending])
+        self._pending.clear()
+        self._pending_bytes = 0
+        self.queue.outlets.remove(self)

@@ -1,0 +1,155 @@
+"""The server's side of SASL in AMQP 1.0 (part 5, 5.3): EXTERNAL, PLAIN and ANONYMOUS, before the engine takes over.
+
+Proton itself offers a server PLAIN only with Cyrus SASL, and EXTERNAL only with its own TLS; we have neither.
+"""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from proton import UNDESCRIBED, Array, Data, Described, symbol, ubyte, ulong
+
+from labconsole_amqp.wire.amqp_types import BINARIES, LISTS, SYMBOLS, EnvelopeError, list_items, unsigned_long, value_at
+
+_AMQP_HEADER = b"AMQP\x00\x01\x00\x00"
+_SASL_HEADER = b"AMQP\x03\x01\x00\x00"
+_MECHANISMS, _INIT, _OUTCOME = 0x40, 0x41, 0x44
+_OK, _AUTH_FAILED = 0, 1
+_MAX_FRAME_BYTES = 4096
+_TLS_HANDSHAKE = b"\x16\x03"
+_MALFORMED = "client sent a malformed SASL frame"
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """Who is let in: anybody (`anonymous`), or the `users` (name -> password). A TLS client certificate that was
+    verified always is."""
+
+    anonymous: bool = True
+    users: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
+class SaslServer:
+    """Negotiates with one client. Feed it what is read; write what it answers; then read `user` or `failure`.
+
+    Args:
+        access: who is let in.
+        subject: the verified subject of the client's certificate, None without one.
+    """
+
+    def __init__(self, access: Access, subject: str | None) -> None:
+        self.user: str | None = None
+        self.failure: str | None = None
+        self.rest = b""
+        self._access = access
+        self._subject = subject
+        self._received = b""
+        self._header_seen = False
+
+    @property
+    def done(self) -> bool:
+        """Whether the client is in (`user` is set, `rest` is what it sent after) or out (`failure` is set)."""
+        return self.user is not None or self.failure is not None
+
+    def feed(self, data: bytes) -> bytes:
+        """Take what the client sent; returns what is to be sent to it."""
+        self._received += data
+        answer = b""
+        if not self._header_seen and len(self._received) >= len(_SASL_HEADER):
+            answer = self._take_header()
+        if self._header_seen and not self.done and (frame := self._take_frame()) is not None:
+            answer += self._judge(frame)
+        return answer
+
+    def _take_header(self) -> bytes:
+        header, self._received = self._received[:8], self._received[8:]
+        if header == _SASL_HEADER:
+            self._header_seen = True
+            return _SASL_HEADER + _frame(_MECHANISMS, _symbols(self._mechanisms()))
+        if header == _AMQP_HEADER and self._access.anonymous:
+            self.user, self.rest = "anonymous", header + self._received
+            return b""
+        if header[:2] == _TLS_HANDSHAKE:
+            self.failure = "client speaks TLS, which this port does not"
+        else:
+            spoke_amqp = header == _AMQP_HEADER
+            self.failure = "client spoke AMQP without SASL" if spoke_amqp else "client does not speak AMQP 1.0"
+        return _SASL_HEADER
+
+    def _mechanisms(self) -> list[symbol]:
+        offered = {
+            "EXTERNAL": self._subject is not None,
+            "PLAIN": bool(self._access.users),
+            "ANONYMOUS": self._access.anonymous,
+        }
+        return [symbol(name) for name, on in offered.items() if on]
+
+    def _take_frame(self) -> bytes | None:
+        """The body of the next frame, None while it is not complete."""
+        if len(self._received) < 4:
+            return None
+        size = int.from_bytes(self._received[:4], "big")
+        if not 8 <= size <= _MAX_FRAME_BYTES:
+            self.failure = _MALFORMED
+            return None
+        if len(self._received) < size:
+            return None
+        frame, self._received = self._received[:size], self._received[size:]
+        return frame[frame[4] * 4 :]
+
+    def _judge(self, body: bytes) -> bytes:
+        try:
+            mechanism, response = _init(body)
+        except EnvelopeError:
+            self.failure = _MALFORMED
+            return b""
+        self.user, self.failure = self._authenticate(mechanism, response)
+        if self.user is not None:
+            self.rest = self._received
+        return _frame(_OUTCOME, ubyte(_AUTH_FAILED if self.user is None else _OK))
+
+    def _authenticate(self, mechanism: str, response: bytes) -> tuple[str | None, str | None]:
+        """(user, None) or (None, why not)."""
+        if mechanism not in self._mechanisms():
+            return None, f"SASL {mechanism} not offered"
+        if mechanism == "EXTERNAL":
+            return self._subject, None
+        if mechanism == "ANONYMOUS":
+            return "anonymous", None
+        _, name, password = [*response.split(b"\0", 2), b"", b""][:3]
+        user = name.decode("utf-8", "replace")
+        expected = self._access.users.get(user)
+        if expected is None or not hmac.compare_digest(expected.encode(), password):
+            return None, "wrong user name or password"
+        return user, None
+
+
+def _init(body: bytes) -> tuple[str, bytes]:
+    """Mechanism and initial response of a SASL init frame (part 5, 5.3.3.2). Raises EnvelopeError: it is not one."""
+    if not body.startswith(b"\0"):
+        raise EnvelopeError("the frame has no descriptor")
+    descriptor = value_at(body, 1, len(body))
+    content = value_at(body, descriptor.stop, len(body))
+    if unsigned_long(body, descriptor) != _INIT or content.type not in LISTS:
+        raise EnvelopeError("the frame is not a SASL init")
+    mechanism, response = (*list_items(body, content), None, None)[:2]
+    if mechanism is None or mechanism.type not in SYMBOLS:
+        raise EnvelopeError("the SASL init has no mechanism")
+    name = body[mechanism.start : mechanism.stop].decode("ascii", "backslashreplace")
+    return name, body[response.start : response.stop] if response and response.type in BINARIES else b""
+
+
+def _symbols(names: list[symbol]) -> Any:
+    """An AMQP array of symbols; proton's annotations know neither its type code nor its elements."""
+    head: Any = (UNDESCRIBED, Data.SYMBOL)
+    return Array(*head, *names)
+
+
+def _frame(code: int, field_value: Any) -> bytes:
+    data = Data()
+    data.put_object(Described(ulong(code), [field_value]))
+    body = bytes(data.encode())
+    return (len(body) + 8).to_bytes(4, "big") + b"\x02\x01\x00\x00" + body

@@ -1,0 +1,331 @@
+"""One AMQP 1.0 connection from a role to a broker: connect and authenticate, pump, close, and look into a queue."""
+
+from __future__ import annotations
+
+import re
+import socket
+import ssl
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from types import TracebackType
+
+from labconsole.clock import now_ns
+from labconsole.errors import UserError
+from labconsole_amqp.link.port_probe import Spoken, port_speaks, with_tls, without_tls
+from labconsole_amqp.link.proton_engine import Wire, lib, text
+from labconsole_amqp.link.socket_pump import Pump
+from labconsole_amqp.link.tls import TlsSettings, client_context, client_failure
+
+_CLOSE_TIMEOUT_S = 2.0
+_SILENCE_S = 1.0
+"""How long a port may stay silent before it is looked at whether TLS is spoken there."""
+_TLS_ALERT = re.compile(r"got: .{0,4}\\x15\\x03")
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where a broker is and how to get in.
+
+    With `username`: SASL PLAIN. Without, and with a client certificate in `tls`: SASL EXTERNAL. Else ANONYMOUS.
+    `idle_timeout_s` is how long the broker may stay silent.
+    """
+
+    host: str
+    port: int
+    tls: TlsSettings | None = None
+    username: str | None = None
+    password: str | None = field(default=None, repr=False)
+    connect_timeout_s: float = 10.0
+    idle_timeout_s: float = 60.0
+
+    @property
+    def name(self) -> str:
+        """`host:port`, for messages."""
+        return f"{self.host}:{self.port}"
+
+    @property
+    def mechanism(self) -> str:
+        """The one SASL mechanism that is used: `PLAIN`, `EXTERNAL` or `ANONYMOUS`."""
+        if self.username is not None:
+            return "PLAIN"
+        return "EXTERNAL" if self.tls is not None and self.tls.certificate_file is not None else "ANONYMOUS"
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectTimes:
+    """How long each step of connecting took, ns: TCP (with name resolution), TLS (0 without), SASL, AMQP open."""
+
+    tcp_ns: int
+    tls_ns: int
+    sasl_ns: int
+    open_ns: int
+
+    @property
+    def total_ns(self) -> int:
+        """The whole: the source's "Establishing Connection"."""
+        return self.tcp_ns + self.tls_ns + self.sasl_ns + self.open_ns
+
+
+class Connection:
+    """An open connection; made by `connect`, and to be closed. All methods but `wake` belong to one thread.
+
+    `times` tells how long connecting took; `tls_version` and `cipher` what TLS agreed on (None without TLS).
+    """
+
+    def __init__(self, endpoint: Endpoint, wire: Wire, times: ConnectTimes, pump: Pump) -> None:
+        self.endpoint = endpoint
+        self.times = times
+        self.wire = wire
+        self.container = text(lib.pn_connection_remote_container(wire.connection))
+        sock = wire.sock
+        self.tls_version = sock.version() if isinstance(sock, ssl.SSLSocket) else None
+        cipher = sock.cipher() if isinstance(sock, ssl.SSLSocket) else None
+        self.cipher = cipher[0] if cipher else None
+        self._pump = pump
+        self._closed = False
+
+    def pump(self, timeout_s: float) -> None:
+        """Write what waits and read what came; wait at most `timeout_s` for the peer or `wake` if nothing did.
+
+        Raises UserError when the connection is closed by the broker, or lost.
+        """
+        self._pump.turn(timeout_s)
+        self.check()
+
+    def flush(self) -> None:
+        """Write what the socket takes, without waiting. Raises UserError as `pump`."""
+        self._pump.write()
+
+    def check(self) -> None:
+        """Raises UserError if the broker has closed the connection, or it is lost."""
+        wire = self.wire
+        if wire.remote_closed:
+            raise UserError(f"{self.endpoint.name} closed the connection: {wire.condition or 'no reason given'}")
+        if wire.over:
+            raise UserError(f"the connection to {self.endpoint.name} was lost{_unless_aborted(wire.condition)}")
+
+    def wake(self) -> None:
+        """Let a waiting `pump` return now; the one method that any thread may call."""
+        self._pump.wake()
+
+    def wait(self, done: Callable[[], bool], timeout_s: float, late: str) -> None:
+        """Pump until `done`. Raises UserError, with the sentence `late` after `timeout_s`."""
+        deadline = time.monotonic() + timeout_s
+        while not done():
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise UserError(late)
+            self.pump(min(left, 1.0))
+
+    def close(self) -> None:
+        """Close politely (AMQP close, answered within 2 s, else dropped) and free everything. May be called again."""
+        if self._closed:
+            return
+        self._closed = True
+        wire = self.wire
+        try:
+            lib.pn_connection_close(wire.connection)
+            deadline = time.monotonic() + _CLOSE_TIMEOUT_S
+            while not wire.over and (left := deadline - time.monotonic()) > 0:
+                self._pump.turn(left)
+        except UserError:
+            # The broker is gone already: nobody to say goodbye to, and why it went was said where it mattered.
+            return
+        finally:
+            self._pump.close()
+            wire.free()
+
+    def __enter__(self) -> Connection:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def connect(endpoint: Endpoint, *, container: str | None = None, context: ssl.SSLContext | None = None) -> Connection:
+    """Connect, authenticate, and exchange AMQP open.
+
+    Args:
+        endpoint: the broker.
+        container: our container id; a random one if None.
+        context: the client context made before from `endpoint.tls`, when many connections share it.
+
+    Raises:
+        UserError: one sentence, for whatever went wrong.
+    """
+    if endpoint.tls is not None and context is None:
+        context = client_context(endpoint.tls)
+    began = now_ns()
+    sock = _tcp(endpoint)
+    tcp_done = now_ns()
+    try:
+        if endpoint.tls is not None and context is not None:
+            sock = _tls(endpoint, endpoint.tls, context, sock)
+        tls_done = now_ns()
+        sock.setblocking(False)
+    except BaseException:
+        sock.close()
+        raise
+    wire = Wire(sock, server=False, idle_timeout_s=endpoint.idle_timeout_s)
+    pump = Pump(wire, endpoint.name)
+    try:
+        _prepare(endpoint, wire, container or f"labconsole-{uuid.uuid4()}")
+        deadline = time.monotonic() + endpoint.connect_timeout_s
+        _authenticate(endpoint, wire, pump, deadline)
+        sasl_done = now_ns()
+        _await_open(endpoint, wire, pump, deadline)
+        opened = now_ns()
+    except BaseException:
+        pump.close()
+        wire.free()
+        raise
+    tls_ns = tls_done - tcp_done if endpoint.tls is not None else 0
+    times = ConnectTimes(tcp_done - began, tls_ns, sasl_done - tls_done, opened - sasl_done)
+    return Connection(endpoint, wire, times, pump)
+
+
+def _tcp(endpoint: Endpoint) -> socket.socket:
+    try:
+        sock = socket.create_connection((endpoint.host, endpoint.port), endpoint.connect_timeout_s)
+    except socket.gaierror as error:
+        raise UserError(f"the host name {endpoint.host} cannot be resolved: check its spelling and DNS") from error
+    except TimeoutError as error:
+        raise UserError(
+            f"{endpoint.name} did not answer within {endpoint.connect_timeout_s:g} s: check address, route and firewall"
+        ) from error
+    except ConnectionRefusedError as error:
+        raise UserError(f"{endpoint.name} refused the connection: is the broker running, and on this port?") from error
+    except OSError as error:
+        raise UserError(f"{endpoint.name} cannot be reached: {error.strerror or error}") from error
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return sock
+
+
+def _tls(endpoint: Endpoint, tls: TlsSettings, context: ssl.SSLContext, sock: socket.socket) -> ssl.SSLSocket:
+    name = tls.server_name or endpoint.host
+    secure = context.wrap_socket(sock, server_hostname=name, do_handshake_on_connect=False)
+    try:
+        _shake_hands(endpoint, secure)
+    except OSError as error:
+        secure.close()
+        raise UserError(client_failure(endpoint.name, name, tls, error)) from error
+    except UserError:
+        secure.close()
+        raise
+    return secure
+
+
+def _shake_hands(endpoint: Endpoint, secure: ssl.SSLSocket) -> None:
+    """The TLS handshake; where nothing comes for a while, another connection tries if the port is one without TLS.
+
+    Raises OSError, and UserError: it is one.
+    """
+    timeouts = (min(_SILENCE_S, endpoint.connect_timeout_s), endpoint.connect_timeout_s - _SILENCE_S)
+    for number, timeout in enumerate(timeouts):
+        secure.settimeout(max(timeout, 0.01))
+        try:
+            secure.do_handshake()
+            return
+        except TimeoutError:
+            if number:
+                raise
+            if port_speaks(endpoint.host, endpoint.port) is Spoken.AMQP:
+                raise UserError(without_tls(endpoint.name)) from None
+
+
+def _prepare(endpoint: Endpoint, wire: Wire, container: str) -> None:
+    connection = wire.connection
+    sasl = lib.pn_sasl(wire.transport)
+    lib.pn_sasl_allowed_mechs(sasl, endpoint.mechanism.encode())
+    # TLS is done outside of the engine, which would not send a password on what it takes for a bare line.
+    lib.pn_sasl_set_allow_insecure_mechs(sasl, True)
+    if endpoint.username is not None:
+        lib.pn_connection_set_user(connection, endpoint.username.encode())
+        lib.pn_connection_set_password(connection, (endpoint.password or "").encode())
+    lib.pn_connection_set_container(connection, container.encode())
+    lib.pn_connection_set_hostname(connection, endpoint.host.encode())
+    wire.bind()
+    lib.pn_connection_open(connection)
+
+
+def _authenticate(endpoint: Endpoint, wire: Wire, pump: Pump, deadline: float) -> None:
+    sasl = lib.pn_sasl(wire.transport)
+    while (outcome := lib.pn_sasl_outcome(sasl)) != lib.PN_SASL_OK:
+        if outcome != lib.PN_SASL_NONE:
+            raise UserError(_refusal(endpoint, text(lib.pn_sasl_get_mech(sasl))))
+        if wire.over:
+            raise UserError(_gone(endpoint, wire))
+        _turn(endpoint, wire, pump, deadline)
+
+
+def _await_open(endpoint: Endpoint, wire: Wire, pump: Pump, deadline: float) -> None:
+    while not wire.remote_open:
+        if wire.remote_closed:
+            raise UserError(f"{endpoint.name} closed the connection: {wire.condition or 'no reason given'}")
+        if wire.over:
+            raise UserError(_gone(endpoint, wire))
+        _turn(endpoint, wire, pump, deadline)
+    if wire.remote_closed:
+        raise UserError(f"{endpoint.name} closed the connection: {wire.condition or 'no reason given'}")
+
+
+def _turn(endpoint: Endpoint, wire: Wire, pump: Pump, deadline: float) -> None:
+    left = deadline - time.monotonic()
+    if left <= 0:
+        raise UserError(f"{endpoint.name} accepted the connection but does not answer AMQP: is it an AMQP 1.0 port?")
+    silent_for = endpoint.connect_timeout_s - left
+    if silent_for < _SILENCE_S:
+        left = min(left, _SILENCE_S - silent_for)
+    elif endpoint.tls is None and not wire.heard and port_speaks(endpoint.host, endpoint.port) is Spoken.TLS:
+        raise UserError(with_tls(endpoint.name))
+    try:
+        pump.turn(left)
+    except UserError as error:
+        # TLS 1.3 tells a client only now what the server thinks of its certificate.
+        if endpoint.tls is not None and isinstance(error.__cause__, ssl.SSLError):
+            name = endpoint.tls.server_name or endpoint.host
+            raise UserError(client_failure(endpoint.name, name, endpoint.tls, error.__cause__)) from error
+        if isinstance(error.__cause__, ConnectionError):
+            raise UserError(_gone(endpoint, wire)) from error
+        raise
+
+
+def _refusal(endpoint: Endpoint, chosen: str | None) -> str:
+    mechanism = endpoint.mechanism
+    if not chosen:
+        return f"{endpoint.name} does not offer SASL {mechanism}: choose another way to authenticate"
+    if mechanism == "PLAIN":
+        return f"{endpoint.name} refused user {endpoint.username}: wrong user name or password"
+    if mechanism == "EXTERNAL":
+        return f"{endpoint.name} does not let our client certificate in (SASL EXTERNAL): it must know its name"
+    return f"{endpoint.name} accepts no client without user or certificate (SASL ANONYMOUS refused)"
+
+
+def _gone(endpoint: Endpoint, wire: Wire) -> str:
+    """The broker hung up before the connection was open, without saying why in AMQP."""
+    name, condition = endpoint.name, wire.condition or ""
+    if "got: AMQP SASL layer" in condition:
+        return f"{name} accepts no client without authentication: give user and password, or a client certificate"
+    if _TLS_ALERT.search(condition):
+        return with_tls(name)
+    if "protocol header got" in condition:
+        return f"{name} does not speak AMQP 1.0: check the port, and the broker's plugin for AMQP 1.0"
+    if endpoint.tls is not None:
+        shown = "our client certificate" if endpoint.tls.certificate_file else "a client without certificate"
+        return f"{name} closed the connection right after TLS: it does not seem to accept {shown}"
+    if port_speaks(endpoint.host, endpoint.port) is Spoken.TLS:
+        return with_tls(name)
+    return f"{name} closed the connection before AMQP was open: is it an AMQP 1.0 port?"
+
+
+def _unless_aborted(condition: str | None) -> str:
+    """What the engine found wrong, unless it is only that the connection ended without a close."""
+    if condition is None or "connection aborted" in condition:
+        return ""
+    if "local-idle-timeout" in condition:
+        return ": it was silent for too long"
+    return f" ({condition})"

@@ -1,0 +1,105 @@
+"""What sending and receiving links share: the template of a message, attach, detach, and the peer's reasons."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from labconsole.clock import now_ns
+from labconsole.errors import UserError
+from labconsole_amqp.link.connection import Connection
+from labconsole_amqp.link.proton_engine import condition_text, lib, text
+
+ATTACH_TIMEOUT_S = 10.0
+_DETACH_TIMEOUT_S = 1.0
+
+_link_numbers = itertools.count()
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """An encoded message that is sent many times.
+
+    The 8 bytes at `stamp_offset` (big-endian, below 2**63, ms since the Unix epoch) are written when it is sent, and
+    so are the 8 bytes at `number_offset` (big-endian unsigned) if there is one.
+    """
+
+    message: bytes
+    stamp_offset: int
+    number_offset: int | None = None
+
+
+class Link:
+    """What sender and receiver share: a session and a link of their own, attach, and noticing when the peer leaves."""
+
+    def __init__(self, connection: Connection, address: str, kind: str) -> None:
+        self.connection = connection
+        self.address = address
+        self._kind = kind
+        self._session: Any = lib.pn_session(connection.wire.connection)
+        name = f"{kind}-{address}-{next(_link_numbers)}".encode()
+        make = lib.pn_sender if kind == "sender" else lib.pn_receiver
+        self._link: Any = make(self._session, name)
+
+    def _attach(self, own: Any, remote: Any, timeout_s: float) -> int:
+        """Attach with `own` terminus at the address and wait for the answer; returns how long it took, ns."""
+        lib.pn_terminus_set_address(own, self.address.encode())
+        began = now_ns()
+        lib.pn_session_open(self._session)
+        lib.pn_link_open(self._link)
+        late = f"{self.connection.endpoint.name} did not answer the attach to {self.address} in {timeout_s:g} s"
+
+        def answered() -> bool:
+            self._check()
+            # A refused attach is answered without an address, and a detach with the reason follows.
+            return bool(
+                lib.pn_link_state(self._link) & lib.PN_REMOTE_ACTIVE and text(lib.pn_terminus_get_address(remote))
+            )
+
+        self.connection.wait(answered, timeout_s, late)
+        return now_ns() - began
+
+    def _check(self) -> None:
+        """Raises UserError if the peer has closed link or session."""
+        if not (lib.pn_link_state(self._link) | lib.pn_session_state(self._session)) & lib.PN_REMOTE_CLOSED:
+            return
+        condition = condition_text(lib.pn_link_remote_condition(self._link)) or condition_text(
+            lib.pn_session_remote_condition(self._session)
+        )
+        peer = self.connection.endpoint.name
+        if condition and "not-found" in condition:
+            raise UserError(
+                f"{peer} has no queue {self.address}: create it there, or correct the address ({condition})"
+            )
+        raise UserError(f"{peer} ended the {self._kind}'s link to {self.address}: {condition or 'no reason given'}")
+
+    def pump(self, timeout_s: float) -> None:
+        """`Connection.pump`, and raise UserError if the peer has ended this link."""
+        self.connection.pump(timeout_s)
+        self._check()
+
+    def _flush(self) -> None:
+        """Write what the socket takes; that the connection is lost is reported by `pump`, after what is in hand."""
+        try:
+            self.connection.flush()
+        except UserError:
+            # The socket says it again in the pump that follows.
+            return
+
+    def close(self) -> None:
+        """Detach; deliveries that are not settled go back to the queue. Raises UserError if the connection is lost.
+
+        The answer is waited for, but not insisted on: RabbitMQ 3.10 never answers a detach, and sometimes not even the
+        end of a session. What is left over ends with the connection.
+        """
+        lib.pn_link_close(self._link)
+        lib.pn_session_close(self._session)
+        deadline = time.monotonic() + _DETACH_TIMEOUT_S
+        while not (answered := lib.pn_session_state(self._session) & lib.PN_REMOTE_CLOSED):
+            if (left := deadline - time.monotonic()) <= 0:
+                break
+            self.connection.pump(left)
+        if answered:
+            lib.pn_session_free(self._session)

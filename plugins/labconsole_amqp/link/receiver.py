@@ -1,0 +1,214 @@
+"""The receiving end of the fast link: a batch of messages at a time, checked against templates by numpy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labconsole.clock import now_ns
+from labconsole.errors import UserError
+from labconsole_amqp.link.connection import Connection
+from labconsole_amqp.link.link_base import ATTACH_TIMEOUT_S, Link, Template
+from labconsole_amqp.link.proton_engine import ENGINE_BYTES, ffi, lib
+
+_BATCH_MESSAGES = 512
+_BATCH_BYTES = 8 * 1024 * 1024
+_ROOM_FOR_ADDITIONS = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Messages as they came, in order; all arrays have one element per message.
+
+    `received_ns` is taken as each message is read out of the engine. Where `matched`, the message is byte for byte one
+    of the receiver's templates, and `stamps_ms` and `numbers` hold its stamp and number (-1 without one); elsewhere
+    they are -1, and `raw` maps the message's index to its bytes, for the slow path. A message that the sender aborted
+    half way has size 0 and `raw` b"". `sizes` are bytes of the encoded message.
+    """
+
+    received_ns: NDArray[np.int64]
+    stamps_ms: NDArray[np.int64]
+    numbers: NDArray[np.int64]
+    sizes: NDArray[np.int64]
+    matched: NDArray[np.bool_]
+    raw: dict[int, bytes]
+
+    def __len__(self) -> int:
+        return len(self.received_ns)
+
+
+class Receiver(Link):
+    """Receives messages from `address`; each is accepted as it is read, unless the sender had settled it.
+
+    Args:
+        window: credit, messages; topped up each quarter.
+        settled: ask for pre-settled messages (at most once).
+        templates: messages that are checked in the fast path; none when every message must be looked into.
+        expected_size: bytes of a usual message, so that it fits into a row; the largest template's size if 0.
+        max_message_size: bytes after which a message that still comes in is given up; `ENGINE_BYTES` if 0.
+
+    `attach_ns` is how long attaching took, `received` the number of messages so far.
+
+    Raises:
+        UserError: the address does not exist, or the peer refused otherwise or did not answer.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        address: str,
+        *,
+        window: int = 1000,
+        settled: bool = False,
+        templates: Sequence[Template] = (),
+        expected_size: int = 0,
+        max_message_size: int = 0,
+        timeout_s: float = ATTACH_TIMEOUT_S,
+    ) -> None:
+        super().__init__(connection, address, "receiver")
+        self.received = 0
+        self._window = window
+        self._largest = max_message_size or ENGINE_BYTES
+        self._matchers = {len(template.message): _Matcher(template) for template in templates}
+        expected = max(expected_size, *self._matchers) if self._matchers else expected_size
+        stride = (expected + _ROOM_FOR_ADDITIONS + 7) // 8 * 8
+        rows = max(1, min(_BATCH_MESSAGES, _BATCH_BYTES // stride))
+        self._rows = np.zeros((rows, stride), np.uint8)
+        self._buffer = ffi.from_buffer("char[]", self._rows)
+        self._starts = [self._buffer + row * stride for row in range(rows)]
+        lib.pn_link_set_snd_settle_mode(self._link, lib.PN_SND_SETTLED if settled else lib.PN_SND_UNSETTLED)
+        lib.pn_terminus_set_address(lib.pn_link_target(self._link), lib.pn_link_name(self._link))
+        lib.pn_link_set_max_message_size(self._link, max_message_size)
+        source = lib.pn_link_source(self._link)
+        lib.pn_link_flow(self._link, window)
+        self.attach_ns = self._attach(source, lib.pn_link_remote_source(self._link), timeout_s)
+
+    def learn(self, template: Template) -> None:
+        """Let messages like this one pass in the fast path too: what a foreign broker made of ours, once it was fully
+        decoded and found right. It replaces a template of the same length."""
+        self._matchers[len(template.message)] = _Matcher(template)
+
+    def receive(self, limit: int, timeout_s: float) -> Batch:
+        """The messages that are there, at most `limit` and one batch; waits up to `timeout_s` for the first.
+
+        Raises UserError if the broker closed link or connection, or the connection is lost, and nothing is left to
+        be read; or if a message is too large.
+        """
+        if self._readable:
+            # Acknowledgements and credit of the batch before go out while the next is read.
+            self._flush()
+        else:
+            self.pump(timeout_s)
+            self._check_size()
+        times: list[int] = []
+        sizes: list[int] = []
+        raw: dict[int, bytes] = {}
+        self._read(min(limit, len(self._starts)), times, sizes, raw)
+        self.received += len(times)
+        self._top_up()
+        return self._check_batch(times, sizes, raw)
+
+    @property
+    def _readable(self) -> bool:
+        queued = lib.pn_link_queued(self._link)
+        return queued > 1 or (queued == 1 and not lib.pn_delivery_partial(lib.pn_link_current(self._link)))
+
+    def _check_size(self) -> None:
+        delivery = lib.pn_link_current(self._link)
+        if delivery and lib.pn_delivery_pending(delivery) > self._largest:
+            raise UserError(
+                f"{self.connection.endpoint.name} sends a message of more than {self._largest:,} bytes: raise "
+                '"Largest message" (max_message_size) if it is meant to be that large'
+            )
+
+    def _read(self, limit: int, times: list[int], sizes: list[int], raw: dict[int, bytes]) -> None:
+        link, stride, accepted = self._link, self._rows.shape[1], lib.PN_ACCEPTED
+        current, recv, update, settle = (
+            lib.pn_link_current,
+            lib.pn_link_recv,
+            lib.pn_delivery_update,
+            lib.pn_delivery_settle,
+        )
+        # Only the last queued delivery can be one that has not come in whole.
+        behind = range(lib.pn_link_queued(link) - 1, -1, -1)
+        for start, left in zip(self._starts[:limit], behind, strict=False):
+            delivery = current(link)
+            if not left and lib.pn_delivery_partial(delivery):
+                break
+            size = recv(link, start, stride)
+            times.append(now_ns())
+            if size == stride:
+                raw[len(sizes)] = message = ffi.buffer(start, stride)[:] + self._rest()
+                size = len(message)
+            elif size < 0:
+                raw[len(sizes)], size = b"", 0
+            sizes.append(size)
+            update(delivery, accepted)
+            settle(delivery)
+
+    def _rest(self) -> bytes:
+        """What did not fit into the row."""
+        parts, buffer = [], ffi.new("char[]", 65536)
+        while (size := lib.pn_link_recv(self._link, buffer, len(buffer))) > 0:
+            parts.append(ffi.buffer(buffer, size)[:])
+        return b"".join(parts)
+
+    def _top_up(self) -> None:
+        missing = self._window - lib.pn_link_credit(self._link)
+        if missing >= max(1, self._window // 4):
+            lib.pn_link_flow(self._link, missing)
+
+    def _check_batch(self, times: list[int], sizes: list[int], raw: dict[int, bytes]) -> Batch:
+        """Compare with the templates, and hand out as bytes what matches none."""
+        count = len(times)
+        lengths = np.array(sizes, np.int64)
+        matched = np.zeros(count, np.bool_)
+        stamps, numbers = np.full(count, -1, np.int64), np.full(count, -1, np.int64)
+        for length, matcher in self._matchers.items():
+            chosen = np.flatnonzero(lengths == length)
+            if len(chosen) == 0 or length >= self._rows.shape[1]:
+                continue
+            rows = self._rows[:count, :length] if len(chosen) == count else self._rows[chosen, :length]
+            found = matcher.stamps(rows)
+            same = matcher.same(rows) & (found >= 0)
+            matched[chosen] = same
+            stamps[chosen] = np.where(same, found, -1)
+            numbers[chosen] = np.where(same, matcher.numbers(rows), -1)
+        for index in np.flatnonzero(~matched).tolist():
+            if index not in raw:
+                raw[index] = self._rows[index, : sizes[index]].tobytes()
+        return Batch(np.array(times, np.int64), stamps, numbers, lengths, matched, raw)
+
+
+class _Matcher:
+    """Compares messages with a template, apart from stamp and number, and reads these."""
+
+    def __init__(self, template: Template) -> None:
+        self._message = np.frombuffer(template.message, np.uint8)
+        self._stamp, self._number = template.stamp_offset, template.number_offset
+        fields = sorted(offset for offset in (self._stamp, self._number) if offset is not None)
+        starts = [0, *(offset + 8 for offset in fields)]
+        self._fixed = [slice(a, b) for a, b in zip(starts, [*fields, len(template.message)], strict=True) if a < b]
+
+    def same(self, rows: NDArray[np.uint8]) -> NDArray[np.bool_]:
+        """Which rows are the template but for stamp and number."""
+        equal = np.ones(len(rows), np.bool_)
+        for part in self._fixed:
+            equal &= (rows[:, part] == self._message[part]).all(axis=1)
+        return equal
+
+    def stamps(self, rows: NDArray[np.uint8]) -> NDArray[np.int64]:
+        """The stamps, ms since the Unix epoch."""
+        return _integers(rows, self._stamp)
+
+    def numbers(self, rows: NDArray[np.uint8]) -> NDArray[np.int64]:
+        """The numbers, -1 if the template has none."""
+        return np.full(len(rows), -1, np.int64) if self._number is None else _integers(rows, self._number)
+
+
+def _integers(rows: NDArray[np.uint8], offset: int) -> NDArray[np.int64]:
+    fields = np.ascontiguousarray(rows[:, offset : offset + 8])
+    return fields.view(">i8").reshape(len(rows)).astype(np.int64)

@@ -1,0 +1,224 @@
+"""The sending end of the fast link: encoded messages, a chunk of deliveries at a time."""
+
+from __future__ import annotations
+
+import itertools
+import struct
+import time
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labconsole.clock import now_ns
+from labconsole.errors import UserError
+from labconsole_amqp.link.connection import Connection
+from labconsole_amqp.link.link_base import ATTACH_TIMEOUT_S, Link, Template
+from labconsole_amqp.link.proton_engine import TagRing, ffi, lib
+
+_CHUNK_MESSAGES = 256
+_CHUNK_BYTES = 256 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """Messages handed to the engine: when (ns), and the stamp in each (ms since the Unix epoch); equal lengths."""
+
+    times_ns: NDArray[np.int64]
+    stamps_ms: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.times_ns)
+
+
+class Sender(Link):
+    """Sends encoded messages to `address`.
+
+    Args:
+        settled: pre-settled (at most once); else each message is to be acknowledged (at least once).
+
+    `attach_ns` is how long attaching took, `max_message_size` what the peer takes (bytes, 0 = no limit), `sent` the
+    number of messages handed to the engine; `accepted`, `rejected` and `released` count the outcomes of unsettled ones.
+
+    Raises:
+        UserError: the address does not exist, or the peer refused otherwise or did not answer.
+    """
+
+    def __init__(
+        self, connection: Connection, address: str, *, settled: bool = False, timeout_s: float = ATTACH_TIMEOUT_S
+    ) -> None:
+        super().__init__(connection, address, "sender")
+        self.sent = self.rejected = self.released = 0
+        self._settled = settled
+        self._pending: deque[Any] = deque()
+        self._acknowledged_ns: list[int] = []
+        lib.pn_link_set_snd_settle_mode(self._link, lib.PN_SND_SETTLED if settled else lib.PN_SND_UNSETTLED)
+        lib.pn_terminus_set_address(lib.pn_link_source(self._link), lib.pn_link_name(self._link))
+        target = lib.pn_link_target(self._link)
+        self.attach_ns = self._attach(target, lib.pn_link_remote_target(self._link), timeout_s)
+        self.max_message_size = int(lib.pn_link_remote_max_message_size(self._link))
+        self._ring = TagRing()
+        self._rows: _Rows | None = None
+
+    @property
+    def capacity(self) -> int:
+        """How many messages may be sent now: the peer's credit, or 0 while the socket takes no more."""
+        return 0 if self.connection.wire.blocked else max(0, lib.pn_link_credit(self._link))
+
+    @property
+    def accepted(self) -> int:
+        """How many unsettled messages the peer has accepted."""
+        return 0 if self._settled else self.sent - len(self._pending) - self.rejected - self.released
+
+    @property
+    def unsettled(self) -> int:
+        """How many messages wait for their acknowledgement."""
+        return len(self._pending)
+
+    def send(self, template: Template, count: int, first_number: int = 0) -> Sent:
+        """Send up to `count` messages from `template`, as many as there is capacity for, numbered from `first_number`.
+
+        Never waits; `pump` when it sent less than asked, and to learn of a lost connection. Raises UserError if the
+        message is larger than the peer takes.
+        """
+        self.check_size(len(template.message))
+        if self._rows is None or self._rows.template is not template:
+            self._rows = _Rows(template)
+        rows, size = self._rows, len(template.message)
+        times: list[int] = []
+        stamps: list[int] = []
+        while len(times) < count and (capacity := self.capacity):
+            chunk = min(count - len(times), capacity, len(rows.starts))
+            rows.number(chunk, first_number + len(times))
+            self._write(rows.stamped(chunk, stamps), itertools.repeat(size), times)
+        return Sent(np.array(times, np.int64), np.array(stamps, np.int64))
+
+    def send_messages(self, messages: Sequence[bytes], stamp_offset: int) -> Sent:
+        """Send the first of `messages`, as many as there is capacity for; the time of sending is written at
+        `stamp_offset` of each (see `Template`).
+
+        Returns and raises as `send`.
+        """
+        times: list[int] = []
+        stamps: list[int] = []
+        while len(times) < len(messages) and (capacity := self.capacity):
+            chunk = messages[len(times) : len(times) + min(capacity, _CHUNK_MESSAGES)]
+            for message in chunk:
+                self.check_size(len(message))
+            self._write(_stamped(chunk, stamp_offset, stamps), map(len, chunk), times)
+        return Sent(np.array(times, np.int64), np.array(stamps, np.int64))
+
+    def _write(self, starts: Iterable[Any], sizes: Iterable[int], times: list[int]) -> None:
+        """Make one delivery of each message, and flush; appends the times to `times`."""
+        link, tags, pending, settled = self._link, self._ring.tags, self._pending, self._settled
+        new, send, advance, settle = lib.pn_delivery, lib.pn_link_send, lib.pn_link_advance, lib.pn_delivery_settle
+        before = len(times)
+        for start, size in zip(starts, sizes, strict=False):
+            delivery = new(link, next(tags))
+            times.append(now_ns())
+            send(link, start, size)
+            if settled:
+                settle(delivery)  # which advances as well
+            else:
+                advance(link)
+                pending.append(delivery)
+        self.sent += len(times) - before
+        self._flush()
+
+    def check_size(self, size: int) -> None:
+        """Raises UserError if the peer does not take a message of `size` bytes."""
+        if self.max_message_size and size > self.max_message_size:
+            raise UserError(
+                f"the message has {size:,} bytes, but {self.connection.endpoint.name} takes at most "
+                f"{self.max_message_size:,}: raise its limit or send a smaller payload"
+            )
+
+    def pump(self, timeout_s: float) -> None:
+        """Do I/O (see `Connection.pump`) and take in acknowledgements and credit. Raises UserError."""
+        super().pump(timeout_s)
+        self._take_acknowledgements()
+
+    def _take_acknowledgements(self) -> None:
+        pending = self._pending
+        state_of, settle, accepted = lib.pn_delivery_remote_state, lib.pn_delivery_settle, lib.PN_ACCEPTED
+        at_ns, before = now_ns(), len(pending)
+        while pending:
+            delivery = pending[0]
+            state = state_of(delivery)
+            if state != accepted:
+                if not (state or lib.pn_delivery_settled(delivery)):
+                    break
+                self._count_other(state)
+            settle(pending.popleft())
+        self._acknowledged_ns += [at_ns] * (before - len(pending))
+
+    def _count_other(self, state: int) -> None:
+        if state in (lib.PN_RELEASED, lib.PN_MODIFIED):
+            self.released += 1
+        else:
+            # Rejected, or settled without an outcome: nobody says that the message has arrived.
+            self.rejected += 1
+
+    def take_acknowledged_ns(self) -> NDArray[np.int64]:
+        """When the messages since the last call were acknowledged (ns), in the order of sending."""
+        taken, self._acknowledged_ns = self._acknowledged_ns, []
+        return np.array(taken, np.int64)
+
+    def drain(self, timeout_s: float) -> int:
+        """Wait until everything is written and acknowledged, at most `timeout_s`; returns how many still wait."""
+        deadline = time.monotonic() + timeout_s
+        while (self._pending or not self._written) and (left := deadline - time.monotonic()) > 0:
+            self.pump(min(left, 1.0))
+        return len(self._pending)
+
+    @property
+    def _written(self) -> bool:
+        return not self.connection.wire.blocked and lib.pn_link_queued(self._link) == 0
+
+
+def _stamped(messages: Iterable[bytes], stamp_offset: int, stamps: list[int]) -> Iterator[Any]:
+    """A copy of each message, with the stamp of the moment at which it is taken, which `stamps` gets, too (ms since
+    the Unix epoch)."""
+    for message in messages:
+        copy = bytearray(message)
+        stamps.append(time.time_ns() // 1_000_000)
+        struct.pack_into(">q", copy, stamp_offset, stamps[-1])
+        yield ffi.from_buffer("char[]", copy)
+
+
+class _Rows:
+    """Copies of a template, one below the other, so that numpy can patch a chunk of them at once."""
+
+    def __init__(self, template: Template) -> None:
+        self.template = template
+        size = len(template.message)
+        count = max(1, min(_CHUNK_MESSAGES, _CHUNK_BYTES // size))
+        self._rows = np.tile(np.frombuffer(template.message, np.uint8), (count, 1))
+        start = ffi.from_buffer("char[]", self._rows)
+        self.starts = [start + row * size for row in range(count)]
+        self._keep = start
+        self._stamps = self._rows[:, template.stamp_offset : template.stamp_offset + 8]
+        offset = template.number_offset
+        self._numbers = None if offset is None else self._rows[:, offset : offset + 8]
+
+    def number(self, count: int, first: int) -> None:
+        """Write the numbers from `first` on into the first `count` rows."""
+        if self._numbers is not None:
+            numbers = np.arange(first, first + count, dtype=">u8")
+            self._numbers[:count] = numbers.view(np.uint8).reshape(count, 8)
+
+    def stamped(self, count: int, stamps: list[int]) -> Iterator[Any]:
+        """The first `count` rows, each with the stamp of the moment at which it is taken, which `stamps` gets, too (ms
+        since the Unix epoch)."""
+        last_ms = -1
+        for row in range(count):
+            stamp_ms = time.time_ns() // 1_000_000
+            if stamp_ms != last_ms:
+                # All that follow in the same millisecond have it already.
+                self._stamps[row:count] = np.frombuffer(struct.pack(">q", stamp_ms), np.uint8)
+                last_ms = stamp_ms
+            stamps.append(stamp_ms)
+            yield self.starts[row]

@@ -1,0 +1,94 @@
+"""Moves bytes between a wire and its socket, and waits: the only place where a client of a broker blocks."""
+
+from __future__ import annotations
+
+import selectors
+import socket
+import ssl
+
+from labconsole.errors import UserError
+from labconsole_amqp.link.proton_engine import Wire
+
+
+class Pump:
+    """Pumps one `wire`; `peer` (`host:port`) names the broker in messages. All but `wake` belongs to one thread."""
+
+    def __init__(self, wire: Wire, peer: str) -> None:
+        self._wire = wire
+        self._peer = peer
+        self._wake_in, self._wake_out = socket.socketpair()
+        self._wake_in.setblocking(False)
+        self._wake_out.setblocking(False)
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(wire.sock, selectors.EVENT_READ)
+        self._selector.register(self._wake_out, selectors.EVENT_READ)
+        self._awaits_room = False
+
+    def turn(self, timeout_s: float) -> None:
+        """Tick, write, read; wait up to `timeout_s` if there is nothing to read. Raises UserError if it is lost."""
+        wire = self._wire
+        due_s = wire.tick()
+        self.write()
+        if wire.over:
+            return
+        if wire.blocked != self._awaits_room:
+            self._awaits_room = wire.blocked
+            writing = selectors.EVENT_WRITE if wire.blocked else 0
+            self._selector.modify(wire.sock, selectors.EVENT_READ | writing)
+        for key, events in self._selector.select(max(0.0, min(timeout_s, due_s))):
+            if key.fileobj is self._wake_out:
+                self._wake_out.recv(4096)
+            elif events & selectors.EVENT_READ:
+                self._read()
+        self.write()
+
+    def write(self) -> None:
+        """Write what the socket takes. Raises UserError if the connection is lost."""
+        try:
+            self._wire.write()
+        except OSError as error:
+            reason = self._last_words() or error
+            raise UserError(self._lost(reason)) from reason
+
+    def _read(self) -> None:
+        try:
+            self._wire.read()
+        except OSError as error:
+            raise UserError(self._lost(error)) from error
+        if self._wire.opened_by_peer:
+            raise UserError(f"{self._peer} opened a session or link to the console, which a broker does not do")
+
+    def _last_words(self) -> OSError | None:
+        """The peer takes nothing more, but may have said why: take in what still lies in the socket.
+
+        Returns the TLS alert, if that is what it said.
+        """
+        try:
+            while not self._wire.over and self._wire.read():
+                pass
+        except ssl.SSLError as alert:
+            return alert
+        except OSError:
+            # Nothing to learn here: the caller reports its own error.
+            return None
+        return None
+
+    def _lost(self, error: OSError) -> str:
+        wire = self._wire
+        if wire.remote_closed:
+            return f"{self._peer} closed the connection: {wire.condition or 'no reason given'}"
+        return f"the connection to {self._peer} was lost ({error.strerror or error})"
+
+    def wake(self) -> None:
+        """Let `turn` return now; any thread may call this."""
+        try:
+            self._wake_in.send(b"\0")
+        except BlockingIOError:
+            # The pair is full of unread wakes: one more changes nothing.
+            return
+
+    def close(self) -> None:
+        """Release what waiting needs; the wire stays."""
+        self._selector.close()
+        self._wake_in.close()
+        self._wake_out.close()

@@ -1,0 +1,60 @@
+"""What is kept with a run for whoever checks it: public certificates, the payload's hash, and one encoded message."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cryptography.hazmat.primitives.serialization import Encoding
+
+from labconsole.model.trial import RunContext
+from labconsole.security.identities import load_certificates
+from labconsole_amqp.parameters import AmqpParameters
+from labconsole_amqp.wire.envelope import Protection
+from labconsole_amqp.wire.payload import Payload
+
+if TYPE_CHECKING:
+    from labconsole_amqp.trial.identities import IdentityChoice  # roles import this module, and choose no identity
+
+_LARGEST_MESSAGE = 1_000_000
+
+
+def example(message: bytes) -> dict[str, Any]:
+    """How a sender reports a message made as all of its run are (its time stamp is set when one is sent)."""
+    return {"example": base64.b64encode(message).decode()} if len(message) <= _LARGEST_MESSAGE else {}
+
+
+def keep_artefacts(
+    parameters: AmqpParameters,
+    identities: IdentityChoice,
+    payload: Payload,
+    sender: Mapping[str, Any],
+    context: RunContext,
+) -> None:
+    """Keep them; `sender` is what a sender reported when it was ready. Raises UserError."""
+    sha256 = hashlib.sha256(payload.data).hexdigest()
+    context.artefact("payload.sha256", "text/plain", f"{sha256}  {Path(payload.name).name}\n".encode())
+    for name, path in _certificates(parameters, identities).items():
+        pem = b"".join(certificate.public_bytes(Encoding.PEM) for certificate in load_certificates(path))
+        context.artefact(name, "application/x-pem-file", pem)
+    if "example" in sender:
+        context.artefact("message.amqp", "application/octet-stream", base64.b64decode(sender["example"]))
+
+
+def _certificates(parameters: AmqpParameters, identities: IdentityChoice) -> dict[str, Path]:
+    """The files of the certificates that this run uses, as far as this side knows them."""
+    if not parameters.tls:
+        return {}
+    known = set(identities.here)
+    if parameters.protection is not Protection.NONE:
+        known.add("sender")
+    if parameters.protection is Protection.SIGNED_ENCRYPTED:
+        known.add("receiver")
+    files = {f"{role}.pem": identities.certificate(role) for role in sorted(known)}
+    trust = {role: identities.trust(role) for role in identities.here}
+    if len(set(trust.values())) == 1:
+        return files | {"trust.pem": trust[identities.here[0]]}
+    return files | {f"{role}-trust.pem": path for role, path in trust.items()}

@@ -1,0 +1,66 @@
+"""The broker role: the embedded broker in a process of its own, with one queue and one port."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from labconsole.model.role import Role, RoleContext
+from labconsole.model.trial import Level
+from labconsole_amqp.broker.embedded_broker import Broker, BrokerSettings
+from labconsole_amqp.broker.queue import QueueLimits
+from labconsole_amqp.roles.role_settings import RoleIdentity, RoleSettings
+from labconsole_amqp.series import WORK_DONE
+
+MEASURE = {"do": "measure"}
+"""The command that tells the broker that all clients are connected and T0 is near: its CPU time counts from now."""
+
+
+class BrokerRole(Role):
+    """Serves until it is stopped."""
+
+    def __init__(self, context: RoleContext) -> None:
+        super().__init__(context)
+        self._settings = RoleSettings.model_validate(context.settings)
+        self._broker: Broker | None = None
+        self._cpu_before_ns = 0
+
+    def prepare(self) -> dict[str, Any]:
+        """Listen on a free port of the loopback interface and report it. Raises UserError."""
+        parameters = self._settings.parameters
+        self._broker = Broker(
+            BrokerSettings(
+                queues=(parameters.address,),
+                plain_port=None if parameters.tls else 0,
+                tls_port=0 if parameters.tls else None,
+                tls=RoleIdentity(self._settings, "the broker", self.context).tls(),
+                limits=QueueLimits(messages=parameters.queue_depth, max_message_size=parameters.max_message_size),
+            ),
+            on_refused=lambda reason: self.context.event("refused client", f"Client refused: {reason}.", Level.WARNING),
+        )
+        ports = self._broker.listen()
+        return {"host": "127.0.0.1", "port": ports.tls if parameters.tls else ports.plain}
+
+    def run(self) -> dict[str, Any]:
+        """Relay messages."""
+        assert self._broker is not None
+        self._cpu_before_ns = time.process_time_ns()
+        self._broker.serve(lambda: self.context.stop_requested, self._tick)
+        relayed = sum(counts.taken_in for counts in self._broker.counts().values())
+        self.context.event(
+            WORK_DONE,
+            f"{relayed} messages relayed.",
+            cpu_ns=time.process_time_ns() - self._cpu_before_ns,
+            messages=relayed,
+        )
+        return {"left": sum(self._broker.depths().values())}
+
+    def _tick(self) -> None:
+        if self.context.take_command() == MEASURE:
+            self._cpu_before_ns = time.process_time_ns()
+        self.context.tick()
+
+    def close(self) -> None:
+        """Close all connections."""
+        if self._broker is not None:
+            self._broker.close()

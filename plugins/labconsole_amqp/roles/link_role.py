@@ -1,0 +1,117 @@
+"""What sender and receiver have in common: load, wait for the turn to connect, look into the queue, attach, work."""
+
+from __future__ import annotations
+
+import time
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from labconsole.errors import UserError
+from labconsole.model.role import Role, RoleContext
+from labconsole.security.identities import require_valid
+from labconsole_amqp.link.connection import Connection, connect
+from labconsole_amqp.roles.queue_check import require_empty
+from labconsole_amqp.roles.role_settings import RoleIdentity, RoleSettings
+from labconsole_amqp.series import CONNECTED, OPEN_LOOP
+
+_POLL_S = 0.002
+
+
+def connect_command(host: str, port: int) -> dict[str, Any]:
+    """The command that lets a role, which is loaded and waits, connect to the broker."""
+    return {"do": "connect", "host": host, "port": port}
+
+
+def open_loop_command(begin_ns: int, first: Sequence[int]) -> dict[str, Any]:
+    """The command that begins the second of two phases at `begin_ns`; `first` is each sender's first sequence in it."""
+    return {"do": OPEN_LOOP, "begin_ns": begin_ns, "first": list(first)}
+
+
+class LinkRole(Role):
+    """A role at one end of a connection to the broker."""
+
+    def __init__(self, context: RoleContext) -> None:
+        super().__init__(context)
+        self.settings = RoleSettings.model_validate(context.settings)
+        self.parameters = self.settings.parameters
+        self._connection: Connection | None = None
+        self._broker = ""
+
+    @property
+    def connection(self) -> Connection:
+        """The connection, once it is there."""
+        assert self._connection is not None
+        return self._connection
+
+    @abstractmethod
+    def load(self, identity: RoleIdentity) -> None:
+        """Get everything ready that needs no broker. Raises UserError."""
+
+    @abstractmethod
+    def attach(self) -> int:
+        """Attach to the queue; returns how long the broker took to answer, ns. Raises UserError."""
+
+    @abstractmethod
+    def work(self) -> dict[str, Any]:
+        """`Role.run`. Raises UserError, with or without the full form of a sentence."""
+
+    def prepare(self) -> dict[str, Any]:
+        """Load, and when it is this role's turn, connect and attach. Raises UserError."""
+        with self._in_full_sentences():
+            identity = RoleIdentity(self.settings, f"the {self.settings.role}", self.context)
+            self.load(identity)
+            if self.parameters.tls:
+                require_valid(identity.own, identity.role)
+            host, port = self._turn()
+            self._broker = f"{host}:{port}"
+            endpoint = identity.endpoint(host, port)
+            if self.settings.check_queue:
+                with connect(endpoint) as first:
+                    require_empty(first, self.parameters, self.context)
+            self._connection = connect(endpoint)
+            attach_ns = self.attach()
+        times = self._connection.times
+        self.context.event(
+            CONNECTED,
+            f"Connected in {times.total_ns / 1e6:.1f} ms.",
+            connect_ns=times.total_ns,
+            attach_ns=attach_ns,
+            tls=self._connection.tls_version,
+            cipher=self._connection.cipher,
+            container=self._connection.container,
+        )
+        return {}
+
+    def run(self) -> dict[str, Any]:
+        """Work until the end. Raises UserError."""
+        with self._in_full_sentences():
+            return self.work()
+
+    def close(self) -> None:
+        """Close the connection."""
+        if self._connection is not None:
+            self._connection.close()
+
+    def _turn(self) -> tuple[str, int]:
+        """Wait for the command to connect: (host, port)."""
+        while (command := self.context.take_command()) is None:
+            if self.context.stop_requested:
+                raise UserError("The run was ended before it had begun.")
+            time.sleep(_POLL_S)
+        return command["host"], command["port"]
+
+    @contextmanager
+    def _in_full_sentences(self) -> Iterator[None]:
+        """The link says why it failed in a clause, as in "host:port refused the connection"."""
+        try:
+            yield
+        except UserError as error:
+            raise UserError(full_sentence(str(error), self._broker)) from error
+
+
+def full_sentence(clause: str, broker: str) -> str:
+    """A clause that may begin with the broker's name, as a sentence with capital and full stop."""
+    begun = f"The broker {clause}" if broker and clause.startswith(broker) else clause[:1].upper() + clause[1:]
+    return begun if begun.endswith((".", "?", "!")) else f"{begun}."

@@ -1,0 +1,271 @@
+"""The receiver role: connects, takes messages in, opens and checks each of them (it fails closed), and records them."""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labconsole.clock import now_ns, wall_offset_ns
+from labconsole.errors import UserError
+from labconsole.model.role import RoleContext
+from labconsole.model.trial import Level
+from labconsole_amqp.choices import Loop, Mode, Settlement
+from labconsole_amqp.link.api import Batch, Receiver, Template
+from labconsole_amqp.parameters import named
+from labconsole_amqp.roles.foreign_form import template_of
+from labconsole_amqp.roles.link_role import LinkRole
+from labconsole_amqp.roles.role_settings import RoleIdentity
+from labconsole_amqp.roles.schedule import Stretch, open_loop, whole_run
+from labconsole_amqp.series import (
+    FAILED_CHANNEL,
+    LATENCY_CHANNEL,
+    OUTCOMES,
+    QUEUE_TIME_CHANNEL,
+    RECEIVED,
+    RECEIVED_CHANNEL,
+    WALL_OFFSET,
+    WORK_DONE,
+    End,
+    Phase,
+    latency_from_stamp_ns,
+)
+from labconsole_amqp.wire.envelope import (
+    NUMBER_BEFORE_STAMP,
+    SENDER_SHIFT,
+    SEQUENCE_MASK,
+    Parts,
+    Protection,
+    encode,
+    encoded_size,
+)
+from labconsole_amqp.wire.payload import PAYLOAD_FILE, load_payload
+from labconsole_amqp.wire.sign_encrypt import Opened, Outcome, open_sealed
+
+COUNT = {"do": "count"}
+"""The command upon which a receiver reports how many messages it has received."""
+
+_BATCH = 512
+_SEALED_BATCH = 32
+"""Fewer at a time when each has to be opened, so that credit and acknowledgements are not held up."""
+_PUMP_S = 0.1
+_SETTLE_S = 2.0
+"""How long one of several receivers waits for a message once all senders are done: no one of them knows its share."""
+_FAILURES_TOLD = 20
+_LARGEST_NUMBER = 2**63 - 1
+
+
+def senders_done(sent: int) -> dict[str, Any]:
+    """The command that tells a receiver that every sender is done, and how many messages they sent in all."""
+    return {"do": "all sent", "sent": sent}
+
+
+class ReceiverRole(LinkRole):
+    """Receives until all that was sent has come, nothing more comes, or it is stopped."""
+
+    def __init__(self, context: RoleContext) -> None:
+        super().__init__(context)
+        self._sealed = self.parameters.protection is not Protection.NONE
+        self._received = context.series(RECEIVED)
+        self._count = 0
+        self._failed = 0
+        self._senders_done = self.parameters.mode is Mode.RECEIVER
+        self._to_come = self.parameters.per_sender * self.parameters.senders
+        self._open_loops: list[Stretch] = []
+
+    def load(self, identity: RoleIdentity) -> None:
+        """Load the payload that is expected, and keys. Raises UserError."""
+        encrypted = self.parameters.protection is Protection.SIGNED_ENCRYPTED
+        copy = self.context.file(PAYLOAD_FILE)
+        self._payload = load_payload(self.parameters.payload, as_string=not encrypted, copy=copy).data
+        self._verification_key = identity.peer_key if self._sealed else None
+        self._decryption_key = identity.private_key if encrypted else None
+
+    def attach(self) -> int:
+        """Attach with credit. Raises UserError."""
+        parameters = self.parameters
+        size = encoded_size(
+            len(self._payload),
+            parameters.protection,
+            parameters.fields_in,
+            durable=parameters.durable,
+            message_id=parameters.numbered,
+        )
+        self._link = Receiver(
+            self.connection,
+            parameters.address,
+            window=parameters.credit,
+            settled=parameters.settlement is Settlement.PRE_SETTLED,
+            templates=() if self._sealed else (self._template(),),
+            expected_size=size,
+            max_message_size=parameters.max_message_size,
+        )
+        self._wall_offset_ns = wall_offset_ns()
+        self.context.event(WALL_OFFSET, "Offset to Unix time was read.", offset_ns=self._wall_offset_ns)
+        return self._link.attach_ns
+
+    def work(self) -> dict[str, Any]:
+        """Receive until the end. Raises UserError."""
+        cpu_before = time.process_time_ns()
+        if self.parameters.loop is Loop.OPEN and self.parameters.mode is Mode.BOTH:
+            self._open_loops = [whole_run(self.parameters, self.context.start_ns)] * self.parameters.senders
+        end, last_ns = None, now_ns()
+        threads = self.parameters.crypto_threads if self._decryption_key is not None else 1
+        with ThreadPoolExecutor(threads) as pool:
+            while end is None:
+                batch = self._link.receive(_SEALED_BATCH if self._sealed else _BATCH, _PUMP_S)
+                if len(batch):
+                    self._take(batch, pool, threads)
+                    last_ns = now_ns()
+                self.context.tick()
+                self._hear()
+                end = self._end(len(batch) == 0, (now_ns() - last_ns) / 1e9)
+        self.context.event(
+            WORK_DONE,
+            f"{self._count} messages received.",
+            end=end,
+            cpu_ns=time.process_time_ns() - cpu_before,
+            messages=self._count,
+        )
+        return {"received": self._count, "failed": self._failed}
+
+    def _hear(self) -> None:
+        """Do what the trial asks for."""
+        command = self.context.take_command() or {}
+        match command.get("do"):
+            case "count":
+                self.context.report(received=self._count)
+            case "open loop":
+                first = command["first"]
+                self._open_loops = [open_loop(self.parameters, command["begin_ns"], sequence) for sequence in first]
+            case "all sent":
+                self._senders_done, self._to_come = True, command["sent"]
+
+    def _end(self, quiet: bool, quiet_s: float) -> End | None:
+        """Whether and why to end now; `quiet_s` is how long no message has come. Raises UserError."""
+        parameters = self.parameters
+        if self.context.stop_requested:
+            return End.STOPPED
+        if not (self._senders_done and quiet):
+            return None
+        # An empty turn after the last one expected: duplicates and foreign messages are counted too.
+        if parameters.receivers == 1 and self._count >= self._to_come:
+            return End.COMPLETE
+        if parameters.mode is Mode.BOTH:
+            longest_s = parameters.patience if parameters.receivers == 1 else min(_SETTLE_S, parameters.patience)
+        elif self._count:
+            longest_s = parameters.longest_gap
+        elif parameters.receivers > 1:
+            longest_s = parameters.wait_for_peer
+        elif quiet_s > parameters.wait_for_peer:
+            raise UserError(
+                f"No message came within {parameters.wait_for_peer:g} s: let the other console begin to send, to the "
+                f"same queue {parameters.address}, or set {named('wait_for_peer')} higher."
+            )
+        else:
+            return None
+        return End.QUIET if quiet_s > longest_s else None
+
+    def _template(self) -> Template:
+        """The plain message as the sender sends it."""
+        numbered = self.parameters.numbered
+        message, stamp_offset = encode(
+            Parts(self._payload), durable=self.parameters.durable, message_id=0 if numbered else None
+        )
+        return Template(message, stamp_offset, stamp_offset - NUMBER_BEFORE_STAMP if numbered else None)
+
+    def _take(self, batch: Batch, pool: ThreadPoolExecutor, threads: int) -> None:
+        """Check, record and count the messages of one batch."""
+        count = len(batch)
+        stamps, numbers = batch.stamps_ms, batch.numbers
+        verify_ns, decrypt_ns = np.zeros(count, np.int64), np.zeros(count, np.int64)
+        outcomes = np.zeros(count, np.uint8)
+        learnt = self._sealed
+        for index, opened in zip(batch.raw, self._open_all(list(batch.raw.values()), pool, threads), strict=True):
+            outcomes[index] = OUTCOMES.index(opened.outcome)
+            verify_ns[index], decrypt_ns[index] = opened.verify_ns, opened.decrypt_ns
+            if opened.envelope is not None:
+                number = opened.envelope.message_id
+                stamps[index] = opened.envelope.stamp_ms
+                numbers[index] = -1 if number is None or number > _LARGEST_NUMBER else number
+            if opened.outcome is not Outcome.OK:
+                self._tell(opened)
+            elif not learnt:
+                self._learn(batch.raw[index])
+                learnt = True
+        self._received.extend(
+            number=numbers,
+            received_ns=batch.received_ns,
+            stamp_ms=stamps,
+            size=batch.sizes,
+            verify_ns=verify_ns,
+            decrypt_ns=decrypt_ns,
+            outcome=outcomes,
+        )
+        self.context.count(RECEIVED_CHANNEL.name, count, (int(batch.received_ns[0]), int(batch.received_ns[-1])))
+        self._observe(batch.received_ns, stamps, numbers, outcomes == 0)
+        self._count += count
+
+    def _open_all(self, messages: list[bytes], pool: ThreadPoolExecutor, threads: int) -> list[Opened]:
+        """Open messages, on several threads if a private key has to work (which releases the interpreter's lock)."""
+        if threads == 1 or len(messages) == 1:
+            return self._open(messages)
+        parts = [messages[start::threads] for start in range(min(threads, len(messages)))]
+        opened: list[Opened] = [None] * len(messages)  # type: ignore[list-item]
+        for start, part in enumerate(pool.map(self._open, parts)):
+            opened[start::threads] = part
+        return opened
+
+    def _open(self, messages: list[bytes]) -> list[Opened]:
+        protection, verify, decrypt = self.parameters.protection, self._verification_key, self._decryption_key
+        return [open_sealed(message, protection, verify, decrypt, expected=self._payload) for message in messages]
+
+    def _observe(
+        self,
+        received_ns: NDArray[np.int64],
+        stamps_ms: NDArray[np.int64],
+        numbers: NDArray[np.int64],
+        good: NDArray[np.bool_],
+    ) -> None:
+        """Show latencies on the live view, as they will be evaluated, but without the sender's samples."""
+        parameters = self.parameters
+        if parameters.loop is Loop.BOTH and not self._open_loops:
+            return  # at full speed only throughput is measured
+        if parameters.numbered:
+            sender, sequence = (numbers >> SENDER_SHIFT) - 1, numbers & SEQUENCE_MASK
+        else:
+            sender, sequence = np.zeros_like(numbers), np.arange(self._count, self._count + len(received_ns))
+        if self._open_loops:
+            own = (sender >= 0) & (sender < parameters.senders)
+            first = np.array([stretch.first for stretch in self._open_loops])[np.where(own, sender, 0)]
+            stretch = self._open_loops[0]
+            warm_up = parameters.warm_up if stretch.phase is Phase.WHOLE else 0
+            # Beyond the last sequence, no sender of this run has sent it.
+            counted = good & own & (sequence >= first + warm_up) & (sequence < first + stretch.count)
+            due_ns = stretch.due_ns((sequence - first + stretch.first)[counted])
+            latencies = (received_ns[counted] - due_ns)[stretch.phases(due_ns) == stretch.phase]
+        else:
+            counted = good & (sequence >= parameters.warm_up)
+            if parameters.mode is Mode.BOTH:
+                counted &= sequence < parameters.per_sender
+            latencies = latency_from_stamp_ns(received_ns[counted], self._wall_offset_ns, stamps_ms[counted])
+        channel = QUEUE_TIME_CHANNEL if parameters.loop is Loop.CLOSED else LATENCY_CHANNEL
+        self.context.observe(channel.name, latencies)
+
+    def _tell(self, opened: Opened) -> None:
+        """Record a message that was refused; the first ones in words."""
+        self._failed += 1
+        self.context.count(FAILED_CHANNEL.name, 1)
+        if self._failed <= _FAILURES_TOLD:
+            reason = f"{opened.outcome.value}{f': {opened.reason}' if opened.reason else ''}"
+            more = " Further ones are only counted." if self._failed == _FAILURES_TOLD else ""
+            self.context.event("refused", f"A message was refused: {reason}.{more}", Level.WARNING)
+
+    def _learn(self, message: bytes) -> None:
+        """A broker changed the form of a good message: from now on this form passes in the fast path."""
+        template = template_of(message, numbered=self.parameters.numbered)
+        if template is not None:
+            self._link.learn(template)

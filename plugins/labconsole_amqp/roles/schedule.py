@@ -1,0 +1,90 @@
+"""When a sender's messages are due: as fast as credit allows or at a rate, until a number or a time is reached."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from labconsole_amqp.choices import Loop
+from labconsole_amqp.parameters import AmqpParameters
+from labconsole_amqp.series import Phase
+
+FULL_SPEED_WARM_UP_S: Final = 0.3
+OPEN_LOOP_WARM_UP_S: Final = 0.2
+_NO_END: Final = 2**62
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """A sender's messages from sequence `first` on, from `begin_ns` (`clock.now_ns`) on.
+
+    `rate` is in messages per second, None in a closed loop, where a message is due when it is sent. It ends after
+    `count` messages, or at `end_ns`. Messages due within `warm_up_ns` are of phase `warm_up`, the others of `phase`.
+    """
+
+    begin_ns: int
+    first: int = 0
+    rate: float | None = None
+    count: int = _NO_END
+    end_ns: int = _NO_END
+    warm_up_ns: int = 0
+    warm_up: Phase = Phase.WHOLE
+    phase: Phase = Phase.WHOLE
+
+    def due(self, now_ns: int) -> int:
+        """The sequence up to which (exclusive) messages are due by now."""
+        if self.rate is None:
+            return self.first + self.count
+        return self.first + min(self.count, int((now_ns - self.begin_ns) * self.rate / 1e9) + 1)
+
+    def over(self, done: int, now_ns: int) -> bool:
+        """Whether nothing is left to send once all before sequence `done` were sent."""
+        return done >= self.first + self.count or now_ns >= self.end_ns
+
+    def due_ns(self, sequences: ArrayLike) -> NDArray[np.int64]:
+        """When messages are due in an open loop."""
+        assert self.rate is not None
+        return self.begin_ns + ((np.asarray(sequences) - self.first) * (1e9 / self.rate)).astype(np.int64)
+
+    def intended_ns(self, sequences: NDArray[np.int64], sent_ns: NDArray[np.int64]) -> NDArray[np.int64]:
+        """When messages that were sent at `sent_ns` had been due."""
+        return sent_ns if self.rate is None else self.due_ns(sequences)
+
+    def phases(self, intended_ns: NDArray[np.int64]) -> NDArray[np.uint8]:
+        """The phase of each message by the time at which it was due."""
+        return np.where(intended_ns < self.begin_ns + self.warm_up_ns, self.warm_up, self.phase).astype(np.uint8)
+
+
+def whole_run(parameters: AmqpParameters, begin_ns: int) -> Stretch:
+    """A run without phases: so many messages, in a closed or an open loop."""
+    rate = parameters.rate if parameters.loop is Loop.OPEN else None
+    return Stretch(begin_ns, rate=rate, count=parameters.per_sender)
+
+
+def full_speed(parameters: AmqpParameters, begin_ns: int) -> Stretch:
+    """The first of two phases: closed loop for so many seconds."""
+    warm_up_ns = int(FULL_SPEED_WARM_UP_S * 1e9)
+    return Stretch(
+        begin_ns,
+        end_ns=begin_ns + warm_up_ns + int(parameters.full_speed * 1e9),
+        warm_up_ns=warm_up_ns,
+        warm_up=Phase.FULL_SPEED_WARM_UP,
+        phase=Phase.FULL_SPEED,
+    )
+
+
+def open_loop(parameters: AmqpParameters, begin_ns: int, first: int) -> Stretch:
+    """The second of two phases: all messages that are due within so many seconds, from sequence `first` on."""
+    return Stretch(
+        begin_ns,
+        first=first,
+        rate=parameters.rate,
+        count=math.ceil((OPEN_LOOP_WARM_UP_S + parameters.open_loop) * parameters.rate),
+        warm_up_ns=int(OPEN_LOOP_WARM_UP_S * 1e9),
+        warm_up=Phase.OPEN_LOOP_WARM_UP,
+        phase=Phase.OPEN_LOOP,
+    )

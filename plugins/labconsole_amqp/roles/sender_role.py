@@ -1,0 +1,239 @@
+"""The sender role: connects, seals and sends its messages as they are due, and records each of them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labconsole.clock import now_ns
+from labconsole.errors import UserError
+from labconsole.model.role import RoleContext
+from labconsole_amqp.choices import Loop, Settlement
+from labconsole_amqp.link.api import Sender, Template
+from labconsole_amqp.roles.artefacts import example
+from labconsole_amqp.roles.link_role import LinkRole
+from labconsole_amqp.roles.role_settings import RoleIdentity
+from labconsole_amqp.roles.schedule import Stretch, full_speed, open_loop, whole_run
+from labconsole_amqp.roles.sealing_pool import Sealed, SealedAhead
+from labconsole_amqp.series import ACKNOWLEDGED, SENT, SENT_CHANNEL, WORK_DONE
+from labconsole_amqp.wire.envelope import NUMBER_BEFORE_STAMP, Parts, Protection, encode, message_number
+from labconsole_amqp.wire.payload import PAYLOAD_FILE, load_payload
+from labconsole_amqp.wire.sign_encrypt import seal
+
+_BATCH = 512
+_SEALED_BATCH = 256
+_SEALED_AHEAD = 32
+"""Messages that each crypto thread may be ahead of the link."""
+_GATHER_S = 0.002
+"""In a closed loop, sealed messages go out several at a time: one by one they would cost every role twice the CPU."""
+_PUMP_S = 0.1
+_WAIT_S = 0.005
+"""Between two looks for a command while nothing is to be sent."""
+_SLEEP_S = 0.002
+"""Waits for a due message end with a sleep, since the wait for a socket only knows whole milliseconds."""
+
+
+class SenderRole(LinkRole):
+    """Sends messages to the queue: so many, or as many as are due in each of two phases."""
+
+    def __init__(self, context: RoleContext) -> None:
+        super().__init__(context)
+        self._sent = context.series(SENT)
+        self._acknowledged = context.series(ACKNOWLEDGED)
+        self._done = 0
+
+    def load(self, identity: RoleIdentity) -> None:
+        """Load payload and keys, and make the first message. Raises UserError."""
+        sealed = self.parameters.protection is not Protection.NONE
+        encrypted = self.parameters.protection is Protection.SIGNED_ENCRYPTED
+        copy = self.context.file(PAYLOAD_FILE)
+        self._payload = load_payload(self.parameters.payload, as_string=not encrypted, copy=copy).data
+        self._signing_key = identity.private_key if sealed else None
+        self._recipient_key = identity.peer_key if encrypted else None
+        self._example = self._sealed(0).message if sealed else self._template().message
+
+    def prepare(self) -> dict[str, Any]:
+        """The same as every role at a link; reports a message as this run's are. Raises UserError."""
+        super().prepare()
+        return example(self._example)
+
+    def attach(self) -> int:
+        """Attach; the broker must take messages of our size. Raises UserError."""
+        settled = self.parameters.settlement is Settlement.PRE_SETTLED
+        self._link = Sender(self.connection, self.parameters.address, settled=settled)
+        self._link.check_size(len(self._example))
+        return self._link.attach_ns
+
+    def work(self) -> dict[str, Any]:
+        """Send everything, then wait for the last acknowledgement. Raises UserError."""
+        cpu_before = time.process_time_ns()
+        send = self._send_plain if self.parameters.protection is Protection.NONE else self._send_sealed
+        for stretch in self._stretches():
+            send(stretch)
+            self._drain()
+        link = self._link
+        self.context.event(
+            WORK_DONE,
+            f"{self._done} messages sent.",
+            end_ns=now_ns(),
+            cpu_ns=time.process_time_ns() - cpu_before,
+            messages=self._done,
+            accepted=link.accepted,
+            rejected=link.rejected,
+            released=link.released,
+        )
+        if link.rejected or link.released:
+            raise UserError(
+                f"The broker did not take {link.rejected + link.released} of {self._done} messages "
+                f"({link.rejected} rejected, {link.released} released): look at its queue limits."
+            )
+        return {"sent": self._done}
+
+    def _stretches(self) -> Iterator[Stretch]:
+        """What is to be sent; between two phases all queues are emptied, which is for the trial to say."""
+        begin_ns = self.context.start_ns
+        if self.parameters.loop is not Loop.BOTH:
+            yield whole_run(self.parameters, begin_ns)
+            return
+        yield full_speed(self.parameters, begin_ns)
+        self.context.report(sent=self._done)
+        while (command := self.context.take_command()) is None:
+            if self.context.stop_requested:
+                return
+            self._link.pump(_WAIT_S)
+            self.context.tick()
+        yield open_loop(self.parameters, command["begin_ns"], self._done)
+
+    def _send_plain(self, stretch: Stretch) -> None:
+        template = self._template()
+        zeros = np.zeros(_BATCH, np.int64)
+        while not (stretch.over(self._done, now_ns()) or self.context.stop_requested):
+            wanted = max(0, min(stretch.due(now_ns()) - self._done, _BATCH))
+            sent = self._link.send(template, wanted, message_number(self.settings.index, self._done))
+            count = len(sent)
+            if count:
+                sizes = np.full(count, len(template.message), np.int64)
+                self._record(stretch, sent.times_ns, sent.stamps_ms, sizes, zeros[:count], zeros[:count])
+            if 0 < count == wanted:
+                self._link.pump(0)
+            else:
+                self._wait(stretch, ready=self._link.capacity > 0)
+            self._take_acknowledgements()
+            self.context.tick()
+
+    def _send_sealed(self, stretch: Stretch) -> None:
+        threads = self.parameters.crypto_threads
+        most = threads * _SEALED_AHEAD
+        with SealedAhead(self._sealed, threads, self.connection.wake, first=self._done) as ahead:
+            while not (stretch.over(self._done, now_ns()) or self.context.stop_requested):
+                due = max(self._done, stretch.due(now_ns()))
+                ahead.order(min(due, self._done + most))
+                batch = ahead.take(min(_SEALED_BATCH, self._link.capacity))
+                if batch:
+                    sent = self._link.send_messages([sealed.message for sealed in batch], batch[0].stamp_offset)
+                    sizes, signs, encrypts = (
+                        np.fromiter(values, np.int64, len(batch))
+                        for values in (
+                            (len(sealed.message) for sealed in batch),
+                            (sealed.sign_ns for sealed in batch),
+                            (sealed.encrypt_ns for sealed in batch),
+                        )
+                    )
+                    self._record(stretch, sent.times_ns, sent.stamps_ms, sizes, signs, encrypts)
+                    if stretch.rate is None:
+                        time.sleep(_GATHER_S)
+                    self._link.pump(0)
+                else:
+                    self._wait(stretch, ready=due == self._done)
+                self._take_acknowledgements()
+                self.context.tick()
+
+    def _wait(self, stretch: Stretch, *, ready: bool) -> None:
+        """Wait for the next message to be due if the link and all that is due are `ready`, else for anything."""
+        if stretch.rate is None or not ready:
+            left_s = max(0.0, (stretch.end_ns - now_ns()) / 1e9)
+            self._link.pump(min(left_s, _PUMP_S))
+            return
+        due_ns = int(stretch.due_ns(self._done))
+        left_s = max(0.0, (due_ns - now_ns()) / 1e9)
+        self._link.pump(min(max(0.0, left_s - _SLEEP_S), _PUMP_S))
+        left_s = max(0.0, (due_ns - now_ns()) / 1e9)
+        if left_s <= _SLEEP_S:
+            time.sleep(left_s)
+
+    def _sealed(self, sequence: int) -> Sealed:
+        """Message `sequence`, signed, and encrypted in Test 4."""
+        parts = seal(self._payload, self.parameters.protection, self._signing_key, self._recipient_key)
+        message, stamp_offset = self._encoded(parts, sequence)
+        return Sealed(message, stamp_offset, parts.sign_ns, parts.encrypt_ns)
+
+    def _template(self) -> Template:
+        """The plain message that all of Tests 1 and 2 are made from."""
+        message, stamp_offset = self._encoded(Parts(self._payload), 0)
+        return Template(message, stamp_offset, stamp_offset - NUMBER_BEFORE_STAMP if self.parameters.numbered else None)
+
+    def _encoded(self, parts: Parts, sequence: int) -> tuple[bytes, int]:
+        """Message `sequence` and the offset of its stamp."""
+        return encode(
+            parts,
+            fields_in=self.parameters.fields_in,
+            durable=self.parameters.durable,
+            message_id=message_number(self.settings.index, sequence) if self.parameters.numbered else None,
+        )
+
+    def _record(
+        self,
+        stretch: Stretch,
+        sent_ns: NDArray[np.int64],
+        stamps_ms: NDArray[np.int64],
+        sizes: NDArray[np.int64],
+        sign_ns: NDArray[np.int64],
+        encrypt_ns: NDArray[np.int64],
+    ) -> None:
+        """Record the next messages, in order."""
+        count = len(sent_ns)
+        sequence = np.arange(self._done, self._done + count)
+        intended_ns = stretch.intended_ns(sequence, sent_ns)
+        self._sent.extend(
+            seq=sequence,
+            intended_ns=intended_ns,
+            sent_ns=sent_ns,
+            stamp_ms=stamps_ms,
+            size=sizes,
+            sign_ns=sign_ns,
+            encrypt_ns=encrypt_ns,
+            phase=stretch.phases(intended_ns),
+        )
+        self._done += count
+        self.context.count(SENT_CHANNEL.name, count, (int(sent_ns[0]), int(sent_ns[-1])))
+
+    def _take_acknowledgements(self) -> None:
+        acknowledged = self._link.take_acknowledged_ns()
+        if len(acknowledged):
+            self._acknowledged.extend(acknowledged_ns=acknowledged)
+
+    def _drain(self) -> None:
+        """Wait until all is written and acknowledged, as long as it goes on within the operator's patience."""
+        patience_ns = int(self.parameters.patience * 1e9)
+        left, since_ns = -1, now_ns()
+        while (waiting := self._link.drain(_PUMP_S)) or self.connection.wire.blocked:
+            self._take_acknowledgements()
+            self.context.tick()
+            if waiting != left:
+                left, since_ns = waiting, now_ns()
+            elif self.context.stop_requested or now_ns() - since_ns > patience_ns:
+                break
+        self._take_acknowledgements()
+        if self.context.stop_requested:
+            return
+        patience = f"within {self.parameters.patience:g} s"
+        if waiting:
+            raise UserError(
+                f"The broker did not acknowledge {waiting} of {self._done} messages {patience}: is its queue full?"
+            )
+        if self.connection.wire.blocked:
+            raise UserError(f"The last messages could not be written {patience}: is the link to the broker too slow?")

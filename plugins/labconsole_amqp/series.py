@@ -1,0 +1,101 @@
+"""The series that senders and receivers record, one row per message, the live channels, and the events."""
+
+from __future__ import annotations
+
+from enum import IntEnum, StrEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labconsole.model.trial import Column, LiveChannel, Series
+from labconsole_amqp.wire.sign_encrypt import Outcome
+
+
+class Phase(IntEnum):
+    """The part of a run in which a message was due."""
+
+    WHOLE = 0
+    """The run has no phases."""
+    FULL_SPEED_WARM_UP = 1
+    FULL_SPEED = 2
+    OPEN_LOOP_WARM_UP = 3
+    OPEN_LOOP = 4
+
+
+SENT = Series(
+    "sent",
+    "Messages sent",
+    (
+        Column("seq", "i8", "", "Sequence, from 0"),
+        Column("intended_ns", "i8", "ns", "Intended send time"),
+        Column("sent_ns", "i8", "ns", "Handed to the link"),
+        Column("stamp_ms", "i8", "ms", "sent_time in the message, since the Unix epoch"),
+        Column("size", "i4", "B", "Encoded size"),
+        Column("sign_ns", "i8", "ns", "Time to sign"),
+        Column("encrypt_ns", "i8", "ns", "Time to encrypt"),
+        Column("phase", "u1", "", "Phase in which it was due: 1, 2 full speed, 3, 4 open loop; 1, 3 warm-up; 0 none"),
+    ),
+)
+
+ACKNOWLEDGED = Series(
+    "acknowledged",
+    "Acknowledgements, in the order of sending",
+    (Column("acknowledged_ns", "i8", "ns", "Acknowledged by the broker"),),
+)
+
+RECEIVED = Series(
+    "received",
+    "Messages received",
+    (
+        Column("number", "i8", "", "Message id, -1 without one"),
+        Column("received_ns", "i8", "ns", "Read out of the link"),
+        Column("stamp_ms", "i8", "ms", "sent_time in the message, since the Unix epoch; -1 if unreadable"),
+        Column("size", "i4", "B", "Encoded size"),
+        Column("verify_ns", "i8", "ns", "Time to verify"),
+        Column("decrypt_ns", "i8", "ns", "Time to decrypt"),
+        Column("outcome", "u1", "", "0 is good, otherwise the place in OUTCOMES"),
+    ),
+)
+
+OUTCOMES: tuple[Outcome, ...] = tuple(Outcome)
+"""Outcome by the number that stands in the series; 0 is OK."""
+
+SENT_CHANNEL = LiveChannel("sent", "Sent", "msg")
+RECEIVED_CHANNEL = LiveChannel("received", "Received", "msg")
+FAILED_CHANNEL = LiveChannel("failed", "Failed verifications", "msg")
+LATENCY_CHANNEL = LiveChannel("latency", "Latency", "ns")
+"""In an open loop, from the time at which each message was due, as in the stored figures; on a console that only
+receives, from the stamp in the message."""
+QUEUE_TIME_CHANNEL = LiveChannel("queue_time", "Time in queue at full speed (from the stamp in the message)", "ns")
+"""In a closed loop."""
+
+CONNECTED = "connected"
+"""Event: a sender or receiver is connected; data: connect_ns, attach_ns, tls, cipher, container."""
+
+WORK_DONE = "work done"
+"""Event: a sender, receiver or broker is done; data: cpu_ns since T0, messages; a sender's end_ns; a receiver's End."""
+
+OPEN_LOOP = "open loop"
+"""Event of the worker: the second of two phases begins; data: begin_ns, first (each sender's first sequence in it)."""
+
+WALL_OFFSET = "wall clock"
+"""Event: data offset_ns, to add to `clock.now_ns` for Unix time on that host."""
+
+
+class End(StrEnum):
+    """Why a receiver ended: only after `COMPLETE` and `QUIET` is a message that did not come a lost one."""
+
+    COMPLETE = "complete"
+    QUIET = "quiet"
+    STOPPED = "stopped"
+
+
+_LAST_STAMP_MS = 9_000_000_000_000
+"""In ns this still is a 64-bit number; a stamp is not signed, so a forged one may be anything."""
+
+
+def latency_from_stamp_ns(
+    received_ns: NDArray[np.int64], wall_offset_ns: int, stamps_ms: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Time from the stamp in each message (1 ms steps, wall clock) until it was received, ns."""
+    return received_ns + wall_offset_ns - np.clip(stamps_ms, 0, _LAST_STAMP_MS) * 1_000_000

@@ -1,0 +1,1 @@
+"""The trial in the worker: identities, phases, evaluation, and the test of a connection."""

@@ -1,0 +1,270 @@
+"""The AMQP trial: Tests 1-4 of `swim-wp16.txt` between a sender and a receiver, through a broker."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from labconsole.clock import now_ns
+from labconsole.model.trial import (
+    Curve,
+    DerivedTable,
+    Distribution,
+    Evaluation,
+    Event,
+    LiveChannel,
+    MetricKind,
+    Parameters,
+    Question,
+    RoleHandle,
+    RoleSpec,
+    RunContext,
+    Samples,
+    Series,
+    Trial,
+)
+from labconsole.security.secrets import SecretRequest
+from labconsole_amqp.choices import BrokerChoice, Leftover, Loop, Mode, Settlement
+from labconsole_amqp.parameters import AmqpParameters
+from labconsole_amqp.roles.artefacts import keep_artefacts
+from labconsole_amqp.roles.broker_role import MEASURE
+from labconsole_amqp.roles.link_role import connect_command
+from labconsole_amqp.roles.receiver_role import senders_done
+from labconsole_amqp.roles.role_settings import RoleSettings
+from labconsole_amqp.roles.secret_requests import secret_requests
+from labconsole_amqp.series import (
+    ACKNOWLEDGED,
+    FAILED_CHANNEL,
+    LATENCY_CHANNEL,
+    QUEUE_TIME_CHANNEL,
+    RECEIVED,
+    RECEIVED_CHANNEL,
+    SENT,
+    SENT_CHANNEL,
+)
+from labconsole_amqp.trial import contrast, curves, evaluation, latency
+from labconsole_amqp.trial.identities import IdentityChoice
+from labconsole_amqp.trial.message_table import messages
+from labconsole_amqp.trial.metrics import METRICS
+from labconsole_amqp.trial.phases import conduct_phases
+from labconsole_amqp.wire.envelope import Protection
+from labconsole_amqp.wire.payload import load_payload
+
+_LEAD_NS = 20_000_000
+"""T0 lies this far ahead, so that every role has heard of it."""
+_READY_S = 30.0
+_READY_AFTER_DRAINING_S = 600.0
+"""How long a role may take to connect; the second one if it first throws away what lies in the queue."""
+_GRACE_S = 2.0
+"""How long roles may take to end by themselves once they are told to."""
+_POLL_S = 0.02
+
+_SENDER = "labconsole_amqp.roles.sender_role:SenderRole"
+_RECEIVER = "labconsole_amqp.roles.receiver_role:ReceiverRole"
+_BROKER = "labconsole_amqp.roles.broker_role:BrokerRole"
+
+
+class AmqpTrial(Trial[AmqpParameters]):
+    """Send messages through a broker, plain or with TLS, signed, encrypted, and measure what it costs."""
+
+    kind: ClassVar[str] = "amqp.messaging"
+    title: ClassVar[str] = "AMQP messaging, Tests 1-4"
+    description: ClassVar[str] = (
+        "What do TLS, message signing and body encryption cost in throughput and latency, between two States' brokers?"
+    )
+    parameters: ClassVar[type[Parameters]] = AmqpParameters
+    series: ClassVar[tuple[Series, ...]] = (SENT, ACKNOWLEDGED, RECEIVED)
+    metrics: ClassVar[tuple[MetricKind, ...]] = METRICS
+    key_metrics: ClassVar[tuple[str, ...]] = ("throughput", "latency_mean", "latency_p99", "lost")
+    finding_metrics: ClassVar[tuple[str, ...]] = ("throughput", "latency_mean")
+    live: ClassVar[tuple[LiveChannel, ...]] = (
+        SENT_CHANNEL,
+        RECEIVED_CHANNEL,
+        LATENCY_CHANNEL,
+        QUEUE_TIME_CHANNEL,
+        FAILED_CHANNEL,
+    )
+    definitions: ClassVar[int] = 2
+
+    def roles(self, parameters: AmqpParameters) -> tuple[RoleSpec, ...]:
+        identities = IdentityChoice(parameters)
+        return _brokers(parameters, identities) + _receivers(parameters, identities) + _senders(parameters, identities)
+
+    def secrets(self, parameters: AmqpParameters) -> tuple[SecretRequest, ...]:
+        return tuple(secret_requests(parameters))
+
+    def run(self, parameters: AmqpParameters, context: RunContext) -> None:
+        payload = load_payload(parameters.payload, as_string=parameters.protection is not Protection.SIGNED_ENCRYPTED)
+        identities = IdentityChoice(parameters)
+        specs = (
+            _brokers(parameters, identities),
+            _receivers(parameters, identities),
+            _senders(parameters, identities),
+        )
+        for note in identities.notes:
+            context.event("identities", note)
+        brokers, receivers, senders = ([context.start(spec) for spec in group] for group in specs)
+        host, port = parameters.host, parameters.port
+        for broker in brokers:
+            info = broker.ready()
+            host, port = info["host"], info["port"]
+            broker.begin(now_ns())
+        sender_info: Mapping[str, Any] = {}
+        # One after the other, so that none disturbs the other's connect time; the first looks into the queue.
+        for role in (*receivers, *senders):
+            if context.stop_requested:
+                return
+            role.command(connect_command(host, port))
+            info = role.ready(_READY_AFTER_DRAINING_S if parameters.leftover is Leftover.DRAIN else _READY_S)
+            sender_info = info if role in senders else sender_info
+        keep_artefacts(parameters, identities, payload, sender_info, context)
+        for broker in brokers:
+            broker.command(MEASURE)
+        begin_ns = now_ns() + _LEAD_NS
+        for role in (*receivers, *senders):
+            role.begin(begin_ns)
+        channel = SENT_CHANNEL if parameters.mode is Mode.SENDER else RECEIVED_CHANNEL
+        total = 0 if parameters.loop is Loop.BOTH else parameters.per_sender * parameters.senders
+        context.expect(total, channel.name, begin_ns)
+        context.event("T0", f"T0: begin. Senders: {len(senders)}, receivers: {len(receivers)}.", begin_ns=begin_ns)
+        self._conduct(parameters, context, receivers, senders)
+        if context.stop_requested:
+            _end(senders)
+            _end(receivers)
+            return
+        for broker in brokers:
+            broker.stop()
+            broker.finish()
+
+    def _conduct(
+        self,
+        parameters: AmqpParameters,
+        context: RunContext,
+        receivers: Sequence[RoleHandle],
+        senders: Sequence[RoleHandle],
+    ) -> None:
+        """Wait for the senders, then for the receivers."""
+        if parameters.loop is Loop.BOTH:
+            conduct_phases(parameters, context, receivers, senders)
+        context.wait(
+            senders,
+            stall_s=parameters.longest_wait,
+            reason=f"No message moved for {parameters.longest_wait:g} s: the broker gives no credit, since its queue "
+            "is full and no receiver empties it, or a limit holds it back; look at the queue there.",
+        )
+        if context.stop_requested:
+            return
+        if senders:
+            sent = sum(sender.finish()["sent"] for sender in senders)
+            for receiver in receivers:
+                receiver.command(senders_done(sent))
+        context.wait(
+            receivers,
+            stall_s=parameters.longest_wait + _GRACE_S,
+            reason="The receiver does not end by itself: look at the log.",
+        )
+
+    def evaluate(self, parameters: AmqpParameters, samples: Samples, events: Sequence[Event]) -> Evaluation:
+        return evaluation.evaluate(parameters, samples, events)
+
+    def curves(self, parameters: AmqpParameters, samples: Samples, events: Sequence[Event]) -> tuple[Curve, ...]:
+        return curves.curves(parameters, samples, events)
+
+    def distributions(
+        self, parameters: AmqpParameters, samples: Samples, events: Sequence[Event]
+    ) -> tuple[Distribution, ...]:
+        return latency.distributions(parameters, samples, events)
+
+    def contrast(self, reference: AmqpParameters, other: AmqpParameters) -> str:
+        return contrast.words(reference, other)
+
+    def questions(self, reference: AmqpParameters, other: AmqpParameters) -> tuple[Question, ...]:
+        return contrast.questions(reference, other)
+
+    def derived(
+        self, parameters: AmqpParameters, samples: Samples, events: Sequence[Event]
+    ) -> tuple[DerivedTable, ...]:
+        return messages(parameters, samples, events)
+
+    def warnings(self, parameters: AmqpParameters) -> tuple[str, ...]:
+        told = []
+        if parameters.loop is Loop.CLOSED:
+            told.append(
+                "Closed loop: each message waits in queues at sender, broker and receiver, as in the source, so that "
+                "its time in queue is not the link's latency."
+            )
+        if parameters.settlement is Settlement.PRE_SETTLED:
+            told.append("Pre-settled: no message is acknowledged, so one may be lost without a fault.")
+        if parameters.mode is Mode.RECEIVER:
+            measured = "Time in queue" if parameters.loop is Loop.CLOSED else "Latency"
+            told.append(
+                f"{measured} is from the time stamp in the message (1 ms steps) by this computer's wall clock, and so "
+                "includes the difference of the two clocks."
+            )
+        if parameters.username and not parameters.tls:
+            told.append(
+                "User name and password go to the broker unencrypted (SASL PLAIN over TCP): anybody may read them."
+            )
+        if parameters.broker is BrokerChoice.EMBEDDED:
+            told.append("Embedded broker: sender, receiver and broker share one computer, over its loopback interface.")
+        return tuple(told)
+
+
+def _end(roles: Sequence[RoleHandle]) -> None:
+    """Let roles end by themselves, so that they write how far they came; whoever is late is ended by the engine."""
+    for role in roles:
+        role.stop()
+    deadline = time.monotonic() + _GRACE_S
+    while any(role.running for role in roles) and time.monotonic() < deadline:
+        time.sleep(_POLL_S)
+
+
+def _brokers(parameters: AmqpParameters, identities: IdentityChoice) -> tuple[RoleSpec, ...]:
+    if parameters.broker is BrokerChoice.EXTERNAL:
+        return ()
+    settings = RoleSettings(
+        parameters=parameters,
+        role="broker",
+        own=identities.files("broker") if parameters.tls else None,
+        trust=identities.trust("broker") if parameters.tls else None,
+    )
+    return (settings.spec("broker", _BROKER),)
+
+
+def _receivers(parameters: AmqpParameters, identities: IdentityChoice) -> tuple[RoleSpec, ...]:
+    if parameters.mode is Mode.SENDER:
+        return ()
+    tls, sealed = parameters.tls, parameters.protection is not Protection.NONE
+    return tuple(
+        RoleSettings(
+            parameters=parameters,
+            role="receiver",
+            index=index,
+            own=identities.files("receiver") if tls else None,
+            trust=identities.trust("receiver") if tls else None,
+            server_name=identities.server_name if tls else "",
+            peer_certificate=identities.certificate("sender") if sealed else None,
+            check_queue=index == 0 and parameters.mode is Mode.BOTH and parameters.broker is BrokerChoice.EXTERNAL,
+        ).spec(f"receiver-{index}", _RECEIVER)
+        for index in range(parameters.receivers)
+    )
+
+
+def _senders(parameters: AmqpParameters, identities: IdentityChoice) -> tuple[RoleSpec, ...]:
+    if parameters.mode is Mode.RECEIVER:
+        return ()
+    tls, encrypted = parameters.tls, parameters.protection is Protection.SIGNED_ENCRYPTED
+    return tuple(
+        RoleSettings(
+            parameters=parameters,
+            role="sender",
+            index=index,
+            own=identities.files("sender") if tls else None,
+            trust=identities.trust("sender") if tls else None,
+            server_name=identities.server_name if tls else "",
+            peer_certificate=identities.certificate("receiver") if encrypted else None,
+            check_queue=index == 0 and parameters.mode is Mode.SENDER,
+        ).spec(f"sender-{index}", _SENDER)
+        for index in range(parameters.senders)
+    )

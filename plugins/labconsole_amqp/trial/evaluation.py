@@ -1,0 +1,305 @@
+"""From stored samples and events to the trial's figures and verdicts: pure, and the same whenever it is called."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labconsole.analysis.busy import busy
+from labconsole.model.trial import LINK_USE, Evaluation, Event, Metric, Samples, Verdict, VerdictKind
+from labconsole_amqp.choices import Loop, Mode
+from labconsole_amqp.parameters import AmqpParameters
+from labconsole_amqp.roles.schedule import full_speed, open_loop
+from labconsole_amqp.series import CONNECTED, OPEN_LOOP, OUTCOMES, WORK_DONE, End, Phase
+from labconsole_amqp.trial.joining import Joined, load
+from labconsole_amqp.trial.latency import counted, latency_figures
+from labconsole_amqp.trial.metrics import figure
+from labconsole_amqp.wire.envelope import SENDER_SHIFT, SEQUENCE_MASK
+from labconsole_amqp.wire.sign_encrypt import Outcome
+
+_LINK_USE_LIMIT = 110.0
+"""Above this share (%) of a link its stated rate cannot be right; a shaper lets a burst through at the beginning."""
+_SHORTEST_S = 0.5
+"""A throughput over less time than this is not judged: so short a burst fits into buffers."""
+
+
+_WHILE: Final = {Phase.FULL_SPEED: "at full speed", Phase.OPEN_LOOP: "in the open loop"}
+
+
+def evaluate(parameters: AmqpParameters, samples: Samples, events: Sequence[Event]) -> Evaluation:
+    """All figures of a run. Those that need an end which this console did not play are left out.
+
+    A run keeps the definitions by which it was recorded; what changed with definitions 2 stands with each metric.
+    """
+    joined = load(parameters, samples)
+    definitions = samples.definitions
+    disturbed = _disturbed(parameters, samples, events)
+    receiving = list(_receiving(parameters, joined, definitions, disturbed.get(Phase.FULL_SPEED, "")))
+    speed = next((one.value for one in receiving if one.name == "throughput"), None)
+    unrecorded = _unrecorded(parameters, joined, events, definitions)
+    metrics = [
+        *_connecting(events),
+        *_sending(parameters, joined, events),
+        *receiving,
+        *latency_figures(
+            parameters,
+            joined,
+            events,
+            definitions,
+            busy=disturbed.get(Phase.OPEN_LOOP, ""),
+            full_speed=speed if parameters.loop is Loop.BOTH else None,
+        ),
+        *_integrity(parameters, joined, events, unrecorded),
+        *_crypto(joined),
+        *_cpu(events),
+    ]
+    reasons = (f"{_WHILE[phase]} {reason}" for phase, reason in disturbed.items() if reason)
+    return Evaluation(tuple(metrics), tuple(_verdicts(parameters, joined, metrics)), "; ".join(reasons))
+
+
+def _disturbed(parameters: AmqpParameters, samples: Samples, events: Sequence[Event]) -> dict[Phase, str]:
+    """Why the computer was too busy in each of two phases, or empty."""
+    if parameters.loop is not Loop.BOTH:
+        return {}
+    begins = {event.name: event.data["begin_ns"] for event in events if event.name in ("T0", OPEN_LOOP)}
+    found = {}
+    if "T0" in begins:
+        first = full_speed(parameters, begins["T0"])
+        found[Phase.FULL_SPEED] = busy(samples, first.begin_ns + first.warm_up_ns, first.end_ns)
+    if OPEN_LOOP in begins:
+        second = open_loop(parameters, begins[OPEN_LOOP], 0)
+        begin_ns = second.begin_ns + second.warm_up_ns
+        found[Phase.OPEN_LOOP] = busy(samples, begin_ns, begin_ns + int(parameters.open_loop * 1e9))
+    return found
+
+
+def _of(events: Sequence[Event], name: str, role: str) -> list[Event]:
+    return [event for event in events if event.name == name and event.source.startswith(role)]
+
+
+def _connecting(events: Sequence[Event]) -> Iterator[Metric]:
+    senders = [event.data["connect_ns"] for event in _of(events, CONNECTED, "sender")]
+    if senders:
+        yield figure("connect_time", float(np.mean(senders)) / 1e6, len(senders))
+    receivers = [event.data["connect_ns"] + event.data["attach_ns"] for event in _of(events, CONNECTED, "receiver")]
+    if receivers:
+        yield figure("receiver_link_time", float(np.mean(receivers)) / 1e6, len(receivers))
+
+
+def _sending(parameters: AmqpParameters, joined: Joined, events: Sequence[Event]) -> Iterator[Metric]:
+    sent = joined.sent
+    count = len(sent["sent_ns"])
+    if not count:
+        return
+    yield figure("sent", count, count)
+    yield figure("sent_size", float(np.mean(sent["size"])), count)
+    if parameters.loop is Loop.BOTH:
+        times = sent["sent_ns"][sent["phase"] == Phase.FULL_SPEED]
+        if len(times) > 1 and times[-1] > times[0]:
+            yield figure("send_rate", (len(times) - 1) / (int(times[-1] - times[0]) / 1e9), len(times))
+        return
+    done = _of(events, WORK_DONE, "sender")
+    connects = [event.data["connect_ns"] for event in _of(events, CONNECTED, "sender")]
+    # Without the end of one sender, the others' time would be too short for the messages of all.
+    if len(done) == len(connects) == parameters.senders:
+        span_ns = max(event.data["end_ns"] for event in done) - int(sent["sent_ns"][0])
+        yield figure("send_duration", (span_ns + float(np.mean(connects))) / 1e6, count)
+        if span_ns > 0:
+            yield figure("send_rate", count / (span_ns / 1e9), count)
+
+
+def _receiving(parameters: AmqpParameters, joined: Joined, definitions: int, disturbed: str) -> Iterator[Metric]:
+    received = joined.received
+    total = len(received["received_ns"])
+    if not total:
+        return
+    yield figure("received", total, total)
+    yield figure("received_size", float(np.mean(received["size"])), total)
+    both = parameters.loop is Loop.BOTH
+    counts = counted(parameters, joined, Phase.FULL_SPEED if both else Phase.WHOLE)
+    times = received["received_ns"][counts]
+    span_s = _span_s(times)
+    if span_s and not both:
+        yield figure("receive_duration", span_s, len(times))
+    if definitions == 1:
+        if span_s:
+            yield figure("throughput", len(times) / span_s, len(times))
+    else:
+        yield from _throughput(parameters, received["received_ns"][counts & joined.good], disturbed)
+    if span_s and parameters.link_rate is not None:
+        megabits = int(np.sum(received["size"][counts], dtype=np.int64)) * 8 / 1e6
+        yield figure(LINK_USE, megabits / span_s / parameters.link_rate * 100, len(times))
+
+
+def _throughput(parameters: AmqpParameters, times: NDArray[np.int64], disturbed: str) -> Iterator[Metric]:
+    """The rate between the first and the last of messages that were accepted at `times`."""
+    span_s = _span_s(times)
+    if not span_s:
+        return
+    doubts = [disturbed]
+    if parameters.loop is Loop.OPEN:
+        doubts.append("an open loop is not full speed")
+    both = parameters.loop is Loop.BOTH
+    # A phase has its length; what was due in it may come in less time, after a hold-up.
+    if span_s < (parameters.full_speed / 2 if both else _SHORTEST_S) or (both and parameters.full_speed < _SHORTEST_S):
+        doubts.append(f"all within {span_s * 1e3:.3g} ms: a burst below {_SHORTEST_S:g} s says little of a rate")
+    yield figure("throughput", (len(times) - 1) / span_s, len(times), "; ".join(filter(None, doubts)))
+
+
+def _span_s(times: NDArray[np.int64]) -> float:
+    """Seconds from the first to the last time, 0 without two of them."""
+    return int(times[-1] - times[0]) / 1e9 if len(times) > 1 else 0.0
+
+
+def _unrecorded(
+    parameters: AmqpParameters, joined: Joined, events: Sequence[Event], definitions: int
+) -> NDArray[np.bool_]:
+    """Which arrivals are of messages whose sender was killed before it had written their rows."""
+    numbers, stamps = joined.received["number"], joined.received["stamp_ms"]
+    found = np.zeros(len(numbers), np.bool_)
+    done = {event.source for event in _of(events, WORK_DONE, "sender")}
+    if definitions == 1 or parameters.mode is not Mode.BOTH:
+        return found
+    for index in range(parameters.senders):
+        if f"sender-{index}" in done:
+            continue
+        own = joined.sent["role"] == index
+        if parameters.numbered:
+            sequence = numbers & SEQUENCE_MASK
+            found |= (numbers >> SENDER_SHIFT == index + 1) & (sequence >= np.count_nonzero(own))
+        else:
+            # Without a number, messages of the last millisecond cannot be told from those that follow.
+            found |= ~joined.matched & (stamps >= (joined.sent["stamp_ms"][own][-1] if own.any() else 0))
+    return found
+
+
+def _integrity(
+    parameters: AmqpParameters, joined: Joined, events: Sequence[Event], unrecorded: NDArray[np.bool_]
+) -> Iterator[Metric]:
+    if parameters.mode is Mode.SENDER:
+        return
+    outcomes = joined.received["outcome"]
+    total = len(outcomes)
+    expected, came = _expected(parameters, joined), _came(parameters, joined)
+    if _ran_out(parameters, events):
+        yield figure("lost", expected - came, expected)
+    if parameters.mode is Mode.BOTH:
+        yield figure("duplicated", int(np.count_nonzero(joined.duplicates & ~unrecorded)), total)
+        yield figure("unknown", int(np.count_nonzero((joined.of_received < 0) & ~unrecorded)), total)
+        if unrecorded.any():
+            yield figure("unrecorded", int(np.count_nonzero(unrecorded)), total)
+        yield figure("out_of_order", _out_of_order(joined), total)
+    yield figure("failed_verifications", int(np.count_nonzero(outcomes)), total)
+    for number, outcome in enumerate(OUTCOMES):
+        matching = int(np.count_nonzero(outcomes == number))
+        if matching and outcome is not Outcome.OK:
+            yield figure("failed_verifications", matching, total, reason=outcome.value)
+
+
+def _expected(parameters: AmqpParameters, joined: Joined) -> int:
+    """Messages that must have come: all that were sent, or that the other console was to send."""
+    if parameters.mode is Mode.BOTH:
+        return len(joined.sent["seq"])
+    return parameters.per_sender * parameters.senders
+
+
+def _came(parameters: AmqpParameters, joined: Joined) -> int:
+    """How many different messages of those came."""
+    if parameters.mode is Mode.BOTH:
+        return int(np.count_nonzero(joined.matched))
+    numbers = joined.received["number"]
+    different = len(np.unique(numbers[numbers >= 0])) if parameters.numbered else len(numbers)
+    return min(different, _expected(parameters, joined))
+
+
+def _ran_out(parameters: AmqpParameters, events: Sequence[Event]) -> bool:
+    """Whether every end worked to its end: in a run that was cancelled or failed, nobody knows what is lost."""
+    ends = [event.data["end"] for event in _of(events, WORK_DONE, "receiver")]
+    if parameters.mode is Mode.BOTH and len(_of(events, WORK_DONE, "sender")) < parameters.senders:
+        return False
+    return len(ends) == parameters.receivers and all(end in (End.COMPLETE, End.QUIET) for end in ends)
+
+
+def _out_of_order(joined: Joined) -> int:
+    """Messages that came after a later one of the same sender, at the same receiver."""
+    index = joined.of_received[joined.matched]
+    senders, receivers = joined.sent["role"][index], joined.received["role"][joined.matched]
+    total = 0
+    for sender, receiver in np.unique(np.stack((senders, receivers)), axis=1).T:
+        sequence = joined.sent["seq"][index][(senders == sender) & (receivers == receiver)]
+        total += int(np.count_nonzero(sequence < np.maximum.accumulate(sequence)))
+    return total
+
+
+def _crypto(joined: Joined) -> Iterator[Metric]:
+    for name, table, column in (
+        ("sign_time", joined.sent, "sign_ns"),
+        ("encrypt_time", joined.sent, "encrypt_ns"),
+        ("verify_time", joined.received, "verify_ns"),
+        ("decrypt_time", joined.received, "decrypt_ns"),
+    ):
+        values = table[column][table[column] > 0]
+        if len(values):
+            yield figure(name, float(np.mean(values)) / 1e3, len(values))
+
+
+def _cpu(events: Sequence[Event]) -> Iterator[Metric]:
+    for role in ("sender", "receiver", "broker"):
+        done = _of(events, WORK_DONE, role)
+        messages = sum(event.data["messages"] for event in done)
+        if messages:
+            yield figure(
+                "cpu_per_message", sum(event.data["cpu_ns"] for event in done) / messages / 1e3, messages, role=role
+            )
+
+
+def _verdicts(parameters: AmqpParameters, joined: Joined, metrics: Sequence[Metric]) -> Iterator[Verdict]:
+    if parameters.mode is Mode.SENDER:
+        return
+    figures = {one.name: int(one.value) for one in metrics if not one.labels}
+    evidence = {
+        "expected": _expected(parameters, joined),
+        "came": _came(parameters, joined),
+        "received": figures.get("received", 0),
+    }
+    whole = VerdictKind.INTEGRITY
+    yield Verdict("all messages arrived", *_arrival(figures.get("lost"), evidence["expected"]), evidence, whole)
+    foreign = {"duplicated": figures.get("duplicated", 0), "unknown": figures.get("unknown", 0)}
+    if parameters.mode is Mode.BOTH:
+        unrecorded = figures.get("unrecorded", 0)
+        once = _once(**foreign, unrecorded=unrecorded)
+        yield Verdict("no message arrived twice or from elsewhere", *once, foreign, whole)
+    failed = figures["failed_verifications"]
+    reason = f"{failed} messages were refused." if failed else "Every message that arrived was good."
+    yield Verdict("all messages were accepted", "fail" if failed else "pass", reason, {"failed": failed}, whole)
+    use = next((one.value for one in metrics if one.name == LINK_USE), None)
+    if use is not None:
+        yield Verdict("the link rate can be as stated", *_link_as_stated(use), {LINK_USE: use})
+
+
+def _once(duplicated: int, unknown: int, unrecorded: int) -> tuple[str, str]:
+    """Result and reason of the verdict on messages that came more than once, or were not of this run."""
+    if duplicated or unknown:
+        return "fail", f"{duplicated} messages came twice, and {unknown} came that no sender of this run sent."
+    if unrecorded:
+        return "unknown", f"{unrecorded} messages came of which the sender, which was killed, had not yet written rows."
+    return "pass", "Every message came once, and no other."
+
+
+def _link_as_stated(use: float) -> tuple[str, str]:
+    """Result and reason of the verdict on the link rate."""
+    if use > _LINK_USE_LIMIT:
+        return "fail", f"{use:,.0f} % of the stated rate came through: the link was not shaped to it."
+    return "pass", f"{use:.0f} % of the stated rate came through."
+
+
+def _arrival(lost: int | None, expected: int) -> tuple[str, str]:
+    """Result and reason of the verdict on losses."""
+    if lost is None:
+        return "unknown", "The run ended before everything that was sent could have come."
+    if not expected:
+        return "unknown", "Nothing was sent."
+    return ("fail", f"{lost} messages did not arrive.") if lost else ("pass", "Every message arrived.")

@@ -1,0 +1,188 @@
+"""Latency and time in queue of each message, their figures, and why a run's latency is not judged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labconsole.analysis.caveats import too_few
+from labconsole.analysis.offered_rate import too_high
+from labconsole.model.trial import OFFERED_RATE, Distribution, Event, Metric, Samples
+from labconsole_amqp.choices import Loop, Mode
+from labconsole_amqp.parameters import AmqpParameters
+from labconsole_amqp.series import WALL_OFFSET, Phase, latency_from_stamp_ns
+from labconsole_amqp.trial.joining import Joined, load
+from labconsole_amqp.trial.metrics import METRICS, figure
+from labconsole_amqp.wire.envelope import SEQUENCE_MASK
+
+LEAST_ACHIEVED: Final = 0.98
+"""Share of the offered rate below which the sender did not keep it."""
+LARGEST_RISE: Final = 1.5
+"""Median of the last third over that of the first one: above it, queues were growing."""
+MOST_LATE_MS: Final = 2.0
+"""p99 of how late the sender began a message, above which it is the sender that was measured."""
+
+_QUANTILES = {kind.name: kind.quantile for kind in METRICS if kind.quantile is not None}
+
+
+@dataclass(frozen=True)
+class Measure:
+    """What a run measures of each message's way: its figures' prefix and title, and the phase that gives it."""
+
+    prefix: str
+    title: str
+    phase: Phase = Phase.WHOLE
+
+
+def measures(parameters: AmqpParameters) -> tuple[Measure, ...]:
+    """Time in queue in a closed loop, latency in an open one, both with both phases."""
+    queue_time, latency = ("queue_time", "Time in queue at full speed"), ("latency", "Latency")
+    match parameters.loop:
+        case Loop.CLOSED:
+            return (Measure(*queue_time),)
+        case Loop.OPEN:
+            return (Measure(*latency),)
+        case Loop.BOTH:
+            return Measure(*queue_time, Phase.FULL_SPEED), Measure(*latency, Phase.OPEN_LOOP)
+
+
+def counted(parameters: AmqpParameters, joined: Joined, phase: Phase = Phase.WHOLE) -> NDArray[np.bool_]:
+    """Which received rows count: those of messages that were due in `phase`, or without phases all but the warm-up, the
+    first messages of each sender.
+
+    Without the senders' samples, their sequence is the one in the message's number, or that of receiving.
+    """
+    if phase is not Phase.WHOLE:
+        if not len(joined.sent["seq"]):
+            return np.zeros(len(joined.of_received), np.bool_)
+        return np.asarray((joined.of_received >= 0) & (joined.sent["phase"][joined.of_received] == phase))
+    if not parameters.warm_up:
+        return np.ones(len(joined.of_received), np.bool_)
+    if len(joined.sent["seq"]):
+        sequence = np.where(joined.of_received >= 0, joined.sent["seq"][joined.of_received], parameters.warm_up)
+        return np.asarray(sequence >= parameters.warm_up)
+    if parameters.numbered:
+        return np.asarray(joined.received["number"] & SEQUENCE_MASK >= parameters.warm_up)
+    return np.arange(len(joined.of_received)) >= parameters.warm_up
+
+
+def latencies_ns(
+    parameters: AmqpParameters, joined: Joined, events: Sequence[Event], phase: Phase = Phase.WHOLE
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """(time of receipt, latency), both ns, of every good message that counts, in order of receipt."""
+    received = joined.received
+    good = joined.good & counted(parameters, joined, phase)
+    if parameters.mode is Mode.RECEIVER:
+        return received["received_ns"][good], from_stamps_ns(joined, events)[good]
+    good &= joined.matched
+    times = received["received_ns"][good]
+    return times, times - joined.sent[start_column(parameters)][joined.of_received[good]]
+
+
+def start_column(parameters: AmqpParameters) -> str:
+    """The sent samples' column that latency counts from."""
+    return "sent_ns" if parameters.loop is Loop.CLOSED else "intended_ns"
+
+
+def from_stamps_ns(joined: Joined, events: Sequence[Event]) -> NDArray[np.int64]:
+    """Latency of each received message from the stamp in it, by the wall clocks of both computers, ns."""
+    offsets = [
+        event.data["offset_ns"] for event in events if event.name == WALL_OFFSET and event.source.startswith("receiver")
+    ]
+    received = joined.received
+    return latency_from_stamp_ns(received["received_ns"], offsets[0] if offsets else 0, received["stamp_ms"])
+
+
+def latency_figures(
+    parameters: AmqpParameters,
+    joined: Joined,
+    events: Sequence[Event],
+    definitions: int,
+    *,
+    busy: str = "",
+    full_speed: float | None = None,
+) -> Iterator[Metric]:
+    """The figures of each of the run's `measures`.
+
+    `busy` is why the computer was too busy in the open loop, or empty; `full_speed` is the run's own, messages per
+    second. Runs recorded with definitions 1 call the time in queue latency, and judge it.
+    """
+    for measure in measures(parameters):
+        _, latencies = latencies_ns(parameters, joined, events, measure.phase)
+        count = len(latencies)
+        if not count:
+            continue
+        prefix, not_judged = measure.prefix, ""
+        if definitions == 1:
+            prefix = "latency"
+        elif prefix == "latency":
+            rate = parameters.rate * parameters.senders
+            doubts = [*_doubts(parameters, joined, latencies, measure.phase), too_high(rate, full_speed, "msg/s"), busy]
+            not_judged = "; ".join(filter(None, doubts))
+            yield figure(OFFERED_RATE, rate, int(np.count_nonzero(_due(joined, measure.phase))) or count)
+        milliseconds = latencies / 1e6
+        yield figure(f"{prefix}_mean", float(np.mean(milliseconds)), count, not_judged)
+        yield figure(f"{prefix}_min", float(np.min(milliseconds)), count, not_judged)
+        for name, quantile in _QUANTILES.items():
+            if name.startswith(prefix):
+                value = float(np.quantile(milliseconds, quantile, method="inverted_cdf"))
+                few = too_few(count, quantile) if definitions > 1 else ""
+                yield figure(name, value, count, "; ".join(filter(None, [not_judged, few])))
+        yield figure(f"{prefix}_max", float(np.max(milliseconds)), count, not_judged)
+
+
+def distributions(parameters: AmqpParameters, samples: Samples, events: Sequence[Event]) -> tuple[Distribution, ...]:
+    """What is behind mean and percentiles of each of the run's `measures`, ms: of all good messages that count."""
+    joined = load(parameters, samples)
+    found = ((one.title, latencies_ns(parameters, joined, events, one.phase)[1]) for one in measures(parameters))
+    return tuple(Distribution(title, "ms", latencies / 1e6) for title, latencies in found if len(latencies))
+
+
+def _due(joined: Joined, phase: Phase) -> NDArray[np.bool_]:
+    """Which sent rows were due in `phase`."""
+    sent = joined.sent
+    return np.asarray(sent["phase"] == phase) if phase is not Phase.WHOLE else np.ones(len(sent["seq"]), np.bool_)
+
+
+def _doubts(parameters: AmqpParameters, joined: Joined, latencies: NDArray[np.int64], phase: Phase) -> Iterator[str]:
+    """Why the latency of an open loop does not speak for the link, in a few words each."""
+    refused = int(np.count_nonzero(~joined.good & counted(parameters, joined, phase)))
+    if parameters.mode is Mode.BOTH:
+        due = _due(joined, phase)
+        if phase is Phase.WHOLE:
+            due &= joined.sent["seq"] >= parameters.warm_up
+        missing = int(np.count_nonzero(due)) - len(latencies)
+        if missing > 0:
+            yield f"messages were lost or refused ({missing:,} of {np.count_nonzero(due):,})"
+        yield from _of_sender(parameters, joined, due)
+    elif refused:
+        yield f"messages were refused ({refused:,})"
+    third = len(latencies) // 3
+    if third:
+        first, last = float(np.median(latencies[:third])), float(np.median(latencies[-third:]))
+        if min(first, last) < 0:  # only from a stamp
+            yield "latency is below zero: the clocks of both computers differ"
+        elif last > LARGEST_RISE * first:
+            thirds = f"median {first / 1e6:.3g} ms in the first third, {last / 1e6:.3g} in the last"
+            yield f"latency rose during the run ({thirds})"
+
+
+def _of_sender(parameters: AmqpParameters, joined: Joined, due: NDArray[np.bool_]) -> Iterator[str]:
+    """What a sender did not keep of its schedule; `due` are the sent rows that count."""
+    sent = {name: column[due] for name, column in joined.sent.items()}
+    achieved = [
+        (len(times) - 1) / (int(times[-1] - times[0]) / 1e9) / parameters.rate
+        for times in (sent["sent_ns"][sent["role"] == role] for role in np.unique(sent["role"]))
+        if len(times) > 1 and times[-1] > times[0]
+    ]
+    if achieved and min(achieved) < LEAST_ACHIEVED:
+        yield f"the offered rate was not achieved ({min(achieved):.0%} of it)"
+    # Sealing is part of latency; what is late is the sender that did not begin it when the message was due.
+    late_ns = sent["sent_ns"] - sent["intended_ns"] - sent["sign_ns"] - sent["encrypt_ns"]
+    late_ms = float(np.quantile(late_ns, 0.99, method="inverted_cdf")) / 1e6 if len(late_ns) else 0.0
+    if late_ms > MOST_LATE_MS:
+        yield f"the sender was late (p99 {late_ms:.3g} ms)"

@@ -1,0 +1,180 @@
+"""The figures of the AMQP trial, with the source's names and their exact definitions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from labconsole.model.trial import LINK_USE, OFFERED_RATE, Direction, Metric, MetricKind, Origin
+
+_HIGHER, _LOWER, _NEUTRAL = Direction.HIGHER, Direction.LOWER, Direction.NEUTRAL
+
+
+def _times(prefix: str, title: str, direction: Direction, about: str, *, at_rate: bool = False) -> Iterator[MetricKind]:
+    """Mean, percentiles and extremes of a time per message; `about` is the definition of the time."""
+    mean = f"Mean {title[0].lower()}{title[1:]}"
+
+    def kind(name: str, title: str, description: str, quantile: float | None = None) -> MetricKind:
+        return MetricKind(f"{prefix}_{name}", title, "ms", direction, description, quantile, at_rate)
+
+    yield kind("mean", mean, about)
+    yield kind("min", f"{title}, smallest", "Smallest of any message that counts.")
+    for name, quantile in (("50", 0.5), ("90", 0.9), ("99", 0.99), ("99.9", 0.999)):
+        share = "Half" if quantile == 0.5 else f"{name} %"
+        text = f"{share} of the messages have this time or less."
+        yield kind(f"p{name.replace('.', '')}", f"{title} p{name}", text, quantile)
+    yield kind("max", f"{title}, largest", "Largest of any message that counts.")
+
+
+METRICS: tuple[MetricKind, ...] = (
+    MetricKind(
+        "connect_time",
+        "Connection establishing",
+        "ms",
+        _LOWER,
+        "Sender: from the start of connecting until TCP, TLS (Tests 2-4), SASL and AMQP open are done; mean over "
+        "senders.",
+    ),
+    MetricKind(
+        "send_duration",
+        "Sender duration",
+        "ms",
+        _LOWER,
+        "Connection establishing, plus the time from the first message handed to the link until the last one is "
+        "acknowledged (pre-settled: written). The source's sender duration includes connecting as well. Left out where "
+        "a sender did not come to its end, and with both phases.",
+    ),
+    MetricKind(
+        "send_rate",
+        "Message sending rate",
+        "msg/s",
+        _HIGHER,
+        "Messages sent, warm-up included, over the sender duration without connection establishing. Left out where a "
+        "sender did not come to its end. With both phases: of the messages sent at full speed.",
+    ),
+    MetricKind("sent_size", "Sender message size", "B", _LOWER, "Bytes of the encoded AMQP message as sent; mean."),
+    MetricKind(
+        "receiver_link_time",
+        "Receiver link establishing",
+        "ms",
+        _LOWER,
+        "Receiver: from the start of connecting until the broker has answered the attach of the link; mean over "
+        "receivers.",
+    ),
+    MetricKind(
+        "receive_duration",
+        "Receiver duration",
+        "s",
+        _LOWER,
+        "From the first to the last message received, after the warm-up. Left out with both phases.",
+    ),
+    MetricKind(
+        "received_size", "Received message size", "B", _LOWER, "Bytes of the encoded AMQP message as received; mean."
+    ),
+    MetricKind(
+        "throughput",
+        "Message throughput",
+        "msg/s",
+        _HIGHER,
+        "Messages accepted after the warm-up less one, over the time from the first to the last of them (with both "
+        "phases: of those sent at full speed). Not judged below 0.5 s, and in an open loop, which is not full speed. "
+        "Runs recorded before definitions 2: all messages received, refused ones too, over the receiver duration.",
+    ),
+    MetricKind(
+        OFFERED_RATE,
+        "Offered rate",
+        "msg/s",
+        _NEUTRAL,
+        "Messages due per second in the open loop, of all senders. Latencies are judged only at the same offered rate.",
+    ),
+    *_times(
+        "latency",
+        "Latency",
+        _LOWER,
+        "Open loop: from the time at which a message was due, sealing included, until it is read out of the receiver's "
+        "link, before it is decrypted and verified; of all good messages after the warm-up. A console that only "
+        "receives: from the stamp in the message, by the wall clocks of both computers. Not judged where less than "
+        "98 % of the rate was achieved, a message was lost or refused, latency rose during the run, the sender was "
+        "late, other processes kept the computer busy, or the rate is over a quarter of full speed.",
+        at_rate=True,
+    ),
+    *_times(
+        "queue_time",
+        "Time in queue at full speed",
+        _NEUTRAL,
+        "Closed loop: from handing a message to the sender's link until it is read out of the receiver's link, of all "
+        "good messages after the warm-up. At full speed this is how long the queue is, which is neither good nor bad. "
+        "The source's average latency is measured in this way.",
+    ),
+    MetricKind(
+        LINK_USE,
+        "Link use",
+        "%",
+        _NEUTRAL,
+        "Bits of the encoded AMQP messages received after the warm-up, refused ones too, per second of receiver "
+        "duration (with both phases: at full speed), over the link "
+        "rate that the operator states. Headers of frames, TLS and TCP/IP are not counted: a full link shows less than "
+        "100 %.",
+    ),
+    MetricKind("sent", "Messages sent", "msg", _NEUTRAL, "Messages handed to the link, warm-up included."),
+    MetricKind("received", "Messages received", "msg", _NEUTRAL, "Messages read out of the link, warm-up included."),
+    MetricKind(
+        "lost",
+        "Lost",
+        "msg",
+        _LOWER,
+        "Messages sent that never came; a console that only receives: messages expected that never came. Left out "
+        "where a run was cancelled or failed, since it is not known then.",
+    ),
+    MetricKind(
+        "duplicated",
+        "Duplicated",
+        "msg",
+        _LOWER,
+        "Arrivals of a message beyond its first; without message ids, arrivals beyond the number of messages that were "
+        "sent with that time stamp.",
+    ),
+    MetricKind("unknown", "Unknown", "msg", _LOWER, "Arrivals of a message that no sender of this run had sent."),
+    MetricKind(
+        "unrecorded",
+        "Sending not recorded",
+        "msg",
+        _NEUTRAL,
+        "Arrivals of messages of a sender that was killed before it had written their rows (every 250 ms).",
+    ),
+    MetricKind(
+        "out_of_order",
+        "Out of order",
+        "msg",
+        _LOWER,
+        "Messages that came after a later one of the same sender to the same receiver; without message ids, seen only "
+        "between messages with different time stamps (1 ms).",
+    ),
+    MetricKind(
+        "failed_verifications",
+        "Failed verifications",
+        "msg",
+        _LOWER,
+        "Messages that the receiver refused: malformed, signature missing or wrong, not decryptable, another payload.",
+    ),
+    MetricKind(
+        "sign_time", "Signing", "us", _LOWER, "Wall time to sign one message, in the thread that does it; mean."
+    ),
+    MetricKind("encrypt_time", "Encrypting", "us", _LOWER, "Wall time to encrypt one body and wrap its key; mean."),
+    MetricKind("verify_time", "Verifying", "us", _LOWER, "Wall time to verify one signature; mean."),
+    MetricKind("decrypt_time", "Decrypting", "us", _LOWER, "Wall time to unwrap one key and decrypt the body; mean."),
+    MetricKind(
+        "cpu_per_message",
+        "CPU per message",
+        "us",
+        _LOWER,
+        "CPU time of the role's process from T0 to its end, over the messages it handled; one figure per role.",
+    ),
+)
+
+_KINDS = {kind.name: kind for kind in METRICS}
+
+
+def figure(name: str, value: float, samples: int, not_judged: str = "", **labels: str) -> Metric:
+    """A figure of this trial with the unit and direction of its kind; why it is `not_judged`."""
+    kind = _KINDS[name]
+    return Metric(name, float(value), kind.unit, kind.direction, samples, labels, Origin.MEASURED, not_judged)

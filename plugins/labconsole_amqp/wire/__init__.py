@@ -1,0 +1,1 @@
+"""Message formats: AMQP sections, the source's envelope, signing and encryption, payloads."""

@@ -1,0 +1,401 @@
+"""Proves one direction of an exchange with a State elsewhere: its console, or its broker, is met over the network."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from math import floor
+from pathlib import Path
+from typing import Annotated, ClassVar
+
+from cryptography import x509
+from pydantic import Field
+
+from labconsole.errors import UserError
+from labconsole.model.operation import OperationContext, Result
+from labconsole.model.trial import Parameters
+from labconsole.security.pki.keys import opened_key
+from labconsole.security.pki.records import CertificateRecord, Origin, State
+from labconsole.security.pki.snapshot import Snapshot
+from labconsole.security.pki.store import PkiStore
+from labconsole.security.secrets import Prompt, SecretRequest
+from labconsole.security.x509.certificate_profiles import AUTHORITIES, CertificateProfile
+from labconsole.security.x509.fingerprints import fingerprint
+from labconsole.security.x509.names import short_name
+from labconsole.security.x509.patience import WaitCancelledError, Watch
+from labconsole.security.x509.signatures import issued_by
+from labconsole.security.x509.validation.judgement import Purpose
+from labconsole_certificates.exchange.credentials import client_certificate, server_certificate
+from labconsole_certificates.exchange.handshake import TlsEnd
+from labconsole_certificates.exchange.progress import direction_of
+from labconsole_certificates.exchange.remote_handshake import (
+    Conduct,
+    RemoteHandshake,
+    answer,
+    connect,
+    listening,
+    where,
+)
+from labconsole_certificates.exchange.steps import StepKind
+from labconsole_certificates.exchange.tls_endpoint import Judge
+from labconsole_certificates.exchange.tls_proof import End, as_json, handshake_detail, server_name, tls_end
+from labconsole_certificates.operations.certificates_from_outside import add_chain
+from labconsole_certificates.operations.parameter_fields import UnlockParameters
+from labconsole_certificates.operations.pki_operation import PkiOperation, key_secrets
+from labconsole_certificates.operations.record_lookup import local_state_named, state_named
+
+LOOPBACK = "127.0.0.1"
+AMQPS_PORT = 5671
+HANDSHAKE_S = 10.0
+QUIET_S = 3.0
+"""How long a foreign server is listened to for a refusal."""
+
+_SERVER_STEPS = frozenset({StepKind.MAKE_ROOT, StepKind.MAKE_SERVER})
+_CLIENT_STEPS = frozenset({StepKind.MAKE_REQUEST, StepKind.GIVE_REQUEST, StepKind.APPROVE, StepKind.GIVE_CERTIFICATE})
+"""What must be done before an end has a certificate to show."""
+
+
+@dataclass(frozen=True)
+class Following:
+    """Who follows it: is told in sentences what goes on, and how many seconds are left; may cancel."""
+
+    say: Callable[[str], None]
+    watch: Watch
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where the other State's server is, and what it is."""
+
+    host: str
+    port: int
+    server_name: str = ""
+    """Name that its certificate must have; empty: the first of the certificate that is known of it, else `host`."""
+    foreign: bool = False
+    """No console but another TLS server, such as a broker."""
+
+
+@dataclass(frozen=True)
+class RemoteProof:
+    """What came of it, as this console saw it."""
+
+    client: State
+    server: State
+    met: RemoteHandshake
+
+    @property
+    def ok(self) -> bool:
+        """Whether it was noted as proven."""
+        return self.met.handshake.ok
+
+    def sentence(self) -> str:
+        """All that this end saw."""
+        handshake = self.met.handshake
+        way = f"[{self.client.name}] -> tls-connect -> [{self.server.name}]"
+        said = handshake.client_said or handshake.server_said
+        if not handshake.ok:
+            return f"{way} failed with {self.met.peer}: {said}"
+        took = f"{handshake_detail(handshake)}; {handshake.duration_ns / 1e6:.1f} ms"
+        return f"{way} passed with {self.met.peer} ({took}). {said}"
+
+
+def connect_to(
+    store: PkiStore, a: str, b: str, place: Place, prompt: Prompt | None, following: Following
+) -> RemoteProof:
+    """Let State A connect to the server of State B, and note it as proven if both ends accept.
+
+    Raises UserError: a State, its certificate or its key is missing, or B cannot be reached; cancelled.
+    """
+    snapshot = store.snapshot()
+    client, server = _pair(snapshot, a, b)
+    own = _own(snapshot, client, client, server, client_certificate(snapshot, client, server))
+    known = server_certificate(snapshot, server, client)
+    name = place.server_name or _known_name(known) or place.host
+    with opened_key(store.directory, own.key, prompt) as key:
+        end = tls_end(snapshot, own, key)
+        judge = _judge(snapshot, end, server, Purpose.TLS_SERVER, name)
+        quiet_s = QUIET_S if place.foreign else 0.0
+        following.say(f"{client.name} connects to {where(place.host, place.port)}, and expects {name} there.")
+        conduct = Conduct(judge, server.name, HANDSHAKE_S, quiet_s, following.watch)
+        met = connect(end, place.host, place.port, name, conduct)
+    proof = RemoteProof(client, server, met)
+    if proof.ok:
+        _note(store, proof, server, CertificateProfile.TLS_SERVER, own.certificate)
+    return proof
+
+
+def listen_for(
+    store: PkiStore,
+    a: str,
+    b: str,
+    address: str,
+    port: int,
+    waiting_s: float,
+    prompt: Prompt | None,
+    following: Following,
+) -> RemoteProof:
+    """Let State A wait as a server for a connection of State B, and note it as proven if both ends accept.
+
+    What fails or is foreign is told of, and the next connection waited for, as long as `waiting_s` lasts.
+
+    Raises UserError: a State, its certificate or its key is missing, address and port cannot be had, or nobody
+    connected; cancelled.
+    """
+    snapshot = store.snapshot()
+    server, client = _pair(snapshot, a, b)
+    own = _own(snapshot, server, client, server, server_certificate(snapshot, server, client))
+    with opened_key(store.directory, own.key, prompt) as key, closing(listening(address, port)) as listener:
+        end = tls_end(snapshot, own, key)
+        judge = _judge(snapshot, end, client, Purpose.TLS_CLIENT, None)
+        found = where(*listener.getsockname()[:2])
+        following.say(f"{server.name} waits at {found} for a connection of {client.name}, {waiting_s:g} s at most.")
+        conduct = Conduct(judge, client.name, HANDSHAKE_S, watch=following.watch)
+
+        def failed(met: RemoteHandshake) -> None:
+            following.say(f"{RemoteProof(client, server, met).sentence()} Still waiting.")
+
+        met = answer(end, listener, waiting_s, conduct, failed)
+    proof = RemoteProof(client, server, met)
+    if proof.ok:
+        _note(store, proof, client, CertificateProfile.TLS_CLIENT, own.certificate)
+    return proof
+
+
+def own_certificate(snapshot: Snapshot, a: str, b: str, *, connects: bool) -> CertificateRecord:
+    """What A shows B: as its client, or as its server. Raises UserError: there is none, or A is not local."""
+    here, there = _pair(snapshot, a, b)
+    if connects:
+        return _own(snapshot, here, here, there, client_certificate(snapshot, here, there)).certificate
+    return _own(snapshot, here, there, here, server_certificate(snapshot, here, there)).certificate
+
+
+def _pair(snapshot: Snapshot, a: str, b: str) -> tuple[State, State]:
+    here, there = local_state_named(snapshot, a), state_named(snapshot, b)
+    if here == there:
+        raise UserError(f"{here.name} does not connect to itself: name another State.")
+    return here, there
+
+
+def _own(snapshot: Snapshot, here: State, client: State, server: State, shown: CertificateRecord | None) -> End:
+    if shown is None or shown.key is None:
+        steps = direction_of(snapshot, client, server).steps
+        kinds = _SERVER_STEPS if here == server else _CLIENT_STEPS
+        todo = next((step.missing for step in steps if step.kind in kinds and not step.done), "it has no certificate.")
+        raise UserError(f"{client.name} cannot connect to {server.name} yet: {todo}")
+    return End(here, shown, snapshot.key_by_id[shown.key])
+
+
+def _known_name(record: CertificateRecord | None) -> str:
+    """The name by which the server is called whose certificate is known; one for many hosts names none."""
+    name = "" if record is None else server_name(record.certificate) or ""
+    return "" if name.startswith("*") else name
+
+
+def _judge(snapshot: Snapshot, end: TlsEnd, other: State, purpose: Purpose, name: str | None) -> Judge:
+    """As this end judges everybody, and then whether it is `other` indeed: a third State's client is accepted, too."""
+    authorities = tuple(
+        record.certificate
+        for record in snapshot.certificates
+        if record.state == other.id and record.profile in AUTHORITIES and record.removed is None
+    )
+    below = replace(end, roots=authorities, pins=())
+
+    def judge(presented: Sequence[x509.Certificate]) -> tuple[bool, str]:
+        accepted, why = end.judge(presented, purpose, name)
+        if not accepted:
+            return False, why
+        known = snapshot.certificate_by_sha256.get(fingerprint(presented[0]))
+        if known is not None and known.revoked is not None:  # the next CRL will say so, too
+            return False, f"{short_name(presented[0])} was revoked on {known.revoked.at:%Y-%m-%d %H:%M} UTC."
+        owner = None if known is None else known.state
+        if owner is None and below.judge(presented, purpose, name)[0]:
+            owner = other.id
+        if owner == other.id:
+            return True, why
+        whose = "no State known here" if owner is None else snapshot.state_by_id[owner].name
+        return False, f"{short_name(presented[0])} is trusted, but it is a certificate of {whose}, not of {other.name}."
+
+    return judge
+
+
+def _note(
+    store: PkiStore, proof: RemoteProof, other: State, profile: CertificateProfile, own: CertificateRecord
+) -> None:
+    """Note what passed, and the certificate that the other State showed, with the intermediates in its path."""
+    leaf, *intermediates = _path(proof.met.presented)
+    with store.change() as change:
+        add_chain(change, intermediates)
+        shown = change.add_certificate(leaf, state=other.id, profile=profile, origin=Origin.IMPORTED)
+        pair = (own.id, shown.id) if other == proof.server else (shown.id, own.id)
+        handshake = proof.met.handshake
+        detail = f"{handshake_detail(handshake)}, {proof.met.peer}"
+        change.add_proof(proof.client.id, proof.server.id, *pair, detail)
+
+
+def _path(presented: Sequence[x509.Certificate]) -> list[x509.Certificate]:
+    """The end certificate, and of what came along that which certifies it."""
+    path = [presented[0]]
+    others = [certificate for certificate in presented[1:] if certificate.issuer != certificate.subject]
+    while above := next((each for each in others if each not in path and issued_by(path[-1], each)), None):
+        path.append(above)
+    return path
+
+
+class _RemoteParameters(UnlockParameters):
+    """A State of this console, and one elsewhere."""
+
+    state_a: Annotated[
+        str,
+        Field(
+            title="State here",
+            description="Name of a State of this console, whose key is used",
+            min_length=1,
+            json_schema_extra={"positional": True, "metavar": "A"},
+        ),
+    ]
+    state_b: Annotated[
+        str,
+        Field(
+            title="Other State",
+            description="Name of the State at the other end",
+            min_length=1,
+            json_schema_extra={"positional": True, "metavar": "B"},
+        ),
+    ]
+
+
+class ConnectParameters(_RemoteParameters):
+    """A State of this console that is to connect to another one's server."""
+
+    host: Annotated[
+        str,
+        Field(
+            title="Host",
+            description="Where the other State waits: host name or IP address",
+            min_length=1,
+            json_schema_extra={"metavar": "H"},
+        ),
+    ]
+    port: Annotated[
+        int,
+        Field(title="Port", description="TCP port at that host", ge=1, le=65_535, json_schema_extra={"metavar": "P"}),
+    ] = AMQPS_PORT
+    server_name: Annotated[
+        str,
+        Field(
+            title="Name of its server",
+            description="Name that the server's certificate must have. Empty: that of the certificate known here, else "
+            "the host",
+            json_schema_extra={
+                "empty": "As its certificate says, else the host",
+                "option": "--name",
+                "metavar": "NAME",
+            },
+        ),
+    ] = ""
+    foreign: Annotated[
+        bool,
+        Field(
+            title="Another TLS server than a console",
+            description="Such as an AMQPS broker: nothing is sent to it, and it counts as proven if it asks for the "
+            "client's certificate and does not refuse it within 3 s",
+        ),
+    ] = False
+
+
+class ListenParameters(_RemoteParameters):
+    """A State of this console that is to wait for another one's connection."""
+
+    address: Annotated[
+        str,
+        Field(
+            title="Address",
+            description="IP address of this computer at which it waits: 127.0.0.1 is for this computer only, 0.0.0.0 "
+            "for all its networks",
+            min_length=1,
+            json_schema_extra={"metavar": "ADDRESS"},
+        ),
+    ] = LOOPBACK
+    port: Annotated[
+        int,
+        Field(
+            title="Port", description="TCP port; 0: any free one", ge=0, le=65_535, json_schema_extra={"metavar": "P"}
+        ),
+    ] = AMQPS_PORT
+    wait_s: Annotated[
+        int,
+        Field(
+            title="Wait at most",
+            description="How long it waits for the one connection, in seconds",
+            ge=1,
+            le=86_400,
+            json_schema_extra={"unit": "s", "option": "--wait", "metavar": "S"},
+        ),
+    ] = 300
+
+
+class Connect(PkiOperation[ConnectParameters]):
+    """Lets a State connect to a server of another console."""
+
+    name: ClassVar[str] = "certificates.connect"
+    title: ClassVar[str] = "Connect to the other State"
+    description: ClassVar[str] = (
+        "A State of this console connects by mutual TLS to the other State's host: its console that waits there, or "
+        "its broker. It shows the certificate that the other State's CA issued to it, and checks the one of the server."
+    )
+    parameters: ClassVar[type[Parameters]] = ConnectParameters
+
+    def needs(self, parameters: ConnectParameters, directory: Path, snapshot: Snapshot) -> tuple[SecretRequest, ...]:
+        shown = own_certificate(snapshot, parameters.state_a, parameters.state_b, connects=True)
+        return key_secrets(directory, snapshot, shown, unlock=parameters.unlock())
+
+    def work(self, parameters: ConnectParameters, store: PkiStore, prompt: Prompt, context: OperationContext) -> Result:
+        place = Place(parameters.host, parameters.port, parameters.server_name, parameters.foreign)
+        here, there, following = parameters.state_a, parameters.state_b, _following(context, HANDSHAKE_S)
+        return _result(lambda: connect_to(store, here, there, place, prompt, following))
+
+
+class Listen(PkiOperation[ListenParameters]):
+    """Lets a State wait for the connection of another console."""
+
+    name: ClassVar[str] = "certificates.listen"
+    title: ClassVar[str] = "Wait for the other State"
+    description: ClassVar[str] = (
+        "A State of this console waits as a TLS server for a connection of the other State's console, and checks the "
+        "certificate that it shows. It ends when one has passed, with the time, or when it is cancelled."
+    )
+    parameters: ClassVar[type[Parameters]] = ListenParameters
+
+    def needs(self, parameters: ListenParameters, directory: Path, snapshot: Snapshot) -> tuple[SecretRequest, ...]:
+        shown = own_certificate(snapshot, parameters.state_a, parameters.state_b, connects=False)
+        return key_secrets(directory, snapshot, shown, unlock=parameters.unlock())
+
+    def work(self, parameters: ListenParameters, store: PkiStore, prompt: Prompt, context: OperationContext) -> Result:
+        at = (parameters.address, parameters.port, parameters.wait_s)
+        here, there, following = parameters.state_a, parameters.state_b, _following(context, parameters.wait_s)
+        return _result(lambda: listen_for(store, here, there, *at, prompt, following))
+
+
+def _following(context: OperationContext, limit_s: float) -> Following:
+    """Reports each second of the time limit that has gone; the context says whether it is cancelled."""
+    reported = -1
+
+    def watch(left: float) -> bool:
+        nonlocal reported
+        gone = max(0, floor(limit_s - left))
+        if gone != reported:  # at the moment when it changes, so that the time left is right
+            reported = gone
+            context.progress(gone, round(limit_s))
+        return context.stop_requested
+
+    return Following(context.say, watch)
+
+
+def _result(prove: Callable[[], RemoteProof]) -> Result:
+    try:
+        proof = prove()
+    except WaitCancelledError as error:
+        return Result((str(error),), passed=False)
+    ends = {"client": proof.client.name, "server": proof.server.name, "peer": proof.met.peer}
+    return Result((proof.sentence(),), {**ends, **as_json(proof.met.handshake)}, passed=proof.ok)

@@ -1,0 +1,190 @@
+"""One end's side of a proving handshake over a socket: what it makes of the other end, and that one of it."""
+
+from __future__ import annotations
+
+import errno
+import socket
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import TypeVar
+
+from cryptography import x509
+from OpenSSL import SSL, crypto
+
+from labconsole.clock import now_ns
+from labconsole.security.x509 import parsing
+from labconsole.security.x509.bad_input import BadInput
+from labconsole.security.x509.names import short_name
+from labconsole.security.x509.patience import Patience, Watch
+from labconsole_certificates.exchange.tls_context import TlsSight
+
+T = TypeVar("T")
+
+Judge = Callable[[Sequence[x509.Certificate]], tuple[bool, str]]
+"""Whether an end accepts what the other one presents (the end certificate first), and why."""
+
+_ACCEPTED, _REFUSED = b"\x06", b"\x15"
+"""Each end sends one of the two once it has judged the other: in TLS 1.3 a client is done before the server has."""
+_MOST_FOREIGN = 65_536
+"""Octets that a server that is no console may send while it is listened to."""
+_NOT_TRUSTED = frozenset({18, 19, 20, 21})
+"""Verification errors of x509_vfy.h: the path leads to nothing that is trusted."""
+
+
+class TlsMeeting:
+    """`said` tells afterwards what this end made of the other, which it calls `who`.
+
+    `sends` are the certificates that the other end has, where that is known here. `connection` is to be set to connect
+    or accept before it begins.
+    """
+
+    def __init__(
+        self,
+        context: SSL.Context,
+        via: socket.socket,
+        judge: Judge,
+        who: str,
+        patience: Patience,
+        sends: Sequence[x509.Certificate] = (),
+    ) -> None:
+        via.setblocking(False)
+        via.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.connection = SSL.Connection(context, via)
+        self.said = ""
+        self.presented: tuple[x509.Certificate, ...] = ()
+        """What the other end has presented, if TLS itself had nothing against it."""
+        self.duration_ns = 0
+        """Of the handshake, once it is done; without what was said after it."""
+        self._seen = TlsSight()
+        self.connection.set_app_data(self._seen)
+        self._via, self._judge, self._who, self._patience, self._sends = via, judge, who, patience, tuple(sends)
+
+    def meet(self) -> bool:
+        """Shake hands with another console, judge it, and hear its judgement: whether both accept.
+
+        Raises WaitCancelledError.
+        """
+        try:
+            if not self._shake_hands():
+                self._wait_for(lambda: self.connection.send(_REFUSED))
+                return False
+            self._wait_for(lambda: self.connection.send(_ACCEPTED))
+            answer = self._wait_for(lambda: self.connection.recv(1))
+        except (SSL.Error, OSError) as error:
+            self._add(self._why_not(error))
+            return False
+        if answer == _REFUSED:
+            self._add(f"{self._who} refuses this end.")
+        elif answer != _ACCEPTED:
+            self._add(f"{self._who} did not say that it accepts this end: it seems to be no console that waits.")
+        return answer == _ACCEPTED
+
+    def meet_foreign(self, seconds: float, watch: Watch) -> bool:
+        """Shake hands with a server that is no console, send it nothing, and listen for a refusal for `seconds`.
+
+        Whether it has asked for the certificate of this end, and not refused it in that time. A connection that is
+        reset counts as refused: an alert would be lost with it. Raises WaitCancelledError.
+        """
+        try:
+            if not self._shake_hands():
+                return False
+            if not self._seen.asked:
+                self._add(f"{self._who} asked for no certificate of this end, so nothing is known of its trust.")
+                return False
+            self._patience = Patience(seconds, watch)
+            self._add(self._heard(seconds))
+        except (SSL.Error, OSError) as error:
+            self._add(self._why_not(error))
+            return False
+        return True
+
+    def take_leave(self) -> None:
+        """Say that nothing more comes (close_notify), where the connection still stands."""
+        with suppress(SSL.Error):
+            self.connection.shutdown()
+
+    def _shake_hands(self) -> bool:
+        begun = now_ns()
+        self._wait_for(self.connection.do_handshake)
+        self.duration_ns = now_ns() - begun
+        try:
+            self.presented = self._chain()
+        except BadInput as refusal:
+            self._add(f"Refuses {self._who}: {refusal}")
+            return False
+        accepted, why = self._judge(self.presented)
+        self._add(f"{'Accepts' if accepted else 'Refuses'} {self._who}: {why}")
+        return accepted
+
+    def _heard(self, seconds: float) -> str:
+        within = f"accepted nothing and refused nothing within {seconds:g} s"
+        octets = 0
+        try:
+            while octets < _MOST_FOREIGN:
+                octets += len(self._wait_for(lambda: self.connection.recv(4096)))
+        except TimeoutError:
+            return f"{self._who} {within}."
+        except SSL.ZeroReturnError:
+            return f"{self._who} {within}, and closed the connection."
+        except SSL.SysCallError as error:
+            if error.args[0] != -1:
+                raise
+            return f"{self._who} {within}, and closed the connection."
+        raise ConnectionAbortedError
+
+    def _chain(self) -> tuple[x509.Certificate, ...]:
+        """The other end's certificate, then what it sent along (a server's view of that lacks the first).
+
+        Raises BadInput: TLS took something that is no certificate as its standard says (where it judges none itself).
+        """
+        leaf = self.connection.get_peer_certificate()
+        sent = [*([leaf] if leaf else []), *(self.connection.get_peer_cert_chain() or [])]
+        ders = dict.fromkeys(crypto.dump_certificate(crypto.FILETYPE_ASN1, certificate) for certificate in sent)
+        return tuple(map(self._received, ders))
+
+    def _received(self, der: bytes) -> x509.Certificate:
+        """It comes from outside, and so through the gate. Raises BadInput."""
+        return parsing.read_certificate(der, f"What {self._who} shows")
+
+    def _why_not(self, error: Exception) -> str:
+        match error:
+            case TimeoutError():
+                return f"{self._who} did not answer in time."
+            case ConnectionAbortedError():
+                return f"{self._who} sends without end."
+            case SSL.SysCallError(args=(errno.ECONNRESET, *_)) | ConnectionResetError():
+                return f"{self._who} reset the connection."
+            case SSL.ZeroReturnError() | SSL.SysCallError() | OSError():
+                return f"{self._who} closed the connection."
+        reason = error.args[0][0][2] if error.args and error.args[0] else "TLS failed"
+        if "alert" in reason:
+            return f"{self._who} broke off: {reason}."
+        if self._seen.error is None:
+            return f"{self._who} was not understood: {reason}."
+        return f"Refuses {self._who}: {self._why_refused(self._seen.error)}"
+
+    def _why_refused(self, code: int) -> str:
+        """Why OpenSSL has refused, as the judgement of both libraries says it; a server sees no chain then."""
+        try:
+            failing = self._received(self._seen.failing) if self._seen.failing else None
+            chain = self._sends or self._chain() or ((failing,) if failing and self._seen.depth == 0 else ())
+        except BadInput as refusal:
+            return str(refusal)
+        if not chain:
+            what = "" if failing is None else f" of {short_name(failing)}"
+            why = "is not trusted here" if code in _NOT_TRUSTED else "does not hold"
+            return f"its path{what} {why} (verification error {code} of OpenSSL)."
+        accepted, why = self._judge(chain)
+        return f"TLS does (verification error {code} of OpenSSL), though its path is accepted." if accepted else why
+
+    def _add(self, sentence: str) -> None:
+        self.said = " ".join(filter(None, (self.said, sentence)))
+
+    def _wait_for(self, operation: Callable[[], T]) -> T:
+        while True:
+            try:
+                return operation()
+            except SSL.WantReadError:
+                self._patience.to_read(self._via)
+            except SSL.WantWriteError:
+                self._patience.to_write(self._via)

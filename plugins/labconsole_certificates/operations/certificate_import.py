@@ -1,0 +1,95 @@
+"""Certificates of other States, from a file: known from then on, and not trusted for that."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+
+from labconsole.model.operation import OperationContext, Result
+from labconsole.model.trial import Parameters
+from labconsole.security.pki.records import CertificateRecord, Item, State
+from labconsole.security.pki.store import PkiStore
+from labconsole.security.secrets import Prompt
+from labconsole.security.x509 import parsing
+from labconsole.security.x509.bad_input import BadInput
+from labconsole.security.x509.certificate_profiles import AUTHORITIES
+from labconsole.security.x509.fingerprints import groups
+from labconsole.security.x509.names import short_name
+from labconsole_certificates.operations.certificates_from_outside import add_chain
+from labconsole_certificates.operations.parameter_fields import AtHome, HandoverParameters
+from labconsole_certificates.operations.pki_operation import PkiOperation
+from labconsole_certificates.operations.record_lookup import state_named
+from labconsole_certificates.revocation.crls import take_in_crl
+
+
+def take_in_certificates(
+    store: PkiStore, data: bytes, state: State | None = None, sender: State | None = None, receiver: State | None = None
+) -> tuple[CertificateRecord, ...]:
+    """Take in certificates (PEM, DER, several) of `state`, in the file's order.
+
+    `sender` and `receiver`: who gave them to whom, noted for the exchange.
+    Raises BadInput: they are none, or the first is known as another State's; nothing changed.
+    """
+    certificates = parsing.read_certificates(data)
+    with store.change() as change:
+        records = add_chain(change, certificates, None if state is None else state.id)[::-1]
+        if state is not None and records[0].state != state.id:
+            owner = next(one.name for one in change.states() if one.id == records[0].state)
+            raise BadInput(
+                f"{short_name(certificates[0])} is known as a certificate of {owner}, not of {state.name}: ask both "
+                "whose it is."
+            )
+        if sender is not None and receiver is not None:
+            for record in records:
+                item = Item.ROOT if record.profile in AUTHORITIES else Item.CERTIFICATE
+                change.hand_over(sender.id, receiver.id, item, record.sha256)
+    return tuple(records)
+
+
+class ImportParameters(HandoverParameters):
+    """A file from another State."""
+
+    file: Annotated[
+        Path,
+        AtHome,
+        Field(title="File", description="Certificates (PEM, DER), or a CRL", json_schema_extra={"positional": True}),
+    ]
+    state: Annotated[
+        str,
+        Field(
+            title="State",
+            description="State that the certificates belong to; empty: the one that sent them",
+            json_schema_extra={"metavar": "STATE"},
+        ),
+    ] = ""
+
+
+class Import(PkiOperation[ImportParameters]):
+    """Imports certificates or a CRL."""
+
+    name: ClassVar[str] = "certificates.take"
+    title: ClassVar[str] = "Import certificates or a CRL"
+    description: ClassVar[str] = (
+        "Imports certificates or a CRL of another State. Certificates are known from then on, and not trusted for that."
+    )
+    parameters: ClassVar[type[Parameters]] = ImportParameters
+
+    def work(self, parameters: ImportParameters, store: PkiStore, prompt: Prompt, context: OperationContext) -> Result:
+        data = parsing.read_file(parameters.file)
+        snapshot = store.snapshot()
+        sender, receiver = parameters.parties(snapshot)
+        if parsing.kind_of(data) is parsing.ContentKind.CRL:
+            crl = take_in_crl(store, data, sender, receiver)
+            text = f"Imported: CRL {crl.number}, {len(crl.crl)} revoked, valid until "
+            found = {"crl": crl.number, "revoked": len(crl.crl), "next_update": crl.next_update.isoformat()}
+            return Result((f"{text}{crl.next_update:%Y-%m-%d %H:%M} UTC",), found)
+        owner = parameters.state or parameters.sender
+        state = state_named(snapshot, owner) if owner else None
+        records = take_in_certificates(store, data, state, sender, receiver)
+        named = [(short_name(record.certificate), record.sha256) for record in records]
+        return Result(
+            tuple(f"Imported: {name}\nSHA-256 {groups(sha256)}" for name, sha256 in named),
+            {"certificates": [{"certificate": name, "sha256": sha256} for name, sha256 in named]},
+        )

@@ -1,0 +1,206 @@
+"""The tab of certificates: the tree of authorities at the left, all about what is chosen at the right."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import ClassVar
+
+from cryptography import x509
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QHideEvent, QKeySequence
+from PySide6.QtWidgets import QSplitter, QStackedWidget, QVBoxLayout, QWidget
+
+from labconsole_certificates.operations.export import note_export
+from labconsole_certificates.panel.certificates.authority_forms import AuthorityForms
+from labconsole_certificates.panel.certificates.certificate_actions import CertificateActions
+from labconsole_certificates.panel.certificates.detail_pane import DetailPane
+from labconsole_certificates.panel.certificates.file_pane import FilePane
+from labconsole_certificates.panel.certificates.first_start import FirstStart
+from labconsole_certificates.panel.certificates.selection_details import Shown, shown_of
+from labconsole_certificates.panel.certificates.tree_browser import TreeBrowser, add_key
+from labconsole_certificates.panel.certificates.tree_nodes import nodes_of
+from labconsole_certificates.panel.desk import Desk
+from labconsole_certificates.panel.tab import Sight, Tab, TabServices
+
+_SPLIT_KEY = "certificates/split"
+_COLUMNS_KEY = "certificates/columns"
+_TREE_WIDTH, _DETAIL_WIDTH = 600, 440
+"""At first, as a ratio."""
+
+
+class CertificatesView(Tab):
+    """Tree, filter, detail; files that are looked into; the dialogs of one's own CAs."""
+
+    key: ClassVar[str] = "certificates"
+    icon: ClassVar[str] = "certificate"
+
+    def __init__(self, services: TabServices, parent: QWidget | None = None) -> None:
+        super().__init__(services, parent)
+        self._sight: Sight | None = None
+        self._wanted = 0
+        self._pinned: x509.Certificate | None = None
+        self._desk = Desk(services, self)
+
+    def pieces(self) -> Iterator[None]:
+        """Build tree, detail, and the way to begin."""
+        theme = self.services.page.theme
+        self.browser = TreeBrowser(theme, self)
+        self.tree = self.browser.tree
+        yield
+        self.detail = DetailPane(theme, self)
+        yield
+        self.forms = AuthorityForms(self._desk, self.browser.state, self)
+        self.file_pane = FilePane(self._desk, self.detail, self.forms, self)
+        self.actions_of_one = CertificateActions(self._desk, self.browser.certificate, self)
+        yield
+        self.first_start = FirstStart(theme, self)
+        yield
+        self._arrange()
+        self._connect()
+
+    def refresh(self, sight: Sight) -> None:
+        """Build the tree anew, in the background."""
+        self._sight = sight
+        self.forms.refresh(sight.snapshot)
+        self.file_pane.refresh(sight.snapshot)
+        self._choose_side()
+        self._desk.look(partial(nodes_of, sight, removed=self.browser.removed), self.browser.show_nodes)
+
+    def take(self, paths: Sequence[Path]) -> None:
+        """Look into files that were dropped."""
+        self.file_pane.look_into(paths)
+
+    def select(self, certificate: int) -> None:
+        """Choose the certificate of this id, as soon as it is in the tree."""
+        self.browser.select(certificate)
+
+    def hideEvent(self, event: QHideEvent) -> None:
+        """Remember how wide everything is."""
+        super().hideEvent(event)
+        if not self.building.complete:
+            return
+        self.services.page.state.keep(_SPLIT_KEY, self.split.saveState())
+        self.services.page.state.keep(_COLUMNS_KEY, self.tree.header().saveState())
+
+    def _choose_side(self) -> None:
+        """Without anything the way to begin is shown, unless a file is looked into."""
+        snapshot = self._sight.snapshot if self._sight is not None else None
+        empty = snapshot is not None and not snapshot.states and not snapshot.certificates
+        self.stack.setCurrentWidget(self.first_start if empty and not self.file_pane.open else self.split)
+
+    def _toggle_removed(self) -> None:
+        if self._sight is not None:
+            self.refresh(self._sight)
+
+    # The detail
+
+    def _chosen(self) -> None:
+        """Another selection in the tree ends the look into a file."""
+        if self.file_pane.open:
+            self.file_pane.close()
+        else:
+            self._show_detail()
+
+    def _rebuilt(self) -> None:
+        """What was selected is so again, and may be gone or changed; a file that is looked into stays in front."""
+        if not self.file_pane.open:
+            self._show_detail()
+
+    def _file_closed(self) -> None:
+        self._choose_side()
+        self._show_detail()
+
+    def _show_detail(self) -> None:
+        if self._sight is None:
+            return
+        self.actions_of_one.follow(self.browser.certificate(), self._sight.snapshot)
+        work = shown_of(self.tree.selected_nodes(), self._pinned, self._sight)
+        self._wanted += 1
+        if work is None:
+            self.detail.show_nothing(
+                self.tr(
+                    "Choose a State or certificate at the left; two to compare them. To look into a file, drop it "
+                    "anywhere on the window: PEM, DER, PKCS#12, a CSR, CRL or trust bundle."
+                )
+            )
+        else:
+            self._desk.look(work, partial(self._show, self._wanted))
+
+    def _show(self, number: int, shown: Shown) -> None:
+        if number == self._wanted and not self.file_pane.open:
+            pinned = self._pinned is not None and shown.record is not None and shown.record.certificate == self._pinned
+            self.detail.show_thing(shown, hint=self._next_beside() if pinned else "", pinned=pinned)
+
+    def _pin(self, on: bool) -> None:
+        """The next certificate that is chosen stands beside this one, which may be that of a file."""
+        looked, record = self.file_pane.thing, self.browser.certificate()
+        shown = looked.certificate if looked is not None else record.certificate if record is not None else None
+        self._pinned = shown if on else None
+        if looked is None:
+            self._show_detail()
+        elif on:
+            self.detail.say(self._next_beside())
+
+    def _next_beside(self) -> str:
+        return self.tr("Choose another certificate in the tree: it is shown next to this one.")
+
+    def _handed(self, how: str) -> None:
+        """What left the database stands in the audit list; a file that is looked into was never in it."""
+        nodes = () if self.file_pane.open else self.tree.selected_nodes()
+        records = [node.record for node in nodes if node.record is not None]
+        if records:
+            self._desk.do(lambda store: note_export(store, *records), lambda _done: self._desk.good(how))
+        else:
+            self._desk.good(how)
+
+    # Putting together
+
+    def _connect(self) -> None:
+        self.browser.removed_toggled.connect(self._toggle_removed)
+        self.browser.set_new_menu(self.forms.menu)
+        self.browser.open_button.clicked.connect(lambda _checked: self.file_pane.choose())
+        self.tree.addActions(self.actions_of_one.all)
+        self.tree.chosen.connect(self._chosen)
+        self.tree.rebuilt.connect(self._rebuilt)
+        self.tree.opened.connect(self.detail.view.setFocus)
+        self.detail.compared.connect(self._pin)
+        self.detail.set_actions(self.actions_of_one.all)
+        self.detail.hand_out.handed.connect(self._handed)
+        self.browser.copied.connect(self._handed)
+        self.tree.dragged.connect(lambda: self._handed(self.tr("What is selected was dragged out.")))
+        self.detail.hand_out.failed.connect(self._desk.bad)
+        self.file_pane.opened.connect(self._choose_side)
+        self.file_pane.closed.connect(self._file_closed)
+        self.file_pane.taken.connect(self.select)
+        self.first_start.create_wanted.connect(self.forms.create_state)
+        self.first_start.import_wanted.connect(lambda: self.forms.import_authority())
+        self.first_start.drop_box.files.connect(self.take)
+        self.first_start.drop_box.pasted.connect(self.file_pane.look_at_data)
+        keys = QKeySequence.StandardKey
+        for key, text, work in (
+            (keys.Paste, self.tr("Paste"), self.file_pane.paste),
+            (keys.Find, self.tr("Find"), self.browser.search.setFocus),
+            (keys.Refresh, self.tr("Read again"), self.services.read_again),
+        ):
+            add_key(self, text, QKeySequence(key), work)
+
+    def _arrange(self) -> None:
+        self.split = QSplitter(Qt.Orientation.Horizontal, self)
+        self.split.setChildrenCollapsible(False)
+        self.split.setHandleWidth(12)
+        self.split.addWidget(self.browser)
+        self.split.addWidget(self.detail)
+        self.split.setStretchFactor(0, 3)
+        self.split.setStretchFactor(1, 2)
+        self.split.setSizes([_TREE_WIDTH, _DETAIL_WIDTH])
+        self.stack = QStackedWidget(self)
+        self.stack.addWidget(self.split)
+        self.stack.addWidget(self.first_start)
+        outer = QVBoxLayout(self)
+        outer.setContentsMargins(12, 10, 12, 10)
+        outer.addWidget(self.stack)
+        self.split.restoreState(self.services.page.state.blob(_SPLIT_KEY))
+        self.tree.restore_columns(self.services.page.state.blob(_COLUMNS_KEY))
+        self.setFocusProxy(self.browser)

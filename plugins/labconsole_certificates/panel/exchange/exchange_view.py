@@ -1,0 +1,235 @@
+"""The exchange assistant: State A and State B, both ways, step by step until a real handshake has proven each."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import ClassVar
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QFontDatabase
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+
+from labconsole.security.lab_identities import STATE as LAB
+from labconsole.security.pki.snapshot import Snapshot
+from labconsole_certificates.exchange.progress import exchange_of
+from labconsole_certificates.exchange.steps import Exchange
+from labconsole_certificates.panel.certificates.authority_forms import AuthorityForms
+from labconsole_certificates.panel.desk import Desk
+from labconsole_certificates.panel.exchange.demo_dialog import DemoDialog
+from labconsole_certificates.panel.exchange.direction_card import DirectionCard
+from labconsole_certificates.panel.exchange.identity_dialog import IdentityDialog
+from labconsole_certificates.panel.exchange.next_steps import NextSteps
+from labconsole_certificates.panel.tab import Sight, Tab, TabServices
+from labconsole_certificates.panel.trust.fingerprint_widgets import COLUMNS, in_lines
+from labconsole_ui.form.editors import CalmComboBox
+from labconsole_ui.scroll_page import ScrollPage
+from labconsole_ui.theme.theme import FontRole
+from labconsole_ui.widgets.labels import plain_label
+
+WIDTH = 1120
+
+
+class ExchangeView(Tab):
+    """Who has sent what to whom, what is missing, and the next step as a button."""
+
+    key: ClassVar[str] = "exchange"
+    icon: ClassVar[str] = "exchange"
+
+    def __init__(self, services: TabServices, parent: QWidget | None = None) -> None:
+        super().__init__(services, parent)
+        self._desk = desk = Desk(services, self)
+        self._snapshot: Snapshot | None = None
+        self._exchange: Exchange | None = None
+        theme = desk.theme
+        area = ScrollPage(WIDTH, 12, self)
+        self.a_box, self.b_box = self._state_box(self.tr("State A")), self._state_box(self.tr("State B"))
+        self.there = DirectionCard(theme, area.page)
+        self.back = DirectionCard(theme, area.page)
+        self.there.meet_button.clicked.connect(lambda _checked: self._meet(back=False))
+        self.back.meet_button.clicked.connect(lambda _checked: self._meet(back=True))
+        self.next_card = QFrame(area.page)
+        self.next_card.setProperty("message", "info")
+        self.sentence = plain_label("", self.next_card)
+        self.sentence.setWordWrap(True)
+        self.sentence.setFont(theme.font(FontRole.STRONG))
+        self.fingerprint = plain_label("", self.next_card)
+        self.fingerprint.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
+        self.fingerprint.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.details_button = QPushButton(self.next_card)
+        self.details_button.clicked.connect(lambda _checked: self._show_details())
+        self.next_button = QPushButton(self.next_card)
+        self.next_button.setProperty("primary", True)
+        self.next_button.clicked.connect(lambda _checked: self.go_on())
+        self.name_button = QPushButton(self.tr("&Name for trials …"), area.page)
+        self.name_button.clicked.connect(lambda _checked: self.name_identity())
+        self.names = plain_label("", area.page)
+        self.names.setWordWrap(True)
+        self.names.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.names.setProperty("muted", True)
+        self.nobody = plain_label("", area.page)
+        self.nobody.setWordWrap(True)
+        self._authorities = AuthorityForms(desk, lambda: None, self)
+        self.found_button = QPushButton(self.tr("&New State with its CA …"), area.page)
+        self.found_button.setProperty("primary", True)
+        self.found_button.clicked.connect(lambda _checked: self._authorities.create_state())
+        self.demo_button = QPushButton(self.tr("Show it as a &demo …"), area.page)
+        self.demo_button.setToolTip(self.tr("States of a temporary folder exchange and connect, and go again"))
+        self.demo_button.clicked.connect(lambda _checked: self.show_demo())
+        self._known: frozenset[int] | None = None
+        self._steps = NextSteps(desk, self)
+        self._arrange(area)
+
+    def refresh(self, sight: Sight) -> None:
+        """Show how it stands now."""
+        snapshot = self._snapshot = sight.snapshot
+        self._steps.refresh(snapshot)
+        self._authorities.refresh(snapshot)
+        names = [state.name for state in snapshot.states]
+        before = (self.a_box.currentText(), self.b_box.currentText())
+        pair = self._pair(snapshot, before)
+        for box, chosen in zip((self.a_box, self.b_box), pair, strict=True):
+            if names != [box.itemText(place) for place in range(box.count())] or pair != before:
+                box.blockSignals(True)
+                box.clear()
+                box.addItems(names)
+                box.setCurrentText(chosen)
+                box.blockSignals(False)
+        self._known = frozenset(state.id for state in snapshot.states)
+        self._look()
+
+    def _pair(self, snapshot: Snapshot, chosen: tuple[str, str]) -> tuple[str, str]:
+        """The two States that were made last, if one was since the last look; else those that are chosen."""
+        names = [state.name for state in snapshot.states]
+        own = [state for state in snapshot.states if state.local and state.name != LAB]  # trials make that one
+        local = [state.name for state in own]
+        made = any(state.id not in (self._known or ()) for state in own)
+        if not made and chosen[0] in names and chosen[1] in names:
+            return chosen
+        newest = local[-2:] if len(local) > 1 else [*local, *(name for name in names if name not in local)][:2]
+        return (newest[0], newest[-1]) if newest else ("", "")
+
+    def show_pair(self, a: str, b: str) -> None:
+        """Show the exchange between these two States."""
+        self.a_box.setCurrentText(a)
+        self.b_box.setCurrentText(b)
+
+    def go_on(self) -> None:
+        """Do the next step."""
+        if self._exchange is not None:
+            self._steps.next_of(self._exchange).do()
+
+    def name_identity(self) -> IdentityDialog | None:
+        """Give a certificate of either State the name by which AMQP trials take it."""
+        if self._snapshot is None or self._exchange is None:
+            return None
+        states = (self._exchange.there.client, self._exchange.there.server)
+        dialog = IdentityDialog(self._desk, self._snapshot, states, self)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.open()
+        return dialog
+
+    def show_demo(self) -> DemoDialog:
+        """Let States of a temporary folder exchange and connect, in a matrix that fills with green."""
+        dialog = DemoDialog(self._desk.theme, self.window())
+        dialog.open()
+        return dialog
+
+    def _show_details(self) -> None:
+        details = None if self._exchange is None else self._steps.next_of(self._exchange).details
+        if details is not None:
+            details()
+
+    def _meet(self, *, back: bool) -> None:
+        if self._exchange is not None:
+            self._steps.meet(self._exchange.back if back else self._exchange.there)
+
+    def _look(self) -> None:
+        a, b = self.a_box.currentText(), self.b_box.currentText()
+        pair = self._snapshot is not None and bool(a) and bool(b) and a != b
+        for widget in (self.there, self.back, self.next_card, self.names, self.name_button):
+            widget.setVisible(pair)
+        names = [] if self._snapshot is None else [state.name for state in self._snapshot.states]
+        self.nobody.setText(
+            self.tr(
+                "{state} is here. An exchange needs a second State: make one, or import another State's bundle."
+            ).format(state=names[0])
+            if len(names) == 1
+            else self.tr("Two States are chosen from the lists: choose another one in one of them.")
+            if names
+            else self.tr("An exchange needs two States. Make each with its CA, or import another State's bundle.")
+        )
+        self.nobody.setVisible(not pair)
+        self.found_button.setVisible(not pair and len(names) < 2)
+        if self._snapshot is not None and pair:
+            self._desk.look(partial(exchange_of, self._snapshot, a, b), self._show)
+
+    def _show(self, exchange: Exchange) -> None:
+        if (exchange.there.client.name, exchange.there.server.name) != (
+            self.a_box.currentText(),
+            self.b_box.currentText(),
+        ):
+            return  # another pair was chosen meanwhile
+        self._exchange = exchange
+        for card, direction in ((self.there, exchange.there), (self.back, exchange.back)):
+            card.show_direction(direction, self._steps.proof_of(direction), self._steps.meeting_of(direction))
+        upcoming = self._steps.next_of(exchange)
+        self.sentence.setText(upcoming.sentence)
+        self.fingerprint.setText(in_lines(upcoming.fingerprint, COLUMNS) if upcoming.fingerprint else "")
+        self.fingerprint.setVisible(bool(upcoming.fingerprint))
+        self.details_button.setText(upcoming.details_button)
+        self.details_button.setVisible(upcoming.details is not None)
+        self.next_button.setText(upcoming.button)
+        self.next_button.setVisible(bool(upcoming.button))
+        self.next_card.setProperty("message", "good" if upcoming.complete else "info")
+        self.next_card.style().unpolish(self.next_card)
+        self.next_card.style().polish(self.next_card)
+        self.names.setText(self._steps.names_of(exchange))
+
+    def _arrange(self, area: ScrollPage) -> None:
+        pair = QHBoxLayout()
+        pair.setSpacing(8)
+        for text, box in ((self.tr("State A"), self.a_box), (self.tr("State B"), self.b_box)):
+            label = QLabel(text, area.page)
+            label.setBuddy(box)
+            pair.addWidget(label)
+            pair.addWidget(box)
+            pair.addSpacing(12)
+        pair.addStretch(1)
+        pair.addWidget(self.demo_button)
+        cards = QHBoxLayout()
+        cards.setSpacing(12)
+        cards.addWidget(self.there, 1)
+        cards.addWidget(self.back, 1)
+        line = QHBoxLayout(self.next_card)
+        line.setContentsMargins(14, 10, 12, 10)
+        line.setSpacing(12)
+        texts = QVBoxLayout()
+        texts.setSpacing(6)
+        texts.addWidget(self.sentence)
+        texts.addWidget(self.fingerprint)
+        line.addLayout(texts, 1)
+        line.addWidget(self.details_button)
+        line.addWidget(self.next_button)
+        area.column.setSpacing(10)
+        area.column.addLayout(pair)
+        area.column.addWidget(self.nobody)
+        area.column.addWidget(self.found_button, 0, Qt.AlignmentFlag.AlignLeft)
+        area.column.addWidget(self.next_card)
+        area.column.addLayout(cards)
+        names = QHBoxLayout()
+        names.setSpacing(12)
+        names.addWidget(self.names, 1)
+        names.addWidget(self.name_button)
+        area.column.addLayout(names)
+        area.column.addStretch(1)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addWidget(area)
+
+    def _state_box(self, name: str) -> CalmComboBox:
+        box = CalmComboBox(self)
+        box.setMinimumWidth(180)
+        box.setSizeAdjustPolicy(CalmComboBox.SizeAdjustPolicy.AdjustToContents)
+        box.setAccessibleName(name)
+        box.currentIndexChanged.connect(lambda _index: self._look())
+        return box

@@ -1,0 +1,156 @@
+"""Hands out what other States need: copied as PEM, saved in a form of one's choice, dragged out as a file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from PySide6.QtCore import QMimeData, QPoint, Qt, QTemporaryDir, QUrl, Signal
+from PySide6.QtGui import QDrag, QGuiApplication, QMouseEvent
+from PySide6.QtWidgets import QApplication, QFileDialog, QHBoxLayout, QLabel, QPushButton, QWidget
+
+from labconsole_ui.theme.theme import Theme
+from labconsole_ui.widgets.labels import plain_tooltip
+
+_UNSAFE = re.compile(r"[^\w.@-]+")
+
+
+@dataclass(frozen=True)
+class Parcel:
+    """Something public that goes out. `name` is that of its file without an ending.
+
+    `forms` are its contents by ending (`pem`, `der`): the first is what is copied, where it is text, and dragged.
+    """
+
+    name: str
+    what: str
+    """In a few words, for people: `request of State A`."""
+    forms: dict[str, bytes] = field(default_factory=dict)
+
+    def file_name(self, ending: str) -> str:
+        """A name that every file system takes, in any script."""
+        return f"{_UNSAFE.sub('-', self.name).strip('-.') or 'certificate'}.{ending}"
+
+
+class HandOut(QWidget):
+    """Buttons for one parcel, and a handle to drag it by. `handed` is emitted when it went out, with how.
+
+    `failed` carries a sentence where it could not be written.
+    """
+
+    handed = Signal(str)
+    failed = Signal(str)
+
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._parcel = Parcel("", "")
+        self.handle = _DragHandle(theme, self._drag, self)
+        self.copy_button = QPushButton(self.tr("Copy"), self)
+        self.copy_button.clicked.connect(lambda _checked: self.copy())
+        theme.bind_icon(self.copy_button, "copy")
+        self.save_button = QPushButton(self.tr("Save as …"), self)
+        self.save_button.clicked.connect(lambda _checked: self._choose())
+        theme.bind_icon(self.save_button, "save")
+        line = QHBoxLayout(self)
+        line.setContentsMargins(0, 0, 0, 0)
+        line.setSpacing(8)
+        for widget in (self.copy_button, self.save_button, self.handle):
+            line.addWidget(widget)
+        self._files = QTemporaryDir()
+        self.show_parcel(None)
+
+    def show_parcel(self, parcel: Parcel | None) -> None:
+        """Hand out this from now on; None hides everything."""
+        self._parcel = parcel or Parcel("", "")
+        self.setVisible(parcel is not None)
+        self.copy_button.setToolTip(plain_tooltip(self.tr("Copy the {what} as PEM").format(what=self._parcel.what)))
+        self.save_button.setToolTip(plain_tooltip(self.tr("Save the {what} as a file").format(what=self._parcel.what)))
+        self.handle.setToolTip(plain_tooltip(self.tr("Drag the {what} out as a file").format(what=self._parcel.what)))
+        self.copy_button.setVisible("pem" in self._parcel.forms)
+
+    def copy(self) -> None:
+        """Copy it as PEM."""
+        QGuiApplication.clipboard().setText(self._parcel.forms["pem"].decode("ascii"))
+        self.handed.emit(self.tr("The {what} was copied as PEM.").format(what=self._parcel.what))
+
+    def save(self, path: Path) -> None:
+        """Save it in the form that the path's ending names (the longest, as in `.chain.pem`), else in the first."""
+        forms = self._parcel.forms
+        named = [ending for ending in sorted(forms, key=len) if path.name.lower().endswith(f".{ending}")]
+        content = forms[named[-1]] if named else next(iter(forms.values()))
+        try:
+            path.write_bytes(content)
+        except OSError as error:
+            self.failed.emit(
+                self.tr("{path} cannot be written: {why}. Choose another place.").format(path=path, why=error.strerror)
+            )
+            return
+        self.handed.emit(self.tr("The {what} was saved as {path}.").format(what=self._parcel.what, path=path))
+
+    def mime_data(self) -> QMimeData:
+        """What is dragged: a file, and its text where it is PEM."""
+        ending, content = next(iter(self._parcel.forms.items()))
+        path = Path(self._files.filePath(self._parcel.file_name(ending)))
+        path.write_bytes(content)
+        data = QMimeData()
+        data.setUrls([QUrl.fromLocalFile(str(path))])
+        if "pem" in self._parcel.forms:
+            data.setText(self._parcel.forms["pem"].decode("ascii"))
+        return data
+
+    def _choose(self) -> None:
+        parcel = self._parcel
+        kinds = ";;".join(f"{ending.upper()} (*.{ending})" for ending in parcel.forms)
+        first = Path.home() / parcel.file_name(next(iter(parcel.forms)))
+        name, kind = QFileDialog.getSaveFileName(self, self.tr("Save as"), str(first), kinds)
+        if name:
+            self.save(self._ended(Path(name), kind.partition(" ")[0].lower()))
+
+    def _ended(self, path: Path, ending: str) -> Path:
+        """`path` with the ending of the kind that was chosen, unless it has another one that nobody proposed."""
+        if path.name.lower().endswith(f".{ending}"):
+            return path
+        proposed = path.suffix == "" or path.suffix.removeprefix(".").lower() in self._parcel.forms
+        return path.with_suffix(f".{ending}") if proposed else path
+
+    def _drag(self) -> None:
+        if dragged_out(self, self.mime_data()):
+            self.handed.emit(self.tr("The {what} was dragged out.").format(what=self._parcel.what))
+
+
+def dragged_out(source: QWidget, data: QMimeData) -> bool:
+    """Let the operator drag `data` out; whether it was dropped where somebody takes it."""
+    drag = QDrag(source)
+    drag.setMimeData(data)
+    return drag.exec(Qt.DropAction.CopyAction) != Qt.DropAction.IgnoreAction
+
+
+class _DragHandle(QLabel):
+    """Starts a drag once the pointer has moved far enough with the button down."""
+
+    def __init__(self, theme: Theme, drag: Callable[[], None], parent: QWidget) -> None:
+        super().__init__(parent)
+        self._theme, self._start_drag = theme, drag
+        self._pressed: QPoint | None = None
+        self.setCursor(Qt.CursorShape.OpenHandCursor)
+        self.setContentsMargins(4, 0, 4, 0)
+        self.setAccessibleName(self.tr("Drag out as a file"))
+        theme.changed.connect(self._paint)
+        self._paint()
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        self._pressed = event.position().toPoint()
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        self._pressed = None
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        far = QApplication.startDragDistance()
+        if self._pressed is not None and (event.position().toPoint() - self._pressed).manhattanLength() >= far:
+            self._pressed = None
+            self._start_drag()
+
+    def _paint(self) -> None:
+        self.setPixmap(self._theme.pixmap("file", 20, "link"))

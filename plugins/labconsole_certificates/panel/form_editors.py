@@ -1,0 +1,50 @@
+"""Editors of the page's forms: one of the known names, and a value that is decided already."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from labconsole_ui.form.editors import ChoiceEditor, Editor
+from labconsole_ui.form.field_row import EditorFactory
+from labconsole_ui.form.field_spec import FieldSpec
+from labconsole_ui.widgets.labels import plain_label
+
+_WHOLE_LINE = 20
+"""As much more room than what follows on the line."""
+
+
+class FixedEditor(Editor):
+    """Shows in words a value that stands already."""
+
+    def __init__(self, spec: FieldSpec, value: Any, words: str) -> None:
+        super().__init__(spec)
+        self._value = value
+        label = plain_label(words, self)
+        label.setWordWrap(True)
+        self.adopt(label, stretch=_WHOLE_LINE)
+
+    def value(self) -> Any:
+        return self._value
+
+    def set_value(self, value: Any) -> None:
+        """It stands."""
+
+    def can_show(self, value: Any) -> bool:
+        return bool(value == self._value)
+
+
+def fixed(value: Any, words: str) -> EditorFactory:
+    """An editor that shows `words` for `value`."""
+    return lambda spec: FixedEditor(spec, value, words)
+
+
+def one_of(choices: Sequence[tuple[Any, str]]) -> EditorFactory:
+    """An editor that offers these values, each with what it says."""
+    return lambda spec: ChoiceEditor(replace(spec, choices=tuple(choices)))
+
+
+def one_name_of(names: Sequence[str]) -> EditorFactory:
+    """An editor that offers these names."""
+    return one_of([(name, name) for name in names])

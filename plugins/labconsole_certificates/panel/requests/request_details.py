@@ -1,0 +1,182 @@
+"""Everything that a request says, what speaks against it, and what can be done with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+
+from labconsole.security.pki.domains import notice
+from labconsole.security.pki.records import CertificateRecord, RequestRecord, RequestStatus
+from labconsole.security.pki.snapshot import Snapshot
+from labconsole.security.x509.csrs import CsrJudgement
+from labconsole_certificates.describing.description import Description
+from labconsole_certificates.describing.pki_objects import describe
+from labconsole_certificates.operations.export import Form, exported
+from labconsole_certificates.operations.received_csrs import judged
+from labconsole_certificates.panel.description_view import DescriptionView
+from labconsole_certificates.panel.export_bar import HandOut, Parcel
+from labconsole_certificates.panel.requests.table import RequestRow, status_text
+from labconsole_ui.icon_label import IconLabel
+from labconsole_ui.theme.theme import FontRole, Theme
+from labconsole_ui.widgets.labels import plain_label
+
+
+@dataclass(frozen=True)
+class RequestLook:
+    """A request, looked into: what takes time to find out."""
+
+    row: RequestRow
+    description: Description
+    judgement: CsrJudgement
+    notice: str
+    """What to know of names that are accepted because the requester has claimed no domain; or nothing."""
+    local_issuer: bool
+    certificate: CertificateRecord | None
+    parcel: Parcel | None
+    """What is handed to the other State next: the CSR, or certificate and chain."""
+
+
+def look_at(row: RequestRow, snapshot: Snapshot) -> RequestLook:
+    """Look into a request; takes some milliseconds."""
+    record = row.record
+    states = snapshot.state_by_id
+    requester = states[record.requester]
+    judgement = judged(record.csr, requester)
+    issued = None if record.certificate is None else snapshot.certificate_by_id[record.certificate]
+    return RequestLook(
+        row,
+        describe(record.csr),
+        judgement,
+        notice(snapshot, requester, judgement.names),
+        states[record.issuer].local,
+        issued,
+        _parcel(row, snapshot, issued),
+    )
+
+
+def _parcel(row: RequestRow, snapshot: Snapshot, issued: CertificateRecord | None) -> Parcel | None:
+    name = f"{row.requester}-for-{row.issuer}"
+    if issued is not None:
+        forms = {
+            "pem": exported(snapshot, issued, Form.CHAIN),
+            "der": exported(snapshot, issued, Form.DER),
+        }
+        return Parcel(f"{name}-certificate", f"certificate and chain for {row.requester}", forms)
+    if row.record.status is RequestStatus.MADE:
+        forms = {"pem": exported(snapshot, row.record), "der": exported(snapshot, row.record, Form.DER)}
+        return Parcel(f"{name}-request", f"request of {row.requester}", forms)
+    return None
+
+
+class RequestSight(QFrame):
+    """Shows one request. `approve_wanted` and `refuse_wanted` carry its record, `receive_wanted` one made here for a
+    State that is of this console as well; `handed` and `failed` come from handing it out."""
+
+    approve_wanted = Signal(object)
+    refuse_wanted = Signal(object)
+    receive_wanted = Signal(object)
+    handed = Signal(object, str)
+    failed = Signal(str)
+
+    def __init__(self, theme: Theme, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setProperty("card", True)
+        self._look: RequestLook | None = None
+        self._icon = IconLabel(theme, "info", 20, "muted")
+        self.title = plain_label("", self)
+        self.title.setFont(theme.font(FontRole.HEADING))
+        self.title.setWordWrap(True)
+        self.verdict = plain_label("", self)
+        self.verdict.setWordWrap(True)
+        self.verdict.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.description = DescriptionView(theme, self)
+        self.approve_button = self._button(self.tr("&Approve …"), self.approve_wanted.emit, primary=True)
+        self.refuse_button = self._button(self.tr("&Refuse …"), self.refuse_wanted.emit)
+        self.receive_button = self._button("", self.receive_wanted.emit, primary=True)
+        self.hand_out = HandOut(theme, self)
+        self.hand_out.handed.connect(self._handed)
+        self.hand_out.failed.connect(self.failed)
+        head = QHBoxLayout()
+        head.setSpacing(8)
+        head.addWidget(self._icon, 0, Qt.AlignmentFlag.AlignTop)
+        head.addWidget(self.title, 1)
+        buttons = QHBoxLayout()
+        buttons.setSpacing(8)
+        for widget in (self.approve_button, self.refuse_button, self.receive_button, self.hand_out):
+            buttons.addWidget(widget)
+        buttons.addStretch(1)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(14, 12, 12, 10)
+        column.setSpacing(8)
+        column.addLayout(head)
+        column.addWidget(self.verdict)
+        column.addWidget(self.description, 1)
+        column.addLayout(buttons)
+        self.show_look(None)
+
+    @property
+    def look(self) -> RequestLook | None:
+        """What is shown."""
+        return self._look
+
+    def show_look(self, look: RequestLook | None, nothing: str = "") -> None:
+        """Show a request, or none: then `nothing` says why, if there is a reason."""
+        self._look = look
+        for widget in (self._icon, self.verdict, self.description):
+            widget.setVisible(look is not None)
+        status = None if look is None else look.row.record.status
+        open_here = look is not None and status is RequestStatus.RECEIVED and look.local_issuer
+        self.approve_button.setVisible(open_here)
+        self.approve_button.setEnabled(look is not None and not look.judgement.problems)
+        self.refuse_button.setVisible(open_here)
+        self.receive_button.setVisible(look is not None and status is RequestStatus.MADE and look.local_issuer)
+        self.hand_out.show_parcel(None if look is None else look.parcel)
+        if look is None:
+            self.title.setText(nothing or self.tr("Choose a request to see all that is in it."))
+            return
+        row = look.row
+        self.title.setText(
+            self.tr("Request {number} of {requester} to the CA of {issuer}: {status}").format(
+                number=row.record.id, requester=row.requester, issuer=row.issuer, status=status_text(row.record.status)
+            )
+        )
+        self.receive_button.setText(self.tr("&Give to {issuer}").format(issuer=row.issuer))
+        self._judge(look)
+        self.description.show_description(look.description)
+
+    def _judge(self, look: RequestLook) -> None:
+        if look.row.record.reason:
+            icon, tone = "cancelled", "bad"
+            text = self.tr("Refused: {reason}").format(reason=look.row.record.reason)
+        elif look.judgement.problems:
+            icon, tone, text = "error", "bad", "\n".join(look.judgement.problems)
+        elif look.notice or look.judgement.warnings:
+            icon, tone = "warning", "warning"
+            text = self.tr("Its signature proves that the sender has the private key. {notice}").format(
+                notice=" ".join(filter(None, (*look.judgement.warnings, look.notice)))
+            )
+        else:
+            icon, tone = "good", "good"
+            text = self.tr("Its signature proves that the sender has the private key. Nothing speaks against it.")
+        self._icon.show_icon(icon, tone)
+        self.verdict.setProperty("tone", tone)
+        self.verdict.style().unpolish(self.verdict)
+        self.verdict.style().polish(self.verdict)
+        self.verdict.setText(text)
+
+    def _handed(self, how: str) -> None:
+        if self._look is not None:
+            self.handed.emit(self._look, how)
+
+    def _button(self, text: str, wanted: Callable[[RequestRecord], object], *, primary: bool = False) -> QPushButton:
+        button = QPushButton(text, self)
+        button.setProperty("primary", primary)
+        button.clicked.connect(lambda _checked: self._want(wanted))
+        return button
+
+    def _want(self, wanted: Callable[[RequestRecord], object]) -> None:
+        if self._look is not None:
+            wanted(self._look.row.record)

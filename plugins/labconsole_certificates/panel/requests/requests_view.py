@@ -1,0 +1,201 @@
+"""The requests tab: CSRs made here or taken in, everything that they say, the decision, and what is handed back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import ClassVar
+
+from PySide6.QtCore import QModelIndex, Qt
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QSplitter, QVBoxLayout, QWidget
+
+from labconsole.security.pki.records import RequestRecord, RequestStatus
+from labconsole.security.pki.snapshot import Snapshot
+from labconsole_certificates.operations import received_csrs
+from labconsole_certificates.operations.export import handed_over
+from labconsole_certificates.panel.desk import Desk
+from labconsole_certificates.panel.drop_area import DropBox
+from labconsole_certificates.panel.requests.methods_dialog import MethodsDialog, methods
+from labconsole_certificates.panel.requests.refusing import RefusalDialog
+from labconsole_certificates.panel.requests.request_details import RequestLook, RequestSight, look_at
+from labconsole_certificates.panel.requests.request_forms import RequestForms
+from labconsole_certificates.panel.requests.request_import import TakingIn
+from labconsole_certificates.panel.requests.table import RequestRow, fields, rows_of, subjects_of
+from labconsole_certificates.panel.tab import Sight, Tab, TabServices
+from labconsole_ui.tables.record_table import DataTable, RecordModel
+
+
+class RequestsView(Tab):
+    """As client: make key pair and CSR, hand the CSR out. As server: take one in, look, decide, hand back."""
+
+    key: ClassVar[str] = "requests"
+    icon: ClassVar[str] = "request"
+
+    def __init__(self, services: TabServices, parent: QWidget | None = None) -> None:
+        super().__init__(services, parent)
+        self._desk = Desk(services, self)
+        self._snapshot: Snapshot | None = None
+        self._subjects: dict[str, str] = {}
+        self._chosen: int | None = None
+        theme = services.page.theme
+        self.forms = RequestForms(services, self)
+        self.new_button = QPushButton(self.tr("&New certificate …"), self)
+        self.new_button.setProperty("primary", True)
+        self.new_button.clicked.connect(lambda _checked: self.choose_method())
+        self.drop_box = DropBox(
+            theme, self.tr("Drop or paste what another State sent: its CSR, or your certificate"), self
+        )
+        self._taking_in = TakingIn(self._desk, self)
+        self.drop_box.files.connect(self._taking_in.take_files)
+        self.drop_box.pasted.connect(self._taking_in.take)
+        self._taking_in.request_taken.connect(self.show_request)
+        self._taking_in.pkcs12_given.connect(self.forms.take_in_pkcs12)
+        self.model = RecordModel(fields(), theme, self)
+        self.table = DataTable(self.tr("Requests"), theme, self, in_sight=True)
+        self.table.setModel(self.model)
+        self.table.selectionModel().currentRowChanged.connect(self._row_chosen)
+        self.sight = RequestSight(theme, self)
+        self.sight.approve_wanted.connect(self.approve)
+        self.sight.refuse_wanted.connect(self.refuse)
+        self.sight.receive_wanted.connect(self._receive)
+        self.sight.handed.connect(self._note_handed)
+        self.sight.failed.connect(self._desk.bad)
+        self._arrange()
+
+    def refresh(self, sight: Sight) -> None:
+        """Show the requests that there are now."""
+        snapshot = self._snapshot = sight.snapshot
+        self.forms.refresh(snapshot)
+        self.new_button.setEnabled(any(state.local for state in snapshot.states))
+        self._taking_in.refresh(snapshot)
+        self._show_rows()
+        self._desk.look(partial(subjects_of, snapshot, dict(self._subjects)), self._subjects_known)
+
+    def take(self, paths: Sequence[Path]) -> None:
+        """Look at CSRs, certificates or PKCS#12 files that were dropped on the window."""
+        self._taking_in.take_files(list(paths))
+
+    def choose_method(self) -> MethodsDialog:
+        """Ask how a new certificate shall be made."""
+        ways = methods(self.tr, self.forms.make_request, self.forms.make_for_client, self.forms.make_self_signed)
+        dialog = MethodsDialog(self.services.page.theme, ways, self)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.open()
+        return dialog
+
+    def show_request(self, number: int) -> None:
+        """Choose the request with this number as soon as it is in the list."""
+        self._chosen = number
+        self._choose_row()
+
+    def approve(self, record: RequestRecord) -> None:
+        """Ask for profile and validity, and issue the certificate."""
+        self.forms.approve(record)
+
+    def refuse(self, record: RequestRecord) -> RefusalDialog:
+        """Ask for the reason, and refuse."""
+        look = self.sight.look
+        dialog = RefusalDialog("" if look is None else look.row.requester, self)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.refused.connect(partial(self._refuse, record))
+        dialog.open()
+        return dialog
+
+    def _refuse(self, record: RequestRecord, reason: str) -> None:
+        self._desk.do(lambda store: received_csrs.refuse(store, record, reason), lambda _done: None)
+
+    def _receive(self, record: RequestRecord) -> None:
+        """A request between two States of this console: the other one takes it in."""
+        snapshot = self._snapshot
+        if snapshot is None:
+            return
+        requester, issuer = snapshot.state_by_id[record.requester], snapshot.state_by_id[record.issuer]
+        self._desk.do(
+            lambda store: received_csrs.take_in_request(store, requester, issuer, record.der, record.profile),
+            lambda taken: self.show_request(taken.id),
+        )
+
+    def _note_handed(self, look: RequestLook, how: str) -> None:
+        """What went out is noted: the exchange assistant knows by it who has sent what."""
+        snapshot, record = self._snapshot, look.row.record
+        if snapshot is None:
+            return
+        requester, issuer = snapshot.state_by_id[record.requester], snapshot.state_by_id[record.issuer]
+        if look.certificate is not None:
+            thing, sender, receiver = look.certificate, issuer, requester
+            self._desk.do(lambda store: handed_over(store, thing, sender, receiver), lambda _done: self._desk.good(how))
+        else:
+            self._desk.do(
+                lambda store: handed_over(store, record, requester, issuer), lambda _done: self._desk.good(how)
+            )
+
+    def _subjects_known(self, subjects: dict[str, str]) -> None:
+        if subjects:
+            self._subjects.update(subjects)
+            self._show_rows()
+
+    def _show_rows(self) -> None:
+        if self._snapshot is None:
+            return
+        first = not self.model.rowCount()
+        self.model.set_records(rows_of(self._snapshot, self._subjects))
+        if first or self._subjects:
+            self.table.fit_columns()
+        self._choose_row()
+
+    def _choose_row(self) -> None:
+        """Keep the chosen request chosen; without one, the first that waits for a decision."""
+        rows = self.model.records()
+        numbers = [row.record.id for row in rows]
+        if self._chosen not in numbers:
+            waiting = [row.record.id for row in rows if row.record.status is RequestStatus.RECEIVED]
+            self._chosen = next(iter(waiting or numbers), None)
+        if self._chosen is None:
+            self.sight.show_look(None, self._nothing())
+            return
+        place = numbers.index(self._chosen)
+        self.table.selectionModel().blockSignals(True)
+        self.table.selectRow(place)
+        self.table.selectionModel().blockSignals(False)
+        self.table.viewport().update()
+        self._look_at(rows[place])
+
+    def _nothing(self) -> str:
+        """What to do where there is no request yet."""
+        if self._snapshot is not None and any(state.local for state in self._snapshot.states):
+            return self.tr("No request yet: create one with “New certificate”, or import that of another State.")
+        return self.tr("No State of this console yet: create your CA in the tab “Certificates” first.")
+
+    def _row_chosen(self, current: QModelIndex, _before: QModelIndex) -> None:
+        if current.isValid():
+            row = self.model.record(current.row())
+            self._chosen = row.record.id
+            self._look_at(row)
+
+    def _look_at(self, row: RequestRow) -> None:
+        if self._snapshot is not None:
+            self._desk.look(partial(look_at, row, self._snapshot), self._looked)
+
+    def _looked(self, look: RequestLook) -> None:
+        if look.row.record.id == self._chosen:
+            self.sight.show_look(look)
+
+    def _arrange(self) -> None:
+        top = QHBoxLayout()
+        top.setSpacing(10)
+        top.addWidget(self.drop_box, 1)
+        top.addWidget(self.new_button)
+        splitter = QSplitter(Qt.Orientation.Horizontal, self)
+        splitter.setChildrenCollapsible(False)
+        splitter.setHandleWidth(12)
+        splitter.addWidget(self.table)
+        splitter.addWidget(self.sight)
+        splitter.setStretchFactor(0, 3)
+        splitter.setStretchFactor(1, 2)
+        splitter.setSizes([640, 410])
+        column = QVBoxLayout(self)
+        column.setContentsMargins(12, 10, 12, 12)
+        column.setSpacing(10)
+        column.addLayout(top)
+        column.addWidget(splitter, 1)

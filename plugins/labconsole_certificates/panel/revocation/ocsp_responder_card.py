@@ -1,0 +1,176 @@
+"""The OCSP responder of the lab: started and stopped, what it says, and where it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtWidgets import QDialog, QFrame, QHBoxLayout, QPushButton, QSpinBox, QVBoxLayout, QWidget
+
+from labconsole.engine.operation_process import OperationProcess, Outcome
+from labconsole.security.secrets import Secret, SecretRequest, missing_secrets
+from labconsole_certificates.panel.desk import Desk
+from labconsole_ui.form.editors import CalmComboBox
+from labconsole_ui.icon_label import IconLabel
+from labconsole_ui.theme.theme import FontRole
+from labconsole_ui.widgets.labels import plain_label
+from labconsole_ui.widgets.secret_dialog import SecretDialog
+
+ACTION = "certificates.serve-ocsp"
+PUMP_MS = 100
+PORT = 2560
+"""Where lab responders mostly listen; certificates may name it as their OCSP URL."""
+_LOOPBACK = "127.0.0.1"
+
+
+class ResponderCard(QFrame):
+    """Runs one responder at a time, in the process of its action; it ends with the window.
+
+    `answers` carries whether it answers from now on.
+    """
+
+    answers = Signal(bool)
+
+    def __init__(self, desk: Desk, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setProperty("card", True)
+        self._desk = desk
+        self._held: list[OperationProcess] = []
+        self._icon = IconLabel(desk.theme, "stop", 20, "muted")
+        title = plain_label(self.tr("OCSP responder"), self)
+        title.setFont(desk.theme.font(FontRole.STRONG))
+        self.state = plain_label("", self)
+        self.state.setWordWrap(True)
+        self.state.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.authority_box = CalmComboBox(self)
+        self.authority_box.setSizeAdjustPolicy(CalmComboBox.SizeAdjustPolicy.AdjustToContents)
+        self.authority_box.setAccessibleName(self.tr("CA that it answers for"))
+        self.port_box = QSpinBox(self)
+        self.port_box.setRange(1024, 65_535)
+        self.port_box.setValue(PORT)
+        self.port_box.setPrefix(self.tr("Port "))
+        self.port_box.setAccessibleName(self.tr("Port"))
+        self.start_button = QPushButton(self.tr("&Start"), self)
+        desk.theme.bind_icon(self.start_button, "run")
+        self.start_button.clicked.connect(lambda _checked: self.start())
+        self.stop_button = QPushButton(self.tr("Sto&p"), self)
+        desk.theme.bind_icon(self.stop_button, "stop")
+        self.stop_button.clicked.connect(lambda _checked: self.stop())
+        texts = QVBoxLayout()
+        texts.setSpacing(2)
+        texts.addWidget(title)
+        texts.addWidget(self.state)
+        line = QHBoxLayout(self)
+        line.setContentsMargins(14, 8, 12, 8)
+        line.setSpacing(10)
+        line.addWidget(self._icon)
+        line.addLayout(texts, 1)
+        for widget in (self.authority_box, self.port_box, self.start_button, self.stop_button):
+            line.addWidget(widget)
+        self._timer = QTimer(self)
+        self._timer.setInterval(PUMP_MS)
+        self._timer.timeout.connect(self._pump)
+        self.destroyed.connect(partial(_end, self._held))
+        self._show_stopped(self.tr("It is not running. It answers on loopback alone, for the lab."))
+
+    @property
+    def running(self) -> bool:
+        """Whether it answers, or is about to."""
+        return any(process.end is None for process in self._held)
+
+    @property
+    def url(self) -> str:
+        """Where it answers while it runs."""
+        return f"http://{_LOOPBACK}:{self.port_box.value()}/"
+
+    def show_authorities(self, authorities: Sequence[tuple[str, str]]) -> None:
+        """The CAs that it can answer for: fingerprint and name of each."""
+        chosen = self.authority_box.currentData()
+        self.authority_box.blockSignals(True)
+        self.authority_box.clear()
+        for sha256, name in authorities:
+            self.authority_box.addItem(name, sha256)
+        self.authority_box.setCurrentIndex(max(0, self.authority_box.findData(chosen)))
+        self.authority_box.blockSignals(False)
+        self.start_button.setEnabled(bool(authorities) and not self.running)
+
+    def start(self) -> None:
+        """Start it for the chosen CA; a passphrase that lies nowhere is asked for."""
+        action = self._desk.services.page.plugins.operation(ACTION)
+        parameters = action.parameters.model_validate(
+            {"authority": self.authority_box.currentData(), "port": self.port_box.value()}
+        )
+        self.start_button.setEnabled(False)
+        self._desk.look(
+            lambda: missing_secrets(action.secrets(parameters)),
+            partial(self._ask, parameters.model_dump(mode="json")),
+            self._show_failed,
+        )
+
+    def stop(self) -> None:
+        """Stop it."""
+        self.stop_button.setEnabled(False)
+        for process in self._held:
+            process.cancel()
+
+    def _ask(self, values: dict[str, Any], missing: Sequence[SecretRequest]) -> None:
+        if not missing:
+            self._begin(values, {})
+            return
+        dialog = SecretDialog(self.window(), missing, self.tr("It is kept while the responder runs."))
+        dialog.finished.connect(partial(self._answered, dialog, values))
+        dialog.open()
+
+    def _answered(self, dialog: SecretDialog, values: dict[str, Any], result: int) -> None:
+        entered = dialog.take()
+        if result == QDialog.DialogCode.Accepted:
+            self._begin(values, entered)
+        else:
+            self.start_button.setEnabled(True)
+
+    def _begin(self, values: dict[str, Any], secrets: Mapping[str, Secret]) -> None:
+        self._held[:] = [OperationProcess(ACTION, values, lambda: None, secrets)]
+        self._timer.start()
+        self._icon.show_icon("waiting", "muted")
+        self.state.setText(self.tr("Starting ..."))
+        self.authority_box.setEnabled(False)
+        self.port_box.setEnabled(False)
+        self.start_button.hide()
+        self.stop_button.setEnabled(True)
+        self.stop_button.show()
+
+    def _pump(self) -> None:
+        for process in self._held:
+            process.pump()
+            if process.said and process.end is None and self.state.text() != process.said:
+                self.answers.emit(True)
+                self._icon.show_icon("running", "good")
+                self.state.setText(process.said)
+            if process.end is not None:
+                self._timer.stop()
+                if process.end.outcome is Outcome.FAILED:
+                    self._show_failed(process.end.sentence)
+                else:
+                    self._show_stopped(process.end.sentence)
+
+    def _show_failed(self, sentence: str) -> None:
+        self._show_stopped(sentence)
+        self._icon.show_icon("error", "bad")
+
+    def _show_stopped(self, sentence: str) -> None:
+        self._icon.show_icon("stop", "muted")
+        self.state.setText(sentence)
+        self.stop_button.hide()
+        self.start_button.show()
+        self.start_button.setEnabled(bool(self.authority_box.count()))
+        self.authority_box.setEnabled(True)
+        self.port_box.setEnabled(True)
+        self.answers.emit(False)
+
+
+def _end(held: list[OperationProcess]) -> None:
+    """The card is gone, with its window: so is the responder."""
+    for process in held:
+        process.close()

@@ -1,0 +1,248 @@
+"""The revocation tab: revoke with a reason, publish CRLs, take in those of peers, and the OCSP responder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import ClassVar
+
+from cryptography import x509
+from cryptography.x509.ocsp import OCSPCertStatus
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QSplitter, QVBoxLayout, QWidget
+
+from labconsole.security.pki.records import CertificateRecord, CrlRecord
+from labconsole.security.pki.snapshot import Snapshot
+from labconsole_certificates.describing.oid_names import REASONS
+from labconsole_certificates.operations.export import Form, exported, note_export
+from labconsole_certificates.panel.desk import Desk
+from labconsole_certificates.panel.drop_area import DropBox
+from labconsole_certificates.panel.export_bar import HandOut, Parcel
+from labconsole_certificates.panel.form_editors import one_of
+from labconsole_certificates.panel.revocation.ocsp_responder_card import ResponderCard
+from labconsole_certificates.panel.revocation.revocation_rows import (
+    ISSUER_COLUMN,
+    CrlRow,
+    IssuedRow,
+    RevocationRows,
+    crl_fields,
+    issued_fields,
+    rows_of,
+    show_records,
+)
+from labconsole_certificates.panel.revocation.revoke_dialog import RevokeDialog
+from labconsole_certificates.panel.tab import Sight, Tab, TabServices
+from labconsole_certificates.revocation.crls import revoke, take_in_crl
+from labconsole_certificates.revocation.ocsp_check import OcspAnswer, ask
+from labconsole_ui.operations.operation_dialog import OperationDialog
+from labconsole_ui.tables.record_table import DataTable, RecordModel
+from labconsole_ui.theme.theme import FontRole
+from labconsole_ui.widgets.labels import plain_label
+from labconsole_ui.widgets.message_bar import Message, Tone
+
+
+class RevocationView(Tab):
+    """What the source lacks: certificates that end before their time, everywhere."""
+
+    key: ClassVar[str] = "revocation"
+    icon: ClassVar[str] = "revoked"
+
+    def __init__(self, services: TabServices, parent: QWidget | None = None) -> None:
+        super().__init__(services, parent)
+        self._desk = Desk(services, self)
+        self._snapshot: Snapshot | None = None
+        self._wanted: int | None = None
+        self._answering = False
+
+    def pieces(self) -> Iterator[None]:
+        """Build the tables, then what is done with them, then the responder."""
+        theme = self.services.page.theme
+        self.issued = RecordModel(issued_fields(), theme, self)
+        self.issued_table = self._table(self.tr("Issued here"), self.issued)
+        self.crls = RecordModel(crl_fields(datetime.now(UTC)), theme, self)
+        self.crl_table = self._table(self.tr("CRLs"), self.crls)
+        yield
+        self.revoke_button = self._button(self.tr("&Revoke …"), self.revoke)
+        self.ask_button = self._button(self.tr("&Ask OCSP"), self.ask)
+        self.ask_button.setToolTip(self.tr("Ask the responder about the chosen certificate"))
+        self.publish_button = self._button(self.tr("&Publish CRL …"), self.publish)
+        self.hand_out = HandOut(theme, self)
+        self.hand_out.handed.connect(self._crl_handed)
+        self.hand_out.failed.connect(self._desk.bad)
+        self.drop_box = DropBox(theme, self.tr("Drop or paste the CRL of a peer's CA"), self)
+        self.drop_box.files.connect(self.take)
+        self.drop_box.pasted.connect(self._take_data)
+        yield
+        self.responder = ResponderCard(self._desk, self)
+        self.responder.answers.connect(self._responder_answers)
+        yield
+        self.issued_table.selectionModel().selectionChanged.connect(lambda *_changed: self._allow())
+        self.crl_table.selectionModel().selectionChanged.connect(lambda *_changed: self._allow())
+        self._arrange()
+        self._allow()
+
+    def refresh(self, sight: Sight) -> None:
+        """Show what is revoked and published now."""
+        self._snapshot = sight.snapshot
+        self._desk.look(partial(rows_of, sight.snapshot), self._show)
+
+    def take(self, paths: Sequence[Path]) -> None:
+        """Take in CRLs: each must be signed by a CA that is known here."""
+        for path in paths:
+            self._desk.read(path, self._take_data)
+
+    def choose(self, certificate: int) -> None:
+        """Choose the certificate of this id, as soon as it is in the table."""
+        self._wanted = certificate
+        self._choose_wanted()
+
+    def revoke(self) -> RevokeDialog | None:
+        """Ask why, and revoke the chosen certificate."""
+        row = self._issued_row
+        if row is None:
+            return None
+        dialog = RevokeDialog(self.services.page.theme, row.name, row.owner, self)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.confirmed.connect(partial(self._revoke, row.record))
+        dialog.open()
+        return dialog
+
+    def ask(self) -> None:
+        """Ask the responder about the chosen certificate, and believe only what its CA has signed."""
+        row = self._issued_row
+        if row is not None:
+            self._desk.look(
+                partial(ask, self.responder.url, row.record.certificate, row.issuer.certificate), self._answered
+            )
+
+    def publish(self) -> OperationDialog:
+        """Sign the next CRL of a CA of this console."""
+        own = [(row.authority.sha256, f"{row.owner}: {row.name}") for row in self.crls.records() if row.own]
+        chosen = self._crl_row
+        first = chosen.authority.sha256 if chosen is not None and chosen.own else next((key for key, _ in own), "")
+        return self.services.open_action("certificates.publish-crl", {"authority": first}, {"authority": one_of(own)})
+
+    def _responder_answers(self, answering: bool) -> None:
+        self._answering = answering
+        self._allow()
+
+    def _answered(self, answer: OcspAnswer) -> None:
+        tone = Tone.GOOD if answer.status is OCSPCertStatus.GOOD else Tone.WARNING
+        self.services.page.show_message(Message(tone, answer.sentence))
+
+    def _publish_now(self) -> None:
+        self.publish()
+
+    def _take_data(self, data: bytes) -> None:
+        self._desk.do(lambda store: take_in_crl(store, data), self._crl_taken)
+
+    def _crl_handed(self, how: str) -> None:
+        """It is for everybody: that it went out is noted, not to whom."""
+        row = self._crl_row
+        crl = None if row is None else row.crl
+        if crl is not None:
+            self._desk.do(lambda store: note_export(store, crl), lambda _done: self._desk.good(how))
+
+    def _crl_taken(self, record: CrlRecord) -> None:
+        self._desk.good(self.tr("CRL {number} was imported.").format(number=record.number))
+
+    def _revoke(self, record: CertificateRecord, reason: x509.ReasonFlags) -> None:
+        self._desk.do(lambda store: revoke(store, record, reason), partial(self._revoked, reason))
+
+    def _revoked(self, reason: x509.ReasonFlags, _record: CertificateRecord) -> None:
+        sentence = self.tr("It is revoked ({reason}). Peers hear of it with the next CRL.")
+        self.services.page.show_message(
+            Message(
+                Tone.WARNING,
+                sentence.format(reason=REASONS[reason]),
+                remedy=(self.tr("Publish CRL …"), self._publish_now),
+            )
+        )
+
+    def _show(self, rows: RevocationRows) -> None:
+        # With one CA here all are issued by that.
+        self.issued_table.setColumnHidden(ISSUER_COLUMN, len({row.issuer.id for row in rows.issued}) < 2)
+        show_records(self.issued_table, self.issued, rows.issued)
+        show_records(self.crl_table, self.crls, rows.crls)
+        self._choose_wanted()
+        self.responder.show_authorities(
+            [(row.authority.sha256, f"{row.owner}: {row.name}") for row in rows.crls if row.own]
+        )
+        self._allow()
+
+    def _choose_wanted(self) -> None:
+        for place, row in enumerate(self.issued.records()):
+            if row.record.id == self._wanted:
+                self.issued_table.selectRow(place)
+                self._wanted = None
+
+    def _allow(self) -> None:
+        issued, crl = self._issued_row, self._crl_row
+        self.revoke_button.setEnabled(issued is not None and issued.record.revoked is None)
+        self.ask_button.setEnabled(issued is not None and self._answering)
+        self.publish_button.setEnabled(any(row.own for row in self.crls.records()))
+        self.hand_out.show_parcel(
+            None if crl is None or crl.crl is None or self._snapshot is None else _parcel(self._snapshot, crl, crl.crl)
+        )
+
+    @property
+    def _issued_row(self) -> IssuedRow | None:
+        rows = self.issued_table.selectionModel().selectedRows()
+        return self.issued.record(rows[0].row()) if len(rows) == 1 else None
+
+    @property
+    def _crl_row(self) -> CrlRow | None:
+        rows = self.crl_table.selectionModel().selectedRows()
+        return self.crls.record(rows[0].row()) if len(rows) == 1 else None
+
+    def _arrange(self) -> None:
+        splitter = QSplitter(Qt.Orientation.Horizontal, self)
+        splitter.setChildrenCollapsible(False)
+        splitter.setHandleWidth(12)
+        splitter.addWidget(self._part(self.tr("Issued here"), self.issued_table, (self.ask_button, self.revoke_button)))
+        splitter.addWidget(self._part(self.tr("CRLs of all CAs"), self.crl_table, (self.publish_button, self.hand_out)))
+        splitter.setStretchFactor(0, 1)
+        splitter.setStretchFactor(1, 1)
+        splitter.setSizes([580, 460])
+        column = QVBoxLayout(self)
+        column.setContentsMargins(12, 10, 12, 12)
+        column.setSpacing(8)
+        for widget, stretch in ((self.drop_box, 0), (splitter, 1), (self.responder, 0)):
+            column.addWidget(widget, stretch)
+
+    def _part(self, title: str, table: DataTable, buttons: Sequence[QWidget]) -> QWidget:
+        part = QWidget(self)
+        head = plain_label(title, part)
+        head.setFont(self.services.page.theme.font(FontRole.STRONG))
+        line = QHBoxLayout()
+        line.setSpacing(8)
+        line.addWidget(head, 1)
+        for button in buttons:
+            line.addWidget(button)
+        column = QVBoxLayout(part)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(6)
+        column.addLayout(line)
+        column.addWidget(table, 1)
+        return part
+
+    def _table(self, name: str, model: RecordModel[IssuedRow] | RecordModel[CrlRow]) -> DataTable:
+        table = DataTable(name, self.services.page.theme, self, in_sight=True)
+        table.setModel(model)
+        table.setSelectionMode(DataTable.SelectionMode.SingleSelection)
+        return table
+
+    def _button(self, text: str, clicked: Callable[[], object]) -> QPushButton:
+        button = QPushButton(text, self)
+        button.clicked.connect(lambda _checked: clicked())
+        return button
+
+
+def _parcel(snapshot: Snapshot, row: CrlRow, crl: CrlRecord) -> Parcel:
+    return Parcel(
+        f"{row.owner}-{row.name}-{crl.number}",
+        f"CRL {crl.number} of {row.name}",
+        {"pem": exported(snapshot, crl), "crl": exported(snapshot, crl, Form.DER)},
+    )

@@ -1,0 +1,148 @@
+"""A trust bundle before it is taken in: what it says, and the fingerprint that the other State reads out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from cryptography import x509
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QShowEvent
+from PySide6.QtWidgets import QCheckBox, QDialog, QDialogButtonBox, QFormLayout, QVBoxLayout, QWidget
+
+from labconsole.security.pki.snapshot import Snapshot
+from labconsole.security.x509.names import short_name, shown
+from labconsole_certificates.panel.desk import Desk
+from labconsole_certificates.panel.labels import moment
+from labconsole_certificates.panel.trust.fingerprint_question import FingerprintQuestion
+from labconsole_certificates.trust.bundle_import import TakenIn, take_in
+from labconsole_certificates.trust.bundle_inspection import BundleLook, domain_question, must_be_confirmed
+from labconsole_ui.fit_height import fit_height
+from labconsole_ui.form.editors import CalmComboBox
+from labconsole_ui.widgets.labels import plain_label
+
+_WIDTH = 720
+
+
+class BundleDialog(QDialog):
+    """Shows a bundle, asks who takes it in and, of a State that is met for the first time, for its fingerprint.
+
+    `taken` carries what came of it. What is refused is said here, and nothing has changed then.
+    """
+
+    taken = Signal(object)
+
+    def __init__(self, desk: Desk, snapshot: Snapshot, look: BundleLook, data: bytes, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._desk, self._snapshot, self._look, self._data = desk, snapshot, look, data
+        self._name = name = shown(look.content.state)
+        self.setWindowTitle(self.tr("Trust bundle of {state}").format(state=name))
+        self.setMinimumWidth(_WIDTH)
+        self.importer_box = CalmComboBox(self)
+        self.importer_box.setAccessibleName(self.tr("Imported by"))
+        self.importer_box.addItems(
+            [state.name for state in snapshot.states if state.local and state.name != look.content.state]
+        )
+        form = QFormLayout()
+        form.addRow(self.tr("Imported by"), self.importer_box)
+        for title, text in self._facts(look):
+            label = plain_label(text, self)
+            label.setWordWrap(True)
+            form.addRow(title, label)
+        self.question = FingerprintQuestion(desk.theme, self)
+        self.domain_box = QCheckBox(self)
+        self.domain_question = plain_label("", self)
+        self.domain_question.setWordWrap(True)
+        self.domain_question.setProperty("tone", "warning")
+        self.known = plain_label(
+            self.tr("{state} is known: the bundle is imported if a trusted key has signed it.").format(state=name),
+            self,
+        )
+        self.known.setWordWrap(True)
+        self.trouble = plain_label("", self)
+        self.trouble.setWordWrap(True)
+        self.trouble.setProperty("tone", "bad")
+        self.trouble.hide()
+        buttons = QDialogButtonBox(self)
+        self.take_button = buttons.addButton(self.tr("Import"), QDialogButtonBox.ButtonRole.AcceptRole)
+        self.take_button.setProperty("primary", True)
+        buttons.addButton(QDialogButtonBox.StandardButton.Cancel)
+        buttons.accepted.connect(self._take)
+        buttons.rejected.connect(self.reject)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(18, 16, 18, 14)
+        column.setSpacing(12)
+        column.addLayout(form)
+        column.addWidget(self.domain_question)
+        column.addWidget(self.domain_box, 0, Qt.AlignmentFlag.AlignLeft)
+        for widget in (self.question, self.known, self.trouble, buttons):
+            column.addWidget(widget)
+        self.domain_box.toggled.connect(lambda _on: self._allow())
+        self.question.changed.connect(self._allow)
+        self.importer_box.currentIndexChanged.connect(lambda _index: self._ask())
+        self._ask()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """As high as the texts need, which is known from now on."""
+        super().showEvent(event)
+        fit_height(self)
+
+    def _facts(self, look: BundleLook) -> Sequence[tuple[str, str]]:
+        def names(certificates: Sequence[x509.Certificate]) -> str:
+            return ", ".join(short_name(found) for found in certificates) or self.tr("none")
+
+        content = look.content
+        return (
+            (
+                self.tr("State"),
+                shown(content.state),
+            ),
+            (
+                self.tr("Domain"),
+                shown(", ".join(content.domain.split())) or self.tr("None claimed: its certificates may have any name"),
+            ),
+            (self.tr("Sequence"), str(content.sequence)),
+            (self.tr("Made"), moment(content.made)),
+            (self.tr("Next by"), moment(content.next_update)),
+            (self.tr("Roots"), names(content.roots)),
+            (self.tr("Intermediates"), names(content.intermediates)),
+            (self.tr("Links"), names(content.links)),
+            (self.tr("CRLs"), str(len(content.crls))),
+            (self.tr("Signed by"), short_name(look.signer)),
+        )
+
+    def _ask(self) -> None:
+        """A State that is met for the first time is asked for its fingerprint."""
+        importer = self.importer_box.currentText()
+        first = bool(importer) and must_be_confirmed(self._snapshot, importer, self._look)
+        self.question.setVisible(first)
+        self.known.setVisible(not first)
+        question = domain_question(self._snapshot, self._look, first=first)
+        self.domain_question.setText(question)
+        self.domain_box.setText(self.tr("{state} has confirmed this domain to me").format(state=self._name))
+        self.domain_box.setChecked(False)
+        for widget in (self.domain_question, self.domain_box):
+            widget.setVisible(bool(question))
+        if first:
+            self.question.ask(shown(self._look.content.state), self._look.fingerprint)
+        self._allow()
+        fit_height(self)
+
+    def _allow(self) -> None:
+        confirmed = self.question.isHidden() or self.question.matches
+        confirmed = confirmed and (self.domain_box.isHidden() or self.domain_box.isChecked())
+        self.take_button.setEnabled(bool(self.importer_box.currentText()) and confirmed)
+
+    def _take(self) -> None:
+        self.take_button.setEnabled(False)
+        importer, typed = self.importer_box.currentText(), self.question.typed
+        domain = self._look.content.domain if self.domain_box.isChecked() else None
+        self._desk.do(lambda store: take_in(store, importer, self._data, typed, domain), self._done, self._refused)
+
+    def _done(self, came: TakenIn) -> None:
+        self.taken.emit(came)
+        self.accept()
+
+    def _refused(self, sentence: str) -> None:
+        self.trouble.setText(sentence)
+        self.trouble.show()
+        self._allow()

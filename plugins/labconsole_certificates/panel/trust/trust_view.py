@@ -1,0 +1,240 @@
+"""The trust tab: the State x State matrix with a click to the cause, and the bundles by which trust is exchanged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import date
+from functools import partial
+from pathlib import Path
+from typing import ClassVar
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+
+from labconsole.security.pki.records import CertificateRecord, TrustRecord
+from labconsole.security.pki.snapshot import Snapshot
+from labconsole.security.pki.store import PkiStore
+from labconsole.security.x509 import parsing
+from labconsole.security.x509.bad_input import BadInput
+from labconsole.security.x509.parsing import ContentKind
+from labconsole_certificates.operations.certificate_import import take_in_certificates
+from labconsole_certificates.panel.desk import Desk
+from labconsole_certificates.panel.drop_area import DropBox
+from labconsole_certificates.panel.exchange.exchange_view import ExchangeView
+from labconsole_certificates.panel.form_editors import one_name_of
+from labconsole_certificates.panel.tab import Sight, Tab, TabServices
+from labconsole_certificates.panel.trust.bundle_dialog import BundleDialog
+from labconsole_certificates.panel.trust.cause_card import CauseCard
+from labconsole_certificates.panel.trust.matrix_cells import ShownMatrix, look_of, shown_matrix, status_words
+from labconsole_certificates.panel.trust.matrix_grid import TrustGrid
+from labconsole_certificates.panel.trust.reading_out import ReadingOutDialog
+from labconsole_certificates.panel.trust.trust_dialog import TrustDialog, can_be_trusted
+from labconsole_certificates.trust.bundle_import import TakenIn
+from labconsole_certificates.trust.bundle_inspection import BundleLook, look_into
+from labconsole_certificates.trust.roots_and_pins import withdraw
+from labconsole_ui.icon_label import IconLabel
+from labconsole_ui.operations.operation_dialog import OperationDialog
+from labconsole_ui.theme.theme import Theme
+from labconsole_ui.widgets.layouts import FlowLayout
+from labconsole_ui.widgets.message_bar import Message, Tone
+
+
+class TrustView(Tab):
+    """Who trusts whom, and why not."""
+
+    key: ClassVar[str] = "trust"
+    icon: ClassVar[str] = "trust"
+
+    def __init__(self, services: TabServices, parent: QWidget | None = None) -> None:
+        super().__init__(services, parent)
+        self._desk = Desk(services, self)
+        self._snapshot: Snapshot | None = None
+        self._shown: ShownMatrix | None = None
+        theme = services.page.theme
+        self.drop_box = DropBox(
+            theme, self.tr("Drop another State's trust bundle, root or self-signed certificate"), self
+        )
+        self.drop_box.files.connect(self.take)
+        self.drop_box.pasted.connect(self._take_data)
+        self.make_button = self._button(self.tr("&Make bundle …"), self.make_bundle)
+        self.trust_button = self._button(self.tr("&Trust …"), self.trust)
+        self.read_button = self._button(self.tr("Read &out …"), self.read_out)
+        self.grid = TrustGrid(theme, self)
+        self.grid.chosen.connect(self._chosen)
+        self.cause = CauseCard(theme, self)
+        self.cause.certificate_wanted.connect(services.show_certificate)
+        self.cause.exchange_wanted.connect(self._show_exchange)
+        self.cause.withdrawal_wanted.connect(self._withdraw)
+        top = QHBoxLayout()
+        top.setSpacing(8)
+        top.addWidget(self.drop_box, 1)
+        for button in (self.make_button, self.trust_button, self.read_button):
+            top.addWidget(button)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(12, 10, 12, 12)
+        column.setSpacing(8)
+        column.addLayout(top)
+        column.addWidget(_legend(theme, self))
+        column.addWidget(self.grid, 1)
+        column.addWidget(self.cause)
+
+    def refresh(self, sight: Sight) -> None:
+        """Show who trusts whom now."""
+        self._snapshot = sight.snapshot
+        own = any(state.local for state in sight.snapshot.states)
+        for button in (self.make_button, self.trust_button, self.read_button):
+            button.setEnabled(own)
+        self._desk.look(partial(shown_matrix, sight.snapshot, sight.at), self._show)
+
+    def take(self, paths: Sequence[Path]) -> None:
+        """Look into bundles and certificates, one after another."""
+        for path in paths:
+            self._desk.read(path, self._take_data)
+
+    def known(self, certificate: int) -> bool:
+        """Whether the certificate of this id can be chosen here by now."""
+        return self._snapshot is not None and certificate in self._snapshot.certificate_by_id
+
+    def make_bundle(self) -> OperationDialog:
+        """Sign a bundle of a State of this console, for its peers."""
+        names = [state.name for state in self._snapshot.states if state.local] if self._snapshot is not None else []
+        name = next(iter(names), "")
+        file = Path.home() / f"{name}-{date.today().isoformat()}.bundle"
+        return self.services.open_action(
+            "certificates.make-bundle", {"state": name, "file": str(file)}, {"state": one_name_of(names)}
+        )
+
+    def trust(self) -> TrustDialog | None:
+        """Trust a root or a self-signed certificate that is known here."""
+        return None if self._snapshot is None else self._ask_trust(can_be_trusted(self._snapshot))
+
+    def read_out(self) -> ReadingOutDialog | None:
+        """Show the fingerprints of one's own roots."""
+        if self._snapshot is None:
+            return None
+        dialog = ReadingOutDialog(self.services.page.theme, self._snapshot, self)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.open()
+        return dialog
+
+    def _take_data(self, data: bytes) -> None:
+        self._desk.look(partial(_look_into, data), partial(self._arrived, data))
+
+    def _arrived(self, data: bytes, look: BundleLook | None) -> None:
+        """A bundle is confirmed and taken in; certificates are known from then on, and trust in them is asked for."""
+        if self._snapshot is None:
+            return
+        if look is None:
+            self._desk.do(lambda store: take_in_certificates(store, data), self._certificates_taken)
+            return
+        dialog = BundleDialog(self._desk, self._snapshot, look, data, self)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.taken.connect(self._bundle_taken)
+        dialog.open()
+
+    def _bundle_taken(self, came: TakenIn) -> None:
+        self._desk.good(came.sentence())
+
+    def _certificates_taken(self, records: tuple[CertificateRecord, ...]) -> None:
+        fit = [record for record in records if record.self_signed]
+        if fit:
+            self._ask_trust(fit)
+        else:
+            self._desk.good(
+                self.tr("The certificates are in this database now; this does not make any State trust them.")
+            )
+
+    def _ask_trust(self, certificates: Sequence[CertificateRecord], truster: str = "") -> TrustDialog:
+        assert self._snapshot is not None
+        dialog = TrustDialog(self._desk, self._snapshot, certificates, self, truster)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.open()
+        return dialog
+
+    def _show(self, shown: ShownMatrix) -> None:
+        self._shown = shown
+        self.grid.show_matrix(shown.names, shown.grid)
+        current = self.grid.current
+        self._chosen(*(current or (-1, -1)))
+
+    def _chosen(self, row: int, column: int) -> None:
+        cell = None if self._shown is None else self._shown.cells.get((row, column))
+        if self._shown is not None and not self._shown.cells:
+            self.cause.show_none()
+        elif self._shown is None or cell is None:
+            self.cause.show_cell(None, "", "")
+        else:
+            truster, trusted = self._shown.names[row], self._shown.names[column]
+            self.cause.show_cell(cell, truster, trusted, can_withdraw=bool(self._trust_in(truster, trusted)))
+
+    def _trust_in(self, truster: str, trusted: str) -> list[TrustRecord]:
+        """What a State of this console trusts of another one, roots and pins."""
+        if self._snapshot is None:
+            return []
+        ids = {state.name: state.id for state in self._snapshot.states if state.local or state.name == trusted}
+        certificates = self._snapshot.certificate_by_id
+        return [
+            row
+            for row in self._snapshot.trust
+            if row.withdrawn is None
+            and row.state == ids.get(truster)
+            and certificates[row.certificate].state == ids.get(trusted)
+        ]
+
+    def _withdraw(self, truster: str, trusted: str) -> None:
+        """At once, since nothing is lost: the message leads back, by the fingerprint as at first."""
+        rows = self._trust_in(truster, trusted)
+        said = self.tr("{truster} trusts {trusted} no longer: its connections are refused from now on.")
+        message = Message(
+            Tone.WARNING,
+            said.format(truster=truster, trusted=trusted),
+            remedy=(self.tr("Trust it again …"), partial(self._trust_again, truster, rows)),
+        )
+        self._desk.do(partial(_withdraw, rows), lambda _done: self.services.page.show_message(message))
+
+    def _trust_again(self, truster: str, rows: Sequence[TrustRecord]) -> None:
+        if self._snapshot is not None:
+            self._ask_trust([self._snapshot.certificate_by_id[row.certificate] for row in rows], truster)
+
+    def _show_exchange(self, truster: str, trusted: str) -> None:
+        tab = self.services.show_tab(ExchangeView.key)
+        assert isinstance(tab, ExchangeView)
+        tab.show_pair(truster, trusted)
+
+    def _button(self, text: str, clicked: Callable[[], object]) -> QPushButton:
+        button = QPushButton(text, self)
+        button.clicked.connect(lambda _checked: clicked())
+        return button
+
+
+def _withdraw(rows: Sequence[TrustRecord], store: PkiStore) -> None:
+    for row in rows:
+        withdraw(store, row)
+
+
+def _look_into(data: bytes) -> BundleLook | None:
+    """None: certificates. Raises BadInput: it is neither those nor a bundle."""
+    kind = parsing.kind_of(data)
+    if kind is ContentKind.CMS:
+        return look_into(data)
+    if kind is ContentKind.CERTIFICATE:
+        return None
+    raise BadInput("That is neither a trust bundle nor a certificate: ask the other State for its bundle.")
+
+
+def _legend(theme: Theme, parent: QWidget) -> QWidget:
+    """What the marks mean."""
+    legend = QWidget(parent)
+    flow = FlowLayout(legend, spacing=14)
+    for status, words in status_words().items():
+        meaning, icon = look_of(status)
+        entry = QWidget(legend)
+        line = QHBoxLayout(entry)
+        line.setContentsMargins(0, 0, 0, 0)
+        line.setSpacing(5)
+        line.addWidget(IconLabel(theme, icon, 14, meaning))
+        label = QLabel(words, entry)
+        label.setProperty("muted", True)
+        line.addWidget(label)
+        flow.addWidget(entry)
+    return legend

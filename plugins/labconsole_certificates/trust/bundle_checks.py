@@ -1,0 +1,195 @@
+"""Who may sign a State's bundle, and that bundles never go back: decided on what the database holds."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from cryptography import x509
+
+from labconsole.security.pki.records import BundleRecord, CertificateRecord, State, TrustKind, TrustRecord
+from labconsole.security.pki.snapshot import Snapshot
+from labconsole.security.x509.bad_input import BadInput
+from labconsole.security.x509.certificate_profiles import AUTHORITIES
+from labconsole.security.x509.fingerprints import fingerprint, groups, typed_matches
+from labconsole.security.x509.names import short_name
+from labconsole.security.x509.signatures import crl_signed_by, issued_by
+from labconsole_certificates.trust.bundle_format import BundleContent
+from labconsole_certificates.trust.checking import same_key
+
+_SKEW = timedelta(minutes=5)
+"""By so much the clock of a State may be ahead of ours."""
+
+
+def subject_of(snapshot: Snapshot, content: BundleContent) -> State | None:
+    """The State that the bundle says it is of, if it is known; case does not make another State."""
+    name = _folded(content.state)
+    return next((each for each in snapshot.states if _folded(each.name) == name), None)
+
+
+def trust_in(snapshot: Snapshot, importer: State, subject: State | None) -> tuple[TrustRecord, ...]:
+    """The trust of `importer` in roots of `subject` that was not withdrawn."""
+    if subject is None:
+        return ()
+    theirs = {each.id for each in snapshot.certificates if each.state == subject.id}
+    return tuple(
+        each
+        for each in snapshot.trust
+        if each.state == importer.id
+        and each.kind is TrustKind.ROOT
+        and each.withdrawn is None
+        and each.certificate in theirs
+    )
+
+
+def anchors(snapshot: Snapshot, importer: State, subject: State | None, at: datetime) -> tuple[x509.Certificate, ...]:
+    """The roots of `subject` that `importer` trusts and that hold at `at`: what a bundle's signer must come from."""
+    records = [snapshot.certificate_by_id[each.certificate] for each in trust_in(snapshot, importer, subject)]
+    return tuple(each.certificate for each in records if each.revoked is None and _holds(each.certificate, at))
+
+
+def given_up(snapshot: Snapshot, importer: State, subject: State | None) -> tuple[x509.Certificate, ...]:
+    """The roots of `subject` in which `importer` has withdrawn its trust, and trusts no other with the same key."""
+    if subject is None:
+        return ()
+    keys = {snapshot.certificate_by_id[row.certificate].name_and_key for row in trust_in(snapshot, importer, subject)}
+    withdrawn = {
+        row.certificate
+        for row in snapshot.trust
+        if row.state == importer.id and row.kind is TrustKind.ROOT and row.withdrawn is not None
+    }
+    records = [each for each in snapshot.certificates if each.id in withdrawn and each.state == subject.id]
+    return tuple(each.certificate for each in records if each.name_and_key not in keys)
+
+
+def check_times(content: BundleContent, signer: x509.Certificate, at: datetime) -> None:
+    """Check that the bundle can have been made by `at`, and that its signer holds then. Raises BadInput."""
+    if content.made > at + _SKEW:
+        raise BadInput(
+            f"The trust bundle of {content.state} was made at {content.made:%Y-%m-%d %H:%M} UTC, which is yet to come: "
+            "check the clock of this computer, else ask its State."
+        )
+    if at < signer.not_valid_before_utc:
+        raise BadInput(
+            f"The root {short_name(signer)} is not valid before {signer.not_valid_before_utc:%Y-%m-%d %H:%M} UTC: "
+            "check the clock of this computer, else wait."
+        )
+    if at > signer.not_valid_after_utc:
+        raise BadInput(
+            f"The root {short_name(signer)} that signed the trust bundle ran out on "
+            f"{signer.not_valid_after_utc:%Y-%m-%d}: ask {content.state} for one that is signed with its new root."
+        )
+
+
+def newest_bundle(snapshot: Snapshot, importer: State, subject: State) -> BundleRecord | None:
+    """The bundle of `subject` with the highest sequence number that `importer` has taken in."""
+    taken = [each for each in snapshot.bundles if (each.importer, each.subject) == (importer.id, subject.id)]
+    return max(taken, key=lambda each: each.sequence, default=None)
+
+
+def check_sequence(content: BundleContent, digest: str, newest: BundleRecord | None) -> None:
+    """Check that the bundle whose content has this SHA-256 (hex) comes after `newest`. Raises BadInput."""
+    if newest is None or content.sequence > newest.sequence:
+        return
+    if content.sequence < newest.sequence:
+        raise BadInput(
+            f"This is trust bundle {content.sequence} of {content.state}, and {newest.sequence} was imported already: "
+            "ask for the newest one, and why you were given an old one."
+        )
+    if digest != newest.sha256:
+        raise BadInput(
+            f"Another trust bundle {content.sequence} of {content.state} was imported already: two with one number "
+            "are a mistake or a forgery; ask its State."
+        )
+    raise BadInput(f"Trust bundle {content.sequence} of {content.state} was imported already: there is nothing to do.")
+
+
+def check_confirmed(content: BundleContent, signer: x509.Certificate, typed: str) -> None:
+    """Check that the signer's fingerprint was typed. Raises BadInput."""
+    if not typed.strip():
+        raise BadInput(
+            f"This is the first trust bundle of {content.state}: have its fingerprint read to you by a person there "
+            "whom you know, and type it."
+        )
+    if not typed_matches(fingerprint(signer), typed):
+        raise BadInput(
+            f"The fingerprint that was typed is not that of the root that signed the bundle of {content.state} "
+            f"({groups(fingerprint(signer))[:14]} ...): type it again, and if it still differs, trust nothing of it."
+        )
+
+
+def check_signer(
+    content: BundleContent,
+    signer: x509.Certificate,
+    trusted: Sequence[x509.Certificate],
+    known: Sequence[x509.CertificateRevocationList],
+    gone: Sequence[x509.Certificate],
+    at: datetime,
+) -> None:
+    """Check that `signer` has the key of one of the roots `trusted`, or that link certificates lead from one to it.
+
+    A link that is revoked, by a CRL in the bundle or among those `known`, leads nowhere; nor does one back to the key
+    of a root that was given up (`gone`): the old key, which the new one has certified, may be anybody's by then.
+    Raises BadInput.
+    """
+    crls = (*content.crls, *known)
+    remaining = [each for each in content.links if _holds(each, at) and not any(same_key(each, root) for root in gone)]
+    reached: list[x509.Certificate] = []
+    newly = list(trusted)
+    while newly:  # each link is held against each certificate once at most
+        reached += newly
+        found = [link for link in remaining if any(_leads(each, link, crls) for each in newly)]
+        remaining = [link for link in remaining if link not in found]
+        newly = found
+    if not any(same_key(signer, each) for each in reached):
+        raise BadInput(
+            f"The trust bundle of {content.state} is signed by {short_name(signer)}, an unknown issuer: no root of "
+            f"{content.state} that is trusted here leads to it. Take nothing of it, and ask {content.state}."
+        )
+
+
+def check_owners(content: BundleContent, subject: State | None, snapshot: Snapshot) -> None:
+    """Check that nothing in the bundle is known as another State's, nor has the name of a CA of another State.
+
+    CRLs are found by the name of their CA (RFC 5280, 5.1.2.3): of two namesakes one could have refused what the other
+    issued. The same key under the same name is no namesake. Raises BadInput.
+    """
+    foreign = [each for each in snapshot.certificates if each.state is not None and each.profile in AUTHORITIES]
+    foreign = [each for each in foreign if subject is None or each.state != subject.id]
+    owners = {each.sha256: each for each in foreign}
+    namesakes = {each.certificate.subject: each for each in foreign if each.removed is None}
+    for each in (*content.roots, *content.intermediates):
+        record = owners.get(fingerprint(each))
+        if record is not None:
+            raise BadInput(
+                f"{short_name(each)} in the trust bundle of {content.state} is known as that of "
+                f"{_owner(snapshot, record)}: take nothing of it, and ask both."
+            )
+        record = namesakes.get(each.subject)
+        if record is not None and not same_key(record.certificate, each):
+            raise BadInput(
+                f"{short_name(each)} in the trust bundle of {content.state} has the name of a CA of "
+                f"{_owner(snapshot, record)}: take nothing of it, and ask both."
+            )
+
+
+def _owner(snapshot: Snapshot, record: CertificateRecord) -> str:
+    return "an unknown State" if record.state is None else snapshot.state_by_id[record.state].name
+
+
+def _folded(name: str) -> str:
+    """What looks alike is alike: letters of full width, case, and how many blanks there are make no difference."""
+    return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
+
+
+def _holds(certificate: x509.Certificate, at: datetime) -> bool:
+    return certificate.not_valid_before_utc <= at <= certificate.not_valid_after_utc
+
+
+def _leads(issuer: x509.Certificate, link: x509.Certificate, crls: Sequence[x509.CertificateRevocationList]) -> bool:
+    """Whether `issuer` issued `link`, and has not revoked it."""
+    return issued_by(link, issuer) and not any(
+        crl.get_revoked_certificate_by_serial_number(link.serial_number) is not None and crl_signed_by(crl, issuer)
+        for crl in crls
+    )

@@ -1,0 +1,280 @@
+"""Imports a trust bundle: all that it changes is one transaction."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any, ClassVar
+
+from pydantic import Field
+
+from labconsole.model.operation import Confirmation, OperationContext, Result
+from labconsole.model.trial import Parameters
+from labconsole.security.pki.changes import Change
+from labconsole.security.pki.reader import PkiReader
+from labconsole.security.pki.records import BundleRecord, Item, Origin, State, TrustKind
+from labconsole.security.pki.snapshot import Snapshot
+from labconsole.security.pki.store import PkiStore
+from labconsole.security.secrets import Prompt
+from labconsole.security.x509 import parsing
+from labconsole.security.x509.bad_input import BadInput
+from labconsole.security.x509.certificate_profiles import CertificateProfile
+from labconsole.security.x509.extensions import crl_number, crl_scope
+from labconsole.security.x509.fingerprints import fingerprint
+from labconsole_certificates.operations.parameter_fields import AtHome
+from labconsole_certificates.operations.pki_operation import PkiOperation
+from labconsole_certificates.operations.record_lookup import local_state_named
+from labconsole_certificates.trust import bundle_checks
+from labconsole_certificates.trust.bundle_format import BundleContent
+from labconsole_certificates.trust.bundle_inspection import BundleLook, domain_question, look_into, must_be_confirmed
+from labconsole_certificates.trust.checking import crl_issuer, same_key
+from labconsole_certificates.trust.roots_and_pins import ConfirmedFingerprint
+
+
+@dataclass(frozen=True)
+class TakenIn:
+    """What came of a bundle."""
+
+    importer: str
+    state: str
+    sequence: int
+    first: bool
+    """Whether its fingerprint was typed, because no root of that State was trusted."""
+    trusted: tuple[str, ...]
+    """SHA-256 (hex) of the roots that are trusted since then."""
+    withdrawn: tuple[str, ...]
+    """SHA-256 (hex) of roots that the State no longer lists, and that are no longer trusted."""
+    warning: str
+    """Sentences on a stale bundle, roots in which trust was withdrawn before, a missing domain; or nothing."""
+
+    def sentence(self) -> str:
+        """All of it for the operator."""
+        changes = [
+            f"{_roots(len(self.trusted))} now trusted" if self.trusted else "",
+            f"{_roots(len(self.withdrawn))} no longer trusted" if self.withdrawn else "",
+        ]
+        what = " and ".join(filter(None, changes)) or "whom it trusts is the same as before"
+        sentence = f"{self.importer} took in trust bundle {self.sequence} of {self.state}: {what}."
+        return f"{sentence} {self.warning}".rstrip()
+
+
+def take_in(
+    store: PkiStore,
+    importer: str,
+    data: bytes,
+    confirmed_fingerprint: str = "",
+    confirmed_domain: str | None = None,
+) -> TakenIn:
+    """Take the bundle `data` in for the local State `importer`: all of it in one transaction, or nothing.
+
+    `confirmed_fingerprint`: what was typed (groups, blanks and case do not matter), where no root of the State is
+    trusted yet. `confirmed_domain`: the domains in the bundle, once the operator has confirmed them
+    (`looking.domain_question`). Roots that the State no longer lists are no longer trusted; those in which trust was
+    withdrawn are not trusted again for being listed.
+
+    Raises:
+        BadInput: it is damaged, signed by a stranger, not confirmed, goes back in sequence, is from the future, or
+            says what cannot be (two certificates with one serial number, what its roots did not issue, names outside
+            its State's domain).
+        UserError: there is no such local State, or the database cannot be written.
+    """
+    look = look_into(data)
+    at = datetime.now(UTC)
+    with store.change() as change:
+        snapshot = change.snapshot()
+        taking_in = local_state_named(snapshot, importer)
+        subject = bundle_checks.subject_of(snapshot, look.content)
+        first = _check(snapshot, taking_in, subject, look, confirmed_fingerprint, at)
+        question = domain_question(snapshot, look, first=first)
+        if question and confirmed_domain != look.content.domain:
+            raise BadInput(f"{question} The trust bundle is imported only once you have confirmed the domain.")
+        return _apply(change, snapshot, taking_in, subject, look, first, at)
+
+
+def _check(
+    snapshot: Snapshot, importer: State, subject: State | None, look: BundleLook, typed: str, at: datetime
+) -> bool:
+    """Apply the policy; whether it is the first bundle, confirmed by what was typed. Raises BadInput."""
+    content = look.content
+    if subject == importer:
+        raise BadInput(f"This is a trust bundle of {importer.name} itself: hand it to the other States.")
+    bundle_checks.check_times(content, look.signer, at)
+    bundle_checks.check_owners(content, subject, snapshot)
+    trusted = bundle_checks.anchors(snapshot, importer, subject, at)
+    if trusted:
+        gone = bundle_checks.given_up(snapshot, importer, subject)
+        bundle_checks.check_signer(content, look.signer, trusted, [each.crl for each in snapshot.crls], gone, at)
+    if subject is not None:
+        newest = bundle_checks.newest_bundle(snapshot, importer, subject)
+        if trusted or not _same(newest, look):  # after trust was withdrawn the same one may begin it anew
+            bundle_checks.check_sequence(content, look.sha256, newest)
+    if not trusted:
+        bundle_checks.check_confirmed(content, look.signer, typed)
+    return not trusted
+
+
+def _apply(
+    change: Change,
+    snapshot: Snapshot,
+    importer: State,
+    subject: State | None,
+    look: BundleLook,
+    first: bool,
+    at: datetime,
+) -> TakenIn:
+    content = look.content
+    if subject is None:
+        subject = change.add_state(content.state, content.domain, local=False)
+    elif not subject.local and subject.domain != content.domain:
+        change.claim_domain(subject.id, content.domain)
+    ids = _add_certificates(change, content, subject)
+    _add_crls(change, snapshot, content, ids)
+    listed = {fingerprint(each) for each in content.roots}
+    before = {each.certificate: each for each in bundle_checks.trust_in(snapshot, importer, subject)}
+    how = "fingerprint typed" if first else "signed with a root trusted before"
+    confirmed = f"bundle {content.sequence}, {how}"
+    gone = () if first else bundle_checks.given_up(snapshot, importer, subject)
+    stay = {fingerprint(each) for each in content.roots if any(same_key(each, root) for root in gone)}
+    trusted = [each for each in sorted(listed - stay) if ids[each] not in before]
+    for each in trusted:
+        change.trust(importer.id, ids[each], TrustKind.ROOT, confirmed)
+    withdrawn = []
+    for row in before.values():
+        record = snapshot.certificate_by_id[row.certificate]
+        if record.sha256 not in listed:
+            change.withdraw_trust(row.id)
+            withdrawn.append(record.sha256)
+    if not _same(bundle_checks.newest_bundle(snapshot, importer, subject), look):
+        change.add_bundle(
+            importer=importer.id,
+            subject=subject.id,
+            sequence=content.sequence,
+            made=content.made,
+            next_update=content.next_update,
+            sha256=look.sha256,
+            signer=look.fingerprint,
+            trusted=content.trusted,
+        )
+    change.hand_over(subject.id, importer.id, Item.BUNDLE, look.sha256)
+    warnings = []
+    if stay:
+        roots = "one root" if len(stay) == 1 else f"{len(stay)} roots"
+        warnings.append(f"Its trust in {roots} stays withdrawn: trust them by their fingerprints if they are in order.")
+    if content.next_update < at:
+        until = f"{content.next_update:%Y-%m-%d}"
+        warnings.append(f"It should have been followed by a newer one by {until}: ask {content.state} for it.")
+    if not content.domain:
+        warnings.append(f"{content.state} claims no domain, so that its certificates may have any name.")
+    warning = " ".join(warnings)
+    return TakenIn(importer.name, content.state, content.sequence, first, tuple(trusted), tuple(withdrawn), warning)
+
+
+def _same(newest: BundleRecord | None, look: BundleLook) -> bool:
+    return newest is not None and newest.sha256 == look.sha256
+
+
+def _add_certificates(change: Change, content: BundleContent, subject: State) -> dict[str, int]:
+    """Add what is not known yet; rows' ids by SHA-256 (hex)."""
+    groups = (
+        (content.roots, CertificateProfile.ROOT, Origin.BUNDLE),
+        (content.intermediates, CertificateProfile.INTERMEDIATE, Origin.BUNDLE),
+        (content.links, CertificateProfile.INTERMEDIATE, Origin.LINK),
+    )
+    return {
+        fingerprint(each): change.add_certificate(each, state=subject.id, profile=profile, origin=origin).id
+        for certificates, profile, origin in groups
+        for each in certificates
+    }
+
+
+def _add_crls(change: Change, snapshot: Snapshot, content: BundleContent, ids: dict[str, int]) -> None:
+    """Add each CRL that is newer than what is known of its issuer and scope."""
+    authorities = (*content.roots, *content.intermediates)
+    for crl in content.crls:
+        issuer = ids[fingerprint(crl_issuer(crl, authorities))]
+        known = [each for each in snapshot.crls if (each.issuer, each.scope) == (issuer, crl_scope(crl))]
+        if all((crl_number(crl), crl.last_update_utc) > each.age for each in known):
+            change.add_crl(crl, issuer)
+
+
+def _roots(count: int) -> str:
+    return "one root is" if count == 1 else f"{count} roots are"
+
+
+NO_DOMAIN = "no domain"
+"""What is typed to confirm that a State claims no domain any more."""
+
+
+class ImportBundleParameters(Parameters):
+    """A trust bundle to import."""
+
+    state: Annotated[
+        str,
+        Field(
+            title="State",
+            description="State of this console that imports it",
+            min_length=1,
+            json_schema_extra={"positional": True},
+        ),
+    ]
+    file: Annotated[
+        Path,
+        AtHome,
+        Field(title="File", description="Trust bundle of another State", json_schema_extra={"positional": True}),
+    ]
+    confirmed: ConfirmedFingerprint = ""
+    confirmed_domain: Annotated[
+        str | None,
+        Field(
+            title="Confirmed domain",
+            description="Domain that the bundle newly claims, once its State has confirmed it; not given: it is asked "
+            "for",
+            json_schema_extra={"metavar": "DOMAIN", "terminal_only": True},
+        ),
+    ] = None
+
+    def data(self) -> bytes:
+        """The bundle. Raises BadInput: it cannot be read."""
+        return parsing.read_file(self.file, "trust bundle")
+
+
+class ImportBundle(PkiOperation[ImportBundleParameters]):
+    """Imports another State's trust bundle."""
+
+    name: ClassVar[str] = "certificates.take-bundle"
+    title: ClassVar[str] = "Import a trust bundle"
+    description: ClassVar[str] = (
+        "A State of this console imports the trust bundle of another one: its roots, CRLs and links. The first bundle "
+        "of a State is confirmed by the fingerprint of its root, later ones by their signature."
+    )
+    parameters: ClassVar[type[Parameters]] = ImportBundleParameters
+
+    def confirmation(self, parameters: ImportBundleParameters) -> Confirmation | None:
+        look = look_into(parameters.data())
+        content, option = look.content, "--confirmed"
+        with PkiReader.open() as reader:
+            snapshot = reader.snapshot()
+        first = must_be_confirmed(snapshot, parameters.state, look)
+        question = domain_question(snapshot, look, first=first) if parameters.confirmed_domain is None else ""
+        if first and not parameters.confirmed:
+            claimed = f"which claims the domain {content.domain}" if content.domain else "with any names"
+            loss = f"This is the first trust bundle of {content.state}, {claimed}."
+            both = f"{question} The fingerprint confirms this, too." if question else ""
+            return Confirmation(look.fingerprint, f"{loss} {both}".rstrip(), option, fingerprint=True)
+        if question:
+            return Confirmation(content.domain or NO_DOMAIN, question, f"{option}-domain DOMAIN")
+        return None
+
+    def work(
+        self, parameters: ImportBundleParameters, store: PkiStore, prompt: Prompt, context: OperationContext
+    ) -> Result:
+        data, domain = parameters.data(), parameters.confirmed_domain
+        look = look_into(data)
+        by_fingerprint = not parameters.confirmed and must_be_confirmed(store.snapshot(), parameters.state, look)
+        if domain is None and context.typed:
+            typed = "" if context.typed == NO_DOMAIN else context.typed
+            domain = look.content.domain if by_fingerprint else typed
+        done = take_in(store, parameters.state, data, context.typed if by_fingerprint else parameters.confirmed, domain)
+        found: dict[str, Any] = {"state": done.importer, "bundle_of": done.state, "sequence": done.sequence}
+        return Result((done.sentence(),), found | {"trusted": done.trusted, "withdrawn": done.withdrawn})

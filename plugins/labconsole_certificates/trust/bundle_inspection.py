@@ -1,0 +1,64 @@
+"""Looks into a trust bundle for the person before it: what it says, and what must be confirmed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from cryptography import x509
+
+from labconsole.security.pki.domains import claim_question
+from labconsole.security.pki.snapshot import Snapshot
+from labconsole.security.x509 import cms, parsing
+from labconsole.security.x509.fingerprints import fingerprint
+from labconsole_certificates.operations.record_lookup import local_state_named
+from labconsole_certificates.trust.bundle_checks import anchors, subject_of
+from labconsole_certificates.trust.bundle_format import BundleContent, decode
+from labconsole_certificates.trust.checking import check_content
+
+
+@dataclass(frozen=True)
+class BundleLook:
+    """A bundle that holds together. Its signature is its signer's; whether that is the State, nobody has checked."""
+
+    content: BundleContent
+    signer: x509.Certificate
+    sha256: str
+    """Of the content (hex)."""
+    signature_algorithm: str
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 (hex) of the signer's certificate: what is compared out of band."""
+        return fingerprint(self.signer)
+
+
+def look_into(data: bytes) -> BundleLook:
+    """What the bundle `data` (DER or PEM) says. Raises BadInput: it is none, or is damaged, or contradicts itself."""
+    parsing.check_kind(data, parsing.ContentKind.CMS)
+    message = cms.verify(data)
+    content = decode(message.content)
+    check_content(content, message.signer)
+    return BundleLook(content, message.signer, fingerprint(message.content), message.signature_algorithm)
+
+
+def domain_question(snapshot: Snapshot, look: BundleLook, *, first: bool) -> str:
+    """What the operator must confirm about the domain in the bundle of another console's State; empty: nothing.
+
+    `first`: its fingerprint is typed (`must_be_confirmed`), which confirms the first domain that it claims, too.
+    """
+    content, subject = look.content, subject_of(snapshot, look.content)
+    if subject is not None and subject.local:
+        return ""
+    if first and subject is not None and not subject.domain:
+        subject = replace(subject, domain=content.domain)
+    return claim_question(snapshot, subject, content.state, content.domain)
+
+
+def must_be_confirmed(snapshot: Snapshot, importer: str, look: BundleLook) -> bool:
+    """Whether `importer` trusts no root of the State of `look`, another one, so that the fingerprint has to be typed.
+
+    Raises UserError: there is no State `importer`, or it is another console's.
+    """
+    taking_in, subject = local_state_named(snapshot, importer), subject_of(snapshot, look.content)
+    return subject != taking_in and not anchors(snapshot, taking_in, subject, datetime.now(UTC))

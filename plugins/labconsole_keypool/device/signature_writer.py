@@ -1,0 +1,74 @@
+"""Writes what was signed into the key store, in batches beside the signing."""
+
+from __future__ import annotations
+
+import threading
+
+from labconsole.model.trial import Level
+from labconsole.store.errors import StoreError
+from labconsole_keypool.device.reports import Reports
+from labconsole_keypool.store.key_records import SignatureRow
+from labconsole_keypool.store.key_store import KeyStore
+
+_INTERVAL_S = 0.25
+_BATCH = 100
+_TRY_AGAIN_S = 1.0
+
+
+class Record:
+    """Rows of the signature table that wait to be written: every 250 ms, or when there are 100.
+
+    A store that cannot be written keeps its rows waiting here, and is told once; the last try, in `close`, raises.
+    """
+
+    def __init__(self, store: KeyStore, reports: Reports) -> None:
+        self._store = store
+        self._reports = reports
+        self._rows: list[SignatureRow] = []
+        self._change = threading.Condition()
+        self._ended = False
+        self._told = False
+        self._thread = threading.Thread(target=self._work, name="record")
+        self._thread.start()
+
+    def add(self, row: SignatureRow) -> None:
+        """Take a row; returns at once."""
+        with self._change:
+            self._rows.append(row)
+            if len(self._rows) == _BATCH:
+                self._change.notify()
+
+    def close(self) -> None:
+        """Write what is left. Raises StoreError."""
+        with self._change:
+            self._ended = True
+            self._change.notify()
+        self._thread.join()
+        self._write()
+
+    def _work(self) -> None:
+        while True:
+            with self._change:
+                self._change.wait_for(lambda: self._ended or len(self._rows) >= _BATCH, _INTERVAL_S)
+                if self._ended:
+                    return
+            try:
+                self._write()
+            except StoreError as error:
+                if not self._told:
+                    self._told = True
+                    self._reports.event("record waits", f"{error} What was signed is written later.", Level.WARNING)
+                with self._change:
+                    self._change.wait_for(lambda: self._ended, _TRY_AGAIN_S)
+
+    def _write(self) -> None:
+        with self._change:
+            rows, self._rows = self._rows, []
+        if not rows:
+            return
+        try:
+            self._store.used([row.key for row in rows if row.key is not None], rows)
+        except StoreError:
+            with self._change:
+                self._rows[:0] = rows
+            raise

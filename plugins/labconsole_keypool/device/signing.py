@@ -1,0 +1,236 @@
+"""What a signer process does with a request: a fresh key, the signature, the CSR, the certificate, the record."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cryptography import x509
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.serialization import Encoding
+
+from labconsole.clock import now_ns, wall_offset_ns
+from labconsole.model.trial import Level
+from labconsole.security.token.cryptoki.opening import Token
+from labconsole.security.token.errors import TokenFullError
+from labconsole.security.token.mechanisms import KeyKind
+from labconsole_keypool.choices import KeySource, Refill
+from labconsole_keypool.device.certification_authority import Authority
+from labconsole_keypool.device.emulation import Device, Operation
+from labconsole_keypool.device.refill import Refiller, discard
+from labconsole_keypool.device.reports import Reports
+from labconsole_keypool.device.session_lanes import Lanes, LoadedKey
+from labconsole_keypool.device.signature_writer import Record
+from labconsole_keypool.device.work import RefusedError, Work, work_of
+from labconsole_keypool.messages.wire import Done, Job, JobStatus
+from labconsole_keypool.series import KEYS_USED_CHANNEL
+from labconsole_keypool.simulation.service_model import KeyOrigin
+from labconsole_keypool.store.key_records import SignatureRow, SignatureStatus
+from labconsole_keypool.store.key_store import KeyStore
+
+_SHA256 = hashes.SHA256()
+
+
+@dataclass(frozen=True, slots=True)
+class _Signed:
+    """What came out of one key: the signatures, the certificate, and when the last signature was there."""
+
+    signatures: tuple[bytes, ...]
+    certificate: x509.Certificate
+    signed_ns: int
+
+
+class SigningEngine:
+    """Signs with a fresh key for every request, on `lanes` threads that call `process`.
+
+    Args:
+        token: Open; the engine opens a session for each lane.
+        store: Where the wrapped keys are; kept by the caller, who closes it after the engine.
+        authority: The CA.
+        device: How fast the token is, and what it holds.
+        reports: Counts `keys_claimed`, `keys_loaded`, `keys_used`; events; refills. May be called by any thread.
+        kind: Kind of keys in the pool; a sign request that asks for another gets a generated one.
+        lanes: Signing threads.
+        keys: From the pool, or each generated for its request.
+        batch: Key pairs that a refill claims and unwraps.
+        low_water: Parallel refill begins when fewer keys than this are in the token.
+        refill: When refills begin, and when their keys can be used.
+        run: What the record knows the run by.
+
+    Raises:
+        TokenError: the token has no session left.
+    """
+
+    def __init__(
+        self,
+        token: Token,
+        store: KeyStore,
+        authority: Authority,
+        device: Device,
+        reports: Reports,
+        *,
+        kind: KeyKind,
+        lanes: int,
+        keys: KeySource,
+        batch: int,
+        low_water: int,
+        refill: Refill,
+        run: str,
+    ) -> None:
+        self._store = store
+        self._authority = authority
+        self._device = device
+        self._reports = reports
+        self._kind = kind
+        self._pooled = keys is KeySource.POOL
+        self._run = run
+        self._offset_ns = wall_offset_ns()
+        self._lanes = Lanes(token, lanes)
+        device.threads = lanes
+        self._free_ns = [0] * lanes
+        """Until when the emulated device was busy for each lane."""
+        self._refiller = Refiller(
+            store, self._lanes, device, reports, kind=kind, batch=batch, low_water=low_water, refill=refill
+        )
+        self._record = Record(store, reports)
+
+    def fill(self, count: int, stored: int = 0) -> int:
+        """Load `count` keys into the token's RAM and `stored` into its store, over all lanes; returns how many came.
+
+        Called before T0, and not slowed by an emulation: their requests count as A and B.
+
+        Raises:
+            TokenFullError: the token does not hold so many.
+            TokenError: the token is gone.
+            StoreError: the store cannot be used.
+        """
+        for asked, room, place in ((count, self._device.room, "RAM"), (stored, self._device.store, "store")):
+            if asked > room:
+                raise TokenFullError(f"The token's {place} holds {room:,} key pairs: ask for fewer than {asked:,}.")
+        with self._device.hurrying():
+            loaded = self._refiller.load(count, KeyOrigin.TOKEN_RAM)
+            return loaded + self._refiller.load(stored, KeyOrigin.TOKEN_STORE)
+
+    def start_refill(self) -> None:
+        """From now on keys are loaded by a thread of the engine's own; without it, none are."""
+        if self._pooled:
+            self._refiller.start()
+
+    def pause_refill(self, paused: bool) -> None:
+        """Load nothing while `paused` and keys are in the token: they need the processor for signing."""
+        self._refiller.pause(paused)
+
+    def process(self, lane: int, job: Job) -> Done:
+        """Serve one request; blocks. One thread for each lane, 0 to `lanes` - 1.
+
+        A key that turns out to be another one becomes invalid, and the request takes the next.
+
+        Raises:
+            TokenError: the token is gone or refuses.
+            StoreError: the store cannot be used.
+        """
+        started_ns = now_ns()
+        try:
+            work = work_of(job)
+        except RefusedError as refused:
+            return self._refused(job, started_ns, refused.answer)
+        while True:
+            asked_ns = now_ns()
+            key = self._key(lane, work)
+            got_key_ns = now_ns()
+            began_ns = min(asked_ns, max(job.received_ns, self._free_ns[lane])) + got_key_ns - asked_ns
+            try:
+                signed = self._sign(lane, key, work, began_ns)
+                break
+            except InvalidSignature:
+                self._refuse(key)
+        answer = work.answer(signed.signatures, (signed.certificate, *self._authority.chain))
+        finished_ns = now_ns()
+        if key.row:
+            self._reports.count(KEYS_USED_CHANNEL.name, 1)
+        self._record.add(
+            SignatureRow(
+                run=self._run,
+                request=job.request,
+                to_be_signed=b"".join(work.to_be_signed),
+                signature=b"".join(signed.signatures),
+                certificate=signed.certificate.public_bytes(Encoding.DER) if work.request else answer,
+                received=job.received_ns + self._offset_ns,
+                started=started_ns + self._offset_ns,
+                got_key=got_key_ns + self._offset_ns,
+                finished=finished_ns + self._offset_ns,
+                pre_generated=key.origin is not KeyOrigin.GENERATED,
+                key=key.row or None,
+                status=SignatureStatus.SIGNED,
+            )
+        )
+        times = (started_ns, got_key_ns, signed.signed_ns, finished_ns)
+        return Done(job.request, *times, key.origin, JobStatus.SIGNED, answer, key.row)
+
+    def close(self) -> None:
+        """End the refill, destroy the keys that are left in the token, write the last records. Threads have ended.
+
+        What was claimed and not used becomes invalid when the store is closed. Raises TokenError, StoreError.
+        """
+        try:
+            self._refiller.close()
+        finally:
+            self._record.close()
+
+    def _key(self, lane: int, work: Work) -> LoadedKey:
+        if self._pooled and work.kind is self._kind:
+            key = self._refiller.take(lane)
+            if key is not None:
+                return key
+        with self._device.busy(Operation.GENERATE):
+            return self._lanes[lane].generate(work.kind)
+
+    def _sign(self, lane: int, key: LoadedKey, work: Work, began_ns: int) -> _Signed:
+        """Sign, certify, destroy. Raises InvalidSignature: this private key is not the one of the public key.
+
+        An emulated device began when it was free for the request and had the key: what this process needs between two
+        requests is part of the time that the source gives for all of it.
+        """
+        public_key = key.key.public_key()
+        with self._device.busy(Operation.SIGN, began_ns) as ends_ns:
+            signatures = tuple(work.algorithm.sign(key.key, data) for data in work.to_be_signed)
+            signed_ns = now_ns()
+            for signature, data in zip(signatures, work.to_be_signed, strict=True):
+                work.algorithm.verify(public_key, signature, data)
+            csr = x509.CertificateSigningRequestBuilder(work.fields.subject).sign(key.key, _SHA256)
+            certificate = self._authority.issue(csr, work.fields)
+            discard(key, self._device)
+            worked_ns = now_ns()
+        self._free_ns[lane] = max(ends_ns, worked_ns)
+        return _Signed(signatures, certificate, max(signed_ns, ends_ns))
+
+    def _refused(self, job: Job, started_ns: int, answer: bytes) -> Done:
+        now = now_ns()
+        self._record.add(
+            SignatureRow(
+                run=self._run,
+                request=job.request,
+                to_be_signed=b"",
+                signature=b"",
+                certificate=b"",
+                received=job.received_ns + self._offset_ns,
+                started=started_ns + self._offset_ns,
+                got_key=now + self._offset_ns,
+                finished=now + self._offset_ns,
+                pre_generated=False,
+                key=None,
+                status=SignatureStatus.FAILED,
+            )
+        )
+        return Done(job.request, started_ns, now, now, now, KeyOrigin.NONE, JobStatus.FAILED, answer)
+
+    def _refuse(self, key: LoadedKey) -> None:
+        discard(key, self._device)
+        self._reports.count(KEYS_USED_CHANNEL.name, 1)
+        self._store.invalid([key.row], "its private key is not the one of its public key")
+        self._reports.event(
+            "key refused",
+            f"Key {key.row} became invalid: its private key does not belong to its public key. The wrapped keys of two "
+            "rows were exchanged, or the store was changed: see `labconsole hsm verify-store`.",
+            Level.WARNING,
+        )

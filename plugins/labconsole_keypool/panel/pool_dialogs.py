@@ -1,0 +1,85 @@
+"""The dialogs behind the page's buttons: fill, purge, initialise, add a token, export and load wrapper keys."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from PySide6.QtCore import QObject, Signal
+from PySide6.QtWidgets import QWidget
+
+from labconsole.security.secrets import Secret
+from labconsole_keypool.panel.share_editor import ShareEditor
+from labconsole_ui.form.editors import Editor
+from labconsole_ui.form.field_row import EditorFactory
+from labconsole_ui.form.field_spec import FieldSpec
+from labconsole_ui.form.token_editor import token_editor
+from labconsole_ui.operations.operation_dialog import OperationDialog
+from labconsole_ui.panels.trial_panel import PanelContext
+
+_SAME = ("token", "key_store", "key_kind", "keys_per_wrapper")
+"""What an action's form takes over from the scenario's."""
+
+
+class PoolActions(QObject):
+    """Opens dialogs; `ended` carries the name of an action that has ended, whatever came of it."""
+
+    ended = Signal(str)
+
+    def __init__(self, context: PanelContext, values: Callable[[], Mapping[str, Any]], page: QWidget) -> None:
+        """`values` are those of the scenario's form."""
+        super().__init__(page)
+        self._context = context
+        self._values = values
+        self._page = page
+
+    def fill(self) -> OperationDialog:
+        """Fill the pool up to N."""
+        return self._open("keypool.fill")
+
+    def purge(self) -> OperationDialog:
+        """Make every key that waits invalid."""
+        return self._open("keypool.purge")
+
+    def initialise(self) -> OperationDialog:
+        """Make the token anew."""
+        return self._open("keypool.initialise-token")
+
+    def add_token(self) -> OperationDialog:
+        """Tell the console of another token."""
+        return self._open("keypool.add-token", {}, but={"token"})
+
+    def export_shares(self) -> OperationDialog:
+        """Take wrapper keys out of the token, under shares."""
+        return self._open("keypool.export-shares")
+
+    def load_shares(self) -> OperationDialog:
+        """Load wrapper keys into a token; shares are collected in the dialog."""
+        made: list[ShareEditor] = []
+
+        def shares(spec: FieldSpec) -> Editor:
+            made.append(ShareEditor(spec, self._context.theme))
+            return made[-1]
+
+        def given() -> Mapping[str, Secret] | None:
+            return made[-1].secrets() if made else None
+
+        return self._open("keypool.load-shares", {"token": token_editor, "share_files": shares}, given, but={"token"})
+
+    def _open(
+        self,
+        name: str,
+        editors: Mapping[str, EditorFactory] | None = None,
+        given: Callable[[], Mapping[str, Secret] | None] = dict,
+        but: frozenset[str] | set[str] = frozenset(),
+    ) -> OperationDialog:
+        """The dialog, with what the scenario says too, `but` for these parameters."""
+        action = self._context.plugins.operation(name)
+        scenario = self._values()
+        same = {key: scenario[key] for key in _SAME if key in scenario and key not in but}
+        values = {**action.parameters().model_dump(mode="json"), **same}
+        own = {"token": token_editor} if editors is None else editors
+        dialog = OperationDialog(self._page.window(), action, self._context.theme, values, own, given)
+        dialog.ended.connect(lambda _end: self.ended.emit(name))
+        dialog.open()
+        return dialog

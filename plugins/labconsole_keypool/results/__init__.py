@@ -1,0 +1,1 @@
+"""What stored samples of a run give, live or simulated: figures, verdicts, curves, the source's tables."""

@@ -1,0 +1,196 @@
+"""From stored samples to the figures and verdicts of a run, live or simulated: pure, and the same whenever called."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labconsole.model.trial import Distribution, Evaluation, Event, Metric, Origin, Samples
+from labconsole_keypool.metrics import METRICS
+from labconsole_keypool.results.recorded_run import Recorded, Table, load
+from labconsole_keypool.results.verdicts import NORMAL_MS, PEAK_MS, Part, parts, service_level
+from labconsole_keypool.service.keypool_parameters import KeypoolParameters
+from labconsole_keypool.service.live_verdicts import live_verdicts
+from labconsole_keypool.simulation.service_model import KeyOrigin
+
+_KINDS = {kind.name: kind for kind in METRICS}
+_LATENCIES = tuple((kind.name, kind.quantile) for kind in METRICS if kind.quantile and "latency" in kind.name)
+_SIGNATURES = tuple((kind.name, kind.quantile) for kind in METRICS if kind.quantile and "sign" in kind.name)
+
+
+def evaluate(parameters: KeypoolParameters, samples: Samples, events: Sequence[Event] = ()) -> Evaluation:
+    """All figures of a run; those of latency are left out where no request was signed."""
+    recorded = load(parameters, samples, events)
+    judged = parts(recorded, parameters.base_rate)
+    metrics = (
+        *_in_time(judged),
+        *_latency(recorded),
+        *_queue(recorded),
+        *_drops(recorded),
+        *_service(recorded),
+        *_keys(recorded),
+        *_supply(_of_the_device(recorded, parameters)),
+    )
+    order = list(_KINDS)
+    live = parameters.origin is not Origin.SIMULATED
+    if live:
+        metrics = (*metrics, *_live(recorded), *_generation(_of_the_device(recorded, parameters)))
+    return Evaluation(
+        tuple(
+            replace(metric, origin=parameters.origin)
+            for metric in sorted(metrics, key=lambda metric: order.index(metric.name))
+        ),
+        (*service_level(judged, parameters.base_rate), *(live_verdicts(recorded, events) if live else ())),
+    )
+
+
+def distributions(
+    parameters: KeypoolParameters, samples: Samples, events: Sequence[Event] = ()
+) -> tuple[Distribution, ...]:
+    """The latencies and waits behind the means and percentiles, ms; of a live run, the signatures as well."""
+    recorded = load(parameters, samples, events)
+    if not len(recorded.latencies):
+        return ()
+    shown = (Distribution("Latency", "ms", recorded.latencies / 1e6), Distribution("Wait", "ms", recorded.waits / 1e6))
+    if parameters.origin is Origin.SIMULATED:
+        return shown
+    return (*shown, Distribution("Signing", "ms", _signatures_ms(recorded)))
+
+
+def _of_the_device(recorded: Recorded, parameters: KeypoolParameters) -> Recorded:
+    """Without what was done before T0, where a device is emulated: until then the token is as fast as it is."""
+    if parameters.origin is not Origin.EMULATED:
+        return recorded
+
+    def from_t0(table: Table) -> Table:
+        return {name: values[table["started"] >= 0] for name, values in table.items()}
+
+    return replace(recorded, refills=from_t0(recorded.refills), generated=from_t0(recorded.generated))
+
+
+def _metric(name: str, value: float, samples: int, **labels: str) -> Metric:
+    """A figure with the unit and direction of its kind."""
+    kind = _KINDS[name]
+    return Metric(name, float(value), kind.unit, kind.direction, samples, labels)
+
+
+def _quantile(values: NDArray[np.float64], fraction: float) -> float:
+    return float(np.quantile(values, fraction, method="inverted_cdf"))
+
+
+def _latency(recorded: Recorded) -> Iterator[Metric]:
+    latencies_ms, waits_ms = recorded.latencies / 1e6, recorded.waits / 1e6
+    count = len(latencies_ms)
+    if not count:
+        return
+    yield _metric("latency_peak", latencies_ms.max(), count)
+    yield _metric("latency_mean", latencies_ms.mean(), count)
+    for name, fraction in _LATENCIES:
+        yield _metric(name, _quantile(latencies_ms, fraction), count)
+    yield _metric("wait_mean", waits_ms.mean(), count)
+    yield _metric("wait_peak", waits_ms.max(), count)
+
+
+def _queue(recorded: Recorded) -> Iterator[Metric]:
+    t, lengths, arrivals = recorded.queue["t"], recorded.queue["length"], recorded.arrivals
+    if not len(arrivals):
+        return
+    # Afterwards it only gets shorter. A cancelled run may have fewer requests than queue: the rest is not theirs.
+    changes = int(np.searchsorted(t, arrivals[-1], "right"))
+    t, lengths = t[:changes], lengths[:changes]
+    yield _metric("queue_length", lengths[-1] if changes else 0, len(arrivals))
+    yield _metric("queue_length_peak", lengths.max(initial=0), len(arrivals))
+    if lengths.max(initial=0) > 0:
+        longest = int(np.flatnonzero(lengths == lengths.max())[-1])
+        empty = t[longest:][lengths[longest:] == 0]
+        if len(empty):
+            yield _metric("recovery_time", (empty[0] - t[longest]) / 1e9, len(arrivals))
+
+
+def _drops(recorded: Recorded) -> Iterator[Metric]:
+    total = len(recorded.arrivals)
+    if not total:
+        return
+    numbers = recorded.drops["request"]
+    yield _metric("dropped", len(numbers), total)
+    if len(numbers):
+        yield _metric("first_dropped", numbers.min(), total)
+
+
+def _service(recorded: Recorded) -> Iterator[Metric]:
+    total, latencies_ms = len(recorded.arrivals), recorded.latencies / 1e6
+    if not total:
+        return
+    yield _metric("requests", total, total)
+    yield _metric("processed", len(latencies_ms), total)
+    for name, limit_ms in (("share_within_300", NORMAL_MS), ("share_within_3000", PEAK_MS)):
+        yield _metric(name, np.count_nonzero(latencies_ms <= limit_ms) / total * 100, total)
+    if len(latencies_ms):
+        span_s = (int(recorded.requests["finished"].max()) - int(recorded.arrivals[0])) / 1e9
+        yield _metric("throughput", len(latencies_ms) / span_s, len(latencies_ms))
+
+
+def _in_time(judged: tuple[Part, ...]) -> Iterator[Metric]:
+    total = sum(part.requests for part in judged)
+    if total:
+        yield _metric("service_level", sum(part.within for part in judged) / total * 100, total)
+
+
+def _keys(recorded: Recorded) -> Iterator[Metric]:
+    sources = recorded.requests["key_source"]
+    if not len(sources):
+        return
+    preparations_ms = (recorded.requests["got_key"] - recorded.requests["started"]) / 1e6
+    yield _metric("key_preparation_mean", preparations_ms.mean(), len(sources))
+    for origin in KeyOrigin:
+        of_it = sources == origin
+        count = int(np.count_nonzero(of_it))
+        if count:
+            yield _metric("got_key", count, len(sources), source=SOURCE_NAMES[origin])
+            yield _metric("got_key_mean", preparations_ms[of_it].mean(), count, source=SOURCE_NAMES[origin])
+
+
+def _supply(recorded: Recorded) -> Iterator[Metric]:
+    refills = recorded.refills
+    keys = int(refills["keys"].sum())
+    if keys:
+        yield _metric("unwrap_mean", (refills["finished"] - refills["started"]).sum() / keys / 1e6, keys)
+
+
+def _live(recorded: Recorded) -> Iterator[Metric]:
+    """What only a live run has: times of the token's own operations, and failures."""
+    if len(recorded.arrivals):
+        yield _metric("failed", len(recorded.failures["request"]), len(recorded.arrivals))
+    signatures_ms = _signatures_ms(recorded)
+    count = len(signatures_ms)
+    if count:
+        yield _metric("sign_mean", signatures_ms.mean(), count)
+        for name, fraction in _SIGNATURES:
+            yield _metric(name, _quantile(signatures_ms, fraction), count)
+    generated = len(recorded.generated["stored"])
+    yield _metric("keys_generated", generated, generated)
+
+
+def _generation(recorded: Recorded) -> Iterator[Metric]:
+    made = recorded.generated
+    count = len(made["stored"])
+    if count:
+        yield _metric("key_generation_mean", (made["generated"] - made["started"]).mean() / 1e6, count)
+        yield _metric("wrap_mean", (made["wrapped"] - made["generated"]).mean() / 1e6, count)
+
+
+def _signatures_ms(recorded: Recorded) -> NDArray[np.float64]:
+    """From having the key until signed, of each request of a live run."""
+    return np.asarray((recorded.requests["signed"] - recorded.requests["got_key"]) / 1e6)
+
+
+SOURCE_NAMES = {
+    KeyOrigin.TOKEN_RAM: "token RAM",
+    KeyOrigin.TOKEN_STORE: "token store",
+    KeyOrigin.POOL: "pool",
+    KeyOrigin.GENERATED: "generated",
+}
+"""Appendix B's A, B, C and D, as labels of metrics say them."""

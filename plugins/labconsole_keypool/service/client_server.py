@@ -1,0 +1,162 @@
+"""The connections of the signing service: who may connect, what is heard from whom, and who is gone."""
+
+from __future__ import annotations
+
+import hmac
+import selectors
+import socket
+from typing import Protocol
+
+from labconsole.clock import now_ns
+from labconsole_keypool.messages.wire import End, Frame, Hello, Member, WireError
+from labconsole_keypool.service.peer import Peer
+from labconsole_keypool.service.service_link import HOST
+
+_TICK_S = 0.05
+_DISMISS_S = 2.0
+"""How long clients may take to hear that all is over."""
+
+
+class Host(Protocol):
+    """Whom a desk tells what happens at it."""
+
+    def joined(self, peer: Peer) -> None:
+        """A client showed the token and said what it is."""
+
+    def heard(self, peer: Peer, frame: Frame) -> None:
+        """A client that has joined says something. Raises WireError: that has no place here."""
+
+    def left(self, peer: Peer) -> None:
+        """A client that had joined is gone."""
+
+    def refused(self, reason: str) -> None:
+        """A connection was closed: a stranger's, or one that did not keep to the protocol."""
+
+
+class FrontDesk:
+    """Listens on a free port of the loopback interface; one thread. `token` is what clients must show."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        self.token: bytes | None = None
+        self._peers: list[Peer] = []
+        # epoll would round each timeout up to whole ms
+        self._selector = selectors.SelectSelector()
+        self._listener = socket.socket()
+
+    def listen(self) -> int:
+        """Begin to listen; returns the port."""
+        self._listener.bind((HOST, 0))
+        self._listener.listen()
+        self._listener.setblocking(False)
+        self._selector.register(self._listener, selectors.EVENT_READ)
+        port: int = self._listener.getsockname()[1]
+        return port
+
+    def turn(self, patience_s: float) -> None:
+        """Hear all who have something to say, after `patience_s` at the latest."""
+        for key, events in self._selector.select(patience_s):
+            self._on_event(key, events)
+
+    def members(self, member: Member) -> list[Peer]:
+        """Those who joined as `member`."""
+        return [peer for peer in self._peers if peer.member is member]
+
+    def send(self, peer: Peer, frame: Frame) -> None:
+        """Send a frame; a client that is gone has left by then."""
+        try:
+            peer.send(frame)
+        except OSError:
+            self._lose(peer)
+            return
+        self._wait_for_room(peer)
+
+    def tell(self, peer: Peer, *, busy: bool) -> None:
+        """Tell whether the service is busy, if that has changed."""
+        try:
+            peer.tell(busy)
+        except OSError:
+            self._lose(peer)
+            return
+        self._wait_for_room(peer)
+
+    def dismiss(self) -> None:
+        """Tell all clients that this is the end, and wait until the signers have gone.
+
+        They may have said something meanwhile: closing over it would take the end away from them again.
+        """
+        for peer in list(self._peers):
+            self.send(peer, End())
+        deadline_ns = now_ns() + int(_DISMISS_S * 1e9)
+        while now_ns() < deadline_ns:
+            if not (self.members(Member.SIGNER) or any(peer.has_to_send for peer in self._peers)):
+                return
+            self.turn(_TICK_S)
+
+    def close(self) -> None:
+        """Close all connections."""
+        for peer in self._peers:
+            peer.close()
+        self._listener.close()
+        self._selector.close()
+
+    def _on_event(self, key: selectors.SelectorKey, events: int) -> None:
+        peer: Peer | None = key.data
+        if peer is None:
+            self._accept()
+        elif peer in self._peers:  # else lost while others of this round were heard
+            if events & selectors.EVENT_WRITE:
+                self._flush(peer)
+            if events & selectors.EVENT_READ and peer in self._peers:
+                self._hear(peer)
+
+    def _accept(self) -> None:
+        try:
+            connection, _address = self._listener.accept()
+        except OSError:
+            return  # whoever it was has given up
+        peer = Peer(connection)
+        self._peers.append(peer)
+        self._selector.register(connection, selectors.EVENT_READ, peer)
+
+    def _wait_for_room(self, peer: Peer) -> None:
+        events = selectors.EVENT_READ | (selectors.EVENT_WRITE if peer.has_to_send else 0)
+        if self._selector.get_key(peer.connection).events != events:
+            self._selector.modify(peer.connection, events, peer)
+
+    def _flush(self, peer: Peer) -> None:
+        try:
+            peer.flush()
+        except OSError:
+            self._lose(peer)
+            return
+        self._wait_for_room(peer)
+
+    def _hear(self, peer: Peer) -> None:
+        try:
+            frames = peer.receive()
+            for frame in frames or ():
+                self._take(peer, frame)
+        except WireError as error:
+            self._host.refused(str(error))
+            self._lose(peer)
+            return
+        if frames is None:
+            self._lose(peer)
+
+    def _take(self, peer: Peer, frame: Frame) -> None:
+        if peer.member is not None:
+            self._host.heard(peer, frame)
+        elif isinstance(frame, Hello) and self.token is not None and hmac.compare_digest(frame.token, self.token):
+            peer.member, peer.name = frame.member, frame.name
+            self._host.joined(peer)
+        else:
+            raise WireError("An unknown client connected to the signing service, and did not show its token.")
+
+    def _lose(self, peer: Peer) -> None:
+        if peer in self._peers:
+            self._peers.remove(peer)
+            self._selector.unregister(peer.connection)
+            peer.close()
+            if peer.member is not None:
+                self._host.left(peer)

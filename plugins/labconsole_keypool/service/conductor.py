@@ -1,0 +1,165 @@
+"""Conducts one run of the live signing service: fill the pool, let requests come, replace who is killed, end."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from labconsole.clock import now_ns
+from labconsole.errors import UserError
+from labconsole.model.trial import RoleSpec, RunContext
+from labconsole_keypool.choices import GenerateWhen
+from labconsole_keypool.messages.wire import TOKEN_BYTES
+from labconsole_keypool.series import KEYS_STORED_CHANNEL, SETTLED_CHANNEL
+from labconsole_keypool.service.carriage import Carriage
+from labconsole_keypool.service.role_processes import Crew, unchanged
+from labconsole_keypool.service.role_settings import RoleSettings
+from labconsole_keypool.service.run_plan import RunPlan
+from labconsole_keypool.service.service_link import connect_command
+from labconsole_keypool.service.service_role import admit_command, start_command
+from labconsole_keypool.store.key_reader import KeyReader
+
+SERVICE = "labconsole_keypool.service.service_role:ServiceRole"
+SIGNER = "labconsole_keypool.service.signer_role:SignerRole"
+GENERATOR = "labconsole_keypool.service.generator_role:GeneratorRole"
+
+_LEAD_NS = 200_000_000
+"""T0 lies this far ahead: by then all have connected."""
+_POLL_S = 0.05
+_STALL_S = 120.0
+_GATHER_S = 0.3
+_END_S = 2.0
+"""How long roles may take to end by themselves on a cancel."""
+
+
+class Conductor:
+    """One run. `store` is open for reading while it goes on."""
+
+    def __init__(self, plan: RunPlan, context: RunContext, store: KeyReader) -> None:
+        self._plan = plan
+        self._context = context
+        self._store = store
+        self._parameters = plan.parameters
+        self._service = context.start(service_spec(plan, context.seed))
+        self._generators = Crew(context, GENERATOR)
+        if self._parameters.generate is not GenerateWhen.NEVER:
+            self._generators.start(plan.generators())
+        self._signers = Crew(context, SIGNER)
+        self._signers.start(plan.signers())
+        self._carriage = Carriage(plan.parameters, context, store)
+
+    def conduct(self) -> Mapping[str, Any] | None:
+        """The service's result; None if the run was cancelled. Raises UserError."""
+        info = self._service.ready()
+        token = secrets.token_bytes(TOKEN_BYTES)
+        self._service.command(admit_command(token))
+        self._service.begin(now_ns())
+        connect = connect_command(info["port"], token)
+        self._fill()
+        if not self._context.stop_requested:
+            self._serve(info["requests"], connect)
+        if self._context.stop_requested:
+            self._end()
+            return None
+        result = self._service.finish()
+        self._generators.stop()
+        self._signers.finish()
+        self._generators.finish()
+        return result
+
+    def _fill(self) -> None:
+        """Let the generators make what the pool lacks."""
+        if not len(self._generators):
+            return
+        self._carriage.told(self._generators.get_ready())
+        missing = self._missing()
+        if not missing:
+            return
+        self._context.expect(missing, KEYS_STORED_CHANNEL.name, now_ns())
+        self._context.event("fill", f"The pool lacks {missing:,} keys: they are made now, before T0.", keys=missing)
+        count = len(self._generators)
+        shares = [missing // count + (at < missing % count) for at in range(count)]
+        self._generators.command(lambda at: [_fill_command(shares[at])])
+        last, last_change = missing, time.monotonic()
+        while not self._context.stop_requested and (missing := self._missing()):
+            before = len(self._generators)
+            self._generators.replace_lost(unchanged, (), lambda at: [_fill_command(self._missing())])
+            if len(self._generators) < before:  # its token is gone: the others make its share
+                self._generators.command(lambda at: [_fill_command(self._missing())])
+            if missing != last:
+                last, last_change = missing, time.monotonic()
+            elif time.monotonic() - last_change > _STALL_S:
+                raise UserError(f"The generators made no key for {_STALL_S:g} s: look at the log for what they say.")
+            time.sleep(_POLL_S)
+
+    def _missing(self) -> int:
+        return max(0, self._parameters.pool_at_start - self._store.counts(self._parameters.key_kind).new)
+
+    def _serve(self, requests: int, connect: Mapping[str, Any]) -> None:
+        """Let signers load their keys and requests come; keep everybody at work until the last one is answered."""
+        self._carriage.carry()
+        try:
+            infos = self._signers.get_ready([connect])
+        except UserError:
+            self._service_has_ended()
+            raise
+        self._carriage.say_what_lacks(infos)
+        generates = self._parameters.generate is GenerateWhen.IDLE
+        if generates:
+            self._generators.command(lambda at: [connect])
+        begin_ns = now_ns() + _LEAD_NS
+        self._service.command(start_command(begin_ns))
+        self._context.expect(requests, SETTLED_CHANNEL.name, begin_ns)
+        self._context.event(
+            "T0",
+            f"T0: {requests:,} requests. Signers: {len(self._signers)}, generators: "
+            f"{len(self._generators) if generates else 0}.",
+            begin_ns=begin_ns,
+        )
+        while self._service.running and not self._context.stop_requested:
+            try:
+                self._signers.replace_lost(_empty_handed, [connect], lambda at: ())
+                if generates:
+                    self._generators.replace_lost(unchanged, (), lambda at: [connect])
+            except UserError:
+                if not self._service_has_ended():
+                    raise
+            self._carriage.carry()
+            time.sleep(_POLL_S)
+
+    def _service_has_ended(self) -> bool:
+        """Whether the service is done, so that who failed came too late to be missed. Raises UserError: it failed.
+
+        Then that is the reason; but who lost it may say so a moment before its own end is known.
+        """
+        time.sleep(_GATHER_S)
+        if self._service.running:
+            return False
+        self._service.finish()
+        return True
+
+    def _end(self) -> None:
+        """Let all end by themselves, so that they write how far they came; whoever is late is ended by the engine."""
+        self._service.stop()
+        self._signers.stop()
+        self._generators.stop()
+        deadline = time.monotonic() + _END_S
+        while (self._service.running or self._signers.running) and time.monotonic() < deadline:
+            time.sleep(_POLL_S)
+
+
+def service_spec(plan: RunPlan, seed: int) -> RoleSpec:
+    """The service's role: it needs no token."""
+    settings = {"parameters": plan.parameters.model_dump(mode="json"), "seed": seed}
+    return RoleSpec("service", SERVICE, settings, files=plan.parameters.arrival_files)
+
+
+def _fill_command(keys: int) -> dict[str, Any]:
+    return {"do": "fill", "keys": keys}
+
+
+def _empty_handed(settings: RoleSettings) -> RoleSettings:
+    """Who takes a lost signer's place loads its keys while it signs: requests wait."""
+    return settings.model_copy(update={"keys_at_start": 0, "store_keys": 0})

@@ -1,0 +1,248 @@
+"""What the live signing service and its simulation have in common: the parameters of keys, requests and service."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import Field, ValidationInfo, field_validator
+
+from labconsole.model.trial import Origin, Parameters
+from labconsole.profiles.timing_profile import RangeEnd, TimingProfile, load_timing, timing_names
+from labconsole_keypool.arrival_file import ARRIVALS_FILE, MOST_REQUESTS
+from labconsole_keypool.choices import ArrivalPattern, KeySource, Refill, SignTime
+from labconsole_keypool.form_fields import extra, is_stored, known_sign_time, known_timing, sign_time
+from labconsole_keypool.labels import LABELS
+
+MOST_KEYS = 100_000_000
+
+KEYS, REQUESTS, SERVICE = "Keys", "Requests", "Signing service"
+"""Groups of the form."""
+
+POOL = {"keys": "pool"}
+"""What only a scenario with a pool shows."""
+
+_RATED = {"arrivals": ["constant", "poisson", "business-day"]}
+
+
+def key_count(title: str, description: str, least: int = 0, **shown_if: str) -> Any:
+    """The field of a number of key pairs, which only a scenario with a pool has."""
+    more = extra(KEYS, unit="keys", shown_if={**POOL, **shown_if})
+    return Field(title=title, description=description, ge=least, le=MOST_KEYS, json_schema_extra=more)
+
+
+# Those whose usual value differs between the two trials; each trial names its own.
+
+Arrivals = Annotated[
+    ArrivalPattern,
+    Field(
+        title="Arrivals",
+        description="When signing requests arrive",
+        json_schema_extra=extra(REQUESTS, labels=LABELS["arrivals"]),
+    ),
+]
+Requests = Annotated[
+    int,
+    Field(
+        title="Requests",
+        description="Requests that arrive; a business day is shortened or stretched to hold so many",
+        ge=1,
+        le=MOST_REQUESTS,
+        json_schema_extra=extra(REQUESTS, shown_if=_RATED),
+    ),
+]
+Rate = Annotated[
+    float,
+    Field(
+        title="Rate",
+        description="Requests per second; of a business day, at its peak",
+        gt=0,
+        le=100_000,
+        json_schema_extra=extra(REQUESTS, unit="1/s", shown_if=_RATED),
+    ),
+]
+KeysAtStart = Annotated[int, key_count("In the token's RAM", "Key pairs in the token's RAM at the start")]
+LowWater = Annotated[
+    int, key_count("Low-water mark", "With fewer keys in the token than this, a refill begins", refill="parallel")
+]
+Batch = Annotated[int, key_count("Batch", "Key pairs that a refill loads", least=1)]
+
+
+class KeypoolParameters(Parameters):
+    """One scenario of the signing service (`hsm-key-pool-thesis.txt`, chapters 2.10 and 4), live or simulated."""
+
+    keys: Annotated[
+        KeySource,
+        Field(
+            title="Keys",
+            description="Every request is signed with a key pair of its own. From the pool: made in idle time, "
+            "wrapped, kept outside, loaded back. It pays for RSA, slow to generate; for P-256 a pool gains nothing",
+            json_schema_extra=extra(KEYS, labels=LABELS["keys"]),
+        ),
+    ] = KeySource.POOL
+
+    arrivals: Arrivals = ArrivalPattern.TABLE_4_1
+    requests: Requests = 3000
+    rate: Rate = 50.0
+    csv: Annotated[
+        str,
+        Field(
+            title="CSV file",
+            description="A line for each step: how many requests, and the delay after each of them in ms",
+            json_schema_extra=extra(REQUESTS, kind="file", shown_if={"arrivals": "csv"}),
+        ),
+    ] = ""
+    time_scale: Annotated[
+        float,
+        Field(
+            title="Time scale",
+            description="How many times faster requests arrive than the pattern says",
+            gt=0,
+            le=1000,
+            json_schema_extra=extra(REQUESTS),
+        ),
+    ] = 1.0
+    tail_requests: Annotated[
+        int,
+        Field(
+            title="Further requests",
+            description="Requests after those of the pattern: do latencies return to normal? (Fig. 4-2 has 2,000)",
+            ge=0,
+            le=MOST_REQUESTS,
+            json_schema_extra=extra(REQUESTS),
+        ),
+    ] = 0
+    tail_rate: Annotated[
+        float,
+        Field(
+            title="Their rate",
+            description="Further requests per second",
+            gt=0,
+            le=100_000,
+            json_schema_extra=extra(REQUESTS, unit="1/s"),
+        ),
+    ] = 1.0
+
+    timing: Annotated[
+        str,
+        Field(
+            title="Timing profile",
+            description="How long each operation of the device takes, with RSA-2048",
+            json_schema_extra=extra(SERVICE, choices=timing_names),
+        ),
+    ] = ""
+    sign: Annotated[str, sign_time(SERVICE)] = SignTime.MALMO.value
+    key_generation: Annotated[
+        RangeEnd,
+        Field(
+            title="Key generation (KG)",
+            description="Which of the profile's times to generate a key pair; it matters where no key is left",
+            json_schema_extra=extra(SERVICE, labels=LABELS["key_generation"], shown_if={"timing": timing_names}),
+        ),
+    ] = RangeEnd.SHORTEST
+    threads: Annotated[
+        int,
+        Field(
+            title="Signing threads",
+            description="Requests signed at a time; how long each takes then, the profile's table of threads says",
+            ge=1,
+            le=50,
+            json_schema_extra=extra(SERVICE),
+        ),
+    ] = 1
+    queue_limit: Annotated[
+        int,
+        Field(
+            title="Queue limit",
+            description="Requests that may wait; one that finds so many is dropped. 0: no limit (the source: 50, 150)",
+            ge=0,
+            le=MOST_REQUESTS,
+            json_schema_extra=extra(SERVICE),
+        ),
+    ] = 0
+    base_rate: Annotated[
+        float,
+        Field(
+            title="Normal hours up to",
+            description="Rate up to which a request must be signed within 300 ms; above it is peak, and 3,000 ms hold. "
+            "26.3 is the source's base rate",
+            gt=0,
+            le=100_000,
+            json_schema_extra=extra(SERVICE, unit="1/s"),
+        ),
+    ] = 26.3
+
+    keys_at_start: KeysAtStart = 0
+    store_keys: Annotated[int, key_count("In the token's store", "Key pairs in the token's store at the start")] = 0
+    refill: Annotated[
+        Refill,
+        Field(
+            title="Refill",
+            description="When a batch is loaded from the pool; when the token is empty, all wait for the whole batch",
+            json_schema_extra=extra(KEYS, labels=LABELS["refill"], shown_if=POOL),
+        ),
+    ] = Refill.PARALLEL
+    low_water: LowWater = 0
+    batch: Batch = 175
+
+    @property
+    def origin(self) -> Origin:
+        """How the figures of a run with these parameters come about."""
+        raise NotImplementedError
+
+    @property
+    def arrival_files(self) -> dict[str, Path]:
+        """The CSV file of arrivals under the key by which a role asks for it, if this scenario reads one."""
+        if self.arrivals is not ArrivalPattern.CSV:
+            return {}
+        return {ARRIVALS_FILE: Path(self.csv).expanduser()}
+
+    @property
+    def speed(self) -> float:
+        """The device's time over the time of the samples: 1 but for an emulated device."""
+        return 1.0
+
+    # What does not go together is a fault of the field that comes last, so that a form can say it there. A field that
+    # is wrong by itself is not in `info.data`.
+
+    @field_validator("csv")
+    @classmethod
+    def _file_for_csv(cls, csv: str, info: ValidationInfo) -> str:
+        if not csv and info.data.get("arrivals") is ArrivalPattern.CSV:
+            raise ValueError("arrivals from a CSV file need its path: set `csv`, or choose other `arrivals`")
+        return csv
+
+    _timing_is_there = field_validator("timing")(known_timing)
+    _sign_is_there = field_validator("sign")(known_sign_time)
+
+    @field_validator("keys_at_start", "store_keys")
+    @classmethod
+    def _fit_at_the_start(cls, keys: int, info: ValidationInfo) -> int:
+        profile = _profile_of_pool(info)
+        if profile is not None:
+            place, capacity = ("RAM", profile.ram) if info.field_name == "keys_at_start" else ("store", profile.store)
+            if keys > capacity.key_pairs:
+                raise ValueError(f"the {place} of this device holds {capacity.key_pairs:,} key pairs: enter fewer")
+        return keys
+
+    @field_validator("batch")
+    @classmethod
+    def _fits_when_refilled(cls, batch: int, info: ValidationInfo) -> int:
+        profile = _profile_of_pool(info)
+        if profile is not None and left_at_refill(info) + batch > profile.ram.key_pairs:
+            raise ValueError(
+                f"`low_water` and `batch` together are more than the {profile.ram.key_pairs:,} key pairs that the "
+                "RAM of this device holds: lower one of them"
+            )
+        return batch
+
+
+def _profile_of_pool(info: ValidationInfo) -> TimingProfile | None:
+    """The timing profile of a scenario with a pool; None without a pool or profile, or where it is wrong by itself."""
+    timing = None if is_stored(info) else info.data.get("timing")
+    return load_timing(timing) if timing and info.data.get("keys") is KeySource.POOL else None
+
+
+def left_at_refill(info: ValidationInfo) -> int:
+    """Keys that are in the token when a batch is loaded, at most."""
+    return int(info.data.get("low_water", 0)) if info.data.get("refill") is Refill.PARALLEL else 0

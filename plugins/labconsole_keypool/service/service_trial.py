@@ -1,0 +1,112 @@
+"""The trial `keypool.signing-service`: the source's signing service, live on PKCS#11 tokens."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from typing import ClassVar
+
+from labconsole.model.trial import (
+    Curve,
+    Distribution,
+    Evaluation,
+    Event,
+    LiveChannel,
+    MetricKind,
+    Parameters,
+    Question,
+    RoleSpec,
+    RunContext,
+    Samples,
+    Series,
+    ServiceLevel,
+    Trial,
+)
+from labconsole.security.secrets import SecretRequest
+from labconsole.security.token.configuration import is_lab
+from labconsole.security.token.named_tokens import find_configuration
+from labconsole_keypool.metrics import METRICS
+from labconsole_keypool.results import curves, evaluation
+from labconsole_keypool.results.verdicts import SERVICE_LEVEL
+from labconsole_keypool.series import DROPS, FAILURES, GENERATED, LIVE_REQUESTS, QUEUE, REFILLS, SERVICE_CHANNELS
+from labconsole_keypool.service import contrast
+from labconsole_keypool.service.conductor import GENERATOR, SIGNER, Conductor, service_spec
+from labconsole_keypool.service.evidence import keep_artefacts, note_head, record_store
+from labconsole_keypool.service.run_plan import RunPlan
+from labconsole_keypool.service.service_parameters import ServiceParameters
+from labconsole_keypool.service.service_warnings import warnings
+from labconsole_keypool.store.key_reader import KeyReader
+from labconsole_keypool.store.key_store import KeyStore, store_path
+
+
+class ServiceTrial(Trial[ServiceParameters]):
+    """Let signing requests arrive at a service with real tokens, with and without a pool of keys made before."""
+
+    kind: ClassVar[str] = "keypool.signing-service"
+    title: ClassVar[str] = "Key pool, live"
+    description: ClassVar[str] = (
+        "Can a slow HSM carry a peak load if keys are made ahead of time? Lived through on a PKCS#11 token: keys are "
+        "generated, wrapped, stored, loaded back, and each signs one request."
+    )
+    parameters: ClassVar[type[Parameters]] = ServiceParameters
+    series: ClassVar[tuple[Series, ...]] = (LIVE_REQUESTS, DROPS, FAILURES, QUEUE, REFILLS, GENERATED)
+    metrics: ClassVar[tuple[MetricKind, ...]] = METRICS
+    key_metrics: ClassVar[tuple[str, ...]] = ("throughput", "latency_mean", "latency_p99", "dropped")
+    finding_metrics: ClassVar[tuple[str, ...]] = ("throughput", "latency_mean")
+    live: ClassVar[tuple[LiveChannel, ...]] = SERVICE_CHANNELS
+    service_level: ClassVar[ServiceLevel | None] = SERVICE_LEVEL
+
+    def roles(self, parameters: ServiceParameters) -> tuple[RoleSpec, ...]:
+        plan = RunPlan(parameters, store_path(parameters.key_store), "")
+        return (
+            service_spec(plan, 0),
+            *(settings.spec(GENERATOR) for settings in plan.generators()),
+            *(settings.spec(SIGNER) for settings in plan.signers()),
+        )
+
+    def secrets(self, parameters: ServiceParameters) -> tuple[SecretRequest, ...]:
+        """The PINs of tokens that are not the console's own."""
+        foreign = (name for name in parameters.tokens if not is_lab(name))
+        return tuple(find_configuration(name).pin_request(name) for name in foreign)
+
+    def run(self, parameters: ServiceParameters, context: RunContext) -> None:
+        path, run = store_path(parameters.key_store), str(uuid.uuid4())
+        with KeyStore.open(path, run=run):  # makes it, and invalidates what dead processes had claimed
+            pass
+        with KeyReader(path) as store:
+            counts = store.counts(parameters.key_kind)
+            context.event(
+                "pool",
+                f"Key store {parameters.key_store}: {counts.new:,} new {parameters.key_kind} keys.",
+                new=counts.new,
+                store=str(parameters.key_store),
+                run=run,
+            )
+            note_head(store, parameters, context)  # already now: a run that is killed has one, too
+            result = Conductor(RunPlan(parameters, path, run), context, store).conduct()
+            if result is not None:
+                keep_artefacts(parameters, result, context)
+                record_store(path, store, parameters, context)
+
+    def evaluate(self, parameters: ServiceParameters, samples: Samples, events: Sequence[Event]) -> Evaluation:
+        return evaluation.evaluate(parameters, samples, events)
+
+    def curves(self, parameters: ServiceParameters, samples: Samples, events: Sequence[Event]) -> tuple[Curve, ...]:
+        return curves.curves(parameters, samples, events)
+
+    def distributions(
+        self, parameters: ServiceParameters, samples: Samples, events: Sequence[Event]
+    ) -> tuple[Distribution, ...]:
+        return evaluation.distributions(parameters, samples, events)
+
+    def contrast(self, reference: ServiceParameters, other: ServiceParameters) -> str:
+        return contrast.words(reference, other)
+
+    def questions(self, reference: ServiceParameters, other: ServiceParameters) -> tuple[Question, ...]:
+        return contrast.questions(reference, other)
+
+    def comparable(self, reference: ServiceParameters, other: ServiceParameters) -> bool:
+        return contrast.same_load(reference, other)
+
+    def warnings(self, parameters: ServiceParameters) -> tuple[str, ...]:
+        return tuple(warnings(parameters))

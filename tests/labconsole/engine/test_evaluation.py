@@ -1,0 +1,38 @@
+"""Thresholds of a scenario: what is asked, bounds included, and what is said where it is not met."""
+
+from __future__ import annotations
+
+import pytest
+
+from labconsole.engine.thresholds import threshold_verdicts
+from labconsole.model.trial import Metric
+
+RATE = Metric("throughput", 1000.0, "msg/s")
+
+
+@pytest.mark.parametrize(
+    ("bounds", "result"),
+    [
+        ({"min": 1000.0}, "pass"),
+        ({"min": 1000.1}, "fail"),
+        ({"max": 1000.0}, "pass"),
+        ({"max": 999.9}, "fail"),
+        ({"min": 1000.0, "max": 1000.0}, "pass"),
+        ({"min": 900.0, "max": 999.0}, "fail"),
+    ],
+)
+def test_a_bound_itself_is_met(bounds: dict[str, float], result: str) -> None:
+    [verdict] = threshold_verdicts({"throughput": bounds}, [RATE])
+    assert verdict.result == result
+
+
+def test_the_reason_names_the_figure_and_both_bounds() -> None:
+    [verdict] = threshold_verdicts({"throughput": {"min": 900.0, "max": 999.0}}, [RATE])
+    assert verdict.name == "threshold: throughput"
+    assert verdict.reason == "throughput is 1000 msg/s; asked: at least 900 and at most 999 msg/s."
+
+
+def test_a_metric_that_the_run_does_not_have_is_unknown() -> None:
+    labelled = Metric("lost", 0.0, "msg", labels={"role": "sender"})
+    [verdict] = threshold_verdicts({"lost": {"max": 0.0}}, [RATE, labelled])
+    assert (verdict.result, verdict.reason) == ("unknown", "The run has no metric lost.")

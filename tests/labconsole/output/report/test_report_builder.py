@@ -1,0 +1,285 @@
+"""What a report says: built from a real store, read as a document before anything is set."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import UTC, datetime
+
+import pytest
+from sqlalchemy import update
+
+from labconsole.errors import UserError
+from labconsole.model.plugin import Plugins
+from labconsole.output.report.document import (
+    Block,
+    Bullets,
+    Callout,
+    Document,
+    Facts,
+    Figure,
+    Gallery,
+    Paragraph,
+    Table,
+    TextCell,
+    Tone,
+)
+from labconsole.output.report.report_builder import build_report
+from labconsole.output.report.report_request import ReportKind, ReportRequest, kind_for, whole_campaign
+from labconsole.store import schema
+from labconsole.store.edits import set_note, set_tags
+from labconsole.store.reader import Reader
+from labconsole.store.records import RunStatus
+from labconsole.store.run_store import Store
+from tests.helpers.stored_post_trial import PLUGINS, WARNING, end, queue_post, store_post
+
+WHEN = datetime(2026, 11, 20, 18, 30, tzinfo=UTC)
+
+
+def built(reader: Reader, run_ids: list[int], kind: ReportKind, plugins: Plugins = PLUGINS, **more: object) -> Document:
+    return build_report(reader, plugins, ReportRequest(tuple(run_ids), kind, generated=WHEN, **more))  # type: ignore[arg-type]
+
+
+def blocks(document: Document, title: str) -> list[Block]:
+    return [block for section in document.sections if section.title == title for block in section.blocks]
+
+
+def tables(document: Document, title: str) -> list[Table]:
+    return [block for block in blocks(document, title) if isinstance(block, Table)]
+
+
+def row(table: Table, name: str) -> tuple[TextCell, ...]:
+    return next(cells for cells in table.rows if cells[0].text == name)
+
+
+def figures(document: Document) -> Iterator[Figure]:
+    for block in blocks(document, "Charts"):
+        yield from block.figures if isinstance(block, Gallery) else (block,) if isinstance(block, Figure) else ()
+
+
+def test_a_comparison_says_what_changed_with_intervals_marks_and_words(store: Store, reader: Reader) -> None:
+    document = built(reader, store_post(store), ReportKind.COMPARISON)
+    (findings, told) = blocks(document, "Summary")
+    assert isinstance(findings, Bullets) and isinstance(told, Callout)
+    assert findings.items[0].text.startswith("sealed against open: rate is lower by a factor 2.00 (95 % interval")
+    assert any(WARNING.removesuffix(".") in sentence for sentence in told.sentences)
+    [table] = tables(document, "Results")
+    assert [head.detail for head in table.heads] == ["", "", "baseline, 5 runs", "5 runs"]
+    _, unit, baseline, other = row(table, "Rate")
+    assert unit.text == "letters/s ↑"
+    assert baseline.text == "1,020" and len(baseline.details) == 1
+    assert other.details[1] == ("▼ −50.0 % worse", Tone.BAD)
+    assert row(table, "CPU per letter (role sender)")[3].details[1][1] is Tone.BAD
+    assert row(table, "Wait p99")[0].details[0] == (
+        "not judged, p99 needs 5,000 samples (there are 500): all columns",
+        Tone.MUTED,
+    )
+    assert not row(table, "Lost")[3].details, "what is zero everywhere has neither interval nor difference"
+
+
+def test_many_metrics_that_are_not_judged_are_one_sentence_of_the_summary(store: Store, reader: Reader) -> None:
+    document = built(reader, store_post(store, ["open", "sealed", "a", "b", "c"], repeats=5), ReportKind.COMPARISON)
+    [found, _] = blocks(document, "Summary")
+    assert isinstance(found, Bullets)
+    [folded] = [item.text for item in found.items if "p99" in item.text]
+    assert folded.startswith("Not judged: 1 metric and ") and folded.endswith(" findings (p99 needs 5,000 samples).")
+
+
+def test_the_baseline_is_the_one_asked_for(store: Store, reader: Reader) -> None:
+    run_ids = store_post(store)
+    document = built(reader, run_ids, ReportKind.COMPARISON, baseline=run_ids[1])
+    [table] = tables(document, "Results")
+    assert table.heads[2].title == "sealed"
+    assert row(table, "Rate")[3].details[1] == ("▲ +100 % better", Tone.GOOD)
+
+
+def test_more_columns_than_a_page_holds_come_in_several_tables_each_with_the_baseline(
+    store: Store, reader: Reader
+) -> None:
+    run_ids = store_post(store, [f"scenario {number}" for number in range(8)], repeats=1)
+    titles = [
+        [head.title for head in table.heads[2:]]
+        for table in tables(built(reader, run_ids, ReportKind.COMPARISON), "Results")
+    ]
+    assert titles == [
+        ["scenario 0", "scenario 1", "scenario 2", "scenario 3", "scenario 4"],
+        ["scenario 0", "scenario 5", "scenario 6", "scenario 7"],
+    ]
+
+
+def test_parameters_that_differ_stand_before_those_that_do_not(store: Store, reader: Reader) -> None:
+    document = built(reader, store_post(store), ReportKind.COMPARISON)
+    [table] = tables(document, "Scenario and parameters")
+    assert [[cell.text for cell in cells] for cells in table.rows] == [["Sealed", "no", "yes"]]
+    [defaults] = [block for block in blocks(document, "Scenario and parameters") if isinstance(block, Facts)]
+    assert [(fact.name, fact.value, fact.tone) for fact in defaults.rows] == [
+        ("Letters", "10 letters", Tone.PLAIN),
+        ("Stamped", "no", Tone.PLAIN),
+    ]
+
+
+def test_a_changed_parameter_of_a_run_stands_out(store: Store, reader: Reader) -> None:
+    document = built(reader, store_post(store)[1:2], ReportKind.RUN)
+    changed = next(block for block in blocks(document, "Scenario and parameters") if isinstance(block, Facts))
+    assert [(fact.name, fact.value, fact.tone) for fact in changed.rows] == [("Sealed", "yes", Tone.STRONG)]
+
+
+def test_a_run_has_its_figures_with_samples_and_origin(store: Store, reader: Reader) -> None:
+    document = built(reader, store_post(store)[:1], ReportKind.RUN)
+    [table] = tables(document, "Results")
+    assert [cell.text for cell in row(table, "Rate")] == ["Rate", "1,000", "letters/s", "2,000", "measured"]
+    assert row(table, "Wait p99")[0].details == (("not judged: p99 needs 5,000 samples (there are 500)", Tone.MUTED),)
+    [told] = blocks(document, "Summary")
+    assert isinstance(told, Callout) and told.sentences[0] == WARNING
+    assert "no interval" in told.sentences[-1]
+    assert (document.title, document.kind) == ("Spring trial: open", "Run report")
+
+
+def test_charts_are_of_figures_and_of_samples_and_have_words(store: Store, reader: Reader) -> None:
+    drawn = list(figures(built(reader, store_post(store), ReportKind.COMPARISON)))
+    assert [figure.caption.partition(",")[0].partition(":")[0] for figure in drawn] == [
+        "Rate",
+        "Waiting",
+        "Wait",
+    ]
+    assert "open 1,020 letters/s; sealed 510.0 letters/s" in drawn[0].alt
+    assert "open: 10,000, sealed: 10,000" in drawn[-1].caption, "the samples of all five runs"
+    assert all(figure.alt for figure in drawn)
+
+
+def test_samples_that_are_damaged_are_said_to_be_and_the_report_is_made(store: Store, reader: Reader) -> None:
+    run_ids = store_post(store)
+    with store.writer.transaction() as connection:
+        connection.execute(update(schema.chunk).values(payload=b"not what was hashed"))
+    document = built(reader, run_ids, ReportKind.COMPARISON)
+    [told] = [block for block in blocks(document, "Charts") if isinstance(block, Callout)]
+    assert "Samples of run 1 are damaged" in told.sentences[0]
+    assert tables(document, "Results")
+
+
+def test_provenance_and_evidence_of_every_run(store: Store, reader: Reader) -> None:
+    run_ids = store_post(store)
+    store.amend_provenance(run_ids[0], cpu="Another CPU")
+    document = built(reader, run_ids, ReportKind.COMPARISON)
+    [environment] = [block for block in blocks(document, "Environment and provenance") if isinstance(block, Facts)]
+    facts = {fact.name: fact.value for fact in environment.rows}
+    assert facts["OpenSSL (Python: TLS)"] == "OpenSSL 3.0.19"
+    assert facts["CPU"] == "Another CPU (run 1); Test CPU 3000 (runs 2–10)"
+    assert facts["Peer (AMQP container)"] == "test-broker"
+    assert "seed" not in facts
+    [runs] = tables(document, "Runs")
+    assert [cells[0].text for cells in runs.rows] == [str(run_id) for run_id in run_ids]
+    assert runs.rows[0][-1].text == str(reader.run(run_ids[0]).row.seed)
+    [evidence] = tables(document, "Evidence")
+    sealed = reader.evidence(run_ids[2])
+    assert sealed is not None and len(sealed.digest) == 64
+    assert evidence.rows[2][1].text == sealed.digest
+    assert evidence.rows[2][1].details[0][0] == reader.run(run_ids[2]).row.uuid
+    [sites] = tables(document, "Environment and provenance")
+    assert [head.title for head in sites.heads] == ["Site", "Kuala Lumpur", "Singapore"]
+    assert {fact.name: fact.value for fact in document.cover}["Place"] == "Kuala Lumpur, Singapore"
+
+
+def test_a_run_that_was_changed_after_its_end_is_no_evidence(store: Store, reader: Reader) -> None:
+    run_ids = store_post(store)
+    with closing(sqlite3.connect(store.path)) as raw, raw:
+        raw.execute("UPDATE metric SET value = value * 2 WHERE run_id = ? AND position = 0", (run_ids[2],))
+    document = built(reader, run_ids, ReportKind.COMPARISON)
+    [evidence] = tables(document, "Evidence")
+    marked = [cells[0].text for cells in evidence.rows if cells[2].details]
+    assert marked == [str(run_ids[2])]
+    [callout] = [block for block in blocks(document, "Summary") if isinstance(block, Callout)]
+    assert callout.sentences[0] == f"Run {run_ids[2]} is not as it was sealed: it proves nothing."
+
+
+def test_verdicts_are_counted_over_repeats(store: Store, reader: Reader) -> None:
+    run_ids = store_post(store)
+    with store.writer.transaction() as connection:
+        bad = schema.verdict.c.run_id == run_ids[1]
+        connection.execute(update(schema.verdict).where(bad).values(result="fail", reason="One is missing."))
+    document = built(reader, run_ids, ReportKind.COMPARISON)
+    [table] = tables(document, "Verdicts")
+    _, first, second = table.rows[0]
+    assert (first.text, first.tone) == ("✓ 5 of 5 pass", Tone.GOOD)
+    assert (second.text, second.tone) == ("✗ 1 of 5 fail, 4 of 5 pass", Tone.BAD)
+    assert second.details == (("One is missing.", Tone.MUTED),)
+
+
+def test_a_verdict_that_is_unknown_is_not_marked_as_failed(store: Store, reader: Reader) -> None:
+    run_ids = store_post(store)
+    with store.writer.transaction() as connection:
+        open_one = schema.verdict.c.run_id == run_ids[1]
+        connection.execute(update(schema.verdict).where(open_one).values(result="unknown", reason="It was cut short."))
+    [compared] = tables(built(reader, run_ids, ReportKind.COMPARISON), "Verdicts")
+    assert (compared.rows[0][2].text, compared.rows[0][2].tone) == ("1 of 5 unknown, 4 of 5 pass", Tone.MUTED)
+    [single] = tables(built(reader, run_ids[1:2], ReportKind.RUN), "Verdicts")
+    assert (single.rows[0][1].text, single.rows[0][1].tone) == ("unknown", Tone.MUTED)
+
+
+def test_notes_and_tags_are_the_operators_words(store: Store, reader: Reader) -> None:
+    run_ids = store_post(store)
+    set_note(store, run_ids[3], "Rain all morning.")
+    set_tags(store, run_ids[3], ["wet"])
+    heading, note = blocks(built(reader, run_ids, ReportKind.CAMPAIGN), "Notes of the operator")
+    assert heading.title == "Run 4: sealed [wet]"  # type: ignore[union-attr]
+    assert isinstance(note, Paragraph) and note.text == "Rain all morning."
+
+
+def test_an_interrupted_run_is_allowed_and_marked(store: Store, reader: Reader) -> None:
+    [run_id] = queue_post(store, ["open"])
+    end(store, run_id, RunStatus.INTERRUPTED, "The console was ended.")
+    document = built(reader, [run_id], ReportKind.RUN)
+    [runs] = tables(document, "Runs")
+    assert (runs.rows[0][3].text, runs.rows[0][3].tone) == ("interrupted", Tone.BAD)
+    assert runs.rows[0][3].details == (("The console was ended.", Tone.MUTED),)
+    [told] = blocks(document, "Summary")
+    assert isinstance(told, Callout) and any("Run 1 is interrupted" in sentence for sentence in told.sentences)
+
+
+def test_runs_of_a_trial_that_is_not_installed_are_told_by_what_is_stored(store: Store, reader: Reader) -> None:
+    document = built(reader, store_post(store), ReportKind.COMPARISON, plugins=Plugins(()))
+    [table] = tables(document, "Results")
+    assert row(table, "rate")[2].text == "1,020"
+    assert document.lead == "Trial post"
+
+
+def test_the_footer_names_the_runs_as_far_as_there_is_room(store: Store, reader: Reader) -> None:
+    run_ids = store_post(store, repeats=15)
+    assert built(reader, run_ids[2:7], ReportKind.COMPARISON).identity == "runs.db · runs 3–7"
+    odd = built(reader, run_ids[::2], ReportKind.COMPARISON)
+    assert odd.identity == "runs.db · 15 runs from 1 to 29"
+    assert {fact.name: fact.value for fact in odd.cover}["Database"].startswith("runs.db, runs 1, 3, 5, 7, 9, 11, 13,")
+
+
+def test_the_same_request_gives_the_same_document_as_plain_json(store: Store, reader: Reader) -> None:
+    run_ids = store_post(store)
+    first, second = (built(reader, run_ids, ReportKind.COMPARISON) for _ in range(2))
+    assert json.dumps(first.as_json()) == json.dumps(second.as_json())
+    assert first.as_json()["generated"] == "2026-11-20 18:30 UTC"
+
+
+def test_what_cannot_be_reported_is_refused_in_one_sentence(store: Store, reader: Reader) -> None:
+    run_ids = store_post(store)
+    going = queue_post(store, ["open"])
+    for asked, more, said in (
+        ([], {}, "There is no run to report on"),
+        ([99], {}, "There is no run 99"),
+        (going, {}, f"Run {going[0]} is still running: make the report once it has ended."),
+        (run_ids, {"baseline": 99}, "The baseline, run 99, is none of the runs of the report"),
+        (run_ids, {"published": ("gazette",)}, "There are no published figures gazette"),
+    ):
+        with pytest.raises(UserError, match=said):
+            built(reader, asked, ReportKind.COMPARISON, **more)
+
+
+def test_which_report_runs_make(store: Store, reader: Reader) -> None:
+    run_ids, others = store_post(store), store_post(store, repeats=1)
+    assert kind_for(reader, run_ids[:1]) is ReportKind.RUN
+    assert kind_for(reader, run_ids[:2]) is ReportKind.COMPARISON
+    assert kind_for(reader, run_ids[::-1]) is ReportKind.CAMPAIGN
+    assert kind_for(reader, [*run_ids, *others]) is ReportKind.COMPARISON
+    assert whole_campaign(reader, run_ids[4:6]) == tuple(run_ids)
+    with pytest.raises(UserError, match="several campaigns"):
+        whole_campaign(reader, [run_ids[0], others[0]])

@@ -1,0 +1,106 @@
+"""`labconsole broker`: serves foreign tools and a second console, says where, and stops in order."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from labconsole.errors import UserError
+from labconsole.security.lab_identities import STATE_A, lab_identities
+from labconsole_amqp.link.api import Endpoint, Receiver, Sender, TlsSettings, connect
+from tests.helpers.signals import interruptible
+from tests.labconsole_amqp.lab import run
+from tests.labconsole_amqp.lab_pki import LabCa
+from tests.labconsole_amqp.link_transfer import receive_all, send_all, template
+
+pytestmark = pytest.mark.usefixtures("lab_home")
+
+COMMAND = [sys.executable, "-m", "labconsole.cli.main", "broker"]
+
+
+@contextmanager
+def broker(*arguments: str) -> Iterator[tuple[subprocess.Popen[str], dict[str, int]]]:
+    """The command, and its ports by scheme."""
+    with interruptible():
+        process = subprocess.Popen([*COMMAND, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    try:
+        ports = {}
+        for _ in range(1 + ("--tls" in arguments and "--port" in arguments)):
+            ready = re.fullmatch(r"Ready: (amqps?)://127\.0\.0\.1:(\d+), queues: .*\n", process.stdout.readline())
+            assert ready
+            ports[ready[1]] = int(ready[2])
+        yield process, ports
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="sends signals")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_it_serves_several_queues_and_stops_in_order(number: signal.Signals) -> None:
+    with broker("--port", "0", "--queue", "one", "--queue", "two") as (process, ports):
+        with connect(Endpoint("127.0.0.1", ports["amqp"])) as client:
+            send_all(Sender(client, "one"), template(), 5)
+            send_all(Sender(client, "two"), template(), 2)
+            receive_all(Receiver(client, "two", templates=[template()]), 2)
+        process.send_signal(number)
+        output, errors = process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert output.splitlines() == [
+        "Stopped: one: 5 received, 0 delivered, 5 left.",
+        "Stopped: two: 2 received, 2 delivered, 0 left.",
+    ]
+    assert errors == ""
+
+
+def test_a_second_console_uses_it_over_tls_with_lab_identities(tmp_path: Path) -> None:
+    with broker("--tls", "--tls-port", "0", "--port", "0") as (_, ports):
+        outcome = run(tmp_path / "run", test=4, count=20, broker="external", port=ports["amqps"])
+        assert outcome.failure is None
+        assert (outcome.figures["received"], outcome.figures["failed_verifications"]) == (20, 0)
+        connect(Endpoint("127.0.0.1", ports["amqp"])).close()
+
+
+def test_identity_and_user_are_the_operators(pki: LabCa, tmp_path: Path) -> None:
+    server, client = pki.issue("own broker"), pki.issue("own client")
+    password = tmp_path / "password"
+    password.touch(0o600)
+    password.write_text("secret\n")
+    files = ("--certificate", str(server.certificate), "--key", str(server.key), "--trust", str(pki.ca_file))
+    login = ("--user", "lab", "--password-file", str(password))
+    with broker("--tls", "--tls-port", "0", "--port", "0", *files, *login) as (_, ports):
+        tls = TlsSettings(pki.ca_file, client.certificate, client.key)
+        connect(Endpoint("127.0.0.1", ports["amqps"], tls)).close()
+        connect(Endpoint("127.0.0.1", ports["amqp"], username="lab", password="secret")).close()
+        with pytest.raises(UserError, match="wrong user name or password"):
+            connect(Endpoint("127.0.0.1", ports["amqp"], username="lab", password="other"))
+        lab = lab_identities().identity(STATE_A)
+        assert lab.secret is not None
+        foreign = TlsSettings(pki.ca_file, lab.certificate_file, lab.key_file, lab.secret.reveal())
+        with pytest.raises(UserError, match="refused our client certificate"):
+            connect(Endpoint("127.0.0.1", ports["amqps"], foreign))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("--certificate", "a.pem"), "A certificate needs its key"),
+        (("--certificate", "a.pem", "--key", "a.key"), "name their authority by --trust"),
+        (("--user", "lab"), "There is no passphrase for user lab"),
+        (("--host", "192.0.2.1", "--port", "0"), "cannot listen on 192.0.2.1:0"),
+        (("--port", "65536"), "must be a number from 0 to 65,535"),
+    ],
+)
+def test_bad_usage_is_one_sentence(arguments: tuple[str, ...], sentence: str) -> None:
+    done = subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=60)
+    assert done.returncode in (1, 2)
+    assert sentence in done.stderr
+    assert "Traceback" not in done.stderr

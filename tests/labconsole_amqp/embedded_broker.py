@@ -1,0 +1,69 @@
+"""The embedded broker for tests: in a thread, to look inside; or in a process of its own, to be stopped and killed."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from labconsole_amqp.broker.embedded_broker import Broker, BrokerSettings, Ports
+from labconsole_amqp.link.api import Endpoint
+
+_PROCESS = """
+from labconsole_amqp.broker.embedded_broker import Broker, BrokerSettings
+from labconsole_amqp.broker.sasl import Access
+settings = BrokerSettings(queues=("q",), access=Access(users={"user": "password"}))
+broker = Broker(settings, on_refused=lambda reason: None)
+print(broker.listen().plain, flush=True)
+broker.serve(lambda: False, lambda: None)
+"""
+
+
+@dataclass(frozen=True)
+class Serving:
+    """A broker in a thread; its own state is only to be read when nothing moves."""
+
+    broker: Broker
+    ports: Ports
+    refused: Counter[str]
+    """Clients that were not let in, by reason."""
+
+    @property
+    def plain(self) -> Endpoint:
+        """The plain port, without user."""
+        assert self.ports.plain is not None
+        return Endpoint("127.0.0.1", self.ports.plain)
+
+
+@contextmanager
+def serving(settings: BrokerSettings) -> Iterator[Serving]:
+    """Serve in a thread until the block ends."""
+    refused: Counter[str] = Counter()
+    broker = Broker(settings, lambda reason: refused.update([reason]))
+    ports = broker.listen()
+    enough = threading.Event()
+    thread = threading.Thread(target=broker.serve, args=(enough.is_set, lambda: None))
+    thread.start()
+    try:
+        yield Serving(broker, ports, refused)
+    finally:
+        enough.set()
+        thread.join()
+        broker.close()
+
+
+@contextmanager
+def broker_process() -> Iterator[tuple[subprocess.Popen[str], Endpoint]]:
+    """A broker with queue `q` and user `user` in a process of its own, killed at the end if it still lives."""
+    process = subprocess.Popen([sys.executable, "-c", _PROCESS], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    try:
+        yield process, Endpoint("127.0.0.1", int(process.stdout.readline()), connect_timeout_s=5)
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()

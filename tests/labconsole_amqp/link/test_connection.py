@@ -1,0 +1,218 @@
+"""Connecting: with and without TLS, timed, and every refusal is one clear sentence."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import threading
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from labconsole.clock import now_ns
+from labconsole.errors import UserError
+from labconsole_amqp.broker.embedded_broker import BrokerSettings
+from labconsole_amqp.broker.sasl import Access
+from labconsole_amqp.link.api import (
+    Endpoint,
+    Receiver,
+    Sender,
+    TlsSettings,
+    connect,
+)
+from tests.labconsole_amqp.embedded_broker import Serving, serving
+from tests.labconsole_amqp.lab_pki import PASSPHRASE, LabCa
+from tests.labconsole_amqp.link_transfer import receive_all, send_all, template
+
+
+@pytest.fixture(scope="module")
+def tls_broker(pki: LabCa) -> Iterator[Serving]:
+    server = pki.issue("broker")
+    tls = TlsSettings(pki.ca_file, server.certificate, server.key)
+    with serving(BrokerSettings(queues=("q",), tls_port=0, tls=tls, access=Access(users={"lab": "secret"}))) as running:
+        yield running
+
+
+def tls_endpoint(broker: Serving, settings: TlsSettings, host: str = "127.0.0.1") -> Endpoint:
+    assert broker.ports.tls is not None
+    return Endpoint(host, broker.ports.tls, settings, connect_timeout_s=5)
+
+
+@contextmanager
+def broker_up_to(version: ssl.TLSVersion, pki: LabCa) -> Iterator[Serving]:
+    """A broker that speaks no later version of TLS."""
+    server = pki.issue("broker of its time")
+    tls = TlsSettings(pki.ca_file, server.certificate, server.key)
+    with serving(BrokerSettings(queues=("q",), tls_port=0, tls=tls)) as running:
+        context = running.broker._context
+        assert context is not None
+        context.set_ciphers("DEFAULT:@SECLEVEL=0")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)
+            context.minimum_version, context.maximum_version = ssl.TLSVersion.MINIMUM_SUPPORTED, version
+        yield running
+
+
+class TestConnecting:
+    def test_the_steps_are_timed(self, tls_broker: Serving, pki: LabCa) -> None:
+        client = pki.issue("timed")
+        began = now_ns()
+        with connect(tls_endpoint(tls_broker, TlsSettings(pki.ca_file, client.certificate, client.key))) as opened:
+            took = now_ns() - began
+            times = opened.times
+            assert min(times.tcp_ns, times.tls_ns, times.sasl_ns, times.open_ns) > 0
+            assert times.total_ns <= took
+            assert opened.tls_version == "TLSv1.3"
+            assert Sender(opened, "q").attach_ns > 0
+
+    def test_an_encrypted_key_is_opened_with_the_passphrase(self, tls_broker: Serving, pki: LabCa) -> None:
+        client = pki.issue("encrypted", encrypted=True)
+        settings = TlsSettings(pki.ca_file, client.certificate, client.key, PASSPHRASE)
+        assert PASSPHRASE not in repr(tls_endpoint(tls_broker, settings))
+        connect(tls_endpoint(tls_broker, settings)).close()
+
+    @pytest.mark.parametrize("passphrase", [None, "wrong"])
+    def test_a_wrong_passphrase(self, tls_broker: Serving, pki: LabCa, passphrase: str | None) -> None:
+        client = pki.issue("locked", encrypted=True)
+        settings = TlsSettings(pki.ca_file, client.certificate, client.key, passphrase)
+        with pytest.raises(UserError, match="check both files and the key's passphrase"):
+            connect(tls_endpoint(tls_broker, settings))
+
+    @pytest.mark.parametrize("version", ["TLSv1.2", "TLSv1.3"])
+    def test_both_tls_versions_are_spoken(self, pki: LabCa, version: str) -> None:
+        client = pki.issue("versioned")
+        settings = TlsSettings(pki.ca_file, client.certificate, client.key, minimum_version=version)
+        offers = ssl.TLSVersion.TLSv1_2 if version == "TLSv1.2" else ssl.TLSVersion.TLSv1_3
+        with broker_up_to(offers, pki) as broker, connect(tls_endpoint(broker, settings)) as opened:
+            assert opened.tls_version == version
+            send_all(Sender(opened, "q"), template(), 100)
+            receive_all(Receiver(opened, "q", templates=[template()]), 100)
+
+    def test_user_and_password_let_in(self, tls_broker: Serving) -> None:
+        endpoint = tls_broker.plain
+        connect(Endpoint(endpoint.host, endpoint.port, username="lab", password="secret")).close()
+
+    def test_a_wrong_password(self, tls_broker: Serving) -> None:
+        endpoint = tls_broker.plain
+        with pytest.raises(UserError, match="refused user lab: wrong user name or password"):
+            connect(Endpoint(endpoint.host, endpoint.port, username="lab", password="wrong"))
+
+    def test_a_mechanism_that_is_not_offered(self, broker: Serving) -> None:
+        with pytest.raises(UserError, match="does not offer SASL PLAIN"):
+            connect(Endpoint("127.0.0.1", broker.plain.port, username="lab", password="secret"))
+
+    def test_nobody_listens(self) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as sock:
+            port = sock.getsockname()[1]
+        with pytest.raises(UserError, match=f"127.0.0.1:{port} refused the connection: is the broker running"):
+            connect(Endpoint("127.0.0.1", port))
+
+    def test_an_unknown_host(self) -> None:
+        with pytest.raises(UserError, match=r"the host name nowhere\.invalid cannot be resolved"):
+            connect(Endpoint("nowhere.invalid", 5672))
+
+    def test_a_port_that_does_not_answer(self) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as sock:
+            endpoint = Endpoint("127.0.0.1", sock.getsockname()[1], connect_timeout_s=0.3)
+            with pytest.raises(UserError, match="does not answer AMQP"):
+                connect(endpoint)
+
+    def test_a_port_that_speaks_something_else(self) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as sock:
+            thread = threading.Thread(target=_answer, args=(sock, b"SSH-2.0-OpenSSH_9.2p1 Debian\r\n"))
+            thread.start()
+            with pytest.raises(UserError, match=r"does not speak AMQP 1\.0"):
+                connect(Endpoint("127.0.0.1", sock.getsockname()[1], connect_timeout_s=5))
+            thread.join()
+
+    def test_a_wrong_ca(self, tls_broker: Serving, tmp_path: Path) -> None:
+        settings = TlsSettings(LabCa(tmp_path, "Another CA").ca_file)
+        with pytest.raises(UserError, match=r"is not trusted by .*wrong CA file or foreign certificate"):
+            connect(tls_endpoint(tls_broker, settings))
+
+    def test_a_host_name_that_the_certificate_does_not_carry(self, tls_broker: Serving, pki: LabCa) -> None:
+        client = pki.issue("named")
+        settings = TlsSettings(pki.ca_file, client.certificate, client.key, server_name="swim.example")
+        with pytest.raises(UserError, match=r"is not for swim\.example"):
+            connect(tls_endpoint(tls_broker, settings))
+
+    def test_an_expired_server_certificate(self, pki: LabCa) -> None:
+        server = pki.issue("old broker", days=(-20, -10))
+        tls = TlsSettings(pki.ca_file, server.certificate, server.key)
+        with (
+            serving(BrokerSettings(queues=("q",), tls_port=0, tls=tls)) as broker,
+            pytest.raises(UserError, match=r"the certificate of .* has expired"),
+        ):
+            connect(tls_endpoint(broker, TlsSettings(pki.ca_file)))
+
+    def test_a_server_certificate_of_tomorrow(self, pki: LabCa) -> None:
+        server = pki.issue("early broker", days=(1, 10))
+        tls = TlsSettings(pki.ca_file, server.certificate, server.key)
+        with (
+            serving(BrokerSettings(queues=("q",), tls_port=0, tls=tls)) as broker,
+            pytest.raises(UserError, match="is not yet valid: check both clocks"),
+        ):
+            connect(tls_endpoint(broker, TlsSettings(pki.ca_file)))
+
+    @pytest.mark.parametrize(
+        ("offers", "minimum", "told"),
+        [
+            (
+                ssl.TLSVersion.TLSv1_2,
+                "TLSv1.3",
+                r'does not speak TLS 1\.3: set "TLS from" \(tls_minimum\) to',
+            ),
+            (ssl.TLSVersion.TLSv1_1, "TLSv1.2", r"speaks neither TLS 1\.2 nor 1\.3: it must be updated"),
+        ],
+    )
+    def test_no_tls_version_in_common(self, pki: LabCa, offers: ssl.TLSVersion, minimum: str, told: str) -> None:
+        settings = TlsSettings(pki.ca_file, minimum_version=minimum)
+        with broker_up_to(offers, pki) as broker, pytest.raises(UserError, match=told):
+            connect(tls_endpoint(broker, settings))
+
+    def test_a_certificate_can_be_trusted_itself_without_its_ca(self, pki: LabCa) -> None:
+        """Two States without a common CA can trust the certificate of the other (WP/16, "Objective")."""
+        server = pki.issue("peer broker")
+        tls = TlsSettings(pki.ca_file, server.certificate, server.key)
+        client = pki.issue("peer client")
+        with serving(BrokerSettings(queues=("q",), tls_port=0, tls=tls)) as broker:
+            pinned = TlsSettings(server.certificate, client.certificate, client.key)
+            connect(tls_endpoint(broker, pinned)).close()
+
+    def test_no_client_certificate(self, tls_broker: Serving, pki: LabCa) -> None:
+        with pytest.raises(UserError, match="requires a client certificate"):
+            connect(tls_endpoint(tls_broker, TlsSettings(pki.ca_file)))
+
+    def test_a_foreign_client_certificate(self, tls_broker: Serving, pki: LabCa, tmp_path: Path) -> None:
+        stranger = LabCa(tmp_path, "Another CA").issue("stranger")
+        settings = TlsSettings(pki.ca_file, stranger.certificate, stranger.key)
+        with pytest.raises(UserError, match=r"refused our client certificate .*stranger\.pem: it does not know the CA"):
+            connect(tls_endpoint(tls_broker, settings))
+
+    def test_an_expired_client_certificate(self, tls_broker: Serving, pki: LabCa) -> None:
+        old = pki.issue("old client", days=(-20, -10))
+        settings = TlsSettings(pki.ca_file, old.certificate, old.key)
+        with pytest.raises(UserError, match=r"refused our client certificate .*: it has expired"):
+            connect(tls_endpoint(tls_broker, settings))
+
+    def test_tls_on_a_plain_port(self, broker: Serving, pki: LabCa) -> None:
+        with pytest.raises(UserError, match="does not speak TLS"):
+            connect(Endpoint("127.0.0.1", broker.plain.port, TlsSettings(pki.ca_file), connect_timeout_s=5))
+
+    def test_no_tls_on_a_tls_port(self, tls_broker: Serving) -> None:
+        assert tls_broker.ports.tls is not None
+        with pytest.raises(UserError, match="is a TLS port, and Test 1 has no TLS"):
+            connect(Endpoint("127.0.0.1", tls_broker.ports.tls, connect_timeout_s=5))
+
+
+def _answer(listener: socket.socket, words: bytes) -> None:
+    """Say something that is not AMQP, and wait until the client hangs up."""
+    sock, _ = listener.accept()
+    with sock:
+        sock.sendall(words)
+        sock.settimeout(5)
+        while sock.recv(4096):
+            pass

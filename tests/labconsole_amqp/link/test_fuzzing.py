@@ -1,0 +1,246 @@
+"""Faulty and hostile peers: the broker keeps serving the others, a client ends with one sentence; no crash, no hang.
+
+The suite throws some hundred mutants; `pytest -m slow` throws `LABCONSOLE_MUTANTS` (200,000) at each end.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from queue import SimpleQueue
+
+import psutil
+import pytest
+from proton import uint
+
+from labconsole.errors import UserError
+from labconsole_amqp.broker.embedded_broker import BrokerSettings
+from labconsole_amqp.broker.sasl import Access
+from labconsole_amqp.link import link_base
+from labconsole_amqp.link.api import Connection, Endpoint, Receiver, Sender, connect, drain_queue, probe_queue_depth
+from labconsole_amqp.wire.envelope import Protection
+from labconsole_amqp.wire.sign_encrypt import open_sealed
+from tests.labconsole_amqp.amqp_frames import BEGIN, Frame, Said, frame, mutants, recorded
+from tests.labconsole_amqp.embedded_broker import broker_process, serving
+from tests.labconsole_amqp.link_transfer import receive_all, send_all, template
+
+MANY = int(os.environ.get("LABCONSOLE_MUTANTS", "200000"))
+FEW = 300
+_LOOK_EVERY = 500
+_MOST_GROWTH = 500 << 20
+_QUIET_S = 0.003
+_ANSWER_S = 0.002
+
+USER = Access(users={"user": "password"})
+LARGE = template(b"x" * 150_000)
+
+
+@pytest.fixture(autouse=True)
+def _links_of_the_same_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A broker's answer belongs to the link of that name."""
+    monkeypatch.setattr(link_base, "_link_numbers", itertools.cycle(range(3)))
+
+
+def live(endpoint: Endpoint) -> None:
+    """A client's whole life: it sends, looks into the queue, receives and closes. Raises UserError."""
+    link_base._link_numbers = itertools.cycle(range(3))
+    with connect(endpoint, container="client") as client:
+        sender = Sender(client, "q", timeout_s=0.5)
+        for message, count in ((template(), 3), (LARGE, 1)):
+            sent = 0
+            while sent < count:
+                sent += len(sender.send(message, count - sent))
+                sender.pump(0.05)
+        sender.drain(0.5)
+        probe_queue_depth(client, "q", 2, _QUIET_S)
+        receiver = Receiver(client, "q", templates=[template()], timeout_s=0.5)
+        left = 4
+        while left:
+            batch = receiver.receive(left, 0.5)
+            left -= len(batch)
+            for raw in batch.raw.values():
+                open_sealed(raw, Protection.NONE)
+        receiver.close()
+
+
+def conversation(*, user: bool) -> tuple[Said, Said]:
+    """What client and broker say in such a life."""
+    with (
+        serving(BrokerSettings(queues=("q",), access=USER)) as broker,
+        recorded(broker.plain) as (way, client_said, broker_said),
+    ):
+        name = "user" if user else None
+        live(Endpoint(way.host, way.port, username=name, password="password", connect_timeout_s=2))
+    return client_said, broker_said
+
+
+def throw(endpoint: Endpoint, frames: list[Frame]) -> None:
+    """Say it all to the broker, and wait until it hangs up."""
+    with socket.create_connection((endpoint.host, endpoint.port), 5) as sock:
+        try:
+            sock.sendall(b"".join(frame.data for frame in frames))
+            sock.shutdown(socket.SHUT_WR)
+            while sock.recv(1 << 20):
+                pass
+        except ConnectionError:
+            # It hung up before it had read everything.
+            return
+
+
+def still_good(endpoint: Endpoint) -> None:
+    """The broker serves a good client."""
+    with connect(endpoint) as client:
+        drain_queue(client, "q", 1_000_000, _QUIET_S)
+        send_all(Sender(client, "q"), template(), 10)
+        receive_all(Receiver(client, "q", templates=[template()]), 10)
+
+
+def throw_all(endpoint: Endpoint, process: psutil.Process, count: int) -> None:
+    """Throw `count` mutants of two conversations at a broker in `process`."""
+    before = process.memory_info().rss
+    streams = [mutants(conversation(user=user)[0].frames(), count // 2, seed=user) for user in (False, True)]
+    for number, frames in enumerate(itertools.chain.from_iterable(zip(*streams, strict=True))):
+        throw(endpoint, frames)
+        if number % _LOOK_EVERY == 0:
+            still_good(endpoint)
+            assert process.memory_info().rss < before + _MOST_GROWTH, number
+    still_good(endpoint)
+
+
+def test_broker_survives_mutants_and_serves_the_others() -> None:
+    with serving(BrokerSettings(queues=("q",), access=USER)) as broker:
+        throw_all(broker.plain, psutil.Process(), FEW)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(0)
+def test_broker_survives_many_mutants() -> None:
+    with broker_process() as (process, endpoint):
+        throw_all(endpoint, psutil.Process(process.pid), MANY)
+        assert process.poll() is None
+
+
+class Hostile:
+    """A broker that says what it is given, each frame when the client is as far as when it was recorded.
+
+    A client that was refused asks on connections of its own what the port speaks; those are closed at once.
+    """
+
+    def __init__(self) -> None:
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._to_say: SimpleQueue[list[Frame]] = SimpleQueue()
+        self._answering: list[threading.Thread] = []
+        self._accepting = threading.Thread(target=self._accept)
+        self._accepting.start()
+        self.endpoint = Endpoint("127.0.0.1", self._listener.getsockname()[1], connect_timeout_s=2)
+
+    @contextmanager
+    def saying(self, frames: list[Frame]) -> Iterator[None]:
+        """Answer the next client with it."""
+        self._to_say.put(frames)
+        try:
+            yield
+        finally:
+            while self._answering:
+                self._answering.pop().join()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                sock, _ = self._listener.accept()
+            except OSError:
+                # It is closed.
+                return
+            if self._to_say.empty():
+                sock.close()
+                continue
+            thread = threading.Thread(target=self._answer, args=(sock, self._to_say.get()))
+            self._answering.append(thread)
+            thread.start()
+
+    def _answer(self, sock: socket.socket, frames: list[Frame]) -> None:
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        sock.settimeout(_ANSWER_S)
+        heard = 0
+        with sock:
+            try:
+                for frame in frames:
+                    while heard < frame.after and (data := self._heard(sock)):
+                        heard += len(data)
+                    sock.sendall(frame.data)
+                sock.shutdown(socket.SHUT_WR)
+                sock.settimeout(5)
+                while sock.recv(1 << 20):
+                    pass
+            except OSError:
+                # The client has hung up, as it may.
+                return
+
+    def _heard(self, sock: socket.socket) -> bytes:
+        try:
+            return sock.recv(1 << 20)
+        except TimeoutError:
+            return b""
+
+    def close(self) -> None:
+        with suppress(OSError):  # not connected, which wakes the accept all the same
+            self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+        self._accepting.join()
+
+
+@contextmanager
+def hostile() -> Iterator[Hostile]:
+    """A hostile broker."""
+    broker = Hostile()
+    try:
+        yield broker
+    finally:
+        broker.close()
+
+
+def face_all(count: int) -> None:
+    """Let `count` clients face mutants of a broker's part."""
+    before = psutil.Process().memory_info().rss
+    with hostile() as broker:
+        for number, frames in enumerate(mutants(conversation(user=False)[1].frames(), count, seed=2)):
+            with broker.saying(frames):
+                try:
+                    live(broker.endpoint)
+                except UserError as error:
+                    assert "\n" not in str(error)
+            if number % _LOOK_EVERY == 0:
+                assert psutil.Process().memory_info().rss < before + _MOST_GROWTH, number
+
+
+def test_client_takes_no_session_that_a_broker_opens() -> None:
+    """Each would take memory, and a client never looks at it."""
+    frames = conversation(user=False)[1].frames()
+    begin = frame(BEGIN, [None, uint(0), uint(2048), uint(2048)], channel=5)
+    with (
+        hostile() as broker,
+        broker.saying([*frames[:5], Frame(begin, frames[5].after)]),
+        pytest.raises(UserError, match="opened a session or link to the console"),
+    ):
+        live(broker.endpoint)
+
+
+def test_client_gives_up_a_message_that_is_too_large(connection: Connection) -> None:
+    send_all(Sender(connection, "q"), template(b"x" * 1_000_000), 1)
+    receiver = Receiver(connection, "q", max_message_size=200_000)
+    with pytest.raises(UserError, match=r"more than 200,000 bytes: raise \"Largest message\""):
+        receive_all(receiver, 1)
+
+
+def test_client_of_a_hostile_broker_ends_with_a_sentence() -> None:
+    face_all(FEW // 3)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(0)
+def test_client_survives_many_hostile_brokers() -> None:
+    face_all(MANY)

@@ -1,0 +1,186 @@
+"""The fast link through a foreign broker, RabbitMQ with its AMQP 1.0 plugin: not only our own two ends agree."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from proton import Message
+
+from labconsole.errors import UserError
+from labconsole_amqp.link.api import (
+    Endpoint,
+    Receiver,
+    Sender,
+    Template,
+    TlsSettings,
+    connect,
+    drain_queue,
+    probe_queue_depth,
+)
+from labconsole_amqp.wire import envelope
+from tests.helpers.parallel import in_lanes
+from tests.labconsole_amqp import rabbitmq
+from tests.labconsole_amqp.lab_pki import PASSPHRASE, LabCa
+from tests.labconsole_amqp.link_transfer import PAYLOAD, template
+
+pytestmark = pytest.mark.skipif(not rabbitmq.available(), reason="rabbitmq-server is not installed")
+
+CLIENT = "State A"
+QUEUES = tuple(f"q{number}" for number in range(6))
+
+
+@dataclass(frozen=True)
+class Foreign:
+    """The broker, and the ways in."""
+
+    broker: rabbitmq.RabbitMq
+    pki: LabCa
+    plain: Endpoint
+    secure: Endpoint
+
+
+@pytest.fixture(scope="module")
+def fresh_queues() -> Iterator[str]:
+    return map(rabbitmq.RabbitMq.address, QUEUES)
+
+
+@pytest.fixture
+def queue(fresh_queues: Iterator[str]) -> str:
+    """A queue for each test: RabbitMQ may pass messages to a pre-settled receiver that has just gone."""
+    return next(fresh_queues)
+
+
+@pytest.fixture(scope="module")
+def foreign(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Foreign]:
+    folder = tmp_path_factory.mktemp("foreign")
+    pki = LabCa(folder / "pki")
+    server, client = pki.issue("broker"), pki.issue(CLIENT, encrypted=True)
+    with rabbitmq.rabbitmq_broker(
+        folder, queues=QUEUES, clients=(CLIENT,), ca_file=pki.ca_file, identity=server
+    ) as broker:
+        tls = TlsSettings(pki.ca_file, client.certificate, client.key, PASSPHRASE)
+        assert broker.tls_port is not None
+        yield Foreign(
+            broker,
+            pki,
+            Endpoint(broker.host, broker.port, username=rabbitmq.USER, password=rabbitmq.PASSWORD),
+            Endpoint(broker.host, broker.tls_port, tls),
+        )
+
+
+def send_all(sender: Sender, message: Template, count: int) -> None:
+    deadline = time.monotonic() + 10
+    while sender.sent < count and time.monotonic() < deadline:
+        sender.send(message, count - sender.sent, envelope.message_number(0, sender.sent))
+        sender.pump(0.05 if sender.capacity == 0 else 0)
+    assert sender.drain(5) == 0
+
+
+@pytest.mark.parametrize("secure", [False, True], ids=["plain", "tls-external"])
+@pytest.mark.parametrize("settled", [False, True], ids=["acknowledged", "pre-settled"])
+def test_messages_arrive_in_order_and_a_learned_form_is_fast(
+    foreign: Foreign, queue: str, secure: bool, settled: bool
+) -> None:
+    """RabbitMQ fills the header in; the rest of the message stays ours, so its form can be learned."""
+    with connect(foreign.secure if secure else foreign.plain) as connection:
+        receiver = Receiver(connection, queue, settled=settled, templates=[template()])
+        sender = Sender(connection, queue, settled=settled)
+        send_all(sender, template(), 2000)
+        assert sender.accepted == (0 if settled else 2000)
+        numbers: list[int] = []
+        slow = 0
+        deadline = time.monotonic() + 10
+        while receiver.received < 2000 and time.monotonic() < deadline:
+            batch = receiver.receive(200, 0.2)
+            for index, raw in batch.raw.items():
+                opened = envelope.decode(raw)
+                assert opened.body == PAYLOAD
+                assert opened.message_id is not None
+                batch.numbers[index] = opened.message_id
+                slow += 1
+            if batch.raw:
+                stamp = envelope.find_stamp(raw)
+                receiver.learn(Template(raw, stamp, stamp - envelope.NUMBER_BEFORE_STAMP))
+            numbers += batch.numbers.tolist()
+        assert numbers == [envelope.message_number(0, n) for n in range(2000)]
+        assert 0 < slow <= 200
+
+
+def test_a_second_reader_decodes_a_large_message(foreign: Foreign, queue: str) -> None:
+    payload = bytes(65 + n % 26 for n in range(42_708))
+    with connect(foreign.secure) as connection:
+        send_all(Sender(connection, queue), template(payload), 3)
+        receiver = Receiver(connection, queue)
+        deadline = time.monotonic() + 10
+        while receiver.received < 3:
+            assert time.monotonic() < deadline
+            for raw in receiver.receive(10, 1).raw.values():
+                message = Message()
+                message.decode(raw)
+                assert message.body == payload.decode()
+
+
+def test_a_queue_that_is_not_empty_is_seen_and_drained(foreign: Foreign, queue: str) -> None:
+    with connect(foreign.plain) as connection:
+        assert probe_queue_depth(connection, queue) == 0
+        send_all(Sender(connection, queue), template(), 20)
+        assert probe_queue_depth(connection, queue, limit=100) == 20
+        assert drain_queue(connection, queue, limit=1000) == 20
+        assert probe_queue_depth(connection, queue) == 0
+
+
+def test_a_missing_queue(foreign: Foreign) -> None:
+    """RabbitMQ tells only who wants to receive: a sender's messages vanish there, so look before sending."""
+    missing = foreign.broker.address("nowhere")
+    with connect(foreign.plain) as connection, pytest.raises(UserError, match="has no queue /amq/queue/nowhere"):
+        Receiver(connection, missing)
+    with connect(foreign.plain) as connection, pytest.raises(UserError, match="has no queue /amq/queue/nowhere"):
+        probe_queue_depth(connection, missing)
+
+
+@pytest.fixture(scope="module")
+def refusals(foreign: Foreign) -> Mapping[str, Future[str]]:
+    """How it refuses a wrong password and a name that it does not know: it takes 3 s for each."""
+    unknown = foreign.pki.issue("State X")
+    tls = TlsSettings(foreign.pki.ca_file, unknown.certificate, unknown.key)
+    endpoints = {
+        "password": Endpoint(foreign.plain.host, foreign.plain.port, username=rabbitmq.USER, password="wrong"),
+        "name": Endpoint(foreign.secure.host, foreign.secure.port, tls),
+    }
+
+    def refusal(what: str) -> str:
+        with pytest.raises(UserError) as raised:
+            connect(endpoints[what])
+        return str(raised.value)
+
+    return in_lanes(endpoints, refusal)
+
+
+def test_a_wrong_password(refusals: Mapping[str, Future[str]]) -> None:
+    assert "wrong user name or password" in refusals["password"].result()
+
+
+def test_nobody_comes_in_without_authentication(foreign: Foreign) -> None:
+    with pytest.raises(UserError, match=r"without|does not offer SASL ANONYMOUS"):
+        connect(Endpoint(foreign.plain.host, foreign.plain.port))
+
+
+def test_a_client_certificate_is_required(foreign: Foreign) -> None:
+    with pytest.raises(UserError, match="requires a client certificate"):
+        connect(Endpoint(foreign.secure.host, foreign.secure.port, TlsSettings(foreign.pki.ca_file)))
+
+
+def test_a_foreign_client_certificate(foreign: Foreign, tmp_path: Path) -> None:
+    stranger = LabCa(tmp_path, "Another CA").issue(CLIENT)
+    tls = TlsSettings(foreign.pki.ca_file, stranger.certificate, stranger.key)
+    with pytest.raises(UserError, match=r"refused our client certificate .* does not know the CA"):
+        connect(Endpoint(foreign.secure.host, foreign.secure.port, tls))
+
+
+def test_a_certificate_whose_name_the_broker_does_not_know(refusals: Mapping[str, Future[str]]) -> None:
+    assert "certificate" in refusals["name"].result()

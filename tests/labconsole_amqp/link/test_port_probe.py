@@ -1,0 +1,68 @@
+"""A port that waits in silence for the other protocol is named within two seconds: plain AMQP, or TLS."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from labconsole.errors import UserError
+from labconsole_amqp.link.api import Endpoint, TlsSettings, connect
+from labconsole_amqp.link.port_probe import Spoken, port_speaks
+from tests.labconsole_amqp.lab_pki import LabCa
+
+AMQP, TLS_ALERT = b"AMQP\x03\x01\x00\x00", b"\x15\x03\x03\x00\x02\x02\x28"
+
+
+@contextmanager
+def answering(begins: bytes, answer: bytes) -> Iterator[Endpoint]:
+    """A port that gives `answer` to what begins with `begins`, and is silent to all else, as some brokers are."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    opened: list[socket.socket] = []
+
+    def serve() -> None:
+        while True:
+            try:
+                sock, _ = listener.accept()
+            except OSError:
+                return
+            opened.append(sock)
+            if sock.recv(64).startswith(begins):
+                sock.sendall(answer)
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    try:
+        yield Endpoint("127.0.0.1", listener.getsockname()[1], connect_timeout_s=30)
+    finally:
+        listener.shutdown(socket.SHUT_RDWR)
+        listener.close()
+        thread.join()
+        for sock in opened:
+            sock.close()
+
+
+def test_a_silent_port_without_tls_is_named_to_a_tls_client(pki: LabCa) -> None:
+    with answering(b"AMQP", AMQP) as plain:
+        began = time.monotonic()
+        with pytest.raises(UserError, match="does not speak TLS: use its TLS port"):
+            connect(Endpoint(plain.host, plain.port, TlsSettings(pki.ca_file), connect_timeout_s=30))
+        assert time.monotonic() - began < 10, "long before the 30 s of the connection: 1 s of silence, and a probe"
+
+
+def test_a_silent_tls_port_is_named_to_a_client_without_tls() -> None:
+    with answering(b"\x16\x03", TLS_ALERT) as secure:
+        began = time.monotonic()
+        with pytest.raises(UserError, match="is a TLS port, and Test 1 has no TLS"):
+            connect(secure)
+        assert time.monotonic() - began < 10
+
+
+def test_another_port_is_unknown() -> None:
+    with answering(b"never", b"") as silent:
+        assert port_speaks(silent.host, silent.port) is Spoken.UNKNOWN
+    assert port_speaks("127.0.0.1", 1) is Spoken.UNKNOWN

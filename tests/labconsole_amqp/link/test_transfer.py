@@ -1,0 +1,199 @@
+"""The fast link: what is sent arrives byte for byte, is settled, and takes no memory."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import psutil
+import pytest
+from proton import Message
+
+from labconsole_amqp.broker.embedded_broker import BrokerSettings
+from labconsole_amqp.broker.queue import QueueLimits
+from labconsole_amqp.link.api import (
+    Connection,
+    Receiver,
+    Sender,
+    Template,
+    connect,
+    drain_queue,
+    probe_queue_depth,
+)
+from labconsole_amqp.link.proton_engine import ffi
+from labconsole_amqp.link.sender import _Rows, _stamped
+from labconsole_amqp.wire import envelope
+from labconsole_amqp.wire.amqp_types import EnvelopeError
+from tests.labconsole_amqp.embedded_broker import Serving, broker_process, serving
+from tests.labconsole_amqp.link_transfer import PAYLOAD, await_credit, raw_messages, receive_all, send_all, template
+
+
+class TestTransfer:
+    def test_messages_of_a_template_arrive_in_order_with_stamp_and_number(self, connection: Connection) -> None:
+        before_ms = time.time_ns() // 1_000_000
+        sent = send_all(Sender(connection, "q"), template(), 3000)
+        batches = receive_all(Receiver(connection, "q", templates=[template()]), 3000)
+        numbers = np.concatenate([batch.numbers for batch in batches])
+        assert numbers.tolist() == list(range(3000))
+        assert all(batch.matched.all() and not batch.raw for batch in batches)
+        stamps = np.concatenate([batch.stamps_ms for batch in batches])
+        assert before_ms <= stamps.min() <= stamps.max() <= time.time_ns() // 1_000_000
+        received = np.concatenate([batch.received_ns for batch in batches])
+        assert np.all(np.diff(received) >= 0)
+        assert np.all(received > np.array(sent))
+        assert {size for batch in batches for size in batch.sizes.tolist()} == {len(template().message)}
+
+    def test_a_second_reader_decodes_what_was_sent(self, connection: Connection) -> None:
+        send_all(Sender(connection, "q"), template(), 2)
+        for number, raw in enumerate(raw_messages(Receiver(connection, "q"), 2)):
+            message = Message()
+            message.decode(raw)
+            assert message.body == PAYLOAD.decode()
+            assert message.id == number
+            assert message.properties is not None
+            assert abs(message.properties["sent_time"] - time.time() * 1000) < 10_000
+
+    def test_distinct_messages_pass_unchanged_but_for_the_stamp(self, connection: Connection) -> None:
+        encoded = [envelope.encode(envelope.Parts(f"payload {n}".encode())) for n in range(600)]
+        sender = Sender(connection, "q")
+        await_credit(sender)
+        stamp = encoded[0][1]
+        messages = [message for message, _ in encoded]
+        sent = sender.send_messages(messages, stamp)
+        got = raw_messages(Receiver(connection, "q"), 600)
+        assert [raw[:stamp] + raw[stamp + 8 :] for raw in got] == [m[:stamp] + m[stamp + 8 :] for m in messages]
+        assert [envelope.decode(raw).stamp_ms for raw in got] == sent.stamps_ms.tolist()
+
+    @pytest.mark.parametrize("size", [42_708, 65_477, 100_000, 300_000])
+    def test_large_messages_arrive_whole(self, connection: Connection, size: int) -> None:
+        """43 KB is one frame; 100 KB is one, too, and more than the broker reads at once (as is 65,477 with the rest of
+        the message, just so much); 300 KB needs three frames. No row of the receiver has room for any of them."""
+        payload = bytes(65 + n % 26 for n in range(size))
+        send_all(Sender(connection, "q"), template(payload), 5)
+        for raw in raw_messages(Receiver(connection, "q"), 5):
+            assert envelope.decode(raw).body == payload
+
+    def test_a_changed_byte_does_not_match(self, connection: Connection) -> None:
+        good = template()
+        bad = Template(good.message[:-1] + b"?", good.stamp_offset, good.number_offset)
+        sender = Sender(connection, "q")
+        for message in (good, bad, good):
+            send_all(sender, message, 1)
+        batches = receive_all(Receiver(connection, "q", templates=[good]), 3)
+        assert [flag for batch in batches for flag in batch.matched.tolist()] == [True, False, True]
+        [raw] = [raw for batch in batches for raw in batch.raw.values()]
+        assert envelope.decode(raw).body == PAYLOAD[:-1] + b"?"
+
+    def test_a_learned_form_passes_in_the_fast_path(self, connection: Connection) -> None:
+        ours, theirs = template(), Message(body=PAYLOAD.decode(), properties={"sent_time": 1 << 40}, durable=True)
+        foreign = bytes(theirs.encode())
+        stamp = foreign.index(b"sent_time\x81") + 10
+        sender, receiver = Sender(connection, "q"), Receiver(connection, "q", templates=[ours])
+        await_credit(sender)
+        sent = sender.send_messages([foreign], stamp)
+        [batch] = receive_all(receiver, 1)
+        assert not batch.matched[0]
+        assert envelope.decode(batch.raw[0]).stamp_ms == sent.stamps_ms[0]
+        receiver.learn(Template(batch.raw[0], stamp))
+        sent = sender.send_messages([foreign], stamp)
+        send_all(sender, ours, 1)
+        batches = receive_all(receiver, 2)
+        assert all(batch.matched.all() for batch in batches)
+        assert int(batches[0].stamps_ms[0]) == sent.stamps_ms[0]
+
+    def test_a_stamp_that_is_not_a_time_does_not_match(self, connection: Connection) -> None:
+        good, sender = template(), Sender(connection, "q")
+        await_credit(sender)
+        beyond = (2**63).to_bytes(8, "big")
+        forged = good.message[: good.stamp_offset] + beyond + good.message[good.stamp_offset + 8 :]
+        sender._write([ffi.from_buffer("char[]", forged)], [len(forged)], [])
+        [batch] = receive_all(Receiver(connection, "q", templates=[good]), 1)
+        assert not batch.matched[0]
+        with pytest.raises(EnvelopeError, match="not a time"):
+            envelope.decode(batch.raw[0])
+
+
+class TestSettlement:
+    def test_acknowledged_messages_are_accepted_and_timed(self, connection: Connection) -> None:
+        sender = Sender(connection, "q")
+        sent = send_all(sender, template(), 500)
+        acknowledged = sender.take_acknowledged_ns()
+        assert (sender.sent, sender.accepted, sender.unsettled) == (500, 500, 0)
+        assert np.all(acknowledged > np.array(sent))
+        assert len(sender.take_acknowledged_ns()) == 0
+
+    def test_pre_settled_messages_need_no_acknowledgement(self, connection: Connection) -> None:
+        sender = Sender(connection, "q", settled=True)
+        send_all(sender, template(), 500)
+        assert (sender.sent, sender.accepted, sender.unsettled) == (500, 0, 0)
+        receive_all(Receiver(connection, "q", settled=True, templates=[template()]), 500)
+
+    def test_the_receiver_gets_no_more_than_its_window(self, broker: Serving, connection: Connection) -> None:
+        with connect(broker.plain) as other:
+            receiver = Receiver(other, "q", window=20)
+            send_all(Sender(connection, "q"), template(), 100)
+            time.sleep(0.2)
+            assert broker.broker.depths() == {"q": 80}
+            receive_all(receiver, 100)
+
+    def test_sending_stops_without_credit(self) -> None:
+        with (
+            serving(BrokerSettings(queues=("q",), limits=QueueLimits(messages=30))) as broker,
+            connect(broker.plain) as c,
+        ):
+            sender = Sender(c, "q")
+            await_credit(sender)
+            assert len(sender.send(template(), 100)) == 30
+            assert sender.capacity == 0
+            assert len(sender.send(template(), 100)) == 0
+
+
+class TestQueueProbe:
+    def test_it_counts_up_to_the_limit_and_leaves_everything_in_order(self, connection: Connection) -> None:
+        send_all(Sender(connection, "q"), template(), 20)
+        assert probe_queue_depth(connection, "q", quiet_s=0.2) == 1
+        assert probe_queue_depth(connection, "q", limit=100, quiet_s=0.2) == 20
+        batches = receive_all(Receiver(connection, "q", templates=[template()]), 20)
+        assert [number for batch in batches for number in batch.numbers.tolist()] == list(range(20))
+
+    def test_draining_empties_the_queue(self, connection: Connection) -> None:
+        send_all(Sender(connection, "q"), template(), 20)
+        assert drain_queue(connection, "q", limit=5, quiet_s=0.2) == 5
+        assert drain_queue(connection, "q", limit=1000, quiet_s=0.2) == 15
+        assert probe_queue_depth(connection, "q", quiet_s=0.2) == 0
+
+
+@pytest.mark.parametrize(("messages", "limit_mb"), [(100_000, 8), pytest.param(1_000_000, 16, marks=pytest.mark.slow)])
+def test_memory_does_not_grow(messages: int, limit_mb: int) -> None:
+    """A few MB are how full the broker's queue happens to be; a hundred bytes a message would be 10 or 100 MB."""
+    with broker_process() as (process, endpoint), connect(endpoint) as opened:
+        sender, receiver = Sender(opened, "q"), Receiver(opened, "q", templates=[template()])
+        usage = [psutil.Process(), psutil.Process(process.pid)]
+
+        def pass_through(until: int) -> None:
+            while receiver.received < until:
+                sender.send(template_sent, until - sender.sent)
+                sender.pump(0)
+                receiver.receive(1000, 0.05)
+                sender.take_acknowledged_ns()
+
+        template_sent = template()
+        pass_through(50_000)
+        before = [one.memory_info().rss for one in usage]
+        pass_through(50_000 + messages)
+        grown = [one.memory_info().rss - start for one, start in zip(usage, before, strict=True)]
+        assert max(grown) < limit_mb * 1024 * 1024
+
+
+@pytest.mark.parametrize("distinct", [False, True])
+def test_each_message_has_the_stamp_of_its_own_millisecond(distinct: bool) -> None:
+    message, offset = envelope.encode(envelope.Parts(b"x" * 11))
+    rows = _Rows(Template(message, offset, None))
+    stamps: list[int] = []
+    written: list[int] = []
+    for start in _stamped([message] * 4, offset, stamps) if distinct else rows.stamped(4, stamps):
+        written.append(int.from_bytes(ffi.buffer(start + offset, 8)[:], "big"))
+        while time.time_ns() // 1_000_000 == stamps[-1]:
+            time.sleep(0)
+    assert written == stamps
+    assert stamps == sorted(set(stamps)), "no stamp is used for the message after it"

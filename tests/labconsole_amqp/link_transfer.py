@@ -1,0 +1,49 @@
+"""Messages for the tests of the fast link, and how many of them are sent and received."""
+
+from __future__ import annotations
+
+import time
+
+from labconsole_amqp.link.api import Batch, Receiver, Sender, Template
+from labconsole_amqp.wire import envelope
+
+PAYLOAD = b"(FPL-MAS123-IS -B738/M-SDFGIRWY/S -WMKK0100 -N0450F350 DCT -WSSS0055 -0)"
+
+
+def template(payload: bytes = PAYLOAD) -> Template:
+    """A plain message of the source's tool, with number and stamp."""
+    message, stamp = envelope.encode(envelope.Parts(payload), message_id=envelope.message_number(0, 0))
+    return Template(message, stamp, stamp - envelope.NUMBER_BEFORE_STAMP)
+
+
+def send_all(sender: Sender, message: Template, count: int) -> list[int]:
+    """Send `count` messages numbered from 0; returns the times of sending."""
+    times: list[int] = []
+    deadline = time.monotonic() + 10
+    while len(times) < count and time.monotonic() < deadline:
+        times += sender.send(message, count - len(times), len(times)).times_ns.tolist()
+        sender.pump(0.05 if sender.capacity == 0 else 0)
+    assert sender.drain(5) == 0
+    return times
+
+
+def await_credit(sender: Sender) -> None:
+    """Wait until the broker lets something be sent, or for 5 s."""
+    deadline = time.monotonic() + 5
+    while sender.capacity == 0 and time.monotonic() < deadline:
+        sender.pump(0.1)
+
+
+def receive_all(receiver: Receiver, count: int, seconds: float = 10) -> list[Batch]:
+    """Receive until `count` messages are there."""
+    batches: list[Batch] = []
+    deadline = time.monotonic() + seconds
+    while sum(map(len, batches)) < count and time.monotonic() < deadline:
+        batches.append(receiver.receive(count, 0.1))
+    assert sum(map(len, batches)) == count
+    return [batch for batch in batches if len(batch)]
+
+
+def raw_messages(receiver: Receiver, count: int) -> list[bytes]:
+    """The next `count` messages that match no template, as they came."""
+    return [batch.raw[index] for batch in receive_all(receiver, count) for index in range(len(batch))]

@@ -1,0 +1,279 @@
+"""The AMQP trial on the embedded broker: Tests 1-4 with the source's payloads, sizes, options and faults."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
+
+from labconsole.security.lab_identities import STATE_A, STATE_B, lab_identities
+from labconsole_amqp.link.api import Receiver, Sender, TlsSettings
+from labconsole_amqp.link.connection import Endpoint, connect
+from labconsole_amqp.parameters import AmqpParameters
+from labconsole_amqp.series import End
+from labconsole_amqp.trial.amqp_trial import AmqpTrial
+from labconsole_amqp.trial.metrics import METRICS
+from labconsole_amqp.wire.envelope import Parts, Protection, encode, message_number
+from labconsole_amqp.wire.payload import load_payload
+from labconsole_amqp.wire.sign_encrypt import rsa_private_key, seal
+from tests.labconsole_amqp.lab import Lab, Outcome, run
+
+pytestmark = pytest.mark.usefixtures("lab_home")
+
+PAYLOADS = ("small", "fpl-tac", "fpl-fixm")
+SIZES = {
+    1: (56, 282, 42_756),
+    2: (56, 282, 42_756),
+    3: (426, 652, 43_126),
+    4: (829, 1_053, 43_536),
+}
+SIZES_IN_ANNOTATIONS = {3: (438, 664, 43_138), 4: (841, 1_065, 43_548)}
+ALWAYS = {
+    "connect_time", "send_duration", "send_rate", "sent_size", "receiver_link_time", "receive_duration",
+    "received_size", "throughput", "queue_time_mean", "queue_time_min", "queue_time_p50", "queue_time_p90",
+    "queue_time_p99", "queue_time_p999", "queue_time_max", "sent", "received", "lost", "duplicated", "unknown",
+    "out_of_order", "failed_verifications",
+}  # fmt: skip
+CRYPTO = {1: set(), 2: set(), 3: {"sign_time", "verify_time"}}
+CRYPTO[4] = CRYPTO[3] | {"encrypt_time", "decrypt_time"}
+
+
+def all_good(outcome: Outcome, sent: int) -> None:
+    """Everything arrived once, in order, and was accepted."""
+    figures = outcome.figures
+    assert outcome.failure is None
+    assert (figures["sent"], figures["received"]) == (sent, sent)
+    assert [figures[name] for name in ("lost", "duplicated", "unknown", "out_of_order", "failed_verifications")] == [
+        0
+    ] * 5
+    assert set(outcome.verdicts.values()) == {"pass"}
+    ends = {event.data["end"] for event in outcome.told("work done") if event.source.startswith("receiver")}
+    assert ends == {End.COMPLETE if outcome.parameters.receivers == 1 else End.QUIET}
+
+
+@pytest.mark.parametrize("payload", PAYLOADS)
+@pytest.mark.parametrize("test", (1, 2, 3, 4))
+def test_each_test_with_each_payload_gives_the_sources_sizes_and_every_figure(
+    test: int, payload: str, tmp_path: Path
+) -> None:
+    count = 40 if test >= 3 or payload == "fpl-fixm" else 2000
+    outcome = run(tmp_path / "run", test=test, payload=payload, count=count)
+    all_good(outcome, count)
+    size = SIZES[test][PAYLOADS.index(payload)]
+    assert (outcome.figures["sent_size"], outcome.figures["received_size"]) == (size, size)
+    assert set(outcome.column("sent", "size")) == set(outcome.column("received", "size")) == {size}
+    assert set(outcome.figures) == ALWAYS | CRYPTO[test]
+    assert set(outcome.labelled("cpu_per_message")) == {"sender", "receiver", "broker"}
+    units = {kind.name: kind.unit for kind in METRICS}
+    for metric in outcome.evaluation.metrics:
+        assert metric.unit == units[metric.name]
+        assert metric.samples > 0
+        assert metric.value >= 0
+    figures = outcome.figures
+    assert 0 < figures["queue_time_min"] <= figures["queue_time_p50"] <= figures["queue_time_max"]
+    tls = {event.data["tls"] for event in outcome.told("connected")}
+    assert tls == ({None} if test == 1 else {"TLSv1.3"})
+
+
+@pytest.mark.parametrize("payload", PAYLOADS)
+@pytest.mark.parametrize("test", (3, 4))
+def test_the_annotation_form_gives_the_sizes_of_the_within_malaysia_tables(
+    test: int, payload: str, tmp_path: Path
+) -> None:
+    outcome = run(tmp_path / "run", test=test, payload=payload, count=10, fields_in="message-annotations")
+    all_good(outcome, 10)
+    assert outcome.figures["received_size"] == SIZES_IN_ANNOTATIONS[test][PAYLOADS.index(payload)]
+
+
+def test_durable_messages_have_three_bytes_more_and_numbered_ones_eleven(tmp_path: Path) -> None:
+    assert run(tmp_path / "a", count=10, payload="small", durable=True).figures["sent_size"] == 59
+    assert run(tmp_path / "b", count=10, payload="small", numbered=True).figures["sent_size"] == 67
+
+
+@pytest.mark.parametrize("test", (1, 4))
+def test_an_open_loop_keeps_its_rate_and_its_schedule(test: int, tmp_path: Path) -> None:
+    outcome = run(tmp_path / "run", test=test, loop="open", rate=200.0, count=100)
+    all_good(outcome, 100)
+    intended = outcome.column("sent", "intended_ns")
+    assert np.abs(np.diff(intended) - 5_000_000).max() <= 1
+    assert outcome.column("sent", "sent_ns")[-1] - intended[0] >= 99 * 5_000_000
+    assert (outcome.column("sent", "sent_ns") >= intended).all(), "a message went out before it was due"
+    span_ns = np.ptp(outcome.column("sent", "sent_ns"))  # shorter than the schedule where the first message was late
+    assert 100 < outcome.figures["send_rate"] <= 100e9 / span_ns
+    assert outcome.figures["latency_mean"] == pytest.approx(
+        (outcome.column("received", "received_ns") - intended).mean() / 1e6
+    )
+
+
+def test_an_open_loop_that_cannot_keep_its_rate_shows_it_as_latency(tmp_path: Path) -> None:
+    outcome = run(tmp_path / "run", test=3, loop="open", rate=1_000_000.0, count=300)
+    all_good(outcome, 300)
+    last_late_ms = (outcome.column("sent", "sent_ns") - outcome.column("sent", "intended_ns"))[-1] / 1e6
+    assert last_late_ms > 20, "300 signatures take longer than 0.3 ms"
+    assert outcome.figures["latency_max"] >= last_late_ms
+
+
+@pytest.mark.parametrize("payload", ("small", "fpl-fixm"))
+def test_pre_settled_messages_all_arrive_and_nobody_acknowledges_them(payload: str, tmp_path: Path) -> None:
+    outcome = run(tmp_path / "run", settlement="pre-settled", count=300, payload=payload)
+    all_good(outcome, 300)
+    assert outcome.samples.roles("acknowledged") == []
+
+
+def test_acknowledgements_are_recorded_for_every_message(tmp_path: Path) -> None:
+    outcome = run(tmp_path / "run", count=300)
+    late = outcome.column("acknowledged", "acknowledged_ns") - outcome.column("sent", "sent_ns")
+    assert len(late) == 300
+    assert (late > 0).all()
+
+
+@pytest.mark.parametrize("test", (1, 4))
+def test_several_senders_and_receivers_share_the_work(test: int, tmp_path: Path) -> None:
+    outcome = run(tmp_path / "run", test=test, senders=2, receivers=2, numbered=True, count=100, credit=10)
+    all_good(outcome, 200)
+    shares = [len(outcome.samples.table("received", role)["number"]) for role in outcome.samples.roles("received")]
+    assert len(shares) == 2
+    assert min(shares) > 0
+    assert sorted(outcome.column("received", "number")) == sorted(
+        message_number(sender, sequence) for sender in (0, 1) for sequence in range(100)
+    )
+
+
+def test_a_shallow_queue_and_one_credit_hold_the_sender_back_and_lose_nothing(tmp_path: Path) -> None:
+    all_good(run(tmp_path / "run", queue_depth=3, credit=1, count=100), 100)
+
+
+def test_the_warm_up_is_sent_but_left_out_of_throughput_and_latency(tmp_path: Path) -> None:
+    outcome = run(tmp_path / "run", warm_up=40, count=60)
+    all_good(outcome, 100)
+    samples = {metric.name: metric.samples for metric in outcome.evaluation.metrics}
+    assert (samples["throughput"], samples["queue_time_mean"], samples["sent"]) == (60, 60, 100)
+    assert outcome.frame.channels["queue_time"].count == 60
+    first_ns = outcome.column("received", "received_ns")[40]
+    last_ns = outcome.column("received", "received_ns")[-1]
+    assert outcome.figures["receive_duration"] == pytest.approx((last_ns - first_ns) / 1e9)
+
+
+def test_any_file_can_be_the_payload_and_test_4_takes_binary_ones(tmp_path: Path) -> None:
+    file = tmp_path / "payload.bin"
+    file.write_bytes(bytes(range(256)) * 3)
+    all_good(run(tmp_path / "run", test=4, payload=str(file), count=10), 10)
+    assert "not UTF-8" in (run(tmp_path / "plain", test=1, payload=str(file), count=10).failure or "")
+
+
+def test_a_cancelled_run_keeps_its_figures_but_claims_no_loss(tmp_path: Path) -> None:
+    def cancel(lab: Lab) -> None:
+        lab.until("received", 50)
+        lab.cancel()
+
+    outcome = Lab(tmp_path / "run", during=cancel).run(count=100_000, loop="open", rate=500.0)
+    assert outcome.failure is None
+    assert 50 <= outcome.figures["received"] <= outcome.figures["sent"] < 100_000
+    assert outcome.figures["throughput"] > 0
+    assert "lost" not in outcome.figures
+    assert outcome.verdicts["all messages arrived"] == "unknown"
+    assert {event.source for event in outcome.told("work done")} >= {"sender-0", "receiver-0"}
+
+
+def test_what_somebody_else_takes_out_of_the_queue_is_lost_and_the_run_still_ends(tmp_path: Path) -> None:
+    def steal(lab: Lab) -> None:
+        with connect(endpoint(lab)) as connection:
+            thief = Receiver(connection, "labconsole", window=5)
+            while thief.received < 5:
+                thief.receive(5 - thief.received, 0.1)
+
+    outcome = Lab(tmp_path / "run", during=steal).run(count=150, loop="open", rate=300.0, patience=1.0, numbered=True)
+    assert outcome.failure is None
+    assert outcome.figures["lost"] == 150 - outcome.figures["received"] > 0
+    assert outcome.verdicts["all messages arrived"] == "fail"
+    assert outcome.told("work done")[-1].source == "broker"
+
+
+def endpoint(lab: Lab, *, tls: bool = False) -> Endpoint:
+    """The embedded broker of a run that goes on; with TLS, as State B."""
+    info = lab.context._roles[0].ready()
+    settings = None
+    if tls:
+        own = lab_identities().identity(STATE_B)
+        assert own.secret is not None
+        settings = TlsSettings(own.files.trust, own.certificate_file, own.key_file, own.secret.reveal())
+    return Endpoint(info["host"], info["port"], tls=settings)
+
+
+def injecting(messages: list[tuple[bytes, int]], *, tls: bool) -> Callable[[Lab], None]:
+    """Put messages (and the offsets of their stamps) into the queue from a second connection during a run."""
+
+    def inject(lab: Lab) -> None:
+        with connect(endpoint(lab, tls=tls)) as connection:
+            sender = Sender(connection, "labconsole")
+            for message, stamp_offset in messages:
+                while not len(sender.send_messages([message], stamp_offset)):
+                    sender.pump(0.1)
+            assert sender.drain(5) == 0
+
+    return inject
+
+
+def state_key(name: str) -> RSAPrivateKey:
+    return rsa_private_key(lab_identities().identity(name).load_private_key(), name)
+
+
+def test_forged_messages_are_counted_by_reason_and_fail_the_verdict(tmp_path: Path) -> None:
+    payload = load_payload("fpl-tac").data
+    wrong = encode(seal(payload, Protection.SIGNED, state_key(STATE_B)))
+    unsigned = encode(Parts(payload))
+    other = encode(seal(b"another payload", Protection.SIGNED, state_key(STATE_A)))
+    forged = [wrong, wrong, unsigned, other, (b"this is no AMQP message", 0)]
+    lab = Lab(tmp_path / "run", during=injecting(forged, tls=True))
+    outcome = lab.run(test=3, count=60, loop="open", rate=100.0)
+    assert outcome.failure is None
+    reasons = {reason: int(metric.value) for reason, metric in outcome.labelled("failed_verifications").items()}
+    assert reasons == {"signature wrong": 2, "signature missing": 1, "payload differs": 1, "malformed": 1}
+    assert outcome.figures["failed_verifications"] == 5
+    assert outcome.figures["lost"] == 0
+    assert outcome.verdicts["all messages arrived"] == "pass"
+    assert outcome.verdicts["all messages were accepted"] == "fail"
+    assert len(outcome.told("refused")) == 5
+    assert outcome.frame.channels["failed"].count == 5
+
+
+def test_test_4_refuses_what_is_signed_but_not_encrypted_or_not_for_this_receiver(tmp_path: Path) -> None:
+    payload = load_payload("fpl-tac").data
+    key = state_key(STATE_A)
+    open_body = encode(seal(payload, Protection.SIGNED, key))
+    for_another = encode(seal(payload, Protection.SIGNED_ENCRYPTED, key, key.public_key()))
+    lab = Lab(tmp_path / "run", during=injecting([open_body, for_another], tls=True))
+    outcome = lab.run(test=4, count=50, loop="open", rate=100.0)
+    assert {r: int(m.value) for r, m in outcome.labelled("failed_verifications").items()} == {"decryption failed": 2}
+    assert outcome.figures["lost"] == 0
+
+
+def test_duplicates_and_unknown_messages_are_told_apart_by_number(tmp_path: Path) -> None:
+    payload = Parts(load_payload("fpl-tac").data)
+    numbers = [message_number(0, 3), message_number(0, 3), message_number(7, 0), 2**64 - 1]
+    foreign = [encode(payload, message_id=number) for number in numbers]
+    lab = Lab(tmp_path / "run", during=injecting([*foreign, encode(payload)], tls=False))
+    outcome = lab.run(test=1, count=60, loop="open", rate=100.0, numbered=True)
+    assert outcome.failure is None
+    assert outcome.figures["received"] == 65
+    assert [outcome.figures[name] for name in ("lost", "duplicated", "unknown", "failed_verifications")] == [0, 2, 3, 0]
+    assert outcome.verdicts["no message arrived twice or from elsewhere"] == "fail"
+
+
+def test_messages_of_elsewhere_do_not_end_the_run_before_all_of_its_own_came(tmp_path: Path) -> None:
+    payload = Parts(load_payload("fpl-tac").data)
+    many = [encode(payload, message_id=message_number(7, sequence)) for sequence in range(200)]
+    lab = Lab(tmp_path / "run", during=injecting(many, tls=False))
+    outcome = lab.run(test=1, count=8, loop="open", rate=6.0, numbered=True)
+    assert (outcome.figures["lost"], outcome.figures["unknown"]) == (0, 200)
+
+
+@pytest.mark.parametrize(
+    ("test", "username", "warned"), ((1, "operator", True), (2, "operator", False), (1, "", False))
+)
+def test_a_password_that_goes_unencrypted_is_warned_of(test: int, username: str, warned: bool) -> None:
+    parameters = AmqpParameters.model_validate({"test": test, "broker": "external", "username": username})
+    assert any("unencrypted" in told for told in AmqpTrial().warnings(parameters)) is warned

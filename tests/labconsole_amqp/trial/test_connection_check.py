@@ -1,0 +1,147 @@
+"""Test connection: what it reports of each step, as a command and in the form; the queue stays as it was."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pytestqt.qtbot import QtBot
+
+from labconsole.errors import UserError
+from labconsole.security.lab_identities import BROKER, lab_identities
+from labconsole_amqp.broker.embedded_broker import BrokerSettings
+from labconsole_amqp.broker.sasl import Access
+from labconsole_amqp.link.api import Endpoint, Sender, TlsSettings, connect
+from labconsole_amqp.panel.connection_test import ConnectionTest
+from labconsole_amqp.parameters import AmqpParameters
+from labconsole_amqp.trial.connection_check import check_connection
+from labconsole_ui.theme.theme import Theme, ThemeMode
+from tests.helpers.authorities import new_authority
+from tests.helpers.identities import EXPIRED, write_identity
+from tests.labconsole_amqp.embedded_broker import Serving, serving
+from tests.labconsole_amqp.link_transfer import send_all, template
+
+pytestmark = [
+    pytest.mark.usefixtures("lab_home"),
+    pytest.mark.qt_log_ignore("This plugin does not support"),
+]
+
+
+@pytest.fixture
+def secure(lab_home: Path) -> Iterator[Serving]:
+    """A broker of the lab with TLS, and user `lab` without."""
+    lab = lab_identities()
+    identity = lab.identity(BROKER)
+    assert identity.secret is not None
+    tls = TlsSettings(lab.authority_file, identity.certificate_file, identity.key_file, identity.secret.reveal())
+    access = Access(anonymous=False, users={"lab": "secret"})
+    with serving(BrokerSettings(queues=("q",), tls_port=0, tls=tls, access=access)) as running:
+        yield running
+
+
+def parameters(broker: Serving, test: int = 2, **more: object) -> AmqpParameters:
+    port = broker.ports.plain if test == 1 else broker.ports.tls
+    values = {"broker": "external", "port": port, "address": "q", "test": test, **more}
+    return AmqpParameters.model_validate(values)
+
+
+def steps(asked: AmqpParameters) -> list[str]:
+    said: list[str] = []
+    check_connection(asked, {}, said.append)
+    return [re.sub(r"\d+\.\d ms", "N ms", sentence) for sentence in said]
+
+
+def test_each_step_of_each_end_is_reported_and_the_queue_stays_as_it_was(secure: Serving) -> None:
+    with connect(Endpoint("127.0.0.1", secure.plain.port, username="lab", password="secret")) as client:
+        send_all(Sender(client, "q"), template(), 3)
+    name = f"127.0.0.1:{secure.ports.tls}"
+    expected = []
+    for role, verb in (("Receiver", "receive from"), ("Sender", "send to")):
+        expected += [
+            f"{role}: TCP connection to {name} in N ms.",
+            f"{role}: TLSv1.3 with TLS_AES_256_GCM_SHA384 in N ms.",
+            f"{role}: logged in by SASL EXTERNAL in N ms. Broker: labconsole-broker.",
+            f"{role}: may {verb} the queue q (N ms).",
+        ]
+    said = steps(parameters(secure))
+    assert sorted(said) == sorted([*expected, "The queue is not empty: 3 messages."])
+    assert secure.broker.depths() == {"q": 3}
+
+
+@pytest.mark.parametrize(
+    ("more", "sentence"),
+    [
+        ({"address": "other"}, "has no queue other: create it there"),
+        ({"port": 1}, "refused the connection: is the broker running"),
+        ({"host": "no-such-host.invalid"}, "cannot be resolved"),
+        ({"test": 1, "username": "lab"}, "is a TLS port"),
+    ],
+)
+def test_the_step_that_fails_is_one_sentence(
+    secure: Serving, tmp_path: Path, more: dict[str, object], sentence: str
+) -> None:
+    password = tmp_path / "password"
+    password.touch(0o600)
+    password.write_text("secret")
+    with pytest.raises(UserError, match=sentence):
+        steps(parameters(secure, **{"port": secure.ports.tls, "password_file": str(password), **more}))
+
+
+def test_an_expired_certificate_is_named_with_its_date_before_connecting(secure: Serving, tmp_path: Path) -> None:
+    expired = write_identity(tmp_path, "expired", new_authority("Test CA"), validity=EXPIRED)
+    own = {
+        "mode": "sender",
+        "sender_certificate": str(expired.certificate),
+        "sender_key": str(expired.key),
+        "sender_passphrase_file": str(expired.passphrase_file),
+    }
+    with pytest.raises(UserError, match=r"certificate of the sender, .*expired\.pem, expired on \d{4}-\d\d-\d\d"):
+        steps(parameters(secure, **own))
+    assert not secure.refused
+
+
+def test_the_command_prints_the_steps(secure: Serving) -> None:
+    command = [sys.executable, "-m", "labconsole.cli.main", "test-connection", "--host", "127.0.0.1", "--queue", "q"]
+    port = str(secure.ports.tls)
+    done = subprocess.run(
+        [*command, "--port", port, "--set", "test=2", "--set", "mode=receiver"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "Receiver: may receive from the queue q" in done.stdout
+    wrong = subprocess.run([*command, "--port", "70000"], capture_output=True, text=True, timeout=60)
+    assert wrong.returncode == 2
+    assert "port: input should be less than or equal to 65535" in wrong.stderr
+
+
+@pytest.fixture
+def offered(qtbot: QtBot, qapp: object) -> ConnectionTest:
+    widget = ConnectionTest(Theme(qapp, ThemeMode.LIGHT), None)  # type: ignore[arg-type]
+    qtbot.addWidget(widget)
+    return widget
+
+
+def test_the_button_shows_what_was_found_until_the_form_changes(
+    qtbot: QtBot, secure: Serving, offered: ConnectionTest
+) -> None:
+    offered.offer(AmqpParameters())
+    assert offered.isHidden(), "the embedded broker starts with the run"
+    for asked, first in (
+        (parameters(secure), "✓ Sender: TCP connection"),
+        (parameters(secure, address="other"), "✗ Sender: The broker 127.0.0.1"),
+    ):
+        offered.offer(asked)
+        assert not offered.isHidden()
+        assert offered.result.isHidden()
+        offered.show()
+        offered.button.click()
+        assert not offered.button.isEnabled()
+        qtbot.waitUntil(offered.button.isEnabled)
+        assert offered.text.text().splitlines()[0].startswith(first)
+        assert offered.result.isVisible()

@@ -1,0 +1,164 @@
+"""Runs whose identities are taken by name from the certificate database: trust of each end, refusals, secrets."""
+
+from __future__ import annotations
+
+import ssl
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+from pydantic import ValidationError
+
+from labconsole.paths import HOME_VARIABLE, pki_dir
+from labconsole.security.pki.keys import make_key
+from labconsole.security.pki.records import Origin, TokenKey, TrustKind
+from labconsole.security.pki.store import PkiStore
+from labconsole.security.secrets import Secret, SecretSource
+from labconsole.security.x509.certificate_profiles import CertificateProfile
+from labconsole.security.x509.key_types import KeyType, generate
+from labconsole_amqp.parameters import AmqpParameters
+from labconsole_amqp.trial.amqp_trial import AmqpTrial
+from tests.labconsole.security.pki.pki_lab import OwnState, issue_for
+from tests.labconsole_amqp.lab import Lab, Outcome
+
+NAMES = {"sender_identity": "alpha-client", "receiver_identity": "beta-client", "broker_identity": "beta-broker"}
+CANARY = "canary-61b0"
+
+
+def named(
+    store: PkiStore,
+    holder: OwnState,
+    issuer: OwnState,
+    name: str,
+    profile: CertificateProfile = CertificateProfile.STATE,
+    type: KeyType = KeyType.RSA_2048,
+    passphrase: str | None = None,
+) -> None:
+    """An identity of `holder` by a certificate of `issuer`'s CA."""
+    source, secret = (None, None) if passphrase is None else (SecretSource(), Secret(passphrase))
+    made = make_key(store.directory, type, source, secret)
+    with store.change() as change:
+        change.add_key(holder.state.id, name, made.private.public_key(), made.place)
+        certificate = issue_for(issuer.issuer, made.private, name, profile)
+        change.name_identity(name, change.add_certificate(certificate, origin=Origin.ISSUED).id)
+
+
+@pytest.fixture(scope="module")
+def shared_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """State Alpha, whose client has a certificate of Beta's CA and trusts Beta's root; Beta with broker and client."""
+    home = tmp_path_factory.mktemp("by-name")
+    with pytest.MonkeyPatch.context() as patch, PkiStore.open(pki_dir(home)) as store:
+        patch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.fail.Keyring")
+        alpha, beta = OwnState(store, "Alpha"), OwnState(store, "Beta")
+        named(store, alpha, beta, "alpha-client")
+        named(store, beta, beta, "beta-client")
+        named(store, beta, beta, "beta-broker", CertificateProfile.TLS_SERVER)
+        named(store, alpha, alpha, "alpha-stranger")
+        named(store, beta, beta, "beta-ec", type=KeyType.P_256)
+        named(store, beta, beta, "beta-ml-dsa", CertificateProfile.TLS_CLIENT, KeyType.ML_DSA_44)
+        named(store, beta, beta, "beta-asked", type=KeyType.P_256, passphrase=CANARY)
+        key = generate(KeyType.P_256)
+        with store.change() as change:
+            change.trust(alpha.state.id, beta.root.id, TrustKind.ROOT, "by the test")
+            change.add_key(beta.state.id, "in token", key.public_key(), TokenKey("hsm", "in token"))
+            in_token = change.add_certificate(issue_for(beta.issuer, key, "in token"), origin=Origin.ISSUED)
+            change.name_identity("beta-token", in_token.id)
+    return home
+
+
+@pytest.fixture(autouse=True)
+def home(own_home: Path, shared_home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The data directory with the database."""
+    monkeypatch.setenv(HOME_VARIABLE, str(shared_home))
+    return shared_home
+
+
+def run(folder: Path, secrets: dict[str, Secret] | None = None, **settings: object) -> Outcome:
+    return Lab(folder, secrets=secrets).run(count=5, payload="small", **(NAMES | settings))
+
+
+@pytest.mark.parametrize("test", [2, 4])
+def test_two_states_by_name(tmp_path: Path, test: int) -> None:
+    outcome = run(tmp_path / "run", test=test)
+    assert outcome.failure is None
+    assert outcome.verdicts["all messages arrived"] == "pass"
+    with PkiStore.open(pki_dir()) as store:
+        snapshot = store.snapshot()
+    by_name = {
+        identity.name: snapshot.certificate_by_id[identity.certificate].certificate for identity in snapshot.identities
+    }
+    for parameter, name in NAMES.items():
+        kept = outcome.artefacts[f"{parameter.removesuffix('_identity')}.pem"]
+        assert x509.load_pem_x509_certificates(kept) == [by_name[name]]
+    roots = {record.certificate.subject.rfc4514_string(): record.certificate for record in snapshot.certificates}
+    alpha, beta = roots["CN=Alpha Root CA"], roots["CN=Beta Root CA"]
+    assert x509.load_pem_x509_certificates(outcome.artefacts["sender-trust.pem"]) == [alpha, beta]
+    assert x509.load_pem_x509_certificates(outcome.artefacts["broker-trust.pem"]) == [beta]
+    assert not [name for name, content in outcome.artefacts.items() if b"PRIVATE" in content]
+
+
+def test_a_certificate_of_a_ca_that_the_broker_does_not_trust_is_refused(tmp_path: Path) -> None:
+    outcome = run(tmp_path / "run", test=2, sender_identity="alpha-stranger")
+    assert outcome.failure is not None
+    assert "it does not know the CA" in outcome.failure
+    assert "alpha-stranger-" in outcome.failure
+
+
+def test_the_labs_end_does_not_trust_a_states_broker(tmp_path: Path) -> None:
+    outcome = run(tmp_path / "run", test=2, sender_identity="")
+    assert outcome.failure is not None
+    assert "is not trusted by" in outcome.failure
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"test": 2, "sender_identity": "gamma"}, "There is no identity gamma: choose one of alpha-client"),
+        ({"test": 2, "sender_identity": "beta-token"}, "is in a token, and TLS needs a key file"),
+        ({"test": 3, "sender_identity": "beta-ec"}, "beta-ec is not RSA, with which the source's messages are signed"),
+        ({"test": 4, "receiver_identity": "beta-ec"}, "not RSA, with which the source's messages are encrypted"),
+    ],
+)
+def test_what_cannot_be_used_is_told_before_anything_starts(
+    tmp_path: Path, settings: dict[str, object], sentence: str
+) -> None:
+    lab = Lab(tmp_path / "run")
+    outcome = lab.run(count=5, payload="small", **(NAMES | settings))
+    assert outcome.failure is not None and sentence in outcome.failure
+    assert lab.started == []
+
+
+@pytest.mark.skipif(ssl.OPENSSL_VERSION_INFO >= (3, 5), reason="TLS here knows ML-DSA")
+def test_a_key_that_tls_does_not_know_is_told(tmp_path: Path) -> None:
+    outcome = run(tmp_path / "run", test=2, sender_identity="beta-ml-dsa")
+    assert outcome.failure is not None and "beta-ml-dsa is ML-DSA, which TLS here (OpenSSL" in outcome.failure
+
+
+def test_ecdsa_serves_where_nothing_is_signed(tmp_path: Path) -> None:
+    assert run(tmp_path / "run", test=2, receiver_identity="beta-ec").failure is None
+    assert run(tmp_path / "run-3", test=3, receiver_identity="beta-ec").failure is None
+
+
+def test_a_passphrase_that_the_operator_knows_is_asked_for(tmp_path: Path) -> None:
+    settings = {"test": 2, "count": 5, "payload": "small"} | NAMES | {"receiver_identity": "beta-asked"}
+    [request] = AmqpTrial().secrets(AmqpParameters.model_validate(settings))[1:2]
+    assert request.purpose.startswith("the key of the receiver (identity beta-asked), ")
+    assert [one.source.must_be_asked() for one in AmqpTrial().secrets(AmqpParameters.model_validate(settings))] == [
+        False,
+        True,
+        False,
+    ]
+    allowed = {role.name: role.secrets for role in AmqpTrial().roles(AmqpParameters.model_validate(settings))}
+    assert request.key in allowed["receiver-0"] and request.key not in allowed["sender-0"]
+    with pytest.raises(Exception, match="There is no passphrase for"):
+        request.resolve()
+    assert request.resolve(lambda _: Secret(CANARY)).reveal() == CANARY
+
+
+def test_an_identity_is_named_once() -> None:
+    with pytest.raises(ValidationError, match="`sender_identity` names that identity already"):
+        AmqpParameters(test=2, sender_identity="alpha-client", sender_certificate="a.pem", sender_key="a.key")
+
+
+def test_plain_runs_look_into_no_database(tmp_path: Path) -> None:
+    assert run(tmp_path / "run", test=1, sender_identity="gamma").failure is None

@@ -1,0 +1,241 @@
+"""Both phases in one run: what counts for throughput and for latency, and when neither is judged."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from pydantic import ValidationError
+
+from labconsole.analysis.busy import MACHINE
+from labconsole.model.trial import Evaluation, Event
+from labconsole_amqp.parameters import AmqpParameters
+from labconsole_amqp.roles import sender_role
+from labconsole_amqp.series import OPEN_LOOP, WORK_DONE, Phase
+from labconsole_amqp.trial.evaluation import evaluate
+from labconsole_amqp.wire.sign_encrypt import seal
+from tests.labconsole_amqp.lab import run
+from tests.labconsole_amqp.synthetic_samples import (
+    EPOCH_MS,
+    MS,
+    Tables,
+    ended,
+    event,
+    figures,
+    received_table,
+    sent_table,
+)
+
+PARAMETERS = AmqpParameters.model_validate({"loop": "both", "rate": 100.0, "full_speed": 0.5, "open_loop": 1.0})
+SPEED = 1000
+"""Messages per second of the made-up run at full speed."""
+
+
+class Run:
+    """A made-up run: 0.3 s and 0.5 s at full speed, 0.2 s and 1 s at 100 per second from 2 s on; 5 ms of latency."""
+
+    def __init__(self, *, speed: int = SPEED) -> None:
+        fast = np.arange(0, 800 * MS, 1000 * MS // speed)
+        due = 2000 * MS + np.arange(120) * 10 * MS
+        self.sent = sent_table(np.concatenate((fast, due)))
+        self.sent["sent_ns"] = self.sent["sent_ns"].copy()
+        self.sent["phase"] = np.concatenate(
+            (np.where(fast < 300 * MS, Phase.FULL_SPEED_WARM_UP, Phase.FULL_SPEED), np.repeat([3, 4], [20, 100]))
+        ).astype(np.uint8)
+        self.open_loop = self.sent["phase"] == Phase.OPEN_LOOP
+        self.latency_ns = np.where(self.sent["phase"] > Phase.FULL_SPEED, 5 * MS, 50 * MS)
+        self.outcome = np.zeros(len(self.sent["seq"]), np.uint8)
+        self.arrived = np.ones(len(self.sent["seq"]), np.bool_)
+        self.busy_from_ns = 10**15
+
+    def evaluated(self, parameters: AmqpParameters = PARAMETERS) -> Evaluation:
+        received_ns = (self.sent["intended_ns"] + self.latency_ns)[self.arrived]
+        received = received_table(received_ns, self.sent["stamp_ms"][self.arrived])
+        received["outcome"] = self.outcome[self.arrived]
+        t_ns = np.arange(0, 4000 * MS, 100 * MS)
+        busy = np.clip(t_ns - self.busy_from_ns, 0, None) // 2
+        machine = {"t_ns": t_ns, "all_ns": t_ns * 2, "own_ns": t_ns // 2, "busy_ns": t_ns // 2 + busy}
+        tables = Tables({("sent", "sender-0"): self.sent, ("received", "receiver-0"): received})
+        tables.tables[MACHINE.name, "worker"] = machine | {"steal_ns": np.zeros_like(t_ns)}
+        begins: list[Event] = [event("worker", "T0", begin_ns=0), event("worker", OPEN_LOOP, begin_ns=2000 * MS)]
+        return evaluate(parameters, tables, [*begins, *ended()])
+
+    def not_judged(self, name: str, parameters: AmqpParameters = PARAMETERS) -> str:
+        return {one.name: one.not_judged for one in self.evaluated(parameters).metrics}[name]
+
+
+def test_throughput_is_of_the_full_speed_and_latency_of_the_open_loop() -> None:
+    evaluation = Run().evaluated()
+    found = figures(evaluation)
+    assert found["throughput"] == pytest.approx(SPEED)
+    assert found["send_rate"] == pytest.approx(SPEED)
+    assert (found["latency_mean"], found["queue_time_mean"], found["offered_rate"]) == (5.0, 50.0, 100.0)
+    samples = {one.name: one.samples for one in evaluation.metrics}
+    assert (samples["throughput"], samples["latency_mean"], samples["queue_time_mean"]) == (500, 100, 500)
+    assert not {"send_duration", "receive_duration"} & set(found), "the length of a phase is set, not measured"
+    assert {one.name for one in evaluation.metrics if one.not_judged} == {
+        "latency_p99", "latency_p999", "queue_time_p99", "queue_time_p999"
+    }  # fmt: skip
+    assert evaluation.disturbed == ""
+
+
+def test_latency_counts_from_the_time_at_which_a_message_was_due() -> None:
+    late = Run()
+    late.sent["sent_ns"][late.open_loop] += 1 * MS
+    assert figures(late.evaluated())["latency_mean"] == 5.0
+
+
+def test_a_sender_that_is_late_is_not_judged_but_sealing_is_no_lateness() -> None:
+    late = Run()
+    late.sent["sent_ns"][late.open_loop] += 3 * MS
+    assert late.not_judged("latency_mean") == "the sender was late (p99 3 ms)"
+    late.sent["sign_ns"][late.open_loop] = 1 * MS
+    late.sent["encrypt_ns"][late.open_loop] = 1 * MS
+    assert late.not_judged("latency_mean") == ""
+
+
+def test_a_rate_that_was_not_achieved_is_not_judged() -> None:
+    slow = Run()
+    slow.sent["sent_ns"][slow.open_loop] += (np.arange(100) * 0.3 * MS).astype(np.int64)
+    assert "the offered rate was not achieved (97% of it)" in slow.not_judged("latency_mean")
+
+
+def test_lost_and_refused_messages_of_the_open_loop_leave_it_unjudged() -> None:
+    lossy = Run()
+    lossy.arrived[-1] = False
+    lossy.outcome[-2] = 1
+    assert lossy.not_judged("latency_mean") == "messages were lost or refused (2 of 100)"
+    assert lossy.not_judged("throughput") == ""
+    before = Run()
+    before.arrived[400] = False
+    assert before.not_judged("latency_mean") == "", "it was due at full speed"
+
+
+def test_refused_messages_and_clocks_that_differ_leave_the_latency_of_a_console_that_only_receives_unjudged() -> None:
+    values = {"mode": "receiver", "broker": "external", "loop": "open", "rate": 100.0, "count": 50}
+    parameters = AmqpParameters.model_validate(values)
+    for refused, stamp_before_ms, reason in (
+        (0, 5, ""),
+        (1, 5, "messages were refused (1)"),
+        (0, -5, "latency is below zero: the clocks of both computers differ"),
+    ):
+        received = received_table((np.arange(50) * 10 + 100) * MS, np.arange(50) * 10 + 100 - stamp_before_ms)
+        received["outcome"] = (np.arange(50) < refused).astype(np.uint8)
+        evaluation = evaluate(parameters, Tables({("received", "receiver-0"): received}), ended())
+        assert {one.name: one.not_judged for one in evaluation.metrics}["latency_mean"] == reason
+
+
+def test_latencies_that_rise_during_the_run_are_not_judged() -> None:
+    rising = Run()
+    rising.latency_ns[rising.open_loop] = np.linspace(4 * MS, 9 * MS, 100).astype(np.int64)
+    assert rising.not_judged("latency_mean").startswith("latency rose during the run (median 4.8")
+    rising.latency_ns[rising.open_loop] = np.linspace(4 * MS, 5 * MS, 100).astype(np.int64)
+    assert rising.not_judged("latency_mean") == ""
+
+
+def test_a_rate_over_a_quarter_of_full_speed_is_not_judged() -> None:
+    assert Run(speed=400).not_judged("latency_mean") == ""
+    reason = "100 msg/s is over a quarter of full speed (250 msg/s)"
+    assert Run(speed=250).not_judged("latency_mean") == reason
+
+
+def test_a_busy_computer_leaves_its_phase_unjudged_and_the_run_to_be_repeated() -> None:
+    busy = Run()
+    busy.busy_from_ns = 1500 * MS
+    evaluation = busy.evaluated()
+    assert busy.not_judged("throughput") == ""
+    reason = "the computer was busy (other processes took 25% of its CPU time)"
+    assert busy.not_judged("latency_mean") == reason
+    assert evaluation.disturbed == f"in the open loop {reason}"
+
+
+def test_refused_messages_do_not_count_for_throughput_but_use_the_link() -> None:
+    half = Run()
+    half.outcome[1::2] = 1
+    shaped = PARAMETERS.model_copy(update={"link_rate": 10.0})
+    whole, found = figures(Run().evaluated(shaped)), figures(half.evaluated(shaped))
+    assert found["throughput"] == pytest.approx(whole["throughput"] / 2, rel=0.01)
+    assert found["link_use"] == whole["link_use"]
+
+
+def test_a_burst_of_less_than_half_a_second_is_no_throughput_to_judge() -> None:
+    sent = sent_table(np.arange(200) * MS // 1000)
+    tables = Tables(
+        {("sent", "sender-0"): sent, ("received", "receiver-0"): received_table(sent["sent_ns"], sent["stamp_ms"])}
+    )
+    [burst] = [one for one in evaluate(AmqpParameters(count=200), tables, ended()).metrics if one.name == "throughput"]
+    assert burst.value == pytest.approx(1_000_000)
+    assert burst.not_judged == "all within 0.199 ms: a burst below 0.5 s says little of a rate"
+    opened = evaluate(AmqpParameters(count=200, loop="open"), tables, ended())
+    [offered] = [one for one in opened.metrics if one.name == "throughput"]
+    assert offered.not_judged.startswith("an open loop is not full speed")
+
+
+def test_a_phase_at_full_speed_is_no_throughput_to_judge_where_it_is_short_or_came_in_a_burst() -> None:
+    assert Run().not_judged("throughput") == ""
+    short = PARAMETERS.model_copy(update={"full_speed": 0.4})
+    assert "a burst below 0.5 s says little of a rate" in Run().not_judged("throughput", short)
+    held_up = Run()
+    fast = held_up.sent["phase"] <= Phase.FULL_SPEED
+    held_up.latency_ns[fast] = 850 * MS - held_up.sent["intended_ns"][fast] * 6 // 10
+    assert held_up.not_judged("throughput").startswith("all within 200 ms: a burst below 0.5 s")
+
+
+def test_both_phases_need_both_ends_in_this_console() -> None:
+    with pytest.raises(ValidationError, match="both phases need both ends in this console"):
+        AmqpParameters.model_validate({"loop": "both", "mode": "sender", "broker": "external"})
+
+
+@pytest.mark.usefixtures("lab_home")
+@pytest.mark.parametrize(
+    "settings", ({"test": 1}, {"test": 4}, {"test": 1, "senders": 2, "receivers": 2, "numbered": True})
+)
+def test_a_real_run_empties_all_queues_between_its_phases(settings: dict[str, object], tmp_path: Path) -> None:
+    outcome = run(tmp_path / "run", loop="both", rate=200.0, full_speed=0.1, open_loop=0.2, **settings)
+    assert outcome.failure is None
+    senders = outcome.parameters.senders
+    phases = outcome.column("sent", "phase")
+    assert np.count_nonzero(phases == Phase.OPEN_LOOP) == 40 * senders
+    assert np.count_nonzero(phases == Phase.OPEN_LOOP_WARM_UP) == 40 * senders
+    [begun] = outcome.told(OPEN_LOOP)
+    received_ns = np.sort(outcome.column("received", "received_ns"))
+    assert received_ns[np.count_nonzero(phases <= Phase.FULL_SPEED) - 1] < begun.data["begin_ns"]
+    assert sum(begun.data["first"]) == np.count_nonzero(phases <= Phase.FULL_SPEED)
+    assert outcome.figures["lost"] == outcome.figures["unknown"] == 0
+    assert set(outcome.verdicts.values()) == {"pass"}
+
+
+@pytest.mark.usefixtures("lab_home")
+def test_sealing_that_takes_longer_than_32_bits_of_nanoseconds_is_recorded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A message of 100 MB takes more than 2.1 s on a slow computer; here only the time that is reported is so long."""
+    monkeypatch.setattr(
+        sender_role, "seal", lambda *keys: seal(*keys)._replace(sign_ns=3_000_000_000, encrypt_ns=2**32)
+    )
+    outcome = run(tmp_path / "run", test=4, count=3)
+    assert outcome.failure is None
+    assert outcome.figures["sign_time"] == 3_000_000.0
+    assert outcome.column("sent", "encrypt_ns").tolist() == [2**32] * 3
+
+
+@pytest.mark.parametrize("numbered", (False, True))
+def test_arrivals_of_a_killed_sender_are_unrecorded_and_not_from_elsewhere(numbered: bool) -> None:
+    """207 rows were written, 260 messages came."""
+    sent_ns = np.arange(260) * MS
+    numbers = (1 << 40) + np.arange(260) if numbered else None
+    received = received_table(sent_ns + 2 * MS, EPOCH_MS + sent_ns // MS, numbers)
+    tables = Tables({("sent", "sender-0"): sent_table(sent_ns[:207]), ("received", "receiver-0"): received})
+    killed = [one for one in ended() if (one.source, one.name) != ("sender-0", WORK_DONE)]
+    result = evaluate(AmqpParameters(count=1000, numbered=numbered), tables, killed)
+    found = figures(result)
+    assert (found["sent"], found["received"], found["unrecorded"]) == (207, 260, 53)
+    assert (found["duplicated"], found["unknown"]) == (0, 0)
+    [verdict] = [one for one in result.verdicts if one.name == "no message arrived twice or from elsewhere"]
+    assert (verdict.result, verdict.reason) == (
+        "unknown",
+        "53 messages came of which the sender, which was killed, had not yet written rows.",
+    )
+    whole = figures(evaluate(AmqpParameters(count=1000, numbered=numbered), tables, ended()))
+    assert whole["unknown"] == 53, "a sender that came to its end had written all rows"

@@ -1,0 +1,288 @@
+"""Every figure once more through a broker of other people's: RabbitMQ, and proton.Message as second reader.
+
+Nearly all of such a run is waiting for the broker: those that look at figures, not at times, are made in lanes.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any
+
+import pytest
+from proton import Message, symbol
+
+from labconsole_amqp.link.api import Receiver
+from labconsole_amqp.link.connection import Endpoint, connect
+from labconsole_amqp.wire.envelope import FieldsIn, decode
+from labconsole_amqp.wire.payload import load_payload
+from tests.helpers.parallel import in_lanes
+from tests.labconsole_amqp.lab import Lab, Outcome, run
+from tests.labconsole_amqp.lab_pki import PASSPHRASE, Identity, LabCa
+from tests.labconsole_amqp.rabbitmq import PASSWORD, USER, RabbitMq, available, rabbitmq_broker
+from tests.labconsole_amqp.trial.test_amqp_trial import ALWAYS, CRYPTO, PAYLOADS, SIZES, SIZES_IN_ANNOTATIONS
+
+pytestmark = [
+    pytest.mark.skipif(not available(), reason="rabbitmq-server is not installed (Debian: rabbitmq-server)"),
+    pytest.mark.usefixtures("lab_home"),
+]
+
+PROPERTIES, ANNOTATIONS = FieldsIn.APPLICATION_PROPERTIES, FieldsIn.MESSAGE_ANNOTATIONS
+FIGURES = tuple((test, payload) for payload in PAYLOADS for test in (1, 2, 3, 4))
+LEFT = (
+    *((test, payload, PROPERTIES) for test in (1, 2, 3, 4) for payload in PAYLOADS),
+    (3, "small", ANNOTATIONS),
+    (4, "fpl-fixm", ANNOTATIONS),
+)
+OPTIONS: tuple[tuple[int, dict[str, Any]], ...] = (
+    (1, {"settlement": "pre-settled"}),
+    (1, {"durable": True}),
+    (1, {"numbered": True}),
+    (4, {"fields_in": "message-annotations"}),
+    (4, {"settlement": "pre-settled", "credit": 5}),
+)
+LANES = 4
+
+
+def queue_of(case: tuple[object, ...]) -> str:
+    """Each case of `FIGURES`, `LEFT` and `OPTIONS` has a queue of its own, so that several go on at a time."""
+    return "-".join(map(str, case))
+
+
+class Foreign:
+    """A running RabbitMQ, which lets state-x and state-y in by their certificates (SASL EXTERNAL)."""
+
+    def __init__(self, rabbit: RabbitMq, ca: LabCa, sender: Identity, receiver: Identity, folder: Path) -> None:
+        self.rabbit = rabbit
+        self._ca, self._sender, self._receiver = ca, sender, receiver
+        self._password = _private(folder / "password", PASSWORD)
+        self._passphrase = _private(folder / "passphrase", PASSPHRASE)
+        self.login = Endpoint(rabbit.host, rabbit.port, username=USER, password=PASSWORD)
+
+    def settings(self, test: int, queue: str, **more: Any) -> dict[str, Any]:
+        """Parameters of a run through it: user and password for Test 1, client certificates for the others."""
+        common = {"broker": "external", "host": "127.0.0.1", "address": RabbitMq.address(queue), "test": test}
+        if test == 1:
+            common |= {"port": self.rabbit.port, "username": USER, "password_file": str(self._password)}
+        else:
+            common |= {
+                "port": self.rabbit.tls_port,
+                "trust": str(self._ca.ca_file),
+                "sender_certificate": str(self._sender.certificate),
+                "sender_key": str(self._sender.key),
+                "sender_passphrase_file": str(self._passphrase),
+                "receiver_certificate": str(self._receiver.certificate),
+                "receiver_key": str(self._receiver.key),
+                "receiver_passphrase_file": str(self._passphrase),
+            }
+        return common | more
+
+    def fetch(self, queue: str, count: int) -> list[bytes]:
+        """The raw messages that lie in the queue."""
+        with connect(self.login) as connection:
+            receiver, raw = Receiver(connection, RabbitMq.address(queue)), []
+            deadline = time.monotonic() + 10
+            while len(raw) < count and time.monotonic() < deadline:
+                batch = receiver.receive(count - len(raw), 0.2)
+                raw += [batch.raw[index] for index in range(len(batch))]
+        return raw
+
+
+def _private(path: Path, text: str) -> Path:
+    path.touch(0o600)
+    path.write_text(text)
+    return path
+
+
+@pytest.fixture(scope="module")
+def foreign(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Foreign]:
+    folder = tmp_path_factory.mktemp("foreign")
+    ca = LabCa(folder / "pki")
+    server = ca.issue("server")
+    sender, receiver = ca.issue("state-x", encrypted=True), ca.issue("state-y", encrypted=True)
+    cases = (*FIGURES, *LEFT, *(("options", place) for place in range(len(OPTIONS))))
+    queues = ("q", "left", "several", *map(queue_of, cases))
+    with rabbitmq_broker(
+        folder, queues=queues, clients=("state-x", "state-y"), ca_file=ca.ca_file, identity=server
+    ) as rabbit:
+        yield Foreign(rabbit, ca, sender, receiver, folder)
+
+
+def all_good(outcome: Outcome, count: int) -> None:
+    """Everything arrived and was accepted; the order is the foreign broker's own affair (it may redeliver)."""
+    assert outcome.failure is None
+    figures = outcome.figures
+    assert figures["sent"] == figures["received"] == count
+    assert [figures[name] for name in ("lost", "duplicated", "unknown", "failed_verifications")] == [0] * 4
+    assert set(outcome.verdicts.values()) == {"pass"}
+
+
+def _count(payload: str) -> int:
+    return 30 if payload == "fpl-fixm" else 200
+
+
+@pytest.fixture(scope="module")
+def outcomes(foreign: Foreign, tmp_path_factory: pytest.TempPathFactory) -> Mapping[tuple[int, str], Future[Outcome]]:
+    """A run of each case of `FIGURES`."""
+    folder = tmp_path_factory.mktemp("figures")
+
+    def make(case: tuple[int, str]) -> Outcome:
+        test, payload = case
+        settings = foreign.settings(test, queue_of(case), payload=payload, count=_count(payload))
+        return run(folder / queue_of(case), **settings)
+
+    return in_lanes(FIGURES, make, LANES)
+
+
+@pytest.mark.parametrize(("test", "payload"), FIGURES)
+def test_every_figure_comes_out_through_a_foreign_broker_too(
+    test: int, payload: str, outcomes: Mapping[tuple[int, str], Future[Outcome]]
+) -> None:
+    outcome = outcomes[test, payload].result()
+    all_good(outcome, _count(payload))
+    assert outcome.figures["sent_size"] == SIZES[test][PAYLOADS.index(payload)]
+    assert set(outcome.figures) == ALWAYS | CRYPTO[test]
+    containers = {event.data["container"] for event in outcome.told("connected")}
+    assert len(containers) == 1
+    assert "labconsole-broker" not in containers
+    assert {event.data["tls"] is not None for event in outcome.told("connected")} == {test >= 2}
+
+
+@pytest.fixture(scope="module")
+def with_options(foreign: Foreign, tmp_path_factory: pytest.TempPathFactory) -> Mapping[int, Future[Outcome]]:
+    """A run of each of `OPTIONS`, by its place there."""
+    folder = tmp_path_factory.mktemp("options")
+
+    def make(place: int) -> Outcome:
+        test, options = OPTIONS[place]
+        queue = queue_of(("options", place))
+        return run(folder / queue, **foreign.settings(test, queue, count=50, **options))
+
+    return in_lanes(range(len(OPTIONS)), make, LANES)
+
+
+@pytest.mark.parametrize("place", range(len(OPTIONS)), ids=[f"{test}-{options}" for test, options in OPTIONS])
+def test_options_work_through_a_foreign_broker(place: int, with_options: Mapping[int, Future[Outcome]]) -> None:
+    test, options = OPTIONS[place]
+    outcome = with_options[place].result()
+    all_good(outcome, 50)
+    if "fields_in" in options:
+        assert outcome.figures["sent_size"] == SIZES_IN_ANNOTATIONS[test][1]
+
+
+def test_an_open_loop_works_through_a_foreign_broker(foreign: Foreign, tmp_path: Path) -> None:
+    all_good(run(tmp_path / "run", **foreign.settings(2, "q", count=50, loop="open", rate=200.0)), 50)
+
+
+Slow = Mapping[Callable[[Foreign, Path], Any], Future[Any]]
+
+
+@pytest.fixture(scope="module")
+def slow(foreign: Foreign, tmp_path_factory: pytest.TempPathFactory) -> Slow:
+    """Runs for which the broker takes its time, at the same time: each function with what it returned."""
+    folder = tmp_path_factory.mktemp("slow")
+    return in_lanes(
+        (_shared, _missing_or_not_empty, _wrong_password), lambda make: make(foreign, folder / make.__name__), LANES
+    )
+
+
+def _shared(foreign: Foreign, folder: Path) -> Outcome:
+    return run(folder, **foreign.settings(4, "several", count=50, numbered=True, senders=2, receivers=2))
+
+
+def _missing_or_not_empty(foreign: Foreign, folder: Path) -> tuple[Outcome, ...]:
+    return (
+        run(folder / "a", **foreign.settings(1, "no-such-queue", count=5)),
+        run(folder / "b", **foreign.settings(1, "left", count=7, mode="sender")),
+        run(folder / "c", **foreign.settings(1, "left", count=5)),
+        run(folder / "d", **foreign.settings(1, "left", count=5, leftover="drain")),
+    )
+
+
+def _wrong_password(foreign: Foreign, folder: Path) -> Outcome:
+    folder.mkdir()
+    wrong = {"password_file": str(_private(folder / "wrong", "not this"))}
+    return run(folder / "a", **foreign.settings(1, "q", count=5) | wrong)
+
+
+def test_several_senders_and_receivers_share_a_foreign_queue(slow: Slow) -> None:
+    outcome = slow[_shared].result()
+    assert outcome.failure is None
+    assert [outcome.figures[name] for name in ("sent", "received", "lost", "duplicated", "unknown")] == [
+        100,
+        100,
+        0,
+        0,
+        0,
+    ]
+    assert outcome.samples.roles("received") == ["receiver-0", "receiver-1"]
+
+
+Left = Mapping[tuple[int, str, FieldsIn], Future[tuple[Outcome, list[bytes]]]]
+
+
+@pytest.fixture(scope="module")
+def left(foreign: Foreign, tmp_path_factory: pytest.TempPathFactory) -> Left:
+    """A run of each case of `LEFT` that only sends three messages, and what then lay in the queue."""
+    folder = tmp_path_factory.mktemp("left")
+
+    def make(case: tuple[int, str, FieldsIn]) -> tuple[Outcome, list[bytes]]:
+        test, payload, fields_in = case
+        queue = queue_of(case)
+        settings = foreign.settings(test, queue, payload=payload, count=3, mode="sender", fields_in=fields_in)
+        outcome = Lab(folder / queue).run(**settings)
+        return outcome, foreign.fetch(queue, 3)
+
+    return in_lanes(LEFT, make, LANES)
+
+
+@pytest.mark.parametrize(("test", "payload", "fields_in"), LEFT)
+def test_a_second_reader_finds_in_the_foreign_queue_what_was_sent(
+    test: int, payload: str, fields_in: FieldsIn, left: Left
+) -> None:
+    outcome, raw = left[test, payload, fields_in].result()
+    assert outcome.failure is None
+    assert len(raw) == 3
+    text = load_payload(payload).data
+    for message, stamp_ms in zip(raw, outcome.column("sent", "stamp_ms").tolist(), strict=True):
+        second, ours = Message(), decode(message)
+        second.decode(message)
+        fields = second.annotations if fields_in is ANNOTATIONS else second.properties
+        assert int(second.properties["sent_time"]) == ours.stamp_ms == stamp_ms
+        body = second.body.encode() if isinstance(second.body, str) else bytes(second.body)
+        assert body == ours.body
+        if test < 4:
+            assert isinstance(second.body, str)
+            assert body == text
+        names = {1: (), 2: (), 3: ("x-digital-signature",), 4: ("x-digital-signature", "x-encrypted-key", "x-iv")}[test]
+        for name in names:
+            assert len(fields[symbol(name) if fields is second.annotations else name]) == (
+                24 if name == "x-iv" else 344
+            )
+
+
+def test_a_queue_that_is_missing_or_not_empty_is_told_in_one_sentence(slow: Slow) -> None:
+    missing, sent, refused, drained = slow[_missing_or_not_empty].result()
+    assert missing.failure is not None
+    assert "has no queue /amq/queue/no-such-queue" in missing.failure
+    assert sent.failure is None
+    assert refused.failure is not None
+    assert "is not empty, 7 messages lie in it" in refused.failure
+    all_good(drained, 5)
+
+
+def test_a_wrong_password_is_told_in_one_sentence(slow: Slow) -> None:
+    failure = slow[_wrong_password].result().failure
+    assert failure is not None
+    assert "refused user lab: wrong user name or password" in failure
+
+
+def test_the_receiver_opens_what_lay_in_the_foreign_queue(foreign: Foreign, tmp_path: Path) -> None:
+    """Sent by one console, kept by a durable queue, received by another."""
+    options = {"count": 20, "durable": True}
+    sent = run(tmp_path / "s", **foreign.settings(4, "left", mode="sender", **options))
+    received = run(tmp_path / "r", **foreign.settings(4, "left", mode="receiver", **options))
+    assert (sent.failure, received.failure) == (None, None)
+    assert (received.figures["received"], received.figures["failed_verifications"]) == (20, 0)

@@ -1,0 +1,301 @@
+"""Two operators, two consoles: one sends and one receives, each with a database of its own; and where secrets go."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from concurrent.futures import Future
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from labconsole.model.trial import REMEDY
+from labconsole.output.csv_export import export_run
+from labconsole.paths import HOME_VARIABLE
+from labconsole.security.identities import IdentityFiles
+from labconsole.security.x509.certificate_profiles import CertificateProfile
+from labconsole.store.reader import Reader
+from labconsole_amqp.broker.embedded_broker import BrokerSettings
+from labconsole_amqp.broker.queue import QueueLimits
+from labconsole_amqp.broker.sasl import Access
+from labconsole_amqp.link.api import TlsSettings
+from tests.helpers.authorities import new_authority
+from tests.helpers.identities import write_identity
+from tests.helpers.parallel import in_lanes
+from tests.helpers.terminal import Terminal
+from tests.labconsole_amqp.embedded_broker import Serving, serving
+from tests.labconsole_amqp.lab import Lab, Outcome
+
+PASSWORD = "a password that nobody may see"
+
+
+class Site:
+    """Certificates of two States and a broker, made for a test; `sender` and `receiver` are the States' files."""
+
+    def __init__(self, folder: Path) -> None:
+        self.authority = new_authority("Test CA")
+        self.folder = folder
+        self.sender = self.issue("state-x")
+        self.receiver = self.issue("state-y")
+        self.broker = self.issue("the-broker", CertificateProfile.TLS_SERVER)
+
+    def issue(self, name: str, profile: CertificateProfile = CertificateProfile.STATE) -> IdentityFiles:
+        return write_identity(self.folder, name, self.authority, profile)
+
+    def server_tls(self) -> TlsSettings:
+        """The broker's settings."""
+        password = self.broker.passphrase_file.read_text() if self.broker.passphrase_file else None
+        return TlsSettings(self.broker.trust, self.broker.certificate, self.broker.key, password)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
+    return Site(tmp_path_factory.mktemp("site"))
+
+
+@contextmanager
+def serving_states(site: Site) -> Iterator[Serving]:
+    """A broker that takes both States' certificates, and a password."""
+    settings = BrokerSettings(
+        queues=("q",),
+        tls_port=0,
+        tls=site.server_tls(),
+        access=Access(anonymous=True, users={"operator": PASSWORD}),
+        limits=QueueLimits(messages=40),
+    )
+    with serving(settings) as running:
+        yield running
+
+
+@pytest.fixture
+def broker(site: Site) -> Iterator[Serving]:
+    with serving_states(site) as running:
+        yield running
+
+
+def external(broker: Serving, site: Site, mode: str, test: int, **more: Any) -> dict[str, Any]:
+    """Parameters of a console that plays one end, with nothing of the other end but its certificate."""
+    settings: dict[str, Any] = {
+        "mode": mode,
+        "broker": "external",
+        "host": "127.0.0.1",
+        "port": broker.ports.tls if test >= 2 else broker.ports.plain,
+        "address": "q",
+        "test": test,
+        "count": 60,
+        "patience": 5.0,
+        "wait_for_peer": 20.0,
+        "trust": str(site.sender.trust),
+        "sender_certificate": str(site.sender.certificate),
+        "receiver_certificate": str(site.receiver.certificate),
+    }
+    own = site.sender if mode == "sender" else site.receiver
+    settings |= {f"{mode}_key": str(own.key), f"{mode}_passphrase_file": str(own.passphrase_file)}
+    return settings | more
+
+
+MEETINGS = tuple((first, test) for first in ("sender", "receiver") for test in (1, 2, 3, 4))
+
+
+@dataclass(frozen=True)
+class Meetings:
+    """What both consoles saw, for each of `MEETINGS`, and the home of them all."""
+
+    home: Path
+    outcomes: Mapping[tuple[str, int], Future[dict[str, Outcome]]]
+
+
+@pytest.fixture(scope="module")
+def meetings(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Meetings:
+    """Some at a time, each with a broker of its own: nearly all of them is waiting."""
+    folder = tmp_path_factory.mktemp("meetings")
+
+    def meet(case: tuple[str, int]) -> dict[str, Outcome]:
+        first, test = case
+        outcomes: dict[str, Outcome] = {}
+        with serving_states(site) as broker:
+
+            def play(mode: str) -> None:
+                outcomes[mode] = Lab(folder / f"{first}-{test}" / mode).run(**external(broker, site, mode, test))
+
+            modes = sorted(("sender", "receiver"), key=first.__ne__)
+            threads = [threading.Thread(target=play, args=(mode,)) for mode in modes]
+            for thread in threads:
+                thread.start()
+                time.sleep(0.6)
+            for thread in threads:
+                thread.join()
+        return outcomes
+
+    home = folder / "home"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(HOME_VARIABLE, str(home))
+        return Meetings(home, in_lanes(MEETINGS, meet, 4))
+
+
+@pytest.mark.parametrize(("first", "test"), MEETINGS)
+def test_two_consoles_meet_in_whatever_order_they_come(first: str, test: int, meetings: Meetings) -> None:
+    outcomes = meetings.outcomes[first, test].result()
+    sender, receiver = outcomes["sender"], outcomes["receiver"]
+    assert (sender.failure, receiver.failure) == (None, None)
+    assert sender.figures["sent"] == receiver.figures["received"] == 60
+    assert (receiver.figures["lost"], receiver.figures["failed_verifications"]) == (0, 0)
+    assert receiver.verdicts == {"all messages arrived": "pass", "all messages were accepted": "pass"}
+    assert receiver.figures["queue_time_mean"] > -1
+    assert sender.samples.roles("received") == receiver.samples.roles("sent") == []
+    assert not (meetings.home / "identities").exists(), "lab identities were made that nobody needs"
+
+
+def test_a_receiver_that_nobody_sends_to_says_so(broker: Serving, site: Site, tmp_path: Path) -> None:
+    outcome = Lab(tmp_path / "run").run(**external(broker, site, "receiver", 1, wait_for_peer=1.0))
+    assert outcome.failure == (
+        "No message came within 1 s: let the other console begin to send, to the same queue q, or set "
+        '"Wait for the other console" (wait_for_peer) higher.'
+    )
+
+
+def test_a_sender_that_nobody_receives_from_says_so_and_keeps_its_samples(
+    broker: Serving, site: Site, tmp_path: Path
+) -> None:
+    settings = external(broker, site, "sender", 1, wait_for_peer=1.0, patience=1.0)
+    outcome = Lab(tmp_path / "run").run(**settings)
+    assert outcome.failure is not None
+    assert outcome.failure.startswith("No message moved for 1 s: the broker gives no credit, since its queue is full")
+    assert outcome.figures["sent"] == 40
+
+
+def test_a_queue_that_is_not_empty_is_refused_or_drained(broker: Serving, site: Site, tmp_path: Path) -> None:
+    Lab(tmp_path / "first").run(**external(broker, site, "sender", 1, count=30))
+    both = external(broker, site, "sender", 1, count=20) | {"mode": "both"}
+    refused = Lab(tmp_path / "second").run(**both)
+    assert refused.failure == (
+        f"The queue q at 127.0.0.1:{broker.ports.plain} is not empty, 30 messages lie in it and would spoil the "
+        'figures: empty it there, or set "Queue not empty" (leftover) to drain.'
+    )
+    (remedy,) = refused.told(REMEDY)
+    assert remedy.data == {"title": "Drain the queue and run again", "parameters": {"leftover": "drain"}}
+    drained = Lab(tmp_path / "third").run(**both, leftover="drain")
+    assert drained.failure is None
+    assert (drained.figures["received"], drained.figures["unknown"], drained.figures["lost"]) == (20, 0, 0)
+    assert [event.message for event in drained.told("drained")] == ["30 messages were in the queue and were discarded."]
+
+
+def profile(path: Path, settings: dict[str, Any]) -> Path:
+    """A profile with one scenario."""
+    lines = ["format = 1", 'kind = "amqp.messaging"', 'title = "Two consoles"', "[parameters]"]
+    lines += [f"{key} = {json.dumps(value)}" for key, value in settings.items()]
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+@pytest.mark.parametrize("given", ("by files", "at prompts"))
+def test_two_command_lines_with_two_databases_and_no_secret_anywhere(
+    given: str, broker: Serving, site: Site, tmp_path: Path, own_home: Path
+) -> None:
+    password_file = tmp_path / "password"
+    password_file.touch(0o600)
+    password_file.write_text(PASSWORD)
+    login = {"username": "operator", "password_file": str(password_file), "count": 200, "loop": "open", "rate": 100.0}
+    secrets = [PASSWORD.encode(), *(b"passphrase of state-" + letter for letter in (b"x", b"y"))]
+    consoles, seen = [], []
+    for mode in ("receiver", "sender"):
+        prompted = {"password_file": "", f"{mode}_passphrase_file": ""} if given == "at prompts" else {}
+        file = profile(tmp_path / f"{mode}.toml", external(broker, site, mode, 4, **login) | prompted)
+        console = Terminal(run_command(file, own_home / f"{mode}.db"), os.environ)
+        consoles.append(console)
+        if prompted:
+            own = site.sender if mode == "sender" else site.receiver
+            console.answer("Passphrase for user operator at 127.0.0.1: ", PASSWORD)
+            console.answer(f"Passphrase for the key of the {mode}, {own.key}: ", f"passphrase of {own.key.stem[:-4]}")
+    while any(console.process.poll() is None for console in consoles):
+        for child in psutil.Process().children(recursive=True):
+            seen.append(_shown(child))
+        for console in consoles:
+            console.read()
+        time.sleep(0.2)
+    results = []
+    for console in consoles:
+        code, out = console.finish()
+        assert code == 0, console.shown.decode()
+        results.append(json.loads(out))
+        seen += [out, console.shown]
+    received, sent = results
+    assert received["metrics"]["received"]["value"] == sent["metrics"]["sent"]["value"] == 200
+    assert (received["metrics"]["lost"]["value"], received["metrics"]["failed_verifications"]["value"]) == (0, 0)
+    assert "lost" not in sent["metrics"]
+    for mode in ("receiver", "sender"):
+        reader = Reader(own_home / f"{mode}.db")
+        row = reader.runs()[0]
+        detail = reader.run(row.id)
+        export_run(reader, row.id, own_home / f"{mode}-csv")
+        seen.append(repr((detail, list(detail.events))).encode())
+        reader.close()
+    files = [path for path in own_home.rglob("*") if path.is_file()]
+    assert {"receiver.db", "sender.db"} <= {path.name for path in files}
+    assert len([path for path in files if path.suffix == ".csv"]) > 2
+    seen += [path.read_bytes() for path in files]
+    assert len(seen) > 20
+    for secret in secrets:
+        assert not any(secret in text for text in seen)
+
+
+def run_command(file: Path, database: Path) -> list[str]:
+    """The command that runs a profile and prints JSON."""
+    return [sys.executable, "-m", "labconsole.cli.main", "run", str(file), "--json", "--db", str(database)]
+
+
+@pytest.mark.parametrize(
+    ("entered", "reason"),
+    [
+        ("not the passphrase", "does not open: the passphrase is wrong"),
+        ("", "There is no passphrase for the key of the sender"),
+    ],
+)
+def test_a_wrong_or_missing_passphrase_fails_the_run_in_a_sentence(
+    entered: str, reason: str, broker: Serving, site: Site, tmp_path: Path
+) -> None:
+    settings = external(broker, site, "sender", 2, sender_passphrase_file="")
+    console = Terminal(run_command(profile(tmp_path / "own.toml", settings), tmp_path / "runs.db"), os.environ)
+    console.answer("Passphrase for the key of the sender, ", entered)
+    code, out = console.finish()
+    result = json.loads(out)
+    assert (code, result["status"]) == (1, "failed")
+    assert reason in result["reason"]
+    assert b"Traceback" not in console.shown
+
+
+def test_ctrl_c_at_the_question_runs_nothing(broker: Serving, site: Site, tmp_path: Path) -> None:
+    settings = external(broker, site, "sender", 2, sender_passphrase_file="")
+    console = Terminal(run_command(profile(tmp_path / "own.toml", settings), tmp_path / "runs.db"), os.environ)
+    console.wait_for("Passphrase for the key of the sender, ")
+    console.process.send_signal(signal.SIGINT)
+    code, out = console.finish()
+    assert (code, out) == (130, b"")
+    assert b"Traceback" not in console.shown
+    assert not (tmp_path / "runs.db").exists()
+
+
+def test_without_a_terminal_nobody_is_asked(broker: Serving, site: Site, tmp_path: Path) -> None:
+    settings = external(broker, site, "sender", 2, sender_passphrase_file="")
+    command = run_command(profile(tmp_path / "own.toml", settings), tmp_path / "runs.db")
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=60)
+    assert done.returncode == 1
+    assert json.loads(done.stdout)["reason"].startswith("There is no passphrase for the key of the sender")
+
+
+def _shown(process: psutil.Process) -> bytes:
+    """What anybody can see of a process: its arguments and environment."""
+    try:
+        return "\0".join([*process.cmdline(), *(f"{k}={v}" for k, v in process.environ().items())]).encode()
+    except (psutil.NoSuchProcess, psutil.AccessDenied):
+        return b""

@@ -1,0 +1,48 @@
+"""Files that leave: in the form that was asked for, never over another file, and noted where they go to somebody."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from labconsole.errors import UserError
+from labconsole.security.pki.records import Item
+from labconsole_certificates.operations.export import Form, exported, handed_over, note_export, write_export
+from labconsole_certificates.revocation.crls import publish_crl
+from tests.helpers.openssl_command import openssl_says
+from tests.labconsole_certificates.three_states import World
+
+
+def test_openssl_reads_every_form(world: World) -> None:
+    request = world.asks(world.a, world.b, "a.example")
+    crl = publish_crl(world.store, world.root_b)
+    snapshot = world.store.snapshot()
+    for thing, command in ((world.root_a, "x509"), (request, "req"), (crl, "crl")):
+        for form in (Form.PEM, Form.DER):
+            openssl_says(command, "-inform", form, "-noout", data=exported(snapshot, thing, form))
+    assert exported(snapshot, request, Form.CHAIN) == exported(snapshot, request)
+
+
+def test_a_file_that_is_there_stays(tmp_path: Path) -> None:
+    file = tmp_path / "a.pem"
+    write_export(file, b"one", private=True)
+    assert file.stat().st_mode & 0o777 == 0o600
+    with pytest.raises(UserError, match="is there already and stays as it is"):
+        write_export(file, b"two")
+    with pytest.raises(UserError, match="does not exist"):
+        write_export(tmp_path / "nowhere" / "a.pem", b"two")
+    with pytest.raises(UserError, match="cannot be written"):
+        write_export(tmp_path / ("x" * 300), b"two")
+    assert file.read_bytes() == b"one"
+
+
+def test_what_is_handed_over_is_noted(world: World) -> None:
+    request = world.asks(world.a, world.b)
+    crl = publish_crl(world.store, world.root_b)
+    for thing in (world.root_b, request, crl):
+        handed_over(world.store, thing, world.b, world.a)
+    note_export(world.store, crl)
+    assert world.store.snapshot().audit[0].what == "exported CRL 1"
+    noted = [one.item for one in world.store.snapshot().handovers[-3:]]
+    assert noted == [Item.ROOT, Item.CSR, Item.CRL]

@@ -1,0 +1,165 @@
+"""When keys are loaded into the token, and when they can be used."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from labconsole.clock import now_ns
+from labconsole.profiles.timing_profile import load_timing
+from labconsole.security.token.configuration import TokenConfiguration
+from labconsole.security.token.cryptoki.opening import Token, open_token
+from labconsole.store.errors import StoreError
+from labconsole_keypool.choices import Refill
+from labconsole_keypool.device.emulation import Device, Timing
+from labconsole_keypool.simulation.service_model import KeyOrigin
+from labconsole_keypool.store.key_store import KeyStore
+from tests.labconsole_keypool.signing_lab import PIN, Told, digest, fill, new_token, signing_engine
+
+UNWRAP_MS = 30.0
+C, D = KeyOrigin.POOL, KeyOrigin.GENERATED
+
+
+@pytest.fixture(scope="module")
+def configuration(tmp_path_factory: pytest.TempPathFactory) -> TokenConfiguration:
+    return new_token(tmp_path_factory.mktemp("softhsm"))
+
+
+@pytest.fixture
+def token(configuration: TokenConfiguration) -> Iterator[Token]:
+    with open_token("test", configuration, PIN) as opened:
+        yield opened
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[KeyStore]:
+    with KeyStore.open(tmp_path / "keys.db", run="run") as opened:
+        yield opened
+
+
+@pytest.fixture
+def told() -> Told:
+    return Told()
+
+
+def slow_to_unwrap() -> Device:
+    """A device that unwraps in `UNWRAP_MS` and signs at once."""
+    luna = load_timing("luna-sa-1700")
+    sign = {time: duration.model_copy(update={"ms": 0.001}) for time, duration in luna.sign.items()}
+    unwrap = luna.unwrap.model_copy(update={"ms": UNWRAP_MS})
+    return Device(Timing(luna.model_copy(update={"unwrap": unwrap, "sign": sign, "warm_up": None})))
+
+
+def until(condition: Callable[[], bool]) -> None:
+    deadline_ns = now_ns() + 30_000_000_000
+    while not condition():
+        assert now_ns() < deadline_ns, "it never came"
+        time.sleep(0.005)
+
+
+@pytest.mark.parametrize(("refill", "first_after"), [(Refill.PARALLEL, 1), (Refill.WHEN_EMPTY, 5)])
+def test_a_batch_is_usable_key_by_key_or_as_a_whole(
+    token: Token, store: KeyStore, told: Told, refill: Refill, first_after: int
+) -> None:
+    fill(token, store, 5)
+    with signing_engine(token, store, told, batch=5, low_water=1, refill=refill, device=slow_to_unwrap()) as engine:
+        engine.start_refill()
+        done = engine.process(0, digest(1))
+        assert done.source is C
+        assert first_after <= (done.got_key_ns - done.started_ns) / 1e6 / UNWRAP_MS < first_after + 3
+        until(lambda: bool(told.refills))
+    [(started_ns, finished_ns, keys)] = told.refills
+    assert keys == 5 and 5 * UNWRAP_MS <= (finished_ns - started_ns) / 1e6 < 8 * UNWRAP_MS
+
+
+def test_a_refill_begins_below_the_low_water_mark_and_loads_a_batch(token: Token, store: KeyStore, told: Told) -> None:
+    fill(token, store, 30)
+    with signing_engine(token, store, told, batch=6, low_water=4) as engine:
+        engine.fill(5)
+        engine.process(0, digest(1))
+        engine.start_refill()
+        time.sleep(0.05)
+        assert told.counts["keys_loaded"] == 5, "four are left, which are not fewer than four"
+        engine.process(0, digest(2))
+        until(lambda: told.counts["keys_loaded"] == 11)
+    assert [keys for _, _, keys in told.refills] == [5, 6]
+
+
+def test_a_pause_holds_while_there_are_keys(token: Token, store: KeyStore, told: Told) -> None:
+    fill(token, store, 10)
+    with signing_engine(token, store, told, batch=3, low_water=3) as engine:
+        engine.fill(2)
+        engine.pause_refill(True)
+        engine.start_refill()
+        engine.process(0, digest(1))
+        time.sleep(0.05)
+        assert told.counts["keys_loaded"] == 2, "one is left, fewer than three, and it waits all the same"
+        engine.process(0, digest(2))
+        assert engine.process(0, digest(3)).source is C, "without any key it loads though it pauses"
+        engine.pause_refill(False)
+        until(lambda: told.counts["keys_loaded"] >= 8)
+
+
+def test_keys_that_are_added_while_it_runs_are_found(token: Token, store: KeyStore, told: Told) -> None:
+    with signing_engine(token, store, told, low_water=2) as engine:
+        engine.start_refill()
+        assert engine.process(0, digest(1)).source is D
+        fill(token, store, 3)
+        until(lambda: told.counts["keys_loaded"] == 3)
+        assert [engine.process(0, digest(number)).source for number in range(2, 6)] == [C, C, C, D]
+
+
+def test_threads_wait_for_keys_that_are_on_their_way(token: Token, store: KeyStore, told: Told) -> None:
+    fill(token, store, 8)
+    sources: list[KeyOrigin] = []
+    with signing_engine(
+        token, store, told, lanes=4, batch=8, low_water=1, refill=Refill.WHEN_EMPTY, device=slow_to_unwrap()
+    ) as engine:
+        engine.start_refill()
+        threads = [
+            threading.Thread(target=lambda lane=lane: sources.append(engine.process(lane, digest(lane)).source))
+            for lane in range(4)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert sources == [C] * 4
+
+
+class FullerThanItSays(Device):
+    """A token that does not tell how much room there is, as most do not."""
+
+    @property
+    def room(self) -> int:
+        return 1_000
+
+
+def test_a_token_that_turns_out_to_be_full_keeps_its_claimed_keys_for_later(
+    token: Token, store: KeyStore, told: Told
+) -> None:
+    fill(token, store, 9)
+    with signing_engine(token, store, told, batch=9, low_water=5, device=FullerThanItSays(ram=4)) as engine:
+        engine.start_refill()
+        done = [engine.process(0, digest(number)) for number in range(9)]
+    assert [one.source for one in done] == [C] * 9
+    assert store.counts().used == 9 and store.counts().invalid == 0
+
+
+def test_a_refill_that_ends_in_a_fault_is_told_to_whoever_waits(
+    token: Token, store: KeyStore, told: Told, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(token, store, 2)
+    with signing_engine(token, store, told) as engine:
+
+        def locked(*arguments: object) -> None:
+            raise StoreError("The key store is locked: try again.")
+
+        monkeypatch.setattr(store, "claim", locked)
+        engine.start_refill()
+        with pytest.raises(StoreError, match="is locked"):
+            engine.process(0, digest(1))

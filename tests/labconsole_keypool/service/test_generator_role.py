@@ -1,0 +1,107 @@
+"""The generator's role: what it makes when it is told to, and while the service is idle."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from labconsole.security.token.configuration import TokenConfiguration
+from labconsole_keypool.messages.wire import Busy, End, Hello, Idle, Member
+from labconsole_keypool.service.generator_role import GeneratorRole
+from labconsole_keypool.service.role_settings import RoleSettings
+from labconsole_keypool.service.service_parameters import ServiceParameters
+from labconsole_keypool.store.key_reader import KeyReader
+from tests.labconsole_keypool.role_lab import TOKEN, Context, Service, until
+from tests.labconsole_keypool.signing_lab import new_token
+
+
+@pytest.fixture(scope="module")
+def configuration(tmp_path_factory: pytest.TempPathFactory) -> TokenConfiguration:
+    return new_token(tmp_path_factory.mktemp("softhsm"))
+
+
+@contextmanager
+def generator(configuration: TokenConfiguration, store: Path, **parameters: Any) -> Iterator[Context]:
+    """A generator that has begun, on a thread; it has ended after the block, which tells it to."""
+    settings = RoleSettings(
+        name="generator-1",
+        parameters=ServiceParameters(key_kind="p-256", **parameters),
+        token="test",
+        configuration=configuration,
+        store=store,
+        run="run",
+    )
+    context = Context(settings.model_dump(mode="json"))
+    role = GeneratorRole(context)
+    try:
+        assert role.prepare()["token"]
+        thread = threading.Thread(target=role.run)
+        thread.start()
+        try:
+            yield context
+        finally:
+            context.stop_requested = True
+            thread.join(10)
+    finally:
+        role.close()
+    assert not thread.is_alive()
+
+
+def stored(store: Path) -> int:
+    reader = KeyReader(store)
+    try:
+        return reader.counts().new
+    finally:
+        reader.close()
+
+
+def test_it_fills_the_pool_when_told_without_the_device_s_emulated_times(
+    configuration: TokenConfiguration, tmp_path: Path
+) -> None:
+    with generator(configuration, tmp_path / "keys.db", timing="luna-sa-1700") as context:
+        context.commands += [{"do": "fill", "keys": 60}, {"do": "fill", "keys": 3}]
+        until(lambda: context.counts["keys_stored"] == 63)  # the device takes 37 s to generate them
+    assert context.counts == {"keys_generated": 63, "keys_stored": 63}
+    assert stored(tmp_path / "keys.db") == 63 == sum(len(rows["stored"]) for rows in context.recorded)
+
+
+def test_it_generates_while_the_service_is_idle_and_up_to_the_limit(
+    configuration: TokenConfiguration, tmp_path: Path
+) -> None:
+    service = Service()
+    with generator(configuration, tmp_path / "keys.db", pool_limit=300) as context:
+        context.commands.append(service.command)
+        assert service.accept() == Hello(TOKEN, Member.GENERATOR, "generator-1")
+        time.sleep(0.1)
+        assert not context.counts, "it was not told yet that nobody waits"
+        service.tell(Idle())
+        until(lambda: context.counts["keys_generated"] > 0)
+        service.tell(Busy())
+        time.sleep(0.1)
+        made = context.counts["keys_generated"]
+        assert context.counts["keys_stored"] == made
+        time.sleep(0.1)
+        assert context.counts["keys_generated"] == made < 300
+        service.tell(Idle())
+        until(lambda: context.counts["keys_stored"] == 300)
+        time.sleep(0.15)
+    assert context.counts["keys_generated"] == 300 == stored(tmp_path / "keys.db")
+    service.close()
+
+
+def test_it_ends_with_the_service(configuration: TokenConfiguration, tmp_path: Path) -> None:
+    service = Service()
+    with generator(configuration, tmp_path / "keys.db") as context:
+        context.commands.append(service.command)
+        service.accept()
+        service.tell(Idle())
+        service.tell(End())
+        until(lambda: threading.active_count() == 1)
+        assert not context.stop_requested
+    service.close()

@@ -1,0 +1,77 @@
+"""A real window on a real database, in a home of its own; nothing of it is left behind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import shiboken6
+from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
+
+from labconsole.engine.queue import QueueState, RunQueue
+from labconsole.model.plugin import Plugins
+from labconsole_ui.runtime.queue_bridge import QueueBridge
+from labconsole_ui.runtime.services import Services
+from labconsole_ui.runtime.settings import FILE_NAME, WindowState
+from labconsole_ui.shell.main_window import MainWindow
+from labconsole_ui.theme.theme import Theme, ThemeMode
+
+KIND = "amqp.messaging"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Qt's offscreen platform says what it cannot do with a window; that is no fault of ours."""
+    for item in items:
+        item.add_marker(pytest.mark.qt_log_ignore("This plugin does not support", extend=True))
+
+
+@pytest.fixture(scope="session")
+def theme(qapp: QApplication) -> Theme:
+    return Theme(qapp, ThemeMode.LIGHT)
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("LABCONSOLE_HOME", str(tmp_path))
+    return tmp_path
+
+
+@pytest.fixture
+def bridge(qapp: QApplication, home: Path) -> Iterator[QueueBridge]:
+    bridge = QueueBridge(lambda wake: RunQueue(home / "runs.db", wake=wake), qapp)
+    yield bridge
+    bridge.close()
+    bridge.setParent(None)
+
+
+@pytest.fixture
+def services(bridge: QueueBridge, theme: Theme, home: Path) -> Services:
+    return Services(home / "runs.db", Plugins.discover(), bridge, theme, WindowState(home / FILE_NAME))
+
+
+@pytest.fixture
+def open_window(qtbot: QtBot, bridge: QueueBridge) -> Iterator[Callable[[Services], MainWindow]]:
+    """Opens windows on the test's queue; at the end the queue is emptied and the windows go, with their threads."""
+    windows: list[MainWindow] = []
+
+    def open_one(services: Services) -> MainWindow:
+        window = MainWindow(services)
+        windows.append(window)
+        window.resize(1280, 800)
+        window.show()
+        return window
+
+    yield open_one
+    for item in reversed(bridge.queue.items):
+        if item.state is not QueueState.DONE:
+            bridge.queue.cancel(item.run_id)
+    qtbot.waitUntil(lambda: all(item.state is QueueState.DONE for item in bridge.queue.items))
+    for window in windows:
+        shiboken6.delete(window)
+
+
+@pytest.fixture
+def window(open_window: Callable[[Services], MainWindow], services: Services) -> MainWindow:
+    return open_window(services)

@@ -1,0 +1,184 @@
+"""Start page, history, queue and status bar show the same of every run: after a kill, and of other consoles' runs."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QToolButton
+from pytestqt.qtbot import QtBot
+
+from labconsole.engine.queue import RunQueue
+from labconsole.store.errors import StoreError
+from labconsole.store.reader import Reader
+from labconsole.store.records import RunStatus
+from labconsole_ui.runtime.queue_bridge import QueueBridge
+from labconsole_ui.runtime.services import Services
+from labconsole_ui.shell.main_window import MainWindow
+from labconsole_ui.shell.menus import bring_forward
+from labconsole_ui.views.queue.queue_model import QueueColumn
+from labconsole_ui.views.start_page import RecentRun, StartPage
+from tests.helpers.practice import wait_until
+from tests.labconsole_ui.campaigns import campaign, endless
+from tests.labconsole_ui.shown_messages import told
+
+DRIVER = Path(__file__).parent.parent / "window_driver.py"
+Opener = Callable[[Services], MainWindow]
+
+
+def in_progress(database: Path) -> int | None:
+    """The run in progress, once it has stored samples."""
+    try:
+        with Reader(database) as reader:
+            running = [live.id for live in reader.live_runs() if live.status is RunStatus.RUNNING]
+            return running[0] if running and reader.run(running[0]).series else None
+    except StoreError:
+        return None
+
+
+@pytest.fixture
+def killed(home: Path) -> int:
+    """The run of the demo that was in progress when its window was killed; three more were waiting."""
+    database = home / "runs.db"
+    window = subprocess.Popen([sys.executable, str(DRIVER), str(database)], stderr=subprocess.DEVNULL)
+    try:
+        assert wait_until(lambda: in_progress(database) is not None, 60)
+        run_id = in_progress(database)
+        family = psutil.Process(window.pid).children(recursive=True)
+    finally:
+        window.kill()
+        window.wait()
+    psutil.wait_procs(family, timeout=10)
+    assert run_id is not None
+    return run_id
+
+
+def words(window: MainWindow) -> dict[str, dict[int, str]]:
+    """The status of each run that is shown, by the place where it is shown."""
+    history, queue = window.history_view.model, window.queue_view.model
+    lines = [line.text().split("   ·   ") for line in window.findChildren(RecentRun) if not line.isHidden()]
+    return {
+        "start page": {int(parts[0]): parts[2] for parts in lines},
+        "history": {history.record(row).id: history.index(row, 0).data() for row in range(history.rowCount())},
+        "queue": {
+            queue.item(row).run_id: queue.index(row, QueueColumn.STATUS).data() for row in range(queue.rowCount())
+        },
+    }
+
+
+def disagreement(window: MainWindow) -> str:
+    """What two places show differently of a run, or nothing."""
+    shown, bar = words(window), window.status.state_label.text()
+    of_run: dict[int, set[str]] = {}
+    for place in shown.values():
+        for run_id, word in place.items():
+            of_run.setdefault(run_id, set()).add(word)
+    active = {run_id for run_id, of_one in of_run.items() if of_one & {"Running", "Recovering", "Cancelling"}}
+    if any(len(of_one) > 1 for of_one in of_run.values()):
+        return str(shown)
+    if active and not any(f"un {run_id}" in bar for run_id in active):
+        return f"{bar}: {shown}"
+    return ""
+
+
+@pytest.mark.timeout(120)
+def test_after_a_kill_all_places_agree_from_the_first_moment_and_none_says_running(
+    qtbot: QtBot, killed: int, services: Services, open_window: Opener
+) -> None:
+    seen: set[str] = set()
+    window = open_window(services)
+    bring_forward(window.history_dock)
+
+    def over() -> bool:
+        assert not disagreement(window)
+        seen.update(word for place in words(window).values() for word in place.values())
+        shown = words(window)
+        latest = set(shown["start page"].values())
+        return shown["history"].get(killed) == "Interrupted" and latest == {"Cancelled"}
+
+    qtbot.waitUntil(lambda: over() or words(window)["history"].get(killed) == "Recovering")
+    assert set(words(window)["queue"].values()) == {"Recovering"}
+    assert window.status.state_label.text().startswith(f"Recovering run {killed}: Test 1")
+    services.bridge.recover()
+    qtbot.waitUntil(over)
+    assert seen <= {"Recovering", "Interrupted", "Cancelled"}, "nothing is running, and nothing waits"
+    assert window.queue_view.model.rowCount() == 0 and window.status.state_label.text() == "Ready"
+    qtbot.waitUntil(lambda: bool(told(window)))
+    [sentence] = told(window)
+    assert sentence.startswith(f"Run {killed} (Test 1: plain) was interrupted: "), "Run 10 () names nothing"
+
+
+def click(qtbot: QtBot, window: MainWindow, name: str) -> None:
+    buttons = window.queue_view.findChildren(QToolButton)
+    qtbot.mouseClick(next(one for one in buttons if one.accessibleName() == name), Qt.MouseButton.LeftButton)
+
+
+def test_a_cancelled_run_is_cancelling_everywhere_until_it_has_ended(qtbot: QtBot, window: MainWindow) -> None:
+    queue = window.services.bridge.queue
+    bring_forward(window.queue_dock)
+    [run_id] = queue.submit(endless())
+    qtbot.waitUntil(lambda: queue.items[0].done > 0 and run_id in words(window)["start page"])
+    assert not disagreement(window)
+    click(qtbot, window, "Cancel run")
+    assert {place[run_id] for place in words(window).values() if run_id in place} == {"Cancelling"}
+    assert window.status.state_label.text() == f"Cancelling run {run_id}: Long"
+    assert not window.queue_view.cancel_action.isEnabled()
+
+    def over() -> bool:
+        assert not disagreement(window)
+        return all(place.get(run_id) == "Cancelled" for place in words(window).values())
+
+    qtbot.waitUntil(over)
+
+
+@pytest.fixture
+def other_console(qtbot: QtBot, bridge: QueueBridge, home: Path) -> Iterator[RunQueue]:
+    """A second console's queue on the same database."""
+    queue = RunQueue(home / "runs.db")
+    yield queue
+    queue.close()
+
+
+def test_runs_of_another_console_are_shown_with_its_host_and_process(
+    qtbot: QtBot, window: MainWindow, other_console: RunQueue
+) -> None:
+    """And a run of this window waits for them, and says so."""
+    queue = window.services.bridge.queue
+    bring_forward(window.queue_dock)
+    theirs, after = other_console.submit(endless())[0], other_console.submit(campaign("Next"))[0]
+    other_console.pump()
+    where = f"process {os.getpid()} on {platform.node()}"
+    wanted = f"Run {theirs} of another console ({where}): Long"
+
+    def pumped(condition: Callable[[], bool]) -> Callable[[], bool]:
+        def check() -> bool:
+            other_console.pump()
+            assert not disagreement(window)
+            return condition()
+
+        return check
+
+    qtbot.waitUntil(pumped(lambda: window.status.state_label.text() == wanted))
+    shown = words(window)["queue"]
+    assert shown == {theirs: "Running", after: "Waiting"}
+    assert where in str(window.queue_view.model.index(0, QueueColumn.CAMPAIGN).data())
+    window.queue_view.table.selectAll()
+    assert not window.queue_view.remove_action.isEnabled() and not window.queue_view.cancel_action.isEnabled()
+
+    start = window.findChild(StartPage)
+    assert start.demo_button.isEnabled() and start.demo_caption.text().startswith("All four AMQP tests")
+    [own] = queue.submit(campaign("Mine"))
+    assert not start.demo_button.isEnabled()
+    qtbot.waitUntil(pumped(lambda: window.status.state_label.text().startswith(f"Waiting for run {theirs} ")))
+    assert words(window)["queue"][own] == "Waiting"
+    assert start.demo_caption.text() == f"Mine: waiting for run {theirs} of another console ({where})."
+    other_console.cancel_all()
+    qtbot.waitUntil(pumped(lambda: bool(queue.items) and queue.items[0].status is RunStatus.FINISHED))
+    assert queue.others == ()

@@ -1,0 +1,58 @@
+"""Columns that stay in sight: cut as little as must be, the widest first, and anew when the table becomes wider."""
+
+from __future__ import annotations
+
+import pytest
+from pytestqt.qtbot import QtBot
+
+from labconsole_ui.tables.record_table import LEAST_CUT, DataTable, Field, RecordModel, cut_to
+from labconsole_ui.theme.theme import Theme
+
+
+@pytest.mark.parametrize(
+    ("widths", "room", "cut"),
+    [
+        ([100, 60, 200], 400, [100, 60, 200]),
+        ([100, 60, 200], 320, [100, 60, 160]),
+        ([180, 60, 200], 320, [130, 60, 130]),
+        ([180, 60, 200], 100, [LEAST_CUT, 60, LEAST_CUT]),
+        ([], 100, []),
+    ],
+)
+def test_the_widest_columns_give_way(widths: list[int], room: int, cut: list[int]) -> None:
+    assert cut_to(widths, room) == cut
+
+
+@pytest.mark.parametrize("in_sight", [True, False])
+def test_a_table_scrolls_sideways_only_where_its_columns_may_not_be_cut(
+    qtbot: QtBot, theme: Theme, in_sight: bool
+) -> None:
+    table = DataTable("Names", theme, in_sight=in_sight)
+    qtbot.addWidget(table)
+    model = RecordModel(
+        [Field[str]("Name", str), Field[str]("Name again", str), Field[str]("Day", lambda _: "2026")], theme, table
+    )
+    table.setModel(model)
+    model.set_records(["swim-gateway.air-navigation-services.example"])
+    table.resize(360, 200)
+    table.show()
+    table.fit_columns()
+    qtbot.waitUntil(lambda: (table.horizontalScrollBar().maximum() == 0) is in_sight)
+    narrow = table.columnWidth(0)
+    table.resize(1200, 200)
+    qtbot.waitUntil(lambda: table.horizontalScrollBar().maximum() == 0)
+    assert (table.columnWidth(0) > narrow) is in_sight
+    assert table.columnWidth(0) == table.columnWidth(1)
+
+
+def test_a_long_last_column_gets_its_share(qtbot: QtBot, theme: Theme) -> None:
+    table = DataTable("Names", theme, in_sight=True)
+    qtbot.addWidget(table)
+    model = RecordModel([Field[str]("Name", str), Field[str]("Reason", str)], theme, table)
+    table.setModel(model)
+    model.set_records(["swim-gateway.air-navigation-services.example"])
+    table.resize(360, 200)
+    table.show()
+    table.setColumnWidth(0, 300)
+    table.fit_columns()
+    assert abs(table.columnWidth(0) - table.columnWidth(1)) <= 1

@@ -1,0 +1,180 @@
+"""One line of a form: title, editor, unit, reset; beneath it the sentence about what is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from PySide6.QtCore import QEvent, QObject, Qt, Signal
+from PySide6.QtWidgets import QGridLayout, QLabel, QToolButton, QWidget
+
+from labconsole_ui.form.editors import ChoiceEditor, Editor, FlagEditor, NumberEditor, TextEditor
+from labconsole_ui.form.field_spec import FieldKind, FieldSpec
+from labconsole_ui.form.file_editor import FileEditor, OpenChoiceEditor
+from labconsole_ui.form.table_editor import TableEditor
+from labconsole_ui.theme.theme import FontRole, Theme
+
+LABEL_WIDTH = 150
+NUMBERS = (FieldKind.INTEGER, FieldKind.PORT, FieldKind.NUMBER)
+
+EditorFactory = Callable[[FieldSpec], Editor]
+_EDITORS: dict[FieldKind, type[Editor]] = {
+    FieldKind.INTEGER: NumberEditor,
+    FieldKind.PORT: NumberEditor,
+    FieldKind.NUMBER: NumberEditor,
+    FieldKind.TEXT: TextEditor,
+    FieldKind.HOST: TextEditor,
+    FieldKind.FILE: FileEditor,
+    FieldKind.NEW_FILE: FileEditor,
+    FieldKind.SECRET_FILE: FileEditor,
+    FieldKind.FOLDER: FileEditor,
+    FieldKind.CHOICE: ChoiceEditor,
+    FieldKind.OPEN_CHOICE: OpenChoiceEditor,
+    FieldKind.FLAG: FlagEditor,
+    FieldKind.TABLE: TableEditor,
+    FieldKind.LIST: TableEditor,
+}
+
+
+class FieldRow(QWidget):
+    """A parameter with its editor. `path` is its location in the model: (name,) or (group, name)."""
+
+    edited = Signal()
+    focused = Signal(object)
+
+    def __init__(
+        self,
+        spec: FieldSpec,
+        path: tuple[str, ...],
+        theme: Theme,
+        parent: QWidget,
+        make_editor: EditorFactory | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self.spec = spec
+        self.path = path
+        self.editor = (make_editor or _EDITORS[spec.kind])(spec)
+        grid = QGridLayout(self)
+        grid.setContentsMargins(0, 0, 0, 0)
+        grid.setHorizontalSpacing(12)
+        grid.setVerticalSpacing(2)
+        grid.setColumnMinimumWidth(0, LABEL_WIDTH)
+        grid.setColumnStretch(1, 1)
+        if spec.kind is not FieldKind.FLAG and not self.editor.wide:
+            label = QLabel(spec.title, self)
+            label.setFixedWidth(LABEL_WIDTH)
+            label.setWordWrap(True)
+            label.setBuddy(self.editor)
+            label.setToolTip(tooltip(spec))
+            top = Qt.AlignmentFlag.AlignTop if spec.kind in (FieldKind.TABLE, FieldKind.LIST) else Qt.AlignmentFlag(0)
+            if spec.kind is FieldKind.LIST:
+                label.setContentsMargins(0, 8, 0, 0)  # beside its first row
+            grid.addWidget(label, 0, 0, top)
+        self.editor.setToolTip(tooltip(spec))
+        if spec.unit:
+            unit = QLabel(spec.unit)
+            unit.setProperty("muted", True)
+            self.editor.inner.addWidget(unit)
+        if spec.kind in NUMBERS and self.editor.can_show(spec.default):
+            bounds = QLabel(spec.bounds)
+            bounds.setProperty("muted", True)
+            bounds.setFont(theme.font(FontRole.CAPTION))
+            self.editor.inner.addWidget(bounds)
+        if spec.kind in (*NUMBERS, FieldKind.CHOICE, FieldKind.FLAG) and not self.editor.wide:
+            self.editor.inner.addStretch(1)
+        if self.editor.wide:
+            grid.addWidget(self.editor, 0, 0, 1, 2)
+        else:
+            grid.addWidget(self.editor, 0, 1)
+        self.reset_button = QToolButton(self)
+        theme.bind_icon(self.reset_button, "reset", "muted")
+        self.reset_button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        policy = self.reset_button.sizePolicy()
+        policy.setRetainSizeWhenHidden(True)
+        self.reset_button.setSizePolicy(policy)
+        self.reset_button.clicked.connect(self.reset)
+        grid.addWidget(self.reset_button, 0, 2, Qt.AlignmentFlag.AlignTop)
+        self.error_label = QLabel(self)
+        self.error_label.setProperty("tone", "bad")
+        self.error_label.setWordWrap(True)
+        self.error_label.setFont(theme.font(FontRole.CAPTION))
+        self.error_label.hide()
+        grid.addWidget(self.error_label, 1, 1, 1, 2)
+        self._base: Any = None
+        self.set_base(spec.default, of_preset=False)
+        self.reset()
+        self.editor.edited.connect(self._on_edited)
+        for widget in (self.editor.focusProxy(), *self.editor.findChildren(QWidget)):
+            if widget is not None:
+                widget.installEventFilter(self)
+        self._on_edited()
+
+    def value(self) -> Any:
+        """The entered value as plain JSON."""
+        return self.editor.value()
+
+    def set_value(self, value: Any) -> None:
+        """Show `value`."""
+        self.editor.set_value(value)
+
+    @property
+    def whole_line(self) -> bool:
+        """Whether the row needs the whole width of the form."""
+        return self.editor.wide or self.spec.kind in (FieldKind.TABLE, FieldKind.LIST)
+
+    @property
+    def changed(self) -> bool:
+        """Whether something other than the value of the preset, or the default, is entered."""
+        value, base = self.value(), self._base
+        return bool(value != base) and not (value == "" and base is None)
+
+    def set_base(self, value: Any, *, of_preset: bool) -> None:
+        """Let `reset` show `value`: that of the preset, or the parameter's default."""
+        self._base = value
+        title, shown = self.spec.title, _shown(self.spec, value)
+        name = self.tr("Reset to the preset: {title}") if of_preset else self.tr("Reset to default: {title}")
+        tip = self.tr("Back to the preset: {value}") if of_preset else self.tr("Back to the default: {value}")
+        self.reset_button.setAccessibleName(name.format(title=title))
+        self.reset_button.setToolTip(tip.format(value=shown))
+        self._show_reset()
+
+    def reset(self) -> None:
+        """Show the value of the preset, or the parameter's default."""
+        self.editor.set_value(self._base)
+
+    def show_error(self, sentence: str) -> None:
+        """Show what is wrong beneath the field, or nothing."""
+        self.error_label.setText(sentence)
+        self.error_label.setVisible(bool(sentence))
+        target = self.editor.focusProxy()
+        if target is not None:
+            target.setAccessibleDescription(sentence or self.spec.description)
+            if bool(target.property("invalid")) != bool(sentence):
+                target.setProperty("invalid", bool(sentence))
+                target.style().unpolish(target)
+                target.style().polish(target)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802 - Qt names it
+        if event.type() == QEvent.Type.FocusIn:
+            self.focused.emit(self.spec)
+        return super().eventFilter(watched, event)
+
+    def _on_edited(self) -> None:
+        self._show_reset()
+        self.edited.emit()
+
+    def _show_reset(self) -> None:
+        self.reset_button.setVisible(self.changed and self.editor.can_show(self._base))
+
+
+def tooltip(spec: FieldSpec) -> str:
+    """The parameter's description, with its bounds."""
+    unit = f" {spec.unit}" if spec.unit and spec.bounds else ""
+    return "\n".join(part for part in (spec.description, f"{spec.bounds}{unit}") if part)
+
+
+def _shown(spec: FieldSpec, value: Any) -> str:
+    for choice, label in spec.choices:
+        if choice == value:
+            return label
+    return "—" if value in (None, "", []) else f"{value} {spec.unit}".strip()

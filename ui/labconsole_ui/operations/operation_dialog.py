@@ -1,0 +1,257 @@
+"""The dialog of an operation: its parameters, the confirmation, progress, and the result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtWidgets import QDialog, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+
+from labconsole.engine.operation_process import OperationEnd, OperationProcess, Outcome
+from labconsole.model.operation import Confirmation, Operation
+from labconsole.model.trial import Parameters
+from labconsole.security.secrets import Secret, SecretRequest, missing_secrets
+from labconsole_ui.fit_height import fit_height
+from labconsole_ui.form.field_row import EditorFactory
+from labconsole_ui.form.parameter_form import ParameterForm
+from labconsole_ui.operations.confirmation import ConfirmationBox
+from labconsole_ui.operations.operation_progress import OperationWork
+from labconsole_ui.runtime.background import Background
+from labconsole_ui.theme.theme import Theme
+from labconsole_ui.widgets.labels import plain_label
+from labconsole_ui.widgets.secret_dialog import SecretDialog
+
+PUMP_MS = 100
+_WIDTH = 580
+
+
+class OperationDialog(QDialog):
+    """Asks for the parameters of `operation`, runs it in its process, and shows its progress; the window stays usable.
+
+    `ended` carries the `OperationEnd`. While the operation is in progress the dialog stays: Cancel ends it first.
+    """
+
+    ended = Signal(object)
+
+    def __init__(
+        self,
+        parent: QWidget,
+        operation: Operation[Any],
+        theme: Theme,
+        values: Mapping[str, Any] | None = None,
+        editors: Mapping[str, EditorFactory] | None = None,
+        given: Callable[[], Mapping[str, Secret] | None] = dict,
+    ) -> None:
+        """`values` are shown in the form at first; `editors` replaces its usual ones.
+
+        `given` are secrets that one of these editors has; None while it has not all, and the operation cannot start.
+        """
+        super().__init__(parent)
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.setWindowTitle(operation.title)
+        self.setMinimumWidth(_WIDTH)
+        self._operation = operation
+        self._given = given
+        self._background = Background(self)
+        self._confirmation: Confirmation | None = None
+        self._judged: Parameters | None = None
+        self._held: list[OperationProcess] = []
+        self._fitting = QTimer(self)
+        self._fitting.setSingleShot(True)
+        self._fitting.setInterval(0)
+        self._fitting.timeout.connect(partial(fit_height, self))
+        self._timer = QTimer(self)
+        self._timer.setInterval(PUMP_MS)
+        self._timer.timeout.connect(self._pump)
+        self.destroyed.connect(partial(_end, self._held))
+        self.form = ParameterForm(operation.parameters, theme, editors, self)
+        self.confirmation = ConfirmationBox(theme, self)
+        self.work = OperationWork(theme, self)
+        self._build(operation)
+        self.form.set_values(values or {})
+        self.form.judged.connect(self._look_again)
+        self.form.judged.connect(self._fitting.start)
+        self.confirmation.changed.connect(self._allow)
+        self._look_again()
+
+    @property
+    def running(self) -> bool:
+        """Whether the operation goes on."""
+        return any(process.end is None for process in self._held)
+
+    def start(self, parameters: Parameters, given: Mapping[str, Secret] | None = None) -> None:
+        """Do the operation with these parameters; secrets that are not `given` and lie nowhere are asked for first."""
+        given = dict(given or {})
+        self._show_work()
+        self.work.say(self.tr("Getting ready ..."))
+
+        def look() -> Sequence[SecretRequest]:
+            requests = self._operation.secrets(parameters)
+            return missing_secrets(request for request in requests if request.key not in given)
+
+        self._background.submit(look, partial(self._ask, parameters, given), self._refused)
+
+    def reject(self) -> None:
+        """Close, unless the operation goes on, or shows what is shown once: that goes by its button alone."""
+        if self.running:
+            self.work.remind(
+                self.tr("Still running: cancel it, or wait for it to finish, before you close the dialog.")
+            )
+            self._fitting.start()
+        elif not self.work.shows_secrets:
+            super().reject()
+
+    def _build(self, operation: Operation[Any]) -> None:
+        column = QVBoxLayout(self)
+        column.setContentsMargins(20, 18, 20, 16)
+        column.setSpacing(12)
+        description = plain_label(operation.description, self)
+        description.setWordWrap(True)
+        description.setProperty("muted", True)
+        self.start_button = QPushButton(operation.title, self)
+        self.start_button.setProperty("primary", True)
+        self.start_button.setDefault(True)
+        self.start_button.clicked.connect(self._start_clicked)
+        self.again_button = QPushButton(self.tr("Back"), self)
+        self.again_button.clicked.connect(self._show_form)
+        self.cancel_button = QPushButton(self.tr("Cancel"), self)
+        self.cancel_button.clicked.connect(self._cancel)
+        self.close_button = QPushButton(self.tr("Close"), self)
+        self.close_button.clicked.connect(self._close)
+        buttons = QHBoxLayout()
+        buttons.addStretch(1)
+        for button in (self.again_button, self.start_button, self.cancel_button, self.close_button):
+            buttons.addWidget(button)
+        for widget in (description, self.form, self.confirmation, self.work):
+            column.addWidget(widget)
+        column.addStretch(1)
+        column.addLayout(buttons)
+        self._show_form()
+
+    # The form, and what must be typed
+
+    def _show_form(self) -> None:
+        self._show(form=True)
+        self._allow()
+
+    def _show_work(self) -> None:
+        self._show(form=False)
+        self.work.begin()
+
+    def _show(self, *, form: bool) -> None:
+        self.cancel_button.setAutoDefault(form)  # it gets the focus next: Return held too long cancels nothing
+        self.form.setVisible(form)
+        self.confirmation.setVisible(form and self._confirmation is not None)
+        self.work.setVisible(not form)
+        self.start_button.setVisible(form)
+        self.again_button.setVisible(False)
+        self.cancel_button.setVisible(True)
+        self.cancel_button.setEnabled(True)
+        self.close_button.setVisible(False)
+        self._fitting.start()
+
+    def _look_again(self) -> None:
+        """Ask the operation what must be typed for what the form holds now; until it has answered nothing can start."""
+        self._judged = None
+        parameters = self.form.parameters
+        if parameters is not None:
+            self._background.submit(
+                partial(self._operation.confirmation, parameters),
+                partial(self._confirmation_known, parameters),
+                self._confirmation_unknown,
+            )
+        self._allow()
+
+    def _confirmation_known(self, parameters: Parameters, confirmation: Confirmation | None) -> None:
+        if parameters is not self.form.parameters:
+            return  # something else was entered meanwhile
+        self._judged, self._confirmation = parameters, confirmation
+        self.confirmation.ask(confirmation)
+        self.confirmation.setVisible(confirmation is not None and not self.form.isHidden())
+        self._fitting.start()
+        self._allow()
+
+    def _confirmation_unknown(self, sentence: str) -> None:
+        self.confirmation.refuse(sentence)
+        self.confirmation.setVisible(not self.form.isHidden())
+        self._fitting.start()
+
+    def _allow(self) -> None:
+        complete = self._judged is not None and self._given() is not None
+        self.start_button.setEnabled(complete and self.confirmation.given)
+
+    def _start_clicked(self) -> None:
+        given = self._given()
+        if self._judged is not None and given is not None:
+            self.start(self._judged, given)
+
+    # The work
+
+    def _ask(self, parameters: Parameters, given: dict[str, Secret], missing: Sequence[SecretRequest]) -> None:
+        if not self.isVisible():
+            return  # closed while the keyring was asked
+        if not missing:
+            self._begin(parameters, given)
+            return
+        dialog = SecretDialog(
+            self, missing, self.tr("Neither the keyring nor a file has it. It is kept for this only.")
+        )
+        dialog.finished.connect(partial(self._answered, dialog, parameters, given))
+        dialog.open()
+
+    def _answered(self, dialog: SecretDialog, parameters: Parameters, given: dict[str, Secret], result: int) -> None:
+        entered = dialog.take()
+        if result == QDialog.DialogCode.Accepted:
+            self._begin(parameters, {**given, **entered})
+        else:
+            self._show_form()
+
+    def _begin(self, parameters: Parameters, secrets: Mapping[str, Secret]) -> None:
+        self.work.say(f"{self._operation.title} ...")
+        values = parameters.model_dump(mode="json")
+        process = OperationProcess(self._operation.name, values, lambda: None, secrets, self.confirmation.typed)
+        self._held[:] = [process]
+        self._timer.start()
+
+    def _cancel(self) -> None:
+        if not self.running:
+            self.reject()
+            return
+        self.cancel_button.setEnabled(False)
+        self.work.say(self.tr("Cancelling: what was made until now is kept ..."))
+        for process in self._held:
+            process.cancel()
+
+    def _close(self) -> None:
+        self.work.forget_secrets()
+        self.reject()
+
+    def _pump(self) -> None:
+        for process in self._held:
+            process.pump()
+            self.work.follow(process)
+            if process.end is not None:
+                self._finished(process.end)
+
+    def _refused(self, sentence: str) -> None:
+        self._finished(OperationEnd(Outcome.FAILED, sentence))
+
+    def _finished(self, end: OperationEnd) -> None:
+        self._timer.stop()
+        self.work.finish(end)
+        self.confirmation.clear()
+        self.cancel_button.hide()
+        self.close_button.show()
+        self.close_button.setText(self.tr("I wrote it down") if self.work.shows_secrets else self.tr("Close"))
+        (self.work if self.work.shows_secrets else self.close_button).setFocus()
+        self.again_button.setVisible(not end.passed)
+        self._fitting.start()
+        self.ended.emit(end)
+
+
+def _end(held: list[OperationProcess]) -> None:
+    """The dialog is gone, with its window: so is the operation."""
+    for process in held:
+        process.close()

@@ -1,0 +1,155 @@
+"""An operation that goes on: what it says, how far it is and how long it still takes, and how it ended."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QFontDatabase
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QPlainTextEdit, QProgressBar, QVBoxLayout, QWidget
+
+from labconsole.analysis.number_format import format_duration
+from labconsole.engine.operation_process import OperationEnd, OperationProcess, OperationProgress, Outcome
+from labconsole.security.secrets import Secret
+from labconsole_ui.busy_bar import busy_bar
+from labconsole_ui.icon_label import IconLabel
+from labconsole_ui.theme.theme import FontRole, Theme
+from labconsole_ui.widgets.labels import plain_label, plain_tooltip
+
+_STEPS = 1000
+_SHOWN_LINES = 8
+_ENDS = {
+    Outcome.DONE: ("good", "good"),
+    Outcome.CANCELLED: ("cancelled", "muted"),
+    Outcome.FAILED: ("error", "bad"),
+}
+
+
+class OperationWork(QWidget):
+    """Shows one operation at a time."""
+
+    def __init__(self, theme: Theme, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._log: list[str] = []
+        self.said = plain_label("", self)
+        self.said.setWordWrap(True)
+        self.bar: QProgressBar = busy_bar(self.tr("Progress"), self)
+        self.count = plain_label("", self)
+        self.count.setProperty("muted", True)
+        self.reminder = plain_label("", self)
+        self.reminder.setWordWrap(True)
+        self.reminder.setProperty("tone", "bad")
+        self._icon = IconLabel(theme, "good", 20, "good")
+        self.sentence = plain_label("", self)
+        self.sentence.setWordWrap(True)
+        self.sentence.setFont(theme.font(FontRole.STRONG))
+        self.sentence.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self._end = QWidget(self)
+        end = QHBoxLayout(self._end)
+        end.setContentsMargins(0, 0, 0, 0)
+        end.setSpacing(10)
+        end.addWidget(self._icon, 0, Qt.AlignmentFlag.AlignTop)
+        end.addWidget(self.sentence, 1)
+        self._secrets = _HandedOver(theme, self)
+        self.setFocusProxy(self._secrets)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(10)
+        for widget in (self.said, self.bar, self.count, self.reminder, self._end, self._secrets):
+            column.addWidget(widget)
+
+    def begin(self) -> None:
+        """Another operation starts."""
+        self._log = []
+        self._secrets.clear()
+        self.bar.setRange(0, 0)
+        self.count.setText("")
+        for widget in (self.said, self.bar, self.count):
+            widget.show()
+        self.reminder.hide()
+        self._end.hide()
+
+    @property
+    def shows_secrets(self) -> bool:
+        """Whether there is something that is shown once."""
+        return not self._secrets.isHidden()
+
+    def forget_secrets(self) -> None:
+        """Show no more what was handed over."""
+        self._secrets.clear()
+
+    def say(self, sentence: str) -> None:
+        """What is being done now."""
+        self.said.setText(sentence)
+
+    def remind(self, sentence: str) -> None:
+        """What the operator must know until it ends, whatever else is said."""
+        self.reminder.setText(sentence)
+        self.reminder.show()
+
+    def follow(self, process: OperationProcess) -> None:
+        """Show what is new."""
+        self._log += process.take_log()
+        if process.said and not process.cancelled:
+            self.say(process.said)
+        if process.progress is not None:
+            self._show_progress(process.progress)
+        for title, secret in process.take_handed_over():
+            self._secrets.add(title, secret)
+
+    def finish(self, end: OperationEnd) -> None:
+        """Show how it ended; of a process that died also its last words."""
+        refused = end.outcome is Outcome.DONE and not end.passed
+        icon, meaning = _ENDS[Outcome.FAILED if refused else end.outcome]
+        self._icon.show_icon(icon, meaning)
+        warnings = () if end.result is None else end.result.warnings
+        self.sentence.setText("\n".join((end.sentence, *warnings)))
+        words = "\n".join(self._log[-_SHOWN_LINES:]) if end.outcome is Outcome.FAILED else ""
+        self.sentence.setToolTip(plain_tooltip(words))
+        for widget in (self.said, self.bar, self.count, self.reminder):
+            widget.hide()
+        self._end.show()
+
+    def _show_progress(self, progress: OperationProgress) -> None:
+        done, total = progress.done, progress.total
+        self.bar.setRange(0, _STEPS if total else 0)
+        self.bar.setValue(_STEPS * done // total if total else 0)
+        text = self.tr("{done} of {total}").format(done=f"{done:,}", total=f"{total:,}")
+        if progress.eta_s is not None and done < total:
+            left = self.tr("about {duration} left").format(duration=format_duration(progress.eta_s))
+            text = f"{text}  ·  {left}"
+        self.count.setText(text)
+
+
+class _HandedOver(QFrame):
+    """Secrets that exist nowhere else, shown until the dialog is closed."""
+
+    def __init__(self, theme: Theme, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setProperty("message", "warning")
+        column = QVBoxLayout(self)
+        column.setContentsMargins(14, 12, 14, 12)
+        line = QHBoxLayout()
+        line.addWidget(IconLabel(theme, "warning", 18, "warning"), 0, Qt.AlignmentFlag.AlignTop)
+        note = plain_label(self.tr("Write this down now: it is shown once, and kept nowhere."), self)
+        note.setWordWrap(True)
+        line.addWidget(note, 1)
+        column.addLayout(line)
+        self._text = QPlainTextEdit(self)
+        self._text.setReadOnly(True)
+        self._text.setUndoRedoEnabled(False)
+        self._text.setAccessibleName(note.text())
+        self._text.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
+        self._text.setMinimumHeight(190)
+        column.addWidget(self._text)
+        self.setFocusProxy(self._text)
+        self.hide()
+
+    def add(self, title: str, secret: Secret) -> None:
+        """Show one more."""
+        before = self._text.toPlainText()
+        self._text.setPlainText(f"{before}\n\n{title}\n{secret.reveal()}".strip())
+        self.show()
+
+    def clear(self) -> None:
+        """Forget what was shown."""
+        self._text.clear()
+        self.hide()

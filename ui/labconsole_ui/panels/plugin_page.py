@@ -1,0 +1,35 @@
+"""What the window hands to a page that a plugin brings beside its trials, and what such a page may offer the window."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol, runtime_checkable
+
+from labconsole.model.plugin import Plugin, Plugins
+from labconsole_ui.runtime.long_jobs import LongJobs
+from labconsole_ui.runtime.settings import WindowState
+from labconsole_ui.theme.theme import Theme
+from labconsole_ui.widgets.message_bar import Message
+
+
+@dataclass(frozen=True)
+class PageContext:
+    """Everything that a page may ask of the window."""
+
+    plugin: Plugin
+    plugins: Plugins
+    theme: Theme
+    state: WindowState
+    show_message: Callable[[Message], None]
+    jobs: LongJobs
+    """For work of seconds, with a dialog that shows how far it is and can cancel it."""
+
+
+@runtime_checkable
+class OpensFiles(Protocol):
+    """A page whose manifest entry names suffixes in `opens`."""
+
+    def open_files(self, paths: Sequence[Path]) -> None:
+        """Show what is in these files, which were dropped on the window; nothing is changed by that alone."""

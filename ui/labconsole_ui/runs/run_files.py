@@ -1,0 +1,200 @@
+"""What leaves the database as files or comes into it, and what is checked: exports, bundles, evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+from PySide6.QtCore import QCoreApplication, QMimeData, QObject, Signal
+from PySide6.QtWidgets import QFileDialog, QWidget
+
+from labconsole.errors import UserError
+from labconsole.output.bundle_import import import_bundle
+from labconsole.output.bundle_writer import write_bundle
+from labconsole.output.csv_export import export_runs
+from labconsole.output.parquet import export_parquet
+from labconsole.output.run_json import export_json
+from labconsole.store.evidence import Verification, verify
+from labconsole.store.reader import Reader
+from labconsole_ui.desktop import open_with_desktop
+from labconsole_ui.export_menu import ExportFormat
+from labconsole_ui.runtime.long_jobs import CancelledError, LongJobs, Ticket
+from labconsole_ui.runtime.services import Services
+from labconsole_ui.widgets.message_bar import Message, MessageBar, Tone
+from labconsole_ui.widgets.status_text import number_ranges
+
+BUNDLE_SUFFIX = ".lcz"
+
+
+@dataclass
+class Imported:
+    """What came of a few bundles: the new runs, how many were there already, and why bundles were refused."""
+
+    run_ids: list[int] = field(default_factory=list)
+    skipped: int = 0
+    refused: list[str] = field(default_factory=list)
+
+
+class RunFiles(QObject):
+    """Asks for a place, works in the background, and says what became of it.
+
+    `imported` says that runs have come in; `compare_wanted` and `open_wanted` carry those that the operator wants to
+    see.
+    """
+
+    imported = Signal()
+    compare_wanted = Signal(list)
+    open_wanted = Signal(list)
+
+    def __init__(self, services: Services, messages: MessageBar, window: QWidget) -> None:
+        super().__init__(window)
+        self._services = services
+        self._messages = messages
+        self._window = window
+        self._jobs = LongJobs(window, messages.show_message)
+
+    def export(self, chosen: ExportFormat, run_ids: Sequence[int]) -> None:
+        """Ask for a place and write runs there: a bundle is one file, all else goes into a folder."""
+        if chosen is ExportFormat.BUNDLE:
+            name = f"{_named(run_ids).replace(' ', '-').replace(',', '')}{BUNDLE_SUFFIX}"
+            place, _ = QFileDialog.getSaveFileName(
+                self._window, self.tr("Save the runs as bundle"), str(Path.home() / name), self._bundles()
+            )
+        else:
+            place = QFileDialog.getExistingDirectory(self._window, self.tr("Folder for the files"))
+        if place:
+            self.export_to(chosen, run_ids, Path(place))
+
+    def export_to(self, chosen: ExportFormat, run_ids: Sequence[int], place: Path) -> None:
+        """Write runs to `place`: whole files, or none."""
+
+        def csv(reader: Reader, ticket: Ticket) -> list[Path]:
+            return export_runs(reader, run_ids, place, self._services.plugins, ticket.part)
+
+        def json(reader: Reader, _ticket: Ticket) -> list[Path]:
+            return export_json(reader, run_ids, place / f"run-{run_ids[0]}.json" if len(run_ids) == 1 else place)
+
+        def parquet(reader: Reader, ticket: Ticket) -> list[Path]:
+            return export_parquet(reader, run_ids, place, self._services.plugins, ticket.part)
+
+        def bundle(reader: Reader, ticket: Ticket) -> list[Path]:
+            path = place if place.suffix == BUNDLE_SUFFIX else place.with_name(f"{place.name}{BUNDLE_SUFFIX}")
+            write_bundle(reader, run_ids, path, ticket.share)
+            return [path]
+
+        writers: dict[ExportFormat, Callable[[Reader, Ticket], list[Path]]] = {
+            ExportFormat.CSV: csv,
+            ExportFormat.JSON: json,
+            ExportFormat.PARQUET: parquet,
+            ExportFormat.BUNDLE: bundle,
+        }
+
+        def work(ticket: Ticket) -> list[Path]:
+            with self._services.reader() as reader:
+                return writers[chosen](reader, ticket)
+
+        self._jobs.run(
+            self.tr("Exporting {runs}").format(runs=_named(run_ids)),
+            work,
+            lambda files: self._say_written(files, place),
+        )
+
+    def ask_import(self) -> None:
+        """Ask for a bundle and take its runs in."""
+        place, _ = QFileDialog.getOpenFileName(self._window, self.tr("Import runs"), str(Path.home()), self._bundles())
+        if place:
+            self.import_bundles([Path(place)])
+
+    def import_bundles(self, files: Sequence[Path]) -> None:
+        """Take the runs of bundles into the database: of each all, or none with the reason said."""
+        name = files[0].name if len(files) == 1 else self.tr("{0} bundles").format(len(files))
+
+        def work(ticket: Ticket) -> Imported:
+            def told(before: int, share: float) -> None:
+                ticket.share((before + share) / len(files))
+
+            imported = Imported()
+            for number, file in enumerate(files):
+                told(number, 0.0)
+                try:
+                    result = import_bundle(self._services.database, file, partial(told, number))
+                except CancelledError:
+                    raise
+                except UserError as error:
+                    imported.refused.append(str(error))
+                else:
+                    imported.run_ids.extend(result.imported)
+                    imported.skipped += len(result.skipped)
+            return imported
+
+        self._jobs.run(self.tr("Importing {name}").format(name=name), work, self._say_imported)
+
+    def verify(self, run_ids: Sequence[int]) -> None:
+        """Check runs against their evidence."""
+
+        def work(ticket: Ticket) -> list[Verification]:
+            results = []
+            with self._services.reader() as reader:
+                for number, run_id in enumerate(run_ids):
+                    ticket.part(number, len(run_ids))
+                    results.append(verify(reader, run_id))
+            return results
+
+        self._jobs.run(
+            self.tr("Checking the evidence of {runs}").format(runs=_named(run_ids)), work, self._say_verified
+        )
+
+    def _say_verified(self, results: list[Verification]) -> None:
+        faults = [fault for result in results for fault in result.faults]
+        if not faults:
+            text = self.tr("Verified: nothing has changed since these runs were sealed: {0}.").format(len(results))
+            self._messages.show_message(Message(Tone.GOOD, text))
+        else:
+            self._say_faults(faults)
+
+    def _say_faults(self, faults: Sequence[str]) -> None:
+        more = self.tr(" {0} more faults are in the details.").format(len(faults) - 1) if len(faults) > 1 else ""
+        self._messages.show_message(Message(Tone.BAD, faults[0] + more, "\n".join(faults) if more else ""))
+
+    def _say_written(self, files: list[Path], place: Path) -> None:
+        text = self.tr("Written: {0}.").format(files[0])
+        if len(files) > 1:
+            text = self.tr("{0} files written to {1}.").format(len(files), place)
+        link = (self.tr("Open the folder"), lambda: open_with_desktop(place if place.is_dir() else place.parent))
+        self._messages.show_message(Message(Tone.GOOD, text, link=link))
+
+    def _say_imported(self, result: Imported) -> None:
+        self.imported.emit()
+        if result.refused:
+            self._say_faults(result.refused)
+        run_ids = result.run_ids
+        skipped = self.tr("Runs that this database had already: {0}.").format(result.skipped)
+        if not run_ids:
+            if result.skipped:
+                self._messages.show_message(Message(Tone.INFO, self.tr("Nothing new: {0}").format(skipped)))
+            return
+        text = self.tr("Imported: {runs}, with evidence verified.").format(runs=_named(run_ids))
+        link = (
+            (self.tr("Show"), lambda: self.open_wanted.emit(run_ids))
+            if len(run_ids) == 1
+            else (self.tr("Compare"), lambda: self.compare_wanted.emit(run_ids))
+        )
+        sentence = f"{text} {skipped}" if result.skipped else text
+        self._messages.show_message(Message(Tone.GOOD, sentence, link=link))
+
+    def _bundles(self) -> str:
+        return self.tr("Bundles of runs (*{0})").format(BUNDLE_SUFFIX)
+
+
+def bundles_in(data: QMimeData) -> list[Path]:
+    """The bundles among the files that are dragged."""
+    files = (Path(url.toLocalFile()) for url in data.urls() if url.isLocalFile())
+    return [file for file in files if file.suffix.lower() == BUNDLE_SUFFIX]
+
+
+def _named(run_ids: Sequence[int]) -> str:
+    translate = QCoreApplication.translate
+    text = translate("RunFiles", "run {0}") if len(run_ids) == 1 else translate("RunFiles", "runs {0}")
+    return text.format(number_ranges(sorted(run_ids)))

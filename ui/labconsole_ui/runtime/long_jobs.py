@@ -1,0 +1,156 @@
+"""Jobs of seconds or minutes: done on a thread, with a dialog that shows how far they are and can cancel them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from functools import partial
+from threading import Event
+from typing import NoReturn, TypeVar
+
+from PySide6.QtCore import QObject, Qt, Signal
+from PySide6.QtWidgets import QProgressDialog, QWidget
+
+from labconsole.errors import UserError
+from labconsole_ui.busy_bar import busy_bar
+from labconsole_ui.runtime.background import Background
+from labconsole_ui.widgets.labels import plain_label
+from labconsole_ui.widgets.message_bar import Message, Tone
+
+Result = TypeVar("Result")
+PATIENCE_MS = 600
+"""A job that is done sooner shows no dialog."""
+TOLD_EVERY_S = 0.05
+STEPS = 1000
+UNKNOWN = -1
+WIDTH = 420
+
+
+class CancelledError(UserError):
+    """The operator has cancelled the job."""
+
+
+class Ticket:
+    """Given to a job, which tells it how far it is; its methods raise CancelledError when the job shall stop.
+
+    No QObject: its last reference may go on the job's thread.
+    """
+
+    def __init__(self, told: Callable[[str, int], None]) -> None:
+        self._told = told
+        self._cancelled = Event()
+        self._text = ""
+        self._last = 0.0
+
+    def cancel(self) -> None:
+        """Let the job stop where it next tells how far it is."""
+        self._cancelled.set()
+
+    def part(self, done: int, total: int) -> None:
+        """So much of it is done."""
+        self._go_on()
+        now = time.perf_counter()
+        if total and now - self._last > TOLD_EVERY_S:
+            self._last = now
+            self._told(self._text, STEPS * done // total)
+
+    def share(self, share: float) -> None:
+        """So much of it is done, 0 to 1."""
+        self.part(round(share * STEPS), STEPS)
+
+    def step(self, text: str) -> None:
+        """This is being done now."""
+        self._go_on()
+        self._text = text
+        self._told(text, UNKNOWN)
+
+    def _go_on(self) -> None:
+        if self._cancelled.is_set():
+            raise CancelledError
+
+
+class LongJobs(QObject):
+    """Does jobs one after another for a window, and says by `show` what became of a cancelled or failed one."""
+
+    _told = Signal(int, str, int)
+
+    def __init__(self, window: QWidget, show: Callable[[Message], None]) -> None:
+        super().__init__(window)
+        self._window = window
+        self._show = show
+        self._background = Background(self)
+        self._dialogs: dict[int, QProgressDialog] = {}
+        self._count = 0
+        self._told.connect(self._progress)
+
+    def run(self, title: str, work: Callable[[Ticket], Result], then: Callable[[Result], None]) -> Ticket:
+        """Do `work` on the thread, then `then` with its result here. Returns the ticket, which can cancel it."""
+        self._count += 1
+        number = self._count
+        ticket = Ticket(partial(self._told.emit, number))
+        dialog = self._dialogs[number] = QProgressDialog("", self.tr("Cancel"), 0, 0, self._window)
+        dialog.setLabel(plain_label(title, dialog))
+        dialog.setBar(busy_bar(title, dialog))
+        dialog.setWindowTitle(title)
+        dialog.setWindowModality(Qt.WindowModality.NonModal)
+        dialog.setAutoReset(False)
+        dialog.setMinimumDuration(PATIENCE_MS)
+        dialog.setMinimumWidth(WIDTH)
+        dialog.canceled.connect(lambda: ticket.cancel())
+        self._background.submit(
+            lambda: _outcome(work, ticket),
+            lambda outcome: self._finished(number, outcome, then),
+            lambda sentence: self._failed(number, sentence),
+        )
+        return ticket
+
+    @property
+    def dialogs(self) -> list[QProgressDialog]:
+        """Those of the jobs that wait or go on."""
+        return list(self._dialogs.values())
+
+    def _progress(self, number: int, text: str, done: int) -> None:
+        dialog = self._dialogs.get(number)
+        if dialog is None:
+            return
+        if text:
+            dialog.setLabelText(text)
+        if done != UNKNOWN:
+            dialog.setMaximum(STEPS)
+            dialog.setValue(done)
+
+    def _finished(self, number: int, outcome: Callable[[], Result], then: Callable[[Result], None]) -> None:
+        self._put_away(number)
+        try:
+            result = outcome()
+        except CancelledError:
+            self._show(Message(Tone.INFO, self.tr("Cancelled. Nothing half-written is left.")))
+        else:
+            then(result)
+
+    def _failed(self, number: int, sentence: str) -> None:
+        self._put_away(number)
+        self._show(Message(Tone.BAD, sentence))
+
+    def _put_away(self, number: int) -> None:
+        dialog = self._dialogs.pop(number)
+        dialog.close()
+        dialog.deleteLater()
+
+
+def _outcome(work: Callable[[Ticket], Result], ticket: Ticket) -> Callable[[], Result]:
+    """Do the work. Called on the window's thread, the outcome gives its result, or raises CancelledError or a fault of
+    the program, once the dialog is put away. Raises UserError."""
+    try:
+        result = work(ticket)
+    except UserError as error:
+        if not isinstance(error, CancelledError):
+            raise
+        return partial(_raised, error)
+    except Exception as error:  # noqa: BLE001 - not swallowed: raised again on the window's thread
+        return partial(_raised, error)
+    return lambda: result
+
+
+def _raised(error: Exception) -> NoReturn:
+    raise error

@@ -1,0 +1,1 @@
+"""The window: start-up, menus, docks, pages, navigation, status bar, log."""

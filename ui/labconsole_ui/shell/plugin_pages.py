@@ -1,0 +1,115 @@
+"""Opens pages that plugins bring beside their trials, and gives them the files that are dropped on the window."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from PySide6.QtCore import QMimeData
+from PySide6.QtWidgets import QWidget
+
+from labconsole.model.plugin import Plugin, load_dotted
+from labconsole_ui.broken_page import BrokenPage
+from labconsole_ui.panels.plugin_page import OpensFiles, PageContext
+from labconsole_ui.runtime.incremental import BuiltInPieces
+from labconsole_ui.runtime.long_jobs import LongJobs
+from labconsole_ui.runtime.services import Services
+from labconsole_ui.shell.pages import Pages
+from labconsole_ui.theme.theme import Theme
+from labconsole_ui.widgets.message_bar import Message
+
+
+class PluginPages:
+    """Pages by what the navigation calls them: `page:<plugin>:<name>`."""
+
+    def __init__(
+        self, services: Services, pages: Pages, show_message: Callable[[Message], None], jobs: LongJobs
+    ) -> None:
+        self._services = services
+        self._pages = pages
+        self._show_message = show_message
+        self._jobs = jobs
+
+    def open(self, target: str) -> QWidget | None:
+        """Bring the page to the front. Returns it, or None if the plugin's code fails (a page says so).
+
+        Raises KeyError: no plugin has it.
+        """
+        plugin, name = self._found(target)
+        page = plugin.pages[name]
+        context = PageContext(
+            plugin=plugin,
+            plugins=self._services.plugins,
+            theme=self._services.theme,
+            state=self._services.state,
+            show_message=self._show_message,
+            jobs=self._jobs,
+        )
+        return show_guarded(
+            self._pages, target, page.title, plugin, lambda: load_dotted(page.factory)(context), context.theme
+        )
+
+    def files_in(self, data: QMimeData) -> dict[str, list[Path]]:
+        """The files among what is dragged that a page takes, by the page."""
+        found: dict[str, list[Path]] = {}
+        by_suffix = {
+            suffix: f"page:{plugin.name}:{name}"
+            for plugin in self._services.plugins.found
+            for name, page in plugin.pages.items()
+            for suffix in page.opens
+        }
+        for file in (Path(url.toLocalFile()) for url in data.urls() if url.isLocalFile()):
+            target = by_suffix.get(file.suffix.lower())
+            if target is not None:
+                found.setdefault(target, []).append(file)
+        return found
+
+    def open_files(self, files: dict[str, list[Path]]) -> None:
+        """Open each page with its files."""
+        for target, paths in files.items():
+            page = self.open(target)
+            if isinstance(page, OpensFiles):
+                page.open_files(paths)
+
+    def _found(self, target: str) -> tuple[Plugin, str]:
+        _, plugin_name, name = target.split(":", 2)
+        for plugin in self._services.plugins.found:
+            if plugin.name == plugin_name and name in plugin.pages:
+                return plugin, name
+        raise KeyError(target)
+
+
+def icon_of(plugin: Plugin, theme: Theme) -> str:
+    """The plugin's own icon, or that of any plugin."""
+    own = f"plugin-{plugin.name}"
+    return own if theme.has_icon(own) else "plugin"
+
+
+def show_guarded(
+    pages: Pages, key: str, title: str, plugin: Plugin, make: Callable[[], QWidget], theme: Theme
+) -> QWidget | None:
+    """Bring a plugin's page to the front. Returns it, or None if the plugin's code fails: a page shows why.
+
+    A page that is `BuiltInPieces` opens as an empty frame; a piece that fails later closes it for that page, too.
+    """
+
+    def show_why(error: Exception) -> None:
+        opened = pages.page(key)
+        if opened is not None:
+            pages.close_page(pages.indexOf(opened))
+        show_broken(pages, key, title, error, theme)
+
+    try:
+        page = pages.show_page(key, title, icon_of(plugin, theme), make)
+    except Exception as error:  # noqa: BLE001 - foreign code: its fault is shown and must not take the window down
+        show_why(error)
+        return None
+    if isinstance(page, BuiltInPieces):
+        page.building.on_failure = show_why
+    return page
+
+
+def show_broken(pages: Pages, key: str, title: str, error: Exception, theme: Theme) -> None:
+    """Show that a page of a plugin could not be built, and why."""
+    text = f"{type(error).__name__}: {error}"
+    pages.show_page(f"broken:{key}", title, "broken", lambda: BrokenPage(title, text, theme))

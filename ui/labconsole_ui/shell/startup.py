@@ -1,0 +1,166 @@
+"""Puts the window together and runs it; imported once it is known that Qt can load."""
+
+from __future__ import annotations
+
+import gc
+import logging
+import sys
+import threading
+from pathlib import Path
+
+import shiboken6
+from PySide6.QtCore import QLibraryInfo, QLocale, QTimer, QTranslator
+from PySide6.QtWidgets import QApplication
+
+from labconsole import paths
+from labconsole.engine.queue import RunQueue
+from labconsole.errors import UserError
+from labconsole.model.plugin import Plugins, load_dotted
+from labconsole.store.backups import back_up
+from labconsole.store.errors import StoreError
+from labconsole_ui.errors import ExceptionNet
+from labconsole_ui.runtime.garbage_collection import WindowCollector
+from labconsole_ui.runtime.queue_bridge import LIVE_HZ, QueueBridge
+from labconsole_ui.runtime.services import Services
+from labconsole_ui.runtime.settings import FILE_NAME, WindowState
+from labconsole_ui.shell.database_error_dialog import DatabaseTrouble
+from labconsole_ui.shell.main_window import TEXT_SIZE_KEY, THEME_KEY, MainWindow
+from labconsole_ui.theme.theme import Theme, ThemeMode
+from labconsole_ui.widgets.message_bar import Message, Tone
+
+LOCK_TIMEOUT_S = 2.0
+"""How long the window may stand still while another console writes; then it says so."""
+
+
+def open_window(database: Path, theme: str | None) -> int:
+    """Run the window on `database`, then on those that the operator opens instead, until one is closed for good.
+
+    Returns 1 if no database can be opened.
+    """
+    app = QApplication.instance() or QApplication(sys.argv[:1])
+    assert isinstance(app, QApplication)
+    app.setApplicationName("labconsole")
+    app.setApplicationDisplayName("")
+    translators = load_translators(app, QLocale.system())
+    collector = WindowCollector(app)
+    wanted: Path | None = database
+    code = 0
+    while wanted is not None:
+        try:
+            services = make_services(app, wanted, theme)
+        except UserError as error:
+            print(error, file=sys.stderr)
+            # Whoever started the window from an icon sees no terminal.
+            wanted = None if app.platformName() == "offscreen" else database_instead(app, wanted, error)
+            code = 1
+        else:
+            code, wanted = run_window(app, services)
+    collector.stop()
+    del translators
+    return code
+
+
+def run_window(app: QApplication, services: Services) -> tuple[int, Path | None]:
+    """Show the window until it is closed. Returns the exit code, and the database to open instead, if any."""
+    window = MainWindow(services)
+    net = ExceptionNet()
+    net.caught.connect(lambda text, details: window.messages.show_message(Message(Tone.BAD, text, details)))
+    net.install()
+    logging.getLogger().addHandler(window.log_relay.handler)
+    window.show()
+    QTimer.singleShot(0, services.bridge.recover)
+    importing = import_ahead(services.plugins)
+    # What is there now stays: looked through at every full collection, it would hold up the window for 50 ms and more.
+    gc.freeze()
+    code = app.exec()
+    importing.join()
+    logging.getLogger().removeHandler(window.log_relay.handler)
+    net.remove()
+    wanted = window.wanted_database
+    # Now, not whenever the interpreter ends: views stop their threads when they go.
+    shiboken6.delete(window)
+    keep_backup(services.database)
+    return code, wanted
+
+
+def import_ahead(plugins: Plugins) -> threading.Thread:
+    """Import what the pages of all plugins need, in a thread: their first opening then does not hold up the window."""
+
+    def work() -> None:
+        for plugin in plugins.found:
+            pages = [page.factory for page in plugin.pages.values()]
+            for dotted in (*plugin.trials.values(), *plugin.panels.values(), *pages):
+                try:
+                    load_dotted(dotted)
+                except Exception as error:  # noqa: BLE001 - foreign code: its page says what is wrong, once opened
+                    logging.getLogger(__name__).debug("%s cannot be imported: %s", dotted, error)
+        gc.freeze()  # as in `run_window`
+
+    thread = threading.Thread(target=work, name="import pages", daemon=True)
+    thread.start()
+    return thread
+
+
+def keep_backup(database: Path) -> None:
+    """Make the last backup, with the window gone already; a reason why there is none goes to the log."""
+    try:
+        back_up(database)
+    except StoreError as error:
+        logging.getLogger(__name__).warning("There is no new backup: %s", error)
+
+
+def database_instead(app: QApplication, database: Path, error: UserError) -> Path | None:
+    """Ask what to do about a database that cannot be opened. Returns the one to go on with, or None."""
+    dialog = DatabaseTrouble(database, error, _remembered_theme(app, WindowState(_state_file()), None))
+    dialog.exec()
+    chosen = dialog.chosen
+    shiboken6.delete(dialog)
+    return chosen
+
+
+def make_services(app: QApplication, database: Path, theme: str | None) -> Services:
+    """Everything the window works with. Raises UserError if the database cannot be opened."""
+    state = WindowState(_state_file())
+    plugins = Plugins.discover()
+    bridge = QueueBridge(
+        lambda wake: RunQueue(database, live_hz=LIVE_HZ, wake=wake, lock_timeout_s=LOCK_TIMEOUT_S), app
+    )
+    services = Services(database, plugins, bridge, _remembered_theme(app, state, theme), state)
+    try:
+        _look_into(services)
+    except StoreError:
+        bridge.close()
+        raise
+    return services
+
+
+def _look_into(services: Services) -> None:
+    """Damage that shows only when a run is read is better met now than in the window. Raises StoreError."""
+    with services.reader() as reader:
+        reader.runs(limit=1)
+
+
+def _state_file() -> Path:
+    return paths.data_dir() / FILE_NAME
+
+
+def _remembered_theme(app: QApplication, state: WindowState, theme: str | None) -> Theme:
+    chosen, size = theme or state.text(THEME_KEY), state.text(TEXT_SIZE_KEY)
+    mode = ThemeMode(chosen) if chosen in set(ThemeMode) else ThemeMode.SYSTEM
+    return Theme(app, mode, int(size) if size.isdecimal() and len(size) < 4 else 100)
+
+
+def load_translators(app: QApplication, locale: QLocale) -> list[QTranslator]:
+    """Install the translations of the console and of Qt for `locale`, if there are any."""
+    folders = [("qt", Path(QLibraryInfo.path(QLibraryInfo.LibraryPath.TranslationsPath)))]
+    try:
+        folders.append(("labconsole", paths.resource("i18n")))
+    except FileNotFoundError:
+        logging.getLogger(__name__).debug("no translations are shipped")
+    loaded = []
+    for name, folder in folders:
+        translator = QTranslator(app)
+        if translator.load(locale, name, "_", str(folder)):
+            app.installTranslator(translator)
+            loaded.append(translator)
+    return loaded

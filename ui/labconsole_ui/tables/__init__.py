@@ -1,0 +1,1 @@
+"""Tables of records: one model with column descriptions, selection, frozen first column."""

@@ -1,0 +1,1 @@
+"""The look of the window: palette, colours by meaning, fonts, icons, style sheet."""

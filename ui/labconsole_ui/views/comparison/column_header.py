@@ -1,0 +1,182 @@
+"""The headings of the columns: colour of their curves, title, number of repeats, and badges for what they are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import IntEnum
+
+from PySide6.QtCore import QRect, QRectF, QSize, Qt
+from PySide6.QtGui import QColor, QFont, QFontMetrics, QPainter, QPen
+from PySide6.QtWidgets import QHeaderView, QWidget
+
+from labconsole_ui.theme.theme import FontRole, Theme
+from labconsole_ui.views.comparison.headings import Heading
+from labconsole_ui.views.comparison.wrapping import wrap
+
+PADDING = 7
+SWATCH = 10
+BADGE_PADDING, BADGE_GAP = 6, 4
+MOST_LINES, MOST_NARROW_LINES = 2, 5
+LEAST_WIDTH, MOST_WIDTH = 90, 260
+
+
+class Density(IntEnum):
+    """How narrow the columns of a table must be."""
+
+    WIDE = 0
+    COMPACT = 1
+    DENSE = 2
+
+
+class ColumnHeader(QHeaderView):
+    """Paints `headings` over the columns from the second one on; the first column has no heading.
+
+    Where columns must be narrow (`density`) titles have more lines, and where they must be narrower still, they are
+    short, and badges are beneath the number of runs.
+    """
+
+    density = Density.WIDE
+
+    def __init__(self, theme: Theme, parent: QWidget) -> None:
+        super().__init__(Qt.Orientation.Horizontal, parent)
+        self._theme = theme
+        self._headings: tuple[Heading, ...] = ()
+        self.setSectionsClickable(True)
+        theme.changed.connect(self._repaint)
+
+    def set_headings(self, headings: Sequence[Heading]) -> None:
+        """Show these."""
+        self._headings = tuple(headings)
+        self._repaint()
+
+    def fit(self) -> None:
+        """As high as the columns' widths make it."""
+        caption = self._caption()
+        shown = [
+            (heading, self.sectionSize(index + 1) - 2 * PADDING)
+            for index, heading in enumerate(self._headings)
+            if index + 1 < self.count()
+        ]
+        titles = [len(self._lines(heading, width, self.density)) for heading, width in shown]
+        beneath = [len(_beneath(heading, width, caption)) for heading, width in shown]
+        line = QFontMetrics(self._font(published=False)).height()
+        self.setFixedHeight(max(titles, default=1) * line + max(beneath, default=1) * _pitch(caption) + 16)
+
+    def least_width(self, index: int, density: Density) -> int:
+        """So wide must the column be for its title on `MOST_LINES` lines (more where it is narrow), and its badges."""
+        heading = self._headings[index]
+        parts = [_width(part, self._caption()) for part in _parts(heading)]
+        width = max(max(parts, default=0) if density is Density.DENSE else sum(parts), LEAST_WIDTH - 2 * PADDING)
+        while width < MOST_WIDTH and not self._fits(heading, width, density):
+            width += 5
+        return width + 2 * PADDING
+
+    def paintSection(self, painter: QPainter, rect: QRect, logicalIndex: int) -> None:  # noqa: N802, N803 - Qt's
+        """Title, and beneath it count and badges."""
+        theme = self._theme
+        index = logicalIndex - 1
+        heading = self._headings[index] if 0 <= index < len(self._headings) else None
+        painter.save()
+        ground = theme.colour("info_ground" if heading is not None and heading.published else "base")
+        painter.fillRect(rect, ground)
+        painter.setPen(QPen(theme.colour("border"), 1))
+        painter.drawLine(rect.bottomLeft(), rect.bottomRight())
+        if heading is not None:
+            self._paint(painter, rect.adjusted(PADDING, 6, -PADDING, -6), heading)
+        painter.restore()
+
+    def sizeHint(self) -> QSize:
+        """As high as was fitted."""
+        return QSize(super().sizeHint().width(), self.height())
+
+    def _paint(self, painter: QPainter, area: QRect, heading: Heading) -> None:
+        theme = self._theme
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(Qt.PenStyle.NoPen)
+        font = self._font(published=heading.published)
+        title, caption = QFontMetrics(font), self._caption()
+        if heading.colour is not None:
+            painter.setBrush(theme.series_colour(heading.colour))
+            painter.drawRoundedRect(QRectF(area.left(), area.top() + title.height() / 2 - 2, SWATCH, 4), 2, 2)
+        painter.setFont(font)
+        painter.setPen(theme.colour("text"))
+        inset = _inset(heading)
+        text = "\n".join(self._lines(heading, area.width(), self.density))
+        painter.drawText(area.adjusted(inset, 0, 0, 0), int(Qt.AlignmentFlag.AlignLeft.value), text)
+        painter.setFont(theme.font(FontRole.CAPTION))
+        top = area.bottom() - caption.height() + 1
+        for line in reversed(_beneath(heading, area.width(), caption)):
+            self._paint_line(painter, QRect(area.left(), top, area.width(), caption.height()), line)
+            top -= _pitch(caption)
+
+    def _paint_line(self, painter: QPainter, line: QRect, parts: Sequence[tuple[str, str]]) -> None:
+        """The number of runs at the left, badges at the right."""
+        right = line.right() + 1
+        for text, colour in reversed(parts):
+            if not colour:
+                painter.setPen(self._theme.colour("muted"))
+                painter.drawText(line, int(Qt.AlignmentFlag.AlignLeft.value), text)
+                continue
+            width = _width((text, colour), self._caption()) - BADGE_GAP
+            pill = QRectF(right - width, line.top() - 1, width, line.height() + 2)
+            self._paint_badge(painter, pill, text, self._theme.colour(colour))
+            right -= width + BADGE_GAP
+
+    def _paint_badge(self, painter: QPainter, pill: QRectF, text: str, colour: QColor) -> None:
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        painter.setPen(QPen(colour, 1))
+        painter.drawRoundedRect(pill, pill.height() / 2, pill.height() / 2)
+        painter.drawText(pill, int(Qt.AlignmentFlag.AlignCenter.value), text)
+
+    def _font(self, *, published: bool) -> QFont:
+        font = self._theme.font(FontRole.STRONG)
+        font.setItalic(published)
+        return font
+
+    def _caption(self) -> QFontMetrics:
+        return QFontMetrics(self._theme.font(FontRole.CAPTION))
+
+    def _lines(self, heading: Heading, width: int, density: Density) -> list[str]:
+        """The title's lines on `width` px; a word that is wider is a line."""
+        metrics = QFontMetrics(self._font(published=heading.published))
+        return wrap(_title(heading, density), width - _inset(heading), metrics).split("\n")
+
+    def _fits(self, heading: Heading, width: int, density: Density) -> bool:
+        """Whether the title has at most as many lines as it may have, none of them wider than `width` px."""
+        lines = self._lines(heading, width, density)
+        metrics = QFontMetrics(self._font(published=heading.published))
+        widest = max(map(metrics.horizontalAdvance, lines)) + _inset(heading)
+        return len(lines) <= (MOST_NARROW_LINES if density else MOST_LINES) and widest <= width
+
+    def _repaint(self) -> None:
+        self.viewport().update()
+
+
+def _title(heading: Heading, density: Density) -> str:
+    return heading.short if density is Density.DENSE and heading.short else heading.title
+
+
+def _inset(heading: Heading) -> int:
+    """Room for the colour at the left of the title."""
+    return SWATCH + 6 if heading.colour is not None else 0
+
+
+def _parts(heading: Heading) -> list[tuple[str, str]]:
+    """What is beneath the title, as (text, name of the badge's colour): the number of runs first, without one."""
+    return [*([(heading.count, "")] if heading.count else []), *heading.badges]
+
+
+def _width(part: tuple[str, str], caption: QFontMetrics) -> int:
+    text, colour = part
+    return caption.horizontalAdvance(text) + (2 * BADGE_PADDING + BADGE_GAP if colour else 8)
+
+
+def _beneath(heading: Heading, width: int, caption: QFontMetrics) -> list[list[tuple[str, str]]]:
+    """What is beneath the title in a column with `width` px for it: on one line, or a line for each."""
+    parts = _parts(heading)
+    return [parts] if sum(_width(part, caption) for part in parts) <= width else [[part] for part in parts]
+
+
+def _pitch(caption: QFontMetrics) -> int:
+    """From one line of badges to the next."""
+    return caption.height() + 4

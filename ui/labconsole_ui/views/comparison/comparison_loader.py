@@ -1,0 +1,165 @@
+"""What the comparison page shows, put together from the store and the plugins in the background. No widgets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from labconsole.analysis.answers import Answer, answers, pending
+from labconsole.analysis.change import ENOUGH_REPEATS
+from labconsole.analysis.comparison import Column, Comparison, RunGroup, compare, group_repeats
+from labconsole.analysis.findings import Finding, findings
+from labconsole.analysis.published_figures import PublishedColumn, PublishedTable, published_tables
+from labconsole.analysis.table_shape import FilledTable, fill, table_shapes
+from labconsole.model.plugin import Plugins
+from labconsole.store.records import RunRow, RunStatus
+from labconsole_ui.views.comparison.kept_reader import KeptReader
+from labconsole_ui.views.comparison.selection import Entry, Selection, baseline_of, columns_of, entries_of
+
+
+@dataclass(frozen=True)
+class Page:
+    """A selection with its comparison and what that answers. `told` are sentences for the operator on what was done to
+    it."""
+
+    selection: Selection
+    comparison: Comparison | None
+    told: tuple[str, ...] = ()
+    answers: tuple[Answer, ...] = ()
+    progress: str = ""
+    """How far a campaign is whose runs are followed; nothing once it is done."""
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The columns; none while nothing is chosen."""
+        return self.comparison.columns if self.comparison is not None else ()
+
+    def entries(self) -> list[tuple[Entry, ...]]:
+        """What each column stands for."""
+        return [entries_of(column) for column in self.columns]
+
+
+@dataclass(frozen=True)
+class Beside:
+    """What stands beside a comparison: findings in words, and the sources' own tables that its runs fill."""
+
+    findings: tuple[Finding, ...]
+    tables: tuple[FilledTable, ...]
+
+
+class Composer:
+    """Reads runs once and composes pages of them. To be used by one thread at a time."""
+
+    def __init__(self, reader: KeptReader, plugins: Plugins) -> None:
+        self._reader = reader
+        self._plugins = plugins
+        self._runs: dict[int, RunRow] = {}
+        self._published: Mapping[str, PublishedColumn] = {}
+        self._tables: tuple[PublishedTable, ...] | None = None
+
+    def open(self, selection: Selection) -> Page:
+        """The first page: the pinned baseline of its runs' kind stands in it. Raises UserError."""
+        selection, told = self._known(selection)
+        kinds = {self._runs[run_id].kind for run_id in selection.run_ids}
+        if len(kinds) == 1:
+            selection, pinned = self._with_pinned(selection, kinds.pop())
+            told += pinned
+        return self._page(selection, told)
+
+    def page(self, selection: Selection) -> Page:
+        """The page of a selection. Raises UserError."""
+        return self._page(*self._known(selection))
+
+    def followed(self, run_ids: Sequence[int], selection: Selection) -> Page:
+        """The page of those of a campaign's runs that are selected, with all questions that the campaign will answer.
+        Raises UserError."""
+        rows = self._reader.opened().comparable(run_ids)
+        self._runs |= {run.id: run for run in rows if run.status.final}
+        page = self.page(selection)
+        there = {answer.question for answer in page.answers}
+        waiting = (
+            one
+            for one in pending(group_repeats(rows), self._plugins.installed(rows[0].kind))
+            if one.question not in there
+        )
+        return replace(page, answers=(*page.answers, *waiting), progress=_progress(rows))
+
+    def tables(self) -> tuple[PublishedTable, ...]:
+        """The published tables of all plugins. Raises UserError."""
+        if self._tables is None:
+            self._tables = published_tables(self._plugins)
+            self._published = {column.name: column for table in self._tables for column in table.columns}
+        return self._tables
+
+    def beside(self, page: Page) -> Beside:
+        """What stands beside the page; it comes last, so the reader is let go. Raises UserError."""
+        self._reader.let_go()
+        if page.comparison is None:
+            return Beside((), ())
+        groups = [column for column in page.columns if isinstance(column, RunGroup)]
+        kinds = sorted({group.kind for group in groups})
+        shapes = {shape.name: shape for kind in kinds for shape in table_shapes(self._plugins, kind)}
+        filled = (fill(shape, groups, self._plugins) for shape in shapes.values())
+        return Beside(
+            findings(page.comparison, self._plugins.installed(page.columns[0].kind)),
+            tuple(table for table in filled if table.filled),
+        )
+
+    def _known(self, selection: Selection) -> tuple[Selection, tuple[str, ...]]:
+        """The selection with its runs read; without those that have not ended, as is told."""
+        missing = [run_id for run_id in selection.run_ids if run_id not in self._runs]
+        if missing:
+            self._runs |= {run.id: run for run in self._reader.opened().comparable(missing)}
+        live = [run_id for run_id in selection.run_ids if not self._runs[run_id].status.final]
+        told = tuple(
+            f"Run {run_id} is still {self._runs[run_id].status.value}: it is left out. Compare it once it has ended."
+            for run_id in live
+        )
+        for run_id in live:
+            del self._runs[run_id]
+        return selection.without(live), told
+
+    def _with_pinned(self, selection: Selection, kind: str) -> tuple[Selection, tuple[str, ...]]:
+        """The pinned baseline of `kind` as the baseline: where it stands, or as a first column with its repeats."""
+        reader = self._reader.opened()
+        pinned = reader.baselines().get(kind)
+        if pinned is None or pinned in selection.entries:
+            return replace(selection, baseline=pinned), ()
+        [row] = reader.comparable([pinned])
+        repeats = [
+            run.id
+            for run in reader.runs(campaign_id=row.campaign_id, metrics=())
+            if run.scenario == row.scenario
+            and run.parameters == row.parameters
+            and (run.status is RunStatus.FINISHED or run.id == pinned)
+        ]
+        self._runs |= {run.id: run for run in reader.comparable(sorted(repeats))}
+        told = f"The pinned baseline, {row.scenario} of {row.campaign}, is the first; its heading's menu removes it."
+        return replace(selection.adding(sorted(repeats), first=True), baseline=pinned), (told,)
+
+    def _page(self, selection: Selection, told: tuple[str, ...]) -> Page:
+        if not selection.entries:
+            return Page(selection, None, told=told)
+        if selection.published:
+            self.tables()
+        columns = columns_of(selection, self._runs, self._published)
+        trial = self._plugins.installed(columns[0].kind)
+        verdicts = self._reader.opened().verdicts(selection.run_ids)
+        comparison = compare(columns, trial, baseline=baseline_of(selection, columns), verdicts=verdicts)
+        return Page(selection, comparison, told, answers(comparison, trial, verdicts))
+
+
+def _progress(rows: Sequence[RunRow]) -> str:
+    done = sum(run.status.final for run in rows)
+    if done == len(rows):
+        return ""
+    rounds = max(run.repeat for run in rows)
+    now = min(run.repeat for run in rows if not run.status.final)
+    told = (
+        f"Round {now} of {rounds}, {done} of {len(rows)} runs done."
+        if rounds > 1
+        else f"{done} of {len(rows)} runs done."
+    )
+    if rounds < ENOUGH_REPEATS:
+        return told
+    return f"{told} Answers are grey until each scenario has run {ENOUGH_REPEATS} times."

@@ -1,0 +1,71 @@
+"""What plots draw of runs, read from their samples once: curves over time, ECDFs and percentiles. No widgets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labconsole.analysis.distributions import ecdf, percentile_curve
+from labconsole.analysis.run_curves import load_curves
+from labconsole.analysis.stored_run import open_run
+from labconsole.model.plugin import Plugins
+from labconsole.model.trial import Curve
+from labconsole_ui.views.comparison.kept_reader import KeptReader
+
+Array = NDArray[np.float64]
+PERCENTILE_POINTS = 400
+
+
+@dataclass(frozen=True)
+class Spread:
+    """How the observations of one kind lie in a run: `values` in `unit`, rising, with the part (%) of observations up
+    to each; and the values at percentiles (fractions), as far as `ENOUGH_BEYOND` samples lie beyond them."""
+
+    title: str
+    unit: str
+    values: Array
+    parts: Array
+    fractions: Array
+    quantiles: Array
+
+
+class RunSamples:
+    """Reads what plots need, each run once. To be used by one thread at a time."""
+
+    def __init__(self, reader: KeptReader, plugins: Plugins) -> None:
+        self._reader = reader
+        self._plugins = plugins
+        self._curves: dict[int, tuple[Curve, ...]] = {}
+        self._spreads: dict[int, tuple[Spread, ...]] = {}
+
+    def curves(self, run_id: int) -> tuple[Curve, ...]:
+        """The lines of a run over time. Raises UserError."""
+        if run_id not in self._curves:
+            self._curves[run_id] = load_curves(self._reader.opened(), run_id, self._plugins)
+        return self._curves[run_id]
+
+    def spreads(self, run_id: int) -> tuple[Spread, ...]:
+        """The distributions of a run; none where its trial names none or is not installed. Raises UserError."""
+        if run_id not in self._spreads:
+            self._spreads[run_id] = self._read_spreads(run_id)
+        return self._spreads[run_id]
+
+    def let_go(self) -> None:
+        """Close the database; the next run opens it again."""
+        self._reader.let_go()
+
+    def _read_spreads(self, run_id: int) -> tuple[Spread, ...]:
+        run = open_run(self._reader.opened(), run_id, self._plugins)
+        if run.trial is None or not run.sampled:
+            return ()
+        found = run.trial.distributions(run.parameters(run.trial), run.samples, run.detail.events)
+        return tuple(spread(one.title, one.unit, one.values) for one in found if len(one.values))
+
+
+def spread(title: str, unit: str, observed: Array) -> Spread:
+    """ECDF and percentiles of `observed` (in any order, at least one)."""
+    ascending = np.sort(observed)
+    values, shares = ecdf(ascending)
+    return Spread(title, unit, values, shares * 100.0, *percentile_curve(ascending, PERCENTILE_POINTS))

@@ -1,0 +1,147 @@
+"""A table with scenarios as columns: values with what belongs to them beneath, titles that stay in sight."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from PySide6.QtGui import QFontMetrics, QResizeEvent
+from PySide6.QtWidgets import QWidget
+
+from labconsole_ui.tables.frozen_column import FrozenColumn
+from labconsole_ui.tables.record_table import DataTable, Field, RecordModel
+from labconsole_ui.theme.theme import FontRole, Theme
+from labconsole_ui.views.comparison.cell_delegates import PADDING, TitleDelegate, ValueDelegate, titled
+from labconsole_ui.views.comparison.column_header import ColumnHeader, Density
+from labconsole_ui.views.comparison.comparison_rows import FOLDED, Row, Section
+from labconsole_ui.views.comparison.headings import Heading
+
+FIRST_VALUE = 1
+"""Columns before the first scenario: the title."""
+ROW_HEIGHT = 25
+WIDEST_TITLE = 250
+WIDEST_VALUE = 260
+LEAST_TITLE, SCROLLED_TITLE = 140, 220
+
+
+class ScenarioTable(DataTable):
+    """Rows of `CellText`s under headings, one for each scenario."""
+
+    def __init__(self, name: str, theme: Theme, parent: QWidget) -> None:
+        super().__init__(name, theme, parent)
+        self._theme = theme
+        self._count = 0
+        self._needed = 0
+        self._least: dict[Density, list[int]] = {density: [] for density in Density}
+        self.header = ColumnHeader(theme, self)
+        self.setHorizontalHeader(self.header)
+        self.header.setStretchLastSection(False)
+        self.rows: RecordModel[Row] = RecordModel([], theme, self)
+        self.setModel(self.rows)
+        self._titles, self._values = TitleDelegate(theme, self), ValueDelegate(theme, self)
+        self.setItemDelegate(self._values)
+        self.setItemDelegateForColumn(0, self._titles)
+        self.verticalHeader().setDefaultSectionSize(ROW_HEIGHT)
+        self.verticalHeader().setMinimumSectionSize(ROW_HEIGHT)
+        self.frozen = FrozenColumn(self)
+        self.frozen.setItemDelegateForColumn(0, self._titles)
+
+    def show_rows(self, headings: Sequence[Heading], rows: Sequence[Row], unfolded: Collection[Section] = ()) -> None:
+        """Show these rows; before the heading of a section that can be folded is an icon that says if it is."""
+        self._count = len(headings)
+        self.clearSpans()
+        self._set_fields(headings, unfolded)
+        self.rows.set_records(rows)
+        for place, row in enumerate(rows):
+            if row.heading:
+                self.setSpan(place, 0, 1, self.rows.columnCount())
+        self.header.set_headings(headings)
+        self._measure()
+        self._fit()
+
+    def value_column(self, section: int) -> int | None:
+        """Which scenario the table's column `section` shows, None if it shows another thing."""
+        return section - FIRST_VALUE if FIRST_VALUE <= section < FIRST_VALUE + self._count else None
+
+    def least_width(self) -> int:
+        """The width (px) that titles and scenarios need at least, with intervals beneath the changes."""
+        return LEAST_TITLE + sum(self._least[Density.DENSE])
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Share the width."""
+        super().resizeEvent(event)
+        self._fit()
+
+    def _set_fields(self, headings: Sequence[Heading], unfolded: Collection[Section]) -> None:
+        fields: list[Field[Row]] = [
+            Field(
+                "",
+                lambda row: row.words,
+                tooltip=lambda row: "\n".join(part for part in (row.help, row.better, row.remark) if part),
+                icon=lambda row: _fold_icon(row, unfolded),
+                strong=lambda row: row.heading,
+            ),
+            *(self._value_field(index, heading) for index, heading in enumerate(headings)),
+        ]
+        self.rows.set_fields(fields)
+
+    def _value_field(self, index: int, heading: Heading) -> Field[Row]:
+        def text(row: Row) -> str:
+            if row.heading:
+                return ""
+            cell = row.cells[index]
+            return "  ".join(part for part in (cell.value, cell.change, cell.mark) if part)
+
+        return Field(
+            heading.text,
+            text,
+            right=True,
+            tooltip=lambda row: "" if row.heading else row.cells[index].help,
+            tone=lambda row: None if row.heading else row.cells[index].tone or None,
+            header_tooltip=heading.help,
+        )
+
+    def _measure(self) -> None:
+        """How wide titles and scenarios want to be: every resizing of the table asks for it."""
+        rows = [row for row in self.rows.records() if not row.heading]
+        plain = QFontMetrics(self._theme.font(FontRole.BODY))
+        self._needed = max((plain.horizontalAdvance(titled(row)) for row in rows), default=0) + 2 * PADDING + 4
+        self._least = {
+            density: [
+                max(
+                    self._values.least_width(rows, index, compact=density is not Density.WIDE),
+                    self.header.least_width(index, density),
+                )
+                for index in range(self._count)
+            ]
+            for density in Density
+        }
+
+    def _fit(self) -> None:
+        """The titles as wide as they need or may be, what is left to the scenarios; rows as high as their titles."""
+        rows = [row for row in self.rows.records() if not row.heading]
+        if not rows or not self._count:
+            return
+        width = self.viewport().width()
+        fitting = (density for density in Density if LEAST_TITLE + sum(self._least[density]) <= width)
+        self.header.density = next(fitting, Density.DENSE)
+        self._values.compact = self.header.density is not Density.WIDE
+        needed, least = self._needed, self._least[self.header.density]
+        # Titles may be wrapped, values not; where even that leaves too little room, the table is scrolled sideways.
+        room = width - sum(least)
+        first = min(needed, WIDEST_TITLE, room if room >= LEAST_TITLE else SCROLLED_TITLE)
+        spare = max(0, width - first - sum(least)) // len(least)
+        self.setColumnWidth(0, first)
+        for index, one in enumerate(least):
+            self.setColumnWidth(FIRST_VALUE + index, min(one + spare, max(one, WIDEST_VALUE)))
+        self.header.fit()
+        for place, row in enumerate(self.rows.records()):
+            height = max(self._values.height(row), self._titles.height(row, first)) if row.detailed else ROW_HEIGHT
+            if self.rowHeight(place) != height:
+                self.setRowHeight(place, height)
+        self.frozen.sync()
+
+
+def _fold_icon(row: Row, unfolded: Collection[Section]) -> tuple[str, str] | None:
+    if not row.heading or row.section not in FOLDED:
+        return None
+    return ("chevron-down" if row.section in unfolded else "chevron-right", "muted")

@@ -1,0 +1,75 @@
+"""How table and tabs share the room of the comparison: beside each other where it is wide enough, as was chosen."""
+
+from __future__ import annotations
+
+import re
+
+from PySide6.QtCore import QSize, Qt
+from PySide6.QtWidgets import QSplitter, QTabWidget, QWidget
+
+from labconsole_ui.runtime.settings import WindowState
+
+TABLE_SHARE, NARROW_TABLE_SHARE = 0.56, 0.67
+"""The table's part of the width, and of pages that are narrower than `NARROW` (px)."""
+NARROW = 1400
+SHARE_KEY = "compare/table-share"
+SHARE = re.compile(r"0\.\d{3}")
+LEAST_TABLE = 360
+AROUND = 60
+"""Margins, handle and scroll bars (px) of the page and the table."""
+SIDE_BY_SIDE_FROM = 760
+"""Below this width (px) the tabs stand beneath the table."""
+
+
+class SharedRoom(QSplitter):
+    """The splitter between table and tabs."""
+
+    def __init__(self, state: WindowState | None, parent: QWidget) -> None:
+        """`state` remembers how the room was shared last."""
+        super().__init__(Qt.Orientation.Horizontal, parent)
+        self._state = state
+        self._page = QSize()
+        self._needed = 0
+        self._chosen: float | None = None
+        self.setChildrenCollapsible(False)
+        self.setHandleWidth(12)
+        self.splitterMoved.connect(self._keep)
+
+    def hold(self, table: QWidget, tabs: QTabWidget) -> None:
+        """Share the room between these two, which stand in it; the tabs are all seen."""
+        table.setMinimumWidth(LEAST_TABLE)
+        tabs.setUsesScrollButtons(False)
+        self.setStretchFactor(self.indexOf(table), 3)
+        self.setStretchFactor(self.indexOf(tabs), 2)
+        self._share_out()
+
+    def need(self, width: int) -> None:
+        """The table needs this width (px) so that it is not scrolled sideways: if need be, the tabs go beneath it."""
+        self._needed = width
+        self.fit(self._page)
+
+    def fit(self, page: QSize) -> None:
+        """Share the room anew on a page of this size."""
+        self._page = page
+        beside = page.width() >= SIDE_BY_SIDE_FROM and self._needed <= page.width() * self._share() - AROUND
+        self.setOrientation(Qt.Orientation.Horizontal if beside else Qt.Orientation.Vertical)
+        self._share_out()
+
+    def _share_out(self) -> None:
+        beside = self.orientation() is Qt.Orientation.Horizontal
+        whole, share = (self._page.width() if beside else self._page.height()), self._share()
+        self.setSizes([int(whole * share), int(whole * (1 - share))])
+
+    def _share(self) -> float:
+        """The table's part of the room, as it was last chosen."""
+        kept = self._state.text(SHARE_KEY) if self._state is not None else ""
+        if SHARE.fullmatch(kept):
+            return float(kept)
+        common = NARROW_TABLE_SHARE if self._page.width() < NARROW else TABLE_SHARE
+        return common if self._chosen is None else self._chosen
+
+    def _keep(self) -> None:
+        table, tabs = self.sizes()
+        self._chosen = table / max(1, table + tabs)
+        if self._state is not None:
+            self._state.keep(SHARE_KEY, f"{self._chosen:.3f}")

@@ -1,0 +1,1 @@
+"""The run queue: its table, and what can be done to each run."""

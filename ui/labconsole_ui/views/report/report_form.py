@@ -1,0 +1,213 @@
+"""What a report shall say: its kind, title, author and place, paper, columns beside the runs, and its signature."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QComboBox,
+    QFormLayout,
+    QLabel,
+    QLineEdit,
+    QListWidget,
+    QListWidgetItem,
+    QVBoxLayout,
+    QWidget,
+)
+
+from labconsole.analysis.comparison import RunGroup
+from labconsole.analysis.published_figures import PublishedColumn, PublishedTable
+from labconsole.output.report.pdf import Paper
+from labconsole.output.report.report_request import ReportKind, ReportRequest
+from labconsole.safe_text import shown_lines
+from labconsole_ui.runtime.settings import WindowState
+from labconsole_ui.views.report.file_line import FileLine
+from labconsole_ui.views.report.signing import SigningFiles
+
+_KEY = "report/{0}"
+PKCS12_ENDINGS = (".p12", ".pfx")
+PUBLISHED_ROWS = 4
+PUBLISHED_ROW = 28
+
+
+@dataclass(frozen=True)
+class ReportChoices:
+    """What can be chosen for a report: columns that may be the baseline, and tables that may stand beside them.
+
+    `kind` and `baseline` are what was asked for, or else what the runs suggest; `against` are published columns that
+    may be the baseline too.
+    """
+
+    kind: ReportKind
+    baseline: int | str | None
+    groups: tuple[RunGroup, ...]
+    against: tuple[PublishedColumn, ...]
+    tables: tuple[PublishedTable, ...]
+
+
+class ReportForm(QWidget):
+    """`changed` says that the report would look different, `signing_changed` that it would be signed differently."""
+
+    changed = Signal()
+    signing_changed = Signal()
+
+    def __init__(self, request: ReportRequest, state: WindowState, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._asked = request
+        self._state = state
+        self.kind_box = QComboBox(self)
+        self.kind_box.addItem(self.tr("Comparison of these runs"), ReportKind.COMPARISON)
+        self.kind_box.addItem(self.tr("The campaign as a whole"), ReportKind.CAMPAIGN)
+        self.title = self._line(self.tr("Title of the report"), request.title, self.tr("From the runs"))
+        self.author = self._line(self.tr("Author"), request.author or state.text(_KEY.format("author")), "")
+        self.place = self._line(self.tr("Place"), request.place or state.text(_KEY.format("place")), "")
+        self.paper_box = QComboBox(self)
+        self.paper_box.addItem("A4", Paper.A4)
+        self.paper_box.addItem(self.tr("US Letter"), Paper.LETTER)
+        self.paper_box.setCurrentIndex(max(0, self.paper_box.findText(state.text(_KEY.format("paper")))))
+        self.baseline_box = QComboBox(self)
+        self.published = QListWidget(self)
+        self.published.setSelectionMode(QListWidget.SelectionMode.NoSelection)
+        self.published.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.published.setTextElideMode(Qt.TextElideMode.ElideRight)
+        self.published.setAccessibleName(self.tr("Published figures next to the runs"))
+        self.sign_box = QCheckBox(self.tr("&Sign the PDF (PAdES)"), self)
+        self.key = FileLine(self.tr("Key file"), self.tr("Keys (*.pem *.key *.p12 *.pfx);;All files (*)"), self)
+        self.certificates = FileLine(
+            self.tr("Certificate file"), self.tr("Certificates (*.pem *.crt *.cer);;All files (*)"), self
+        )
+        for box in (self.kind_box, self.paper_box, self.baseline_box):
+            box.currentIndexChanged.connect(self.changed)
+            # A long title is cut short rather than making the form wider than its place.
+            box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        for line in (self.title, self.author, self.place):
+            line.textChanged.connect(self.changed)
+        self.published.itemChanged.connect(lambda _item: self.changed.emit())
+        for signal in (self.sign_box.toggled, self.key.changed, self.certificates.changed):
+            signal.connect(self._judge_signing)
+        self._arrange()
+        self._judge_signing()
+
+    def offer(self, choices: ReportChoices) -> None:
+        """Offer what the runs allow; what was asked for is chosen."""
+        self.blockSignals(True)
+        several = len(choices.groups) + len(choices.against) > 1
+        self.kind_box.setCurrentIndex(self.kind_box.findData(choices.kind))
+        self._form.setRowVisible(self.kind_box, len(self._asked.run_ids) > 1)
+        for group in choices.groups:
+            self.baseline_box.addItem(shown_lines(group.title), group.runs[0].id)
+            if any(run.id == choices.baseline for run in group.runs):
+                self.baseline_box.setCurrentIndex(self.baseline_box.count() - 1)
+        for column in choices.against:
+            self.baseline_box.addItem(self.tr("Published: {0}").format(column.title), column.name)
+            if column.name == choices.baseline:
+                self.baseline_box.setCurrentIndex(self.baseline_box.count() - 1)
+        self._form.setRowVisible(self.baseline_box, several)
+        for table in choices.tables:
+            item = QListWidgetItem(table.title, self.published)
+            item.setData(Qt.ItemDataRole.UserRole, table.name)
+            item.setSizeHint(QSize(0, PUBLISHED_ROW))
+            item.setToolTip(f"{table.title} ({table.reference})")
+            asked = any(name.split("/")[0] == table.name for name in self._asked.published)
+            item.setCheckState(Qt.CheckState.Checked if asked else Qt.CheckState.Unchecked)
+        self._form.setRowVisible(self._published_box, bool(choices.tables))
+        self.published.setFixedHeight(PUBLISHED_ROW * min(PUBLISHED_ROWS, len(choices.tables)) + 4)
+        self.blockSignals(False)
+
+    def request(self) -> ReportRequest:
+        """The report as chosen."""
+        run_ids = self._asked.run_ids
+        return ReportRequest(
+            run_ids,
+            self.kind_box.currentData() if len(run_ids) > 1 else ReportKind.RUN,
+            self.baseline_box.currentData(),
+            self._chosen_published(),
+            self.title.text().strip(),
+            self.author.text().strip(),
+            self.place.text().strip(),
+            self._asked.generated,
+        )
+
+    @property
+    def paper(self) -> Paper:
+        """The size of the pages."""
+        return Paper(self.paper_box.currentData())
+
+    @property
+    def signing(self) -> SigningFiles | None:
+        """What to sign with, None if the report is not to be signed. Call it when `ready`."""
+        key = self.key.path
+        if not self.sign_box.isChecked() or key is None:
+            return None
+        return SigningFiles(key, None if _holds_certificates(key) else self.certificates.path)
+
+    @property
+    def ready(self) -> bool:
+        """Whether all is there that a signature needs."""
+        key = self.key.path
+        if not self.sign_box.isChecked():
+            return True
+        return key is not None and (_holds_certificates(key) or self.certificates.path is not None)
+
+    def remember(self) -> None:
+        """Keep author, place and paper for the next report. Files and passphrases are not kept."""
+        for name, text in (
+            ("author", self.author.text()),
+            ("place", self.place.text()),
+            ("paper", self.paper_box.currentText()),
+        ):
+            self._state.keep(_KEY.format(name), text.strip())
+
+    def _chosen_published(self) -> tuple[str, ...]:
+        """Tables that are checked; of one that was asked for in part, those of its columns that were asked for."""
+        names: list[str] = []
+        for item in map(self.published.item, range(self.published.count())):
+            if item.checkState() is Qt.CheckState.Checked:
+                table = str(item.data(Qt.ItemDataRole.UserRole))
+                parts = [name for name in self._asked.published if name.startswith(f"{table}/")]
+                names += parts or [table]
+        return tuple(names)
+
+    def _judge_signing(self) -> None:
+        signing = self.sign_box.isChecked()
+        key = self.key.path
+        self._form.setRowVisible(self.key, signing)
+        self._form.setRowVisible(self.certificates, signing and (key is None or not _holds_certificates(key)))
+        self.signing_changed.emit()
+
+    def _line(self, name: str, text: str, placeholder: str) -> QLineEdit:
+        line = QLineEdit(text, self)
+        line.setAccessibleName(name)
+        line.setPlaceholderText(placeholder)
+        return line
+
+    def _arrange(self) -> None:
+        self._published_box = QWidget(self)
+        column = QVBoxLayout(self._published_box)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(4)
+        caption = QLabel(self.tr("Published figures next to the runs"), self._published_box)
+        column.addWidget(caption)
+        column.addWidget(self.published)
+        self._form = form = QFormLayout(self)
+        form.setContentsMargins(0, 0, 0, 0)
+        form.setSpacing(8)
+        form.setRowWrapPolicy(QFormLayout.RowWrapPolicy.WrapAllRows)
+        form.addRow(self.tr("About"), self.kind_box)
+        form.addRow(self.tr("&Title"), self.title)
+        form.addRow(self.tr("&Author"), self.author)
+        form.addRow(self.tr("&Place"), self.place)
+        form.addRow(self.tr("Pa&per"), self.paper_box)
+        form.addRow(self.tr("&Baseline"), self.baseline_box)
+        form.addRow(self._published_box)
+        form.addRow(self.sign_box)
+        form.addRow(self.tr("&Key file"), self.key)
+        form.addRow(self.tr("&Certificate file"), self.certificates)
+        for widget in (self.kind_box, self.baseline_box, self._published_box):
+            form.setRowVisible(widget, False)
+
+
+def _holds_certificates(key: object) -> bool:
+    return str(key).lower().endswith(PKCS12_ENDINGS)

@@ -1,0 +1,336 @@
+"""The run view: one run's figures, parameters, verdicts, events and provenance beside its plots."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import (
+    QPushButton,
+    QSplitter,
+    QTabWidget,
+    QVBoxLayout,
+    QWidget,
+)
+
+from labconsole.analysis.parameter_texts import describe_parameters
+from labconsole.engine.queue import ShownStatus
+from labconsole.model.plugin import Plugins
+from labconsole.model.trial import Curve
+from labconsole.store import edits
+from labconsole.store.reader import Reader
+from labconsole.store.records import RunRow, RunStatus
+from labconsole.store.run_store import Store
+from labconsole_ui.busy_bar import busy_bar
+from labconsole_ui.plots.curve_plot import CurvePlot, PlotCurve
+from labconsole_ui.plots.plot_grid import PlotGrid
+from labconsole_ui.plots.timeplot import TimePlot
+from labconsole_ui.runtime.background import Background
+from labconsole_ui.runtime.queue_bridge import QueueBridge
+from labconsole_ui.tables.record_table import DataTable, Field, RecordModel
+from labconsole_ui.theme.theme import Theme
+from labconsole_ui.turns import Turns
+from labconsole_ui.views.run import result_tables
+from labconsole_ui.views.run.evidence import EvidencePane
+from labconsole_ui.views.run.loaded_run import LoadedRun, load_curves, load_run
+from labconsole_ui.views.run.run_header import RunHeader
+from labconsole_ui.views.run.stored_files import ArtefactPane
+from labconsole_ui.widgets.labels import plain_label
+
+"""Between two tables or plots, so that the window paints and answers in between."""
+
+
+WIDEST_COLUMN = {"metrics": 190, "parameters": 280}
+LEAST_TABLES_WIDTH, LEAST_PLOTS_WIDTH = 380, 340
+FIRST_TABLES_WIDTH = 574
+"""Where there is room, at first; more if the tabs need it."""
+
+
+class RunView(QWidget):
+    """Loads the run in the background, and again when it has finished.
+
+    `status_shown` carries its `RunStatus`; the other signals what shall be done with it: its parameters used again, it
+    and the baseline compared, reported, exported as an `ExportFormat`.
+    """
+
+    status_shown = Signal(object)
+    use_wanted = Signal(int)
+    compare_wanted = Signal(list)
+    report_wanted = Signal(list)
+    export_wanted = Signal(object, list)
+
+    def __init__(
+        self,
+        reader_factory: Callable[[], Reader],
+        run_id: int,
+        plugins: Plugins,
+        theme: Theme,
+        bridge: QueueBridge,
+        parent: QWidget | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self.run_id = run_id
+        self._reader_factory = reader_factory
+        self._plugins = plugins
+        self._theme = theme
+        self._background = Background(self)
+        self.setAccessibleName(self.tr("Run {0}").format(run_id))
+        self.header = RunHeader(theme, bridge.queue.shown, self)
+        self.header.note_edited.connect(self._set_note)
+        self.header.tags_edited.connect(self._set_tags)
+        buttons = self.header.buttons
+        buttons.compare_wanted.connect(lambda: self.compare_wanted.emit([self._baseline, run_id]))
+        buttons.report_wanted.connect(lambda: self.report_wanted.emit([run_id]))
+        buttons.export_wanted.connect(lambda chosen: self.export_wanted.emit(chosen, [run_id]))
+        self.tabs = QTabWidget(self)
+        self.tabs.setDocumentMode(True)
+        self.tabs.tabBar().setProperty("dense", True)
+        self.tabs.setAccessibleName(self.tr("Tables of the run"))
+        self.tables: dict[str, DataTable] = {}
+        self.use_button = QPushButton(self.tr("Use these a&gain"), self)
+        self.use_button.setToolTip(self.tr("Put these parameters into the form of the trial"))
+        theme.bind_icon(self.use_button, "reset")
+        self.use_button.clicked.connect(lambda: self.use_wanted.emit(run_id))
+        self.use_button.hide()
+        self.artefacts = ArtefactPane(reader_factory, run_id, theme, self)
+        self.artefacts.hide()
+        self.evidence = EvidencePane(reader_factory, run_id, theme, self)
+        self.evidence.hide()
+        self._baseline: int | None = None
+        self._shared = False
+        self._arrange()
+        self.splitter.splitterMoved.connect(self._share_kept)
+        self._turns = Turns(self)
+        self._queue = bridge.queue
+        bridge.items_changed.connect(self._reload_unfinished)
+        bridge.finished.connect(self._finished)
+        self._row: RunRow | None = None
+        self._status: ShownStatus | None = None
+        self.reload()
+
+    @property
+    def plots(self) -> dict[str, CurvePlot]:
+        """The plots by the name of their group."""
+        return self.grid.plots
+
+    def reload(self) -> None:
+        """Read the run again, in the background."""
+        self.progress.show()
+        self._background.submit(
+            lambda: load_run(self._reader_factory, self.run_id, self._plugins), self._show, self._say_failed
+        )
+
+    def _share_kept(self) -> None:
+        self._shared = True
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Share the width anew."""
+        super().resizeEvent(event)
+        self._share_width()
+
+    def _share_width(self) -> None:
+        """Share the width between tables, whose tabs shall all be seen, and plots, until the operator does."""
+        if not self._shared:
+            wanted = max(FIRST_TABLES_WIDTH, self.tabs.tabBar().sizeHint().width())
+            tables = min(wanted, self.splitter.width() - LEAST_PLOTS_WIDTH)
+            self.splitter.setSizes([tables, self.splitter.width() - tables])
+
+    # Loading
+
+    def _finished(self, run_id: int, _status: RunStatus) -> None:
+        if run_id == self.run_id:
+            self.reload()
+
+    def _reload_unfinished(self) -> None:
+        if self._row is not None and not self._row.status.final and self._queue.shown(self._row) != self._status:
+            self.reload()
+
+    def _show(self, loaded: LoadedRun) -> None:
+        self._row = loaded.detail.row
+        self._status = self._queue.shown(self._row)
+        self._baseline = loaded.baseline
+        self.status_shown.emit(self._status)
+        self.header.show_run(loaded)
+        self._plots_note.setText(self.tr("Reading the samples ..."))
+        self._plots_note.setVisible(not self.plots)
+        self.grid.setUpdatesEnabled(True)
+        self._turns.replace((*self._table_turns(loaded), self._share_width, self._load_curves))
+
+    def _load_curves(self) -> None:
+        self._background.submit(
+            lambda: load_curves(self._reader_factory, self.run_id, self._plugins),
+            self._show_curves,
+            self._say_no_curves,
+        )
+
+    def _say_failed(self, sentence: str) -> None:
+        self.progress.hide()
+        self.header.title.setText(sentence)
+
+    def _say_no_curves(self, sentence: str) -> None:
+        self.progress.hide()
+        self._plots_note.setText(sentence)
+        self._plots_note.show()
+
+    # Tables
+
+    def _table_turns(self, loaded: LoadedRun) -> Iterator[Callable[[], None]]:
+        """What makes the tables, one in 5 ms; a plot takes 15."""
+        detail, trial = loaded.detail, loaded.trial
+        model = trial.parameters if trial is not None else None
+        yield partial(
+            self._fill,
+            "metrics",
+            self.tr("Metrics"),
+            result_tables.metric_fields(),
+            result_tables.metric_rows(detail.metrics, trial),
+            self.tr("No figures: nothing was evaluated."),
+        )
+        yield partial(
+            self._fill,
+            "parameters",
+            self.tr("Parameters"),
+            result_tables.parameter_fields(),
+            describe_parameters(detail.row.parameters, model),
+        )
+        if detail.verdicts:
+            yield partial(self._fill, "verdicts", self.tr("Verdicts"), result_tables.verdict_fields(), detail.verdicts)
+        yield partial(
+            self._fill, "events", self.tr("Events"), result_tables.event_fields(loaded.begin_ns), detail.events
+        )
+        yield partial(self._show_kept, loaded)
+        yield partial(
+            self._fill,
+            "provenance",
+            self.tr("Provenance"),
+            result_tables.provenance_fields(),
+            result_tables.provenance_rows({"run": detail.row.uuid, "seed": detail.row.seed, **detail.surroundings}),
+        )
+        if detail.sites:
+            yield partial(self._fill, "sites", self.tr("Sites"), _site_fields(detail.sites), _site_rows(detail.sites))
+
+    def _fill(self, key: str, title: str, fields: list[Field[Any]], rows: Sequence[Any], empty: str = "") -> None:
+        table = self.tables.get(key)
+        if table is None:
+            table = self.tables[key] = DataTable(title, self._theme, self)
+            model: RecordModel[Any] = RecordModel(fields, self._theme, table)
+            table.setModel(model)
+            table.setSortingEnabled(True)
+            table.sortByColumn(-1, Qt.SortOrder.AscendingOrder)
+            self.tabs.addTab(self._with_button(table) if key == "parameters" else table, title)
+        else:
+            model = table.model()  # type: ignore[assignment]
+            model.set_fields(fields)
+        model.set_records(rows)
+        table.setToolTip("" if rows else empty)
+        if key == "events":
+            self.tabs.setTabText(self.tabs.indexOf(table), f"{title} ({len(rows)})")
+        table.fit_columns(widest=WIDEST_COLUMN.get(key, 320))
+
+    def _with_button(self, table: DataTable) -> QWidget:
+        page = QWidget(self)
+        column = QVBoxLayout(page)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addWidget(table, 1)
+        column.addWidget(self.use_button, 0, Qt.AlignmentFlag.AlignLeft)
+        self.use_button.show()
+        return page
+
+    def _show_kept(self, loaded: LoadedRun) -> None:
+        self.evidence.show_evidence(loaded.evidence)
+        self.artefacts.show_files(loaded.files)
+        if self.tabs.indexOf(self.evidence) < 0:
+            self.tabs.addTab(self.evidence, self.tr("Evidence"))
+        if loaded.files and self.tabs.indexOf(self.artefacts) < 0:
+            self.tabs.addTab(self.artefacts, self.tr("Artefacts ({0})").format(len(loaded.files)))
+
+    # Plots
+
+    def _show_curves(self, curves: tuple[Curve, ...]) -> None:
+        groups: dict[str, list[Curve]] = {}
+        for curve in curves:
+            groups.setdefault(curve.group, []).append(curve)
+        for name in self.plots.keys() - groups.keys():
+            self.grid.remove(name)
+        self._plots_note.setText(self.tr("This run has recorded no samples."))
+        self._plots_note.setVisible(not groups)
+        for name, members in groups.items():
+            self._turns.add(partial(self._add_plot, name, members[0].unit), partial(self._fill_plot, name, members))
+        self._turns.add(self._all_shown)
+        # Every plot that comes moves those before it, which would paint them again each time.
+        self.grid.setUpdatesEnabled(False)
+
+    def _all_shown(self) -> None:
+        self.progress.hide()
+        plots = tuple(self.plots.values())
+        for plot in plots:
+            plot.setUpdatesEnabled(False)
+        self.grid.setUpdatesEnabled(True)
+        self._turns.add(*(partial(plot.setUpdatesEnabled, True) for plot in plots))  # each is painted in its turn
+
+    def _add_plot(self, name: str, unit: str) -> None:
+        if name not in self.plots:
+            self.grid.add(name, TimePlot(name, unit, self._theme, empty_text=self.tr("No samples")))
+
+    def _fill_plot(self, name: str, members: Sequence[Curve]) -> None:
+        self.plots[name].set_curves([PlotCurve(curve.title, curve.t_s, curve.values) for curve in members])
+
+    # Note and tags
+
+    def _set_note(self, text: str) -> None:
+        self._write(lambda store: edits.set_note(store, self.run_id, text))
+
+    def _set_tags(self, text: str) -> None:
+        self._write(lambda store: edits.set_tags(store, self.run_id, [tag for tag in text.split(",") if tag.strip()]))
+
+    def _write(self, change: Callable[[Store], None]) -> None:
+        def work() -> LoadedRun:
+            with self._reader_factory() as reader:
+                path = reader.path
+            with Store.open(path) as store:
+                change(store)
+            return load_run(self._reader_factory, self.run_id, self._plugins)
+
+        self._background.submit(work, self.header.show_run, self._say_failed)
+
+    # Building
+
+    def _arrange(self) -> None:
+        self.progress = busy_bar(self.tr("Reading the run"), self)
+        self._plots_note = plain_label(self.tr("Reading the run ..."), self)
+        self._plots_note.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self._plots_note.setProperty("muted", True)
+        self._plots_note.setWordWrap(True)
+        self.grid = PlotGrid(self)
+        right = QWidget(self)
+        plots = QVBoxLayout(right)
+        plots.setContentsMargins(0, 0, 0, 0)
+        plots.addWidget(self._plots_note)
+        plots.addWidget(self.grid, 1)
+        self.splitter = QSplitter(Qt.Orientation.Horizontal, self)
+        self.splitter.setChildrenCollapsible(False)
+        self.splitter.setHandleWidth(12)
+        self.splitter.addWidget(self.tabs)
+        self.splitter.addWidget(right)
+        self.tabs.setMinimumWidth(LEAST_TABLES_WIDTH)
+        self.splitter.setStretchFactor(1, 1)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(16, 8, 16, 8)
+        layout.setSpacing(6)
+        layout.addWidget(self.header)
+        layout.addWidget(self.progress)
+        layout.addWidget(self.splitter, 1)
+
+
+def _site_fields(sites: Sequence[Mapping[str, str]]) -> list[Field[str]]:
+    def column(site: Mapping[str, str]) -> Field[str]:
+        return Field(site.get("name", ""), lambda key: site.get(key, ""))
+
+    return [Field("", lambda key: key.replace("_", " ")), *(column(site) for site in sites)]
+
+
+def _site_rows(sites: Sequence[Mapping[str, str]]) -> list[str]:
+    return list(dict.fromkeys(key for site in sites for key in site if key != "name"))

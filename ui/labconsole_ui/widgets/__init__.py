@@ -1,0 +1,1 @@
+"""Small widgets that all views share: labels, layouts, message bar, secret dialog; texts of states and times."""
