@@ -11,16 +11,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from labconsole.analysis.change import ONE_RUN, Change, Judgement
+from labconsole.analysis.change import FACTOR_SAID_FROM, ONE_RUN, Change, Judgement, Size, count, runs_in_words, span
 from labconsole.analysis.column_figures import SEPARATOR, most_frequent
 from labconsole.analysis.columns import RunGroup
 from labconsole.analysis.comparison import Cell, Comparison, MetricLine
 from labconsole.analysis.confidence_intervals import Interval
 from labconsole.analysis.contrasts import contrasts, parameters_of
+from labconsole.analysis.findings import pair_lines
 from labconsole.analysis.number_format import NO_FIGURE, format_difference, format_factor, row_scale
-from labconsole.analysis.pair_lines import pair_lines
 from labconsole.analysis.verdict_lines import Verdicts
-from labconsole.analysis.wording import FACTOR_SAID_FROM, Size, count, runs_in_words, span
 from labconsole.model.trial import Direction, Question, ServiceLevel, Trial
 
 _ONE_OF_BELOW = 0.1

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from labconsole.analysis.caveats import ENOUGH_BEYOND
-from labconsole.analysis.stored_run import drawing, open_run
+from labconsole.analysis.run_curves import drawing, open_run
 from labconsole.model.plugin import Plugins
 from labconsole.model.trial import Distribution
 from labconsole.store.reader import Reader

@@ -3,20 +3,42 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from labconsole.analysis.caveats import link_bound, link_share
-from labconsole.analysis.change import ONE_RUN, Change, Judgement
+from labconsole.analysis.change import (
+    ONE_RUN,
+    Change,
+    Judgement,
+    Size,
+    count,
+    in_sentence,
+    rounded,
+    runs_in_words,
+    span,
+)
 from labconsole.analysis.column_figures import SEPARATOR, in_short, most_frequent
 from labconsole.analysis.columns import counterpart
-from labconsole.analysis.comparison import Comparison, MetricLine, RunGroup
-from labconsole.analysis.contrasts import Pair
-from labconsole.analysis.pair_lines import pair_lines
+from labconsole.analysis.comparison import Comparison, MetricLine, RunGroup, compare
+from labconsole.analysis.contrasts import Pair, contrasts
 from labconsole.analysis.published_figures import PublishedColumn
-from labconsole.analysis.wording import Size, count, in_sentence, rounded, runs_in_words, span
 from labconsole.model.trial import Trial
+
+
+def pair_lines(comparison: Comparison, trial: Trial[Any] | None) -> Iterator[tuple[Pair, Mapping[str, MetricLine]]]:
+    """Each pair with the lines, by name, that a table has whose baseline is the pair's reference: a sentence cannot
+    disagree with the table."""
+    tables: dict[int, Mapping[str, MetricLine]] = {}
+    for pair in contrasts(comparison.columns, comparison.baseline, trial):
+        if pair.reference not in tables:
+            table = comparison
+            if pair.reference != comparison.baseline:
+                table = compare(comparison.columns, trial, baseline=pair.reference)
+            tables[pair.reference] = {line.name: line for line in table.metrics}
+        yield pair, tables[pair.reference]
+
 
 _MOST_REASONS = 4
 """Reasons that are named in the sentence on all that is not judged."""

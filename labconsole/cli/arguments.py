@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from labconsole import __version__
-from labconsole.cli.group import add_group
+from labconsole.cli.command import add_group
 
 _LONGEST_NUMBER = 18
 """Digits that a run's number may have: the database holds no more."""
@@ -87,19 +88,19 @@ def command_parser(given: Sequence[str]) -> argparse.ArgumentParser:
 
     verify = commands.add_parser("verify", parents=[database], help="check that runs are as they were sealed")
     verify.add_argument("run", type=_run_number, nargs="+", metavar="RUN", help="numbers of the runs")
-    verify.set_defaults(command="labconsole.cli.evidence:verify_runs")
+    verify.set_defaults(command="labconsole.cli.database:verify_runs")
 
     bundle = commands.add_parser("bundle", parents=[database], help="write runs to one file, for another database")
     bundle.add_argument("run", type=_run_number, nargs="+", metavar="RUN", help="numbers of the runs")
     bundle.add_argument("file", type=Path, metavar="FILE", help="bundle to be written (.lcz)")
-    bundle.set_defaults(command="labconsole.cli.bundles:bundle")
+    bundle.set_defaults(command="labconsole.cli.export:bundle")
 
     take_in = commands.add_parser("import", parents=[database], help="take the runs of a bundle into the database")
     take_in.add_argument("file", type=Path, metavar="FILE", help="bundle that `labconsole bundle` wrote (.lcz)")
-    take_in.set_defaults(command="labconsole.cli.bundles:take_in")
+    take_in.set_defaults(command="labconsole.cli.export:take_in")
 
     restore = commands.add_parser("restore", parents=[database], help="make a new database of the newest backup")
-    restore.set_defaults(command="labconsole.cli.backups:restore")
+    restore.set_defaults(command="labconsole.cli.database:restore")
 
     hsm = add_group(commands, "hsm", "tokens (HSM): list, add and remove them, see what they can do")
 
@@ -160,3 +161,15 @@ def _add_report(report: argparse.ArgumentParser) -> None:
     )
     report.add_argument("--passphrase-file", type=Path, metavar="FILE", help="file with the key's passphrase (0600)")
     report.add_argument("--keyring-entry", metavar="NAME", help="entry of the OS keyring with the key's passphrase")
+
+
+def parse_settings(settings: Iterable[str]) -> dict[str, str] | None:
+    """The values by their keys; None after a complaint on standard error about one of another form."""
+    values = {}
+    for setting in settings:
+        key, equals, value = setting.partition("=")
+        if not equals or not key:
+            print(f"labconsole: --set {setting} is not of the form KEY=VALUE.", file=sys.stderr)
+            return None
+        values[key.strip()] = value.strip()
+    return values

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from labconsole.analysis.answers import Answer
-from labconsole.analysis.change import Change, Judgement
+from labconsole.analysis.change import Change, Judgement, fitting_titles
 from labconsole.analysis.columns import Column, RunGroup, counterpart, has_figures
 from labconsole.analysis.comparison import NOT_JUDGED, Cell, Comparison, common_remarks
 from labconsole.analysis.comparison_notes import MARK
@@ -20,7 +20,6 @@ from labconsole.analysis.findings import findings, unjudged
 from labconsole.analysis.number_format import NO_FIGURE, Scale
 from labconsole.analysis.published_figures import PublishedColumn
 from labconsole.analysis.verdict_lines import VerdictCell, VerdictLine
-from labconsole.analysis.wording import fitting_titles
 from labconsole.model.trial import Direction, Trial
 from labconsole.store.records import RunStatus
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from pathlib import Path
 
 from rich.progress import Progress as Bars
 
@@ -11,10 +12,13 @@ from labconsole.cli.database import chosen_runs, open_database
 from labconsole.cli.exit_codes import BAD_USAGE, FINISHED
 from labconsole.cli.terminal import output
 from labconsole.model.plugin import Plugins
+from labconsole.output.bundle_import import import_bundle
+from labconsole.output.bundle_writer import write_bundle
 from labconsole.output.csv_export import export_run, export_runs
 from labconsole.output.export_contents import Progress
 from labconsole.output.parquet import export_parquet
 from labconsole.output.run_json import export_json
+from labconsole.paths import database_path
 
 
 def export(arguments: argparse.Namespace) -> int:
@@ -46,3 +50,23 @@ def export(arguments: argparse.Namespace) -> int:
 def _bar(bars: Bars, title: str) -> Progress:
     task = bars.add_task(title, total=None)
     return lambda done, total: bars.update(task, completed=done, total=total)
+
+
+def bundle(arguments: argparse.Namespace) -> int:
+    """Write runs to a bundle. Raises StoreError and ExportError."""
+    with open_database(arguments.db) as reader:
+        write_bundle(reader, arguments.run, arguments.file)
+    output().print(arguments.file, soft_wrap=True)
+    return FINISHED
+
+
+def take_in(arguments: argparse.Namespace) -> int:
+    """Take the runs of a bundle into the database. Raises StoreError and BundleError."""
+    database: Path = arguments.db or database_path()
+    result = import_bundle(database, arguments.file)
+    console = output()
+    for run_id in result.imported:
+        console.print(f"Run {run_id} was imported.")
+    for uuid in result.skipped:
+        console.print(f"Run {uuid} was there already, and is left as it is.", soft_wrap=True)
+    return FINISHED

@@ -14,11 +14,11 @@ from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
 
 from labconsole.analysis.number_format import format_duration
+from labconsole.cli.arguments import parse_settings
 from labconsole.cli.exit_codes import BAD_USAGE, CANCELLED, FAILED, FINISHED
 from labconsole.cli.interrupts import interrupts
 from labconsole.cli.operation_arguments import parameters_of
 from labconsole.cli.secret_prompts import ask, enter_openly, has_terminal
-from labconsole.cli.settings import parse_settings
 from labconsole.cli.terminal import output
 from labconsole.engine.operation_process import OperationEnd, OperationProcess, Outcome
 from labconsole.errors import UserError

@@ -7,12 +7,11 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from labconsole.cli.command import Command
-from labconsole.cli.group import AddCommand, add_group
+from labconsole.cli.command import AddCommand, Command, add_group
 from labconsole.model.plugin import Plugin, Plugins, load_dotted
 
 if TYPE_CHECKING:
-    from labconsole.cli.group import Commands
+    from labconsole.cli.command import Commands
     from labconsole.model.operation import Operation
 
 

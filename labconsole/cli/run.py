@@ -15,15 +15,15 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedCo
 
 from labconsole.analysis.answers import answers
 from labconsole.analysis.comparison import compare, group_repeats
+from labconsole.cli.arguments import parse_settings
 from labconsole.cli.comparison_table import print_answers, print_comparison
 from labconsole.cli.exit_codes import BAD_USAGE, CANCELLED, CHECK_FAILED, FAILED, FINISHED
 from labconsole.cli.interrupts import interrupts
 from labconsole.cli.secret_prompts import ask_secrets
-from labconsole.cli.settings import parse_settings
 from labconsole.cli.terminal import output
+from labconsole.engine.evaluation import PREFIX
 from labconsole.engine.protocol import LiveFrame
 from labconsole.engine.queue import QueueItem, QueueState, RunQueue
-from labconsole.engine.thresholds import PREFIX
 from labconsole.model.plugin import Plugins
 from labconsole.model.trial import Event, Level
 from labconsole.output import run_json

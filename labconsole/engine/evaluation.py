@@ -3,21 +3,41 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from labconsole.clock import wall_now
 from labconsole.engine.recorder import Recorder, spool_directory
-from labconsole.engine.thresholds import threshold_verdicts
 from labconsole.errors import UserError
 from labconsole.model.plugin import Plugins
-from labconsole.model.trial import Evaluation, Event, Parameters, Trial
+from labconsole.model.trial import Evaluation, Event, Metric, Parameters, Trial, Verdict
 from labconsole.processes import is_alive
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunDetail, RunRow, RunStatus
 from labconsole.store.run_store import Store
+
+PREFIX = "threshold: "
+
+
+def threshold_verdicts(thresholds: Mapping[str, Mapping[str, float]], metrics: Sequence[Metric]) -> tuple[Verdict, ...]:
+    """One verdict per threshold (`{"throughput": {"min": 1000.0}}`); "unknown" where the run has no such metric."""
+    values = {metric.name: metric for metric in metrics if not metric.labels}
+    return tuple(_verdict(name, bounds, values.get(name)) for name, bounds in sorted(thresholds.items()))
+
+
+def _verdict(name: str, bounds: Mapping[str, float], metric: Metric | None) -> Verdict:
+    if metric is None:
+        return Verdict(PREFIX + name, "unknown", f"The run has no metric {name}.", {"bounds": dict(bounds)})
+    low, high = bounds.get("min", float("-inf")), bounds.get("max", float("inf"))
+    asked = " and ".join(
+        f"{word} {bounds[key]:g}" for key, word in (("min", "at least"), ("max", "at most")) if key in bounds
+    )
+    unit = f" {metric.unit}" if metric.unit else ""
+    reason = f"{name} is {metric.value:g}{unit}; asked: {asked}{unit}."
+    result = "pass" if low <= metric.value <= high else "fail"
+    return Verdict(PREFIX + name, result, reason, {"value": metric.value, "bounds": dict(bounds)})
 
 
 @dataclass(frozen=True)

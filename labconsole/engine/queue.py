@@ -10,13 +10,21 @@ from pathlib import Path
 from typing import Any
 
 from labconsole.clock import wall_now
-from labconsole.engine.other_runs import DEAD_FOR_S, OtherRuns
 from labconsole.engine.protocol import LiveFrame, event_from_json
-from labconsole.engine.queue_items import Activity, QueueItem, QueueListener, QueueState, ShownStatus, waiting_item
+from labconsole.engine.queue_items import (
+    DEAD_FOR_S,
+    Activity,
+    OtherRuns,
+    QueueItem,
+    QueueListener,
+    QueueState,
+    ShownStatus,
+    time_left_s,
+    waiting_item,
+)
 from labconsole.engine.recorder import leftovers
 from labconsole.engine.run_commands import SentCommands
 from labconsole.engine.supervisor import WorkerProcess
-from labconsole.engine.time_left import time_left_s
 from labconsole.errors import UserError
 from labconsole.model.plugin import Plugins
 from labconsole.model.trial import Event

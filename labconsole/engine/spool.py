@@ -16,18 +16,19 @@ import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from labconsole.byte_values import LENGTH, lengths_of, split
 from labconsole.engine.protocol import event_from_json, event_to_json
 from labconsole.errors import UserError
-from labconsole.model.series import BYTES, Column, Event, Origin, Series
+from labconsole.model.series import BYTES, FILE_NAME, LENGTH, Column, Event, Origin, Series, lengths_of, split
 
 if TYPE_CHECKING:
     from labconsole.store.records import StoredRole
+
 
 MAGIC = b"labconsole spool 1\n"
 BLOCK_ROWS = 4096
@@ -358,3 +359,71 @@ def _decoded(columns: Sequence[Column], rows: int, payload: bytes) -> dict[str, 
     if position != len(payload):
         raise ValueError(f"a block of {len(payload)} bytes has rows of {position}")
     return arrays
+
+
+class SpoolAttachment:
+    """`Attachment` on a spool: at most BLOCK_BYTES wait in memory."""
+
+    def __init__(self, spool: SpoolWriter, role: str, name: str, media_type: str) -> None:
+        if not FILE_NAME.fullmatch(name):
+            raise UserError(f"{name!r} cannot name an attachment: use letters, digits and . _ - (100 at most).")
+        self._name = name
+        self._spool = spool
+        self._stream = spool.attach(role, name, media_type)
+        self._turn = threading.Lock()
+        self._waiting = bytearray()
+        self._pieces = 0
+        self._sha256 = hashlib.sha256()
+        self._closed = False
+
+    @property
+    def closed(self) -> bool:
+        """Whether nothing more can be written, and nothing waits."""
+        return self._closed and not self._waiting
+
+    def write(self, data: bytes | bytearray | memoryview) -> int:
+        with memoryview(data).cast("B") as view, self._turn:
+            if self._closed:
+                raise ValueError(f"attachment {self._name} is closed")
+            position = 0
+            while position < len(view):
+                taken = view[position : position + BLOCK_BYTES - len(self._waiting)]
+                self._waiting += taken
+                position += len(taken)
+                if len(self._waiting) == BLOCK_BYTES:
+                    self._write_piece()
+            return len(view)
+
+    def flush(self) -> None:
+        """Write what waits to the spool."""
+        with self._turn:
+            self._write_piece()
+
+    def close(self) -> None:
+        with self._turn:
+            if not self._closed:
+                self._write_piece()
+                self._closed = True
+                self._spool.complete(self._stream, self._pieces, self._sha256.digest())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            self.close()
+        self._closed = True
+
+    def _write_piece(self) -> None:
+        if not self._waiting:
+            return
+        try:
+            self._spool.piece(self._stream, self._pieces, bytes(self._waiting))
+        except UserError:
+            self._closed = True  # the caller cannot know how much was taken: what comes later would leave a gap
+            raise
+        self._sha256.update(self._waiting)
+        self._waiting.clear()
+        self._pieces += 1

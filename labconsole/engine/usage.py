@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import threading
+from typing import Final
+
 import psutil
 
+from labconsole.analysis.caveats import MACHINE
 from labconsole.clock import now_ns
 from labconsole.engine.protocol import Usage
 from labconsole.engine.spool import SpoolSeriesWriter, SpoolWriter
@@ -57,3 +62,79 @@ class UsageMeter:
             writer.extend(t_ns=[now_ns()], cpu=[usage.cpu], rss=[usage.rss])
             writer.flush()
         self.latest = latest
+
+
+INTERVAL_S: Final = 0.1
+_WRITTEN_EVERY: Final = 5
+_NOT_BUSY: Final = frozenset({"idle", "iowait", "steal"})
+_COUNTED_TWICE: Final = frozenset({"guest", "guest_nice"})
+"""Linux has them in user time, too."""
+
+
+class MachineMeter:
+    """Reads the CPU time of all cores and of the run's own processes; one that ended keeps its last reading.
+
+    Nothing is recorded where the system does not say (and on Windows, where a process of a virtual environment does its
+    work in a child that is not known here): then no figure is doubted.
+    """
+
+    def __init__(self, spool: SpoolWriter) -> None:
+        self._spool = spool
+        self._writer: SpoolSeriesWriter | None = None
+        self._works = os.name != "nt"
+        self._processes: dict[int, psutil.Process] = {}
+        self._own_s: dict[int, float] = {}
+        self._turn = threading.Lock()
+        self._begin: dict[str, float] = {}
+        self._readings = 0
+
+    def watch(self, pid: int) -> None:
+        """Count a process as the run's own. May be called on any thread."""
+        try:
+            process = psutil.Process(pid)
+        except psutil.Error:
+            return  # it has ended already
+        with self._turn:
+            self._processes[pid] = process
+
+    def read(self) -> None:
+        """Take one reading and write it."""
+        with self._turn:
+            if not self._works:
+                return
+            try:
+                now = {**_computer(), "own": self._own()}
+            except OSError:
+                self._works = False
+                return
+            if self._writer is None:
+                self._writer, self._begin = SpoolSeriesWriter(self._spool, "worker", MACHINE), now
+            since = {f"{name}_ns": [round((value - self._begin[name]) * 1e9)] for name, value in now.items()}
+            self._writer.extend(t_ns=[now_ns()], **since)
+            self._readings += 1
+            if self._readings % _WRITTEN_EVERY == 0:
+                self._writer.flush()
+
+    def flush(self) -> None:
+        """Write what was read last."""
+        with self._turn:
+            if self._writer is not None:
+                self._writer.flush()
+
+    def _own(self) -> float:
+        """CPU seconds of all processes of the run so far."""
+        for pid, process in list(self._processes.items()):
+            try:
+                times = process.cpu_times()
+            except psutil.Error:
+                del self._processes[pid]
+                continue
+            self._own_s[pid] = times.user + times.system
+        return sum(self._own_s.values())
+
+
+def _computer() -> dict[str, float]:
+    """Seconds of all cores since the computer's start: all, busy, and given to others by a hypervisor."""
+    times = {name: seconds for name, seconds in psutil.cpu_times()._asdict().items() if name not in _COUNTED_TWICE}
+    busy = sum(seconds for name, seconds in times.items() if name not in _NOT_BUSY)
+    return {"all": sum(times.values()), "busy": busy, "steal": times.get("steal", 0.0)}

@@ -17,11 +17,11 @@ from typing import Any
 from labconsole.clock import wall_now
 from labconsole.engine.child_channel import ChildChannel
 from labconsole.engine.evaluation import RunAtHand, load_trial, recover, settle
-from labconsole.engine.machine import INTERVAL_S
 from labconsole.engine.provenance import provenance
 from labconsole.engine.recorder import Recorder, make_spool
 from labconsole.engine.role_handle import CancelledError
 from labconsole.engine.run_context import WorkerContext
+from labconsole.engine.usage import INTERVAL_S
 from labconsole.errors import UserError
 from labconsole.model.trial import Parameters, Trial
 from labconsole.processes import die_with_parent, hold_children, is_alive, this_process

@@ -66,7 +66,7 @@ class MetricKind:
 
     `quantile` is the fraction that a percentile stands for (0.99 for p99): it is flagged where too few samples stand
     behind it. A figure `at_rate` is judged only between runs with the same `OFFERED_RATE`, and only where that is at
-    most a quarter of the slowest one's `FULL_SPEED`, as far as that is judged (`labconsole.analysis.offered_rate`).
+    most a quarter of the slowest one's `FULL_SPEED`, as far as that is judged (`labconsole.analysis.column_figures`).
     """
 
     name: str

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Annotated, Any, ClassVar
 
 from labconsole.doctor import Check
-from labconsole.model.operation import TextTable
-from labconsole.security.token.choice import choose_mechanism
-from labconsole.security.token.errors import MechanismMissingError
-from labconsole.security.token.inspection import Findings, Inspection, Overview
-from labconsole.security.token.mechanisms import KeyKind, WrapBehaviour, WrapProbe
+from labconsole.errors import UserError
+from labconsole.model.operation import Operation, OperationContext, Result, TextTable
+from labconsole.model.trial import Parameters
+from labconsole.operations.configured_tokens import token_name
+from labconsole.security.secrets import Secret, SecretRequest
+from labconsole.security.token.configuration import LAB, is_lab
+from labconsole.security.token.errors import MechanismMissingError, TokenError
+from labconsole.security.token.inspection import Findings, Inspection, Overview, inspect_token
+from labconsole.security.token.mechanisms import KeyKind, WrapBehaviour, WrapProbe, choose_mechanism
+from labconsole.security.token.named_tokens import find_configuration
 
 _OPTIONAL = ("P-256 keys", "second wrap")
 """Checks that a token may fail: they limit it, and do not keep it from the key pool."""
@@ -140,3 +145,42 @@ def _wrapping_row(probe: WrapProbe) -> tuple[str, ...]:
         return probe.mechanism.title, does, keys, "–", "–"
     changed = "refused" if probe.refuses_tampered else "TAKEN"
     return probe.mechanism.title, does, keys, changed, "refused" if probe.refuses_second_wrap else "done"
+
+
+class TryTokenParameters(Parameters):
+    """Which token is tried."""
+
+    token: Annotated[str, token_name(positional=True, metavar="NAME")] = LAB
+
+
+class TryToken(Operation[TryTokenParameters]):
+    """Looks at a token and tries it."""
+
+    name: ClassVar[str] = "tokens.doctor"
+    title: ClassVar[str] = "Try a token"
+    description: ClassVar[str] = (
+        "Looks at a token, logs in, and tries what a key pool needs. What it creates in the token for that is gone "
+        "afterwards."
+    )
+    parameters: ClassVar[type[Parameters]] = TryTokenParameters
+
+    def secrets(self, parameters: TryTokenParameters) -> tuple[SecretRequest, ...]:
+        name = parameters.token
+        # Nobody knows the PIN of a lab token, which is random.
+        return () if is_lab(name) else (find_configuration(name).pin_request(name),)
+
+    def run(self, parameters: TryTokenParameters, context: OperationContext) -> Result:
+        name = parameters.token
+        configuration = find_configuration(name)
+        request = configuration.pin_request(name)
+        pin: Secret | None = context.secret(request.key)
+        no_pin = ""
+        try:
+            pin = pin or request.resolve()
+        except UserError as error:
+            no_pin = str(error)
+        inspection = inspect_token(name, configuration, pin)
+        if inspection.overview is None:
+            raise TokenError(inspection.problem)
+        warnings = (f"{inspection.problem} {no_pin}".rstrip(),) if inspection.problem else ()
+        return Result(report(inspection), report_data(inspection), warnings, passed=all_needed_is_there(inspection))

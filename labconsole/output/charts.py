@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labconsole.analysis.answers import Answer
+from labconsole.analysis.change import fitting_titles
 from labconsole.analysis.confidence_intervals import Interval
 from labconsole.analysis.distributions import LAST_PERCENTILE, percentile_curve
 from labconsole.analysis.number_format import format_number
-from labconsole.analysis.wording import fitting_titles
 from labconsole.output.svg import (
     GRID,
     INK,

@@ -12,7 +12,7 @@ from labconsole.analysis.comparison import Cell, Change, Column, Comparison, Met
 from labconsole.analysis.published_figures import PublishedColumn
 from labconsole.analysis.verdict_lines import VerdictCell
 from labconsole.model.trial import Origin
-from labconsole.report.tables import write_table
+from labconsole.output.export_file import write_table
 
 _VERDICT = ("verdict", "result", "reason", "result agrees with published")
 COLUMNS = (

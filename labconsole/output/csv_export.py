@@ -14,10 +14,17 @@ from numpy.typing import NDArray
 
 from labconsole.model.plugin import Plugins
 from labconsole.model.trial import BYTES, FILE_NAME
-from labconsole.output.export_contents import Progress, RowCount, SampleTable, sample_tables
-from labconsole.output.export_file import ExportError, complete_file
-from labconsole.report.selection import attached_rows, ended_runs, shares, stored_rows
-from labconsole.report.tables import fill_table, table_line, write_table
+from labconsole.output.export_contents import (
+    Progress,
+    RowCount,
+    SampleTable,
+    attached_rows,
+    ended_runs,
+    sample_tables,
+    shares,
+    stored_rows,
+)
+from labconsole.output.export_file import ExportError, complete_file, fill_table, table_line, write_table
 from labconsole.store.attachments import StoredAttachments
 from labconsole.store.encoding import time_to_text, to_json
 from labconsole.store.reader import Reader

@@ -11,9 +11,17 @@ import numpy as np
 
 from labconsole.model.plugin import Plugins
 from labconsole.model.trial import BYTES, numpy_type
-from labconsole.output.export_contents import Part, Progress, RowCount, SampleTable, sample_tables
+from labconsole.output.export_contents import (
+    Part,
+    Progress,
+    RowCount,
+    SampleTable,
+    ended_runs,
+    sample_tables,
+    shares,
+    stored_rows,
+)
 from labconsole.output.export_file import ExportError, complete_file
-from labconsole.report.selection import ended_runs, shares, stored_rows
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunDetail
 

@@ -32,8 +32,8 @@ from pathlib import Path
 from typing import Any
 
 from labconsole.model.trial import Event, Metric
+from labconsole.output.export_contents import ended_runs
 from labconsole.output.export_file import ExportError, complete_file
-from labconsole.report.selection import ended_runs
 from labconsole.store.encoding import time_to_text
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunDetail, StoredSeries

@@ -20,7 +20,7 @@ import numpy as np
 import zstandard
 from numpy.typing import NDArray
 
-from labconsole.byte_values import LENGTH, lengths_of, split
+from labconsole.model.series import LENGTH, lengths_of, split
 from labconsole.model.trial import BYTES, Column
 from labconsole.store.encoding import to_json
 

@@ -10,8 +10,7 @@ from labconsole.errors import UserError
 from labconsole.model.operation import HomePath
 from labconsole.model.trial import STORED
 from labconsole.profiles.timing_profile import load_timing, sign_names, timing_names
-from labconsole_keypool.choices import SignTime
-from labconsole_keypool.labels import LABELS
+from labconsole_keypool.choices import LABELS, SignTime
 
 RunDatabase = Annotated[
     HomePath | None,

@@ -20,8 +20,8 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509 import ocsp
 
+from labconsole.errors import BadInput
 from labconsole.security.x509 import cms, parsing, pem_and_der
-from labconsole.security.x509.bad_input import BadInput
 from labconsole.security.x509.csrs import judge_csr
 from labconsole.security.x509.issuing import Issuer, link_certificates
 from labconsole.security.x509.names import name_as_text, short_name

@@ -15,11 +15,18 @@ from typing import Any
 import numpy as np
 
 from labconsole.clock import now_ns
-from labconsole.engine.histogram import LogHistogram
-from labconsole.engine.live_values import LiveValues
-from labconsole.engine.protocol import ChannelFrame, LiveFrame, RoleValues, Usage, decode_line, encode_line
+from labconsole.engine.protocol import (
+    ChannelFrame,
+    LiveFrame,
+    LogHistogram,
+    RoleValues,
+    Usage,
+    decode_line,
+    encode_line,
+)
 from labconsole.engine.provenance import provenance
-from labconsole.engine.role_live import RoleLive
+from labconsole.engine.role import RoleLive
+from labconsole.engine.run_context import LiveValues
 from labconsole.model.trial import LiveChannel, LiveKind
 
 ROLES = 300

@@ -11,10 +11,9 @@ import time
 from pathlib import Path
 
 from labconsole.clock import wall_now
-from labconsole.engine.attachment import SpoolAttachment
 from labconsole.engine.provenance import provenance
 from labconsole.engine.recorder import Recorder, make_spool, spool_directory
-from labconsole.engine.spool import SpoolSeriesWriter, SpoolWriter
+from labconsole.engine.spool import SpoolAttachment, SpoolSeriesWriter, SpoolWriter
 from labconsole.model.trial import BYTES, Column, Series
 from labconsole.processes import this_process
 from labconsole.store.reader import Reader

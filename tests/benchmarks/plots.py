@@ -17,8 +17,7 @@ import pyqtgraph
 import PySide6
 from PySide6.QtWidgets import QApplication
 
-from labconsole_ui.plots.curve_plot import PlotCurve
-from labconsole_ui.plots.timeplot import TimePlot
+from labconsole_ui.plots.curve_plot import PlotCurve, TimePlot
 from labconsole_ui.theme.theme import Theme
 
 CURVES, POINTS, REPEATS, TARGET_MS = 10, 100_000, 40, 20.0

@@ -9,11 +9,11 @@ from typing import Any
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
+from labconsole.errors import BadInput
 from labconsole.security.pki import rows
 from labconsole.security.pki.changing import Changing
 from labconsole.security.pki.domains import refusal
 from labconsole.security.pki.records import CertificateRecord, CrlRecord, Origin, RequestRecord, RequestStatus
-from labconsole.security.x509.bad_input import BadInput
 from labconsole.security.x509.certificate_profiles import CertificateProfile
 from labconsole.security.x509.extensions import alternative_names, crl_number, extension_of
 from labconsole.security.x509.fingerprints import fingerprint, key_fingerprint

@@ -12,9 +12,9 @@ from collections.abc import Iterable, Sequence
 
 from cryptography import x509
 
+from labconsole.errors import BadInput
 from labconsole.security.pki.records import State
 from labconsole.security.pki.snapshot import Snapshot
-from labconsole.security.x509.bad_input import BadInput
 from labconsole.security.x509.extensions import alternative_names
 from labconsole.security.x509.fingerprints import fingerprint
 from labconsole.security.x509.names import general_name_as_text, general_name_from_text, shown

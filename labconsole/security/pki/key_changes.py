@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import unicodedata
 
+from labconsole.errors import BadInput
 from labconsole.security.pki import rows
 from labconsole.security.pki.changing import Changing
 from labconsole.security.pki.records import FileKey, IdentityRecord, KeyRecord, State, TokenKey
-from labconsole.security.x509.bad_input import BadInput
 from labconsole.security.x509.fingerprints import key_fingerprint
 from labconsole.security.x509.key_types import PublicKey, type_of
 

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from types import MappingProxyType
 
+from labconsole.errors import BadInput
 from labconsole.security.pki import rows
 from labconsole.security.pki.changing import Changing
 from labconsole.security.pki.records import (
@@ -18,7 +19,6 @@ from labconsole.security.pki.records import (
     TrustKind,
     TrustRecord,
 )
-from labconsole.security.x509.bad_input import BadInput
 from labconsole.security.x509.names import short_name
 
 _ENDED = (RotationStatus.FINISHED, RotationStatus.CANCELLED)

@@ -17,7 +17,7 @@ from cryptography.utils import Buffer
 
 from labconsole.security.secrets import Secret
 from labconsole.security.token.mechanisms import KeyKind
-from labconsole.security.token.module_conversation import Conversation
+from labconsole.security.token.module_process import Conversation
 from labconsole.security.token.named_tokens import find_configuration
 from labconsole.security.token.private_key_types import (
     HASHES,

@@ -8,12 +8,11 @@ from datetime import datetime
 
 from cryptography import x509
 
-from labconsole.security.x509.bad_input import BadInput
+from labconsole.errors import BadInput
 from labconsole.security.x509.extensions import extension_of
-from labconsole.security.x509.issuing import Issuer
+from labconsole.security.x509.issuing import Issuer, authority_key_id
 from labconsole.security.x509.key_types import signing_hash
 from labconsole.security.x509.names import name_as_text
-from labconsole.security.x509.signing import authority_key_id
 from labconsole.security.x509.validity import Validity
 
 _NUMBERS = 1 << 159  # twenty octets, with a sign bit that is nought

@@ -10,7 +10,6 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes
 
 from labconsole.safe_text import hidden_characters
-from labconsole.security.x509.alternative_names import malformed
 from labconsole.security.x509.certificate_profiles import (
     CertificateProfile,
     naming,
@@ -18,9 +17,9 @@ from labconsole.security.x509.certificate_profiles import (
     profile_extensions,
 )
 from labconsole.security.x509.extensions import alternative_names, extension_of
-from labconsole.security.x509.issuing_rules import MALFORMED
+from labconsole.security.x509.issuing import MALFORMED
 from labconsole.security.x509.key_types import PrivateKey, problem_of, signing_hash
-from labconsole.security.x509.names import general_name_as_text
+from labconsole.security.x509.names import general_name_as_text, malformed
 
 _BROKEN_HASHES = (hashes.MD5, hashes.SHA1)
 _UNREADABLE = (ValueError, TypeError, UnsupportedAlgorithm, x509.DuplicateExtension, x509.UnsupportedGeneralNameType)

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric.types import CertificatePublicKeyTypes
+from cryptography.x509.oid import AuthorityInformationAccessOID
 
-from labconsole.security.x509.bad_input import BadInput
+from labconsole.errors import BadInput
 from labconsole.security.x509.certificate_profiles import (
     AUTHORITIES,
     CertificateProfile,
@@ -15,20 +17,138 @@ from labconsole.security.x509.certificate_profiles import (
     naming,
     profile_extensions,
 )
-from labconsole.security.x509.issuing_rules import (
-    ca_constraints,
-    check_ca_subject,
-    check_key,
-    check_limits,
-    check_names,
-    check_path,
-    within,
-)
-from labconsole.security.x509.key_types import PrivateKey, PublicKey, problem_of
-from labconsole.security.x509.name_constraints import limits
-from labconsole.security.x509.names import name_as_text
-from labconsole.security.x509.signing import authority_key_id, certify, subject_key_id, where_revoked
-from labconsole.security.x509.validity import Validity
+from labconsole.security.x509.extensions import extension_of
+from labconsole.security.x509.key_types import PrivateKey, PublicKey, problem_of, signing_hash
+from labconsole.security.x509.name_constraints import limits, outside_limits
+from labconsole.security.x509.names import general_name_as_text, malformed, name_as_text, short_name
+from labconsole.security.x509.validity import CLOCK_SKEW, Validity
+
+
+def certify(
+    key: PrivateKey,
+    issuer: x509.Name,
+    public_key: CertificatePublicKeyTypes,
+    subject: x509.Name,
+    validity: Validity,
+    extensions: Extensions,
+) -> x509.Certificate:
+    """A certificate with exactly these fields, signed with `key`; its serial number is random, 159 bits (4.1.2.2).
+
+    Checks nothing: that is done where it is known what the certificate is for.
+
+    Raises:
+        TokenError: `key` lies in a token that refuses.
+    """
+    builder = x509.CertificateBuilder(
+        issuer_name=issuer,
+        subject_name=subject,
+        public_key=public_key,
+        serial_number=x509.random_serial_number(),
+        not_valid_before=validity.not_before.replace(tzinfo=None),
+        not_valid_after=validity.not_after.replace(tzinfo=None),
+    )
+    for extension, critical in extensions:
+        builder = builder.add_extension(extension, critical)
+    return builder.sign(key, signing_hash(key))
+
+
+def subject_key_id(certificate: x509.Certificate) -> x509.SubjectKeyIdentifier:
+    """The identifier of a certificate's key as the certificate says it, else as RFC 5280, 4.2.1.2 (1) makes it."""
+    said = extension_of(certificate.extensions, x509.SubjectKeyIdentifier)
+    return said or x509.SubjectKeyIdentifier.from_public_key(certificate.public_key())
+
+
+def authority_key_id(issuer: x509.Certificate) -> x509.AuthorityKeyIdentifier:
+    """What certificates and CRLs of `issuer` say of its key (4.2.1.1)."""
+    return x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(subject_key_id(issuer))
+
+
+def where_revoked(crl_url: str, ocsp_url: str) -> Extensions:
+    """cRLDistributionPoints and authorityInfoAccess (4.2.1.13, 4.2.2.1) of whichever URL is not empty.
+
+    Raises:
+        BadInput: a URL is not plain ASCII.
+    """
+    found: list[tuple[x509.ExtensionType, bool]] = []
+    if crl_url:
+        point = x509.DistributionPoint([_uri(crl_url)], relative_name=None, reasons=None, crl_issuer=None)
+        found.append((x509.CRLDistributionPoints([point]), False))
+    if ocsp_url:
+        access = x509.AccessDescription(AuthorityInformationAccessOID.OCSP, _uri(ocsp_url))
+        found.append((x509.AuthorityInformationAccess([access]), False))
+    return tuple(found)
+
+
+def _uri(url: str) -> x509.UniformResourceIdentifier:
+    if not url.isascii() or not url.startswith(("http://", "https://", "ldap://", "ldaps://")):
+        raise BadInput(f"{url!r} is not a URL that a certificate can name: write it as in http://host/path, in ASCII.")
+    return x509.UniformResourceIdentifier(url)
+
+
+MALFORMED = "is not a valid host, address, mail address or URI"
+
+
+def check_path(issuer: x509.Certificate, subject: x509.Name, path_length: int | None) -> None:
+    """Refuse another CA below `issuer` where there is no room; its own name under another key takes no room (6.1.4)."""
+    check_ca_subject(subject)
+    allowed = ca_constraints(issuer).path_length
+    if allowed is None or subject == issuer.subject:
+        return
+    if allowed == 0:
+        raise BadInput("This CA signs end certificates only (path length 0): choose one that may have CAs below it.")
+    if path_length is not None and path_length >= allowed:
+        raise BadInput(f"Below this CA, the path length can be at most {allowed - 1}: choose a smaller one.")
+
+
+def check_limits(
+    subject: x509.Name, names: Sequence[x509.GeneralName], authorities: Sequence[x509.Certificate]
+) -> None:
+    """Refuse names outside the limits of the issuer and those above it."""
+    outside = outside_limits(subject, names, authorities)
+    if outside is not None:
+        name, authority = outside
+        raise BadInput(
+            f"{general_name_as_text(name)} is outside the names that {short_name(authority)} may certify: "
+            "choose a name within them, or another CA."
+        )
+
+
+def check_key(public_key: PublicKey) -> None:
+    """Refuse a weak key."""
+    problem = problem_of(public_key)
+    if problem:
+        raise BadInput(problem)
+
+
+def check_ca_subject(subject: x509.Name) -> None:
+    """Refuse a CA without a name (4.1.2.6)."""
+    if not subject.rdns:
+        raise BadInput("A CA needs a subject: name it, as in CN=State A Root,C=SG.")
+
+
+def check_names(profile: CertificateProfile, names: Sequence[x509.GeneralName]) -> None:
+    """Refuse a TLS server without alternative names, for its clients look there only (RFC 9525); and malformed ones."""
+    odd = malformed(names)
+    if odd is not None:
+        raise BadInput(f"{general_name_as_text(odd)} {MALFORMED}: choose another name.")
+    if profile is CertificateProfile.TLS_SERVER and not names:
+        raise BadInput("A TLS server needs its host name as an alternative name, as in broker.example: add it.")
+
+
+def ca_constraints(certificate: x509.Certificate) -> x509.BasicConstraints:
+    """The basicConstraints of a CA; refuse to take another for one."""
+    constraints = extension_of(certificate.extensions, x509.BasicConstraints)
+    if constraints is None or not constraints.ca:
+        raise BadInput(f"{name_as_text(certificate.subject)} is not a CA, so it issues nothing: choose a CA.")
+    return constraints
+
+
+def within(issuer: x509.Certificate, validity: Validity) -> Validity:
+    """`validity`, cut at the issuer's end if it ends up to an hour later; refuse more."""
+    end = issuer.not_valid_after_utc
+    if validity.not_after > end + CLOCK_SKEW:
+        raise BadInput(f"The CA's own certificate ends on {end:%Y-%m-%d}: choose an end before that.")
+    return Validity(validity.not_before, min(validity.not_after, end))
 
 
 @dataclass(frozen=True)

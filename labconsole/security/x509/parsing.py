@@ -9,11 +9,20 @@ from typing import TypeVar
 
 from cryptography import x509
 
+from labconsole.errors import BadInput
 from labconsole.security.secrets import Secret
-from labconsole.security.x509.bad_input import BadInput
-from labconsole.security.x509.content import MAX_BYTES, ContentKind, Piece, pieces
 from labconsole.security.x509.key_types import PrivateKey
-from labconsole.security.x509.pem_and_der import certificates_in, crl_in, csr_in, pkcs12_in, private_key_in
+from labconsole.security.x509.pem_and_der import (
+    MAX_BYTES,
+    ContentKind,
+    Piece,
+    certificates_in,
+    crl_in,
+    csr_in,
+    pieces,
+    pkcs12_in,
+    private_key_in,
+)
 from labconsole.security.x509.pkcs12_opening import Pkcs12
 
 __all__ = [

@@ -2,19 +2,162 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
 
-from asn1crypto import pem
+from asn1crypto import algos, cms, keys, pem, pkcs12
 from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.serialization import load_der_private_key, load_pem_private_key, pkcs7
 
+from labconsole.errors import BadInput
 from labconsole.security.secrets import Secret
-from labconsole.security.x509.bad_input import BadInput
-from labconsole.security.x509.content import ENCRYPTED_HEADER, ContentKind, Piece
 from labconsole.security.x509.key_types import PrivateKey
 from labconsole.security.x509.pkcs12_opening import Pkcs12, open_in_child, passphrase_matters, signing_key
 from labconsole.security.x509.strict_parsing import refused, thoroughly
 from labconsole.security.x509.work_factor import refuse_costly_key
+
+MAX_BYTES = 4 * 1024 * 1024
+"""The longest file that is read."""
+
+_BOUNDARY = re.compile(rb"-----(BEGIN|END) ([A-Z0-9 ]{1,64})-----")
+_DER_SEQUENCE = 0x30
+
+
+class ContentKind(StrEnum):
+    """What a file holds; of several things in one file the first."""
+
+    CERTIFICATE = "certificate"
+    CSR = "csr"
+    CRL = "crl"
+    PRIVATE_KEY = "private-key"
+    ENCRYPTED_PRIVATE_KEY = "encrypted-private-key"
+    PKCS12 = "pkcs12"
+    CMS = "cms"
+    """CMS SignedData (RFC 5652): a trust bundle, or certificates in a .p7b file."""
+    UNKNOWN = "unknown"
+
+    @property
+    def has_password(self) -> bool:
+        """Whether such a thing opens with a password or passphrase only."""
+        return self in (ContentKind.PKCS12, ContentKind.ENCRYPTED_PRIVATE_KEY)
+
+
+_LABELS = {
+    b"CERTIFICATE": ContentKind.CERTIFICATE,
+    b"X509 CERTIFICATE": ContentKind.CERTIFICATE,
+    b"CERTIFICATE REQUEST": ContentKind.CSR,
+    b"NEW CERTIFICATE REQUEST": ContentKind.CSR,
+    b"X509 CRL": ContentKind.CRL,
+    b"PRIVATE KEY": ContentKind.PRIVATE_KEY,
+    b"RSA PRIVATE KEY": ContentKind.PRIVATE_KEY,
+    b"EC PRIVATE KEY": ContentKind.PRIVATE_KEY,
+    b"DSA PRIVATE KEY": ContentKind.PRIVATE_KEY,
+    b"ENCRYPTED PRIVATE KEY": ContentKind.ENCRYPTED_PRIVATE_KEY,
+    b"CMS": ContentKind.CMS,
+    b"PKCS7": ContentKind.CMS,
+}
+"""Labels of RFC 7468, and those that OpenSSL has written besides."""
+
+ENCRYPTED_HEADER = b"Proc-Type: 4,ENCRYPTED"
+"""RFC 1421, as OpenSSL's old key files have it."""
+
+
+@dataclass(frozen=True)
+class Piece:
+    """One thing in a file: a PEM block with its boundaries, or DER."""
+
+    kind: ContentKind
+    is_pem: bool
+    data: bytes
+
+
+def pieces(data: bytes, what: str) -> tuple[Piece, ...]:
+    """What is in `data`, in its order, at least one piece; `what` begins the sentence.
+
+    Raises:
+        BadInput: empty, longer than MAX_BYTES, or cut off.
+    """
+    if not data.strip():
+        raise BadInput(f"{what} is empty: ask for it again.")
+    if len(data) > MAX_BYTES:
+        raise BadInput(f"{what} is longer than {MAX_BYTES // 1024**2} MiB: name the right file.")
+    if _BOUNDARY.search(data) is None:
+        _refuse_cut_der(data, what)
+        return (Piece(_der_kind(data), False, data),)
+    return tuple(_pem_pieces(data, what))
+
+
+def _pem_pieces(data: bytes, what: str) -> list[Piece]:
+    found = []
+    boundaries = iter(_BOUNDARY.finditer(data))
+    for begin in boundaries:
+        end = next(boundaries, None)
+        if end is None or (begin[1], end[1]) != (b"BEGIN", b"END") or begin[2] != end[2]:
+            raise BadInput(f"{what} is damaged, a BEGIN line and its END line do not meet: ask for it again.")
+        block = b"\n".join(line.strip() for line in data[begin.start() : end.end()].splitlines()) + b"\n"
+        kind = _LABELS.get(begin[2].strip(), ContentKind.UNKNOWN)
+        if kind is ContentKind.PRIVATE_KEY and ENCRYPTED_HEADER in block:
+            kind = ContentKind.ENCRYPTED_PRIVATE_KEY
+        found.append(Piece(kind, True, block))
+    return found
+
+
+def _refuse_cut_der(data: bytes, what: str) -> None:
+    """Raises BadInput where the outer length (X.690, 8.1.3) says more than there is."""
+    if data[0] != _DER_SEQUENCE or len(data) < 2:
+        return
+    count = data[1] & 0x7F if data[1] & 0x80 else 0
+    length = int.from_bytes(data[2 : 2 + count], "big") if count else data[1]
+    if count <= 4 and 2 + count + length > len(data) and data[1] != 0x80:
+        raise BadInput(f"{what} is cut off, {2 + count + length - len(data)} bytes are missing: ask for it again.")
+
+
+def _der_kind(data: bytes) -> ContentKind:
+    return next((kind for kind, load in _DER_LOADERS if _loads(load, data)), ContentKind.UNKNOWN)
+
+
+def _loads(load: Callable[[bytes], object], data: bytes) -> bool:
+    try:
+        load(data)
+    except UnsupportedAlgorithm:
+        return True
+    except (ValueError, TypeError, x509.InvalidVersion):
+        return False
+    return True
+
+
+def _load_private_key(data: bytes) -> None:
+    load_der_private_key(data, None)
+
+
+def _load_encrypted_key(data: bytes) -> None:
+    if keys.EncryptedPrivateKeyInfo.load(data, strict=True)["encryption_algorithm"]["algorithm"].native not in _PBE:
+        raise ValueError("no password-based encryption")
+
+
+def _load_pkcs12(data: bytes) -> None:
+    if pkcs12.Pfx.load(data)["version"].native != "v3":
+        raise ValueError("another version")
+
+
+def _load_cms(data: bytes) -> None:
+    if cms.ContentInfo.load(data)["content_type"].native != "signed_data":
+        raise ValueError("another content")
+
+
+_PBE = frozenset({"pbes2", *(name for name in algos.EncryptionAlgorithmId._map.values() if name.startswith("pkcs12_"))})
+_DER_LOADERS: tuple[tuple[ContentKind, Callable[[bytes], object]], ...] = (
+    (ContentKind.CERTIFICATE, x509.load_der_x509_certificate),
+    (ContentKind.CSR, x509.load_der_x509_csr),
+    (ContentKind.CRL, x509.load_der_x509_crl),
+    (ContentKind.PKCS12, _load_pkcs12),
+    (ContentKind.CMS, _load_cms),
+    (ContentKind.PRIVATE_KEY, _load_private_key),
+    (ContentKind.ENCRYPTED_PRIVATE_KEY, _load_encrypted_key),
+)
 
 
 def certificates_in(piece: Piece, what: str) -> Iterator[x509.Certificate]:

@@ -19,10 +19,10 @@ from cryptography.hazmat.primitives.serialization import (
     pkcs12,
 )
 
+from labconsole.errors import BadInput
 from labconsole.security.secrets import Secret
 from labconsole.security.token.errors import TokenError
 from labconsole.security.token.module_process import answer, ask
-from labconsole.security.x509.bad_input import BadInput
 from labconsole.security.x509.key_types import PrivateKey
 from labconsole.security.x509.strict_parsing import FAULTS, refused, thoroughly
 from labconsole.security.x509.work_factor import refuse_costly_pkcs12

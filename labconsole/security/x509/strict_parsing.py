@@ -14,7 +14,7 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.serialization import Encoding
 from OpenSSL import crypto
 
-from labconsole.security.x509.bad_input import BadInput
+from labconsole.errors import BadInput
 
 Parsed = TypeVar("Parsed", x509.Certificate, x509.CertificateSigningRequest, x509.CertificateRevocationList)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Self
 
-from labconsole.security.x509.bad_input import BadInput
+from labconsole.errors import BadInput
 
 CLOCK_SKEW = timedelta(hours=1)
 """By so much clocks may differ: what is made now holds since an hour ago."""

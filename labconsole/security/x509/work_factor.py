@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from asn1crypto import algos, core, keys, pkcs12
 
-from labconsole.security.x509.bad_input import BadInput
+from labconsole.errors import BadInput
 
 MOST_ROUNDS = 3_000_000
 """Of all parts of a file together: below two seconds. OpenSSL takes 2,048 for each of three, NSS 600,000."""

@@ -13,10 +13,17 @@ from types import TracebackType
 
 from labconsole.clock import now_ns
 from labconsole.errors import UserError
-from labconsole_amqp.link.port_probe import Spoken, port_speaks, with_tls, without_tls
 from labconsole_amqp.link.proton_engine import Wire, lib, text
 from labconsole_amqp.link.socket_pump import Pump
-from labconsole_amqp.link.tls import TlsSettings, client_context, client_failure
+from labconsole_amqp.link.tls import (
+    Spoken,
+    TlsSettings,
+    client_context,
+    client_failure,
+    port_speaks,
+    with_tls,
+    without_tls,
+)
 
 _CLOSE_TIMEOUT_S = 2.0
 _SILENCE_S = 1.0

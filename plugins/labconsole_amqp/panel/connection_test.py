@@ -14,10 +14,9 @@ from labconsole_amqp.choices import BrokerChoice
 from labconsole_amqp.parameters import AmqpParameters
 from labconsole_amqp.roles.secret_requests import secret_requests
 from labconsole_amqp.trial.connection_check import check_connection
-from labconsole_ui.icon_label import IconLabel
 from labconsole_ui.runtime.background import Background
 from labconsole_ui.theme.theme import Theme
-from labconsole_ui.widgets.labels import plain_label
+from labconsole_ui.widgets.labels import IconLabel, plain_label
 from labconsole_ui.widgets.secret_dialog import SecretDialog
 
 Found = tuple[list[str], str]

@@ -10,9 +10,12 @@ from typing import Any
 
 from labconsole.errors import UserError
 from labconsole.model.role import Role, RoleContext
+from labconsole.model.trial import REMEDY, Level
 from labconsole.security.identities import require_valid
+from labconsole_amqp.choices import Leftover
+from labconsole_amqp.link.api import drain_queue, probe_queue_depth
 from labconsole_amqp.link.connection import Connection, connect
-from labconsole_amqp.roles.queue_check import require_empty
+from labconsole_amqp.parameters import AmqpParameters, named
 from labconsole_amqp.roles.role_settings import RoleIdentity, RoleSettings
 from labconsole_amqp.series import CONNECTED, OPEN_LOOP
 
@@ -115,3 +118,34 @@ def full_sentence(clause: str, broker: str) -> str:
     """A clause that may begin with the broker's name, as a sentence with capital and full stop."""
     begun = f"The broker {clause}" if broker and clause.startswith(broker) else clause[:1].upper() + clause[1:]
     return begun if begun.endswith((".", "?", "!")) else f"{begun}."
+
+
+_COUNTED = 1000
+_MOST_DRAINED = 1_000_000
+
+
+def require_empty(connection: Connection, parameters: AmqpParameters, context: RoleContext) -> None:
+    """Raises UserError if messages lie in the queue and are not to be drained, or lie there after draining."""
+    drained = 0
+    if parameters.leftover is Leftover.DRAIN:
+        drained = drain_queue(connection, parameters.address, _MOST_DRAINED)
+        if drained:
+            context.event("drained", f"{drained} messages were in the queue and were discarded.", Level.WARNING)
+    depth = probe_queue_depth(connection, parameters.address, _COUNTED)
+    if depth and drained:
+        raise UserError(
+            f"The queue {parameters.address} at {connection.endpoint.name} is still not empty after {drained} messages "
+            "were discarded: stop the sender, and run again."
+        )
+    if depth:
+        number = f"{depth} messages" if depth < _COUNTED else f"{_COUNTED} messages or more"
+        context.event(
+            REMEDY,
+            f"With leftover = {Leftover.DRAIN} the run discards what is in the queue first.",
+            title="Drain the queue and run again",
+            parameters={"leftover": Leftover.DRAIN.value},
+        )
+        raise UserError(
+            f"The queue {parameters.address} at {connection.endpoint.name} is not empty, {number} lie in it and would "
+            f"spoil the figures: empty it there, or set {named('leftover')} to {Leftover.DRAIN}."
+        )

@@ -16,7 +16,6 @@ from labconsole.model.trial import Level
 from labconsole_amqp.choices import Loop, Mode, Settlement
 from labconsole_amqp.link.api import Batch, Receiver, Template
 from labconsole_amqp.parameters import named
-from labconsole_amqp.roles.foreign_form import template_of
 from labconsole_amqp.roles.link_role import LinkRole
 from labconsole_amqp.roles.role_settings import RoleIdentity
 from labconsole_amqp.roles.schedule import Stretch, open_loop, whole_run
@@ -33,14 +32,18 @@ from labconsole_amqp.series import (
     Phase,
     latency_from_stamp_ns,
 )
+from labconsole_amqp.wire.amqp_types import EnvelopeError
 from labconsole_amqp.wire.envelope import (
     NUMBER_BEFORE_STAMP,
     SENDER_SHIFT,
     SEQUENCE_MASK,
+    Envelope,
     Parts,
     Protection,
+    decode,
     encode,
     encoded_size,
+    find_stamp,
 )
 from labconsole_amqp.wire.payload import PAYLOAD_FILE, load_payload
 from labconsole_amqp.wire.sign_encrypt import Opened, Outcome, open_sealed
@@ -269,3 +272,32 @@ class ReceiverRole(LinkRole):
         template = template_of(message, numbered=self.parameters.numbered)
         if template is not None:
             self._link.learn(template)
+
+
+_OTHER_ID = 0x7ABBCCDDEEFF0011
+
+
+def template_of(message: bytes, *, numbered: bool) -> Template | None:
+    """A template from a good message; None if it has its stamp or number in a short form, or no fixed place.
+
+    That the places are right is proved by writing into them: the message with another number must decode to that
+    number, and to nothing else that is different.
+    """
+    try:
+        stamp_offset = find_stamp(message)
+        envelope = decode(message)
+        if not numbered:
+            return Template(message, stamp_offset)
+        if envelope.message_id is None:
+            return None
+        number_offset = message.find(envelope.message_id.to_bytes(8, "big"))
+        if number_offset < 0:
+            return None
+        changed = message[:number_offset] + _OTHER_ID.to_bytes(8, "big") + message[number_offset + 8 :]
+        return Template(message, stamp_offset, number_offset) if _differs_in_id(envelope, decode(changed)) else None
+    except EnvelopeError:
+        return None
+
+
+def _differs_in_id(envelope: Envelope, changed: Envelope) -> bool:
+    return changed == envelope._replace(message_id=_OTHER_ID)

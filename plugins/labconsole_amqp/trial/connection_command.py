@@ -6,9 +6,9 @@ import argparse
 
 from pydantic import ValidationError
 
+from labconsole.cli.arguments import parse_settings
 from labconsole.cli.exit_codes import BAD_USAGE, FINISHED
 from labconsole.cli.secret_prompts import ask
-from labconsole.cli.settings import parse_settings
 from labconsole.profiles.profile import override
 from labconsole.profiles.profile_file import ProfileError, fault_sentence
 from labconsole_amqp.choices import BrokerChoice

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from labconsole.analysis.busy import busy
+from labconsole.analysis.caveats import busy
 from labconsole.model.trial import LINK_USE, Evaluation, Event, Metric, Samples, Verdict, VerdictKind
 from labconsole_amqp.choices import Loop, Mode
 from labconsole_amqp.parameters import AmqpParameters

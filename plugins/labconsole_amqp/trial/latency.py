@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labconsole.analysis.caveats import too_few
-from labconsole.analysis.offered_rate import too_high
+from labconsole.analysis.column_figures import too_high
 from labconsole.model.trial import OFFERED_RATE, Distribution, Event, Metric, Samples
 from labconsole_amqp.choices import Loop, Mode
 from labconsole_amqp.parameters import AmqpParameters

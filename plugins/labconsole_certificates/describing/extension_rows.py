@@ -8,9 +8,16 @@ from cryptography import x509
 
 from labconsole.security.x509.fingerprints import groups
 from labconsole.security.x509.names import general_name_as_text, name_as_text, shown
-from labconsole_certificates.describing.description import Row, Section
+from labconsole_certificates.describing.description import (
+    Row,
+    Section,
+    first_lines,
+    first_rows,
+    hex_lines,
+    moment,
+    serial_text,
+)
 from labconsole_certificates.describing.oid_names import ACCESSES, EXTENSIONS, KEY_USAGES, PURPOSES, REASONS
-from labconsole_certificates.describing.rows import first_lines, first_rows, hex_lines, moment, serial_text
 
 _FIXED_WIDTH = (x509.SubjectKeyIdentifier, x509.AuthorityKeyIdentifier, x509.UnrecognizedExtension)
 _HIDDEN = "<U+"

@@ -17,12 +17,10 @@ from labconsole.security.identities import validity_problem
 from labconsole.security.x509.fingerprints import fingerprint
 from labconsole.security.x509.key_types import PrivateKey
 from labconsole.security.x509.names import general_name_from_text, short_name
-from labconsole.security.x509.patience import Patience
-from labconsole.security.x509.validation.fitness import misfit
 from labconsole.security.x509.validation.judgement import Purpose
-from labconsole.security.x509.validation.validator import Validator
+from labconsole.security.x509.validation.validator import Validator, misfit
 from labconsole_certificates.exchange.tls_context import tls_context
-from labconsole_certificates.exchange.tls_endpoint import TlsMeeting
+from labconsole_certificates.exchange.tls_endpoint import Patience, TlsMeeting
 
 _TIMEOUT_S = 5.0
 _LOOPBACK = "127.0.0.1"

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
@@ -24,10 +26,68 @@ from labconsole_certificates.exchange.credentials import (
     revoked_certificate,
     server_certificate,
 )
-from labconsole_certificates.exchange.steps import Direction, Exchange, Step, StepKind
 from labconsole_certificates.operations.pki_operation import PkiReport
 from labconsole_certificates.operations.record_lookup import state_named
 from labconsole_certificates.trust.matrix import trusted_by
+
+
+class StepKind(StrEnum):
+    """What is done in a step."""
+
+    MAKE_ROOT = "make-root"
+    TRUST_ROOT = "trust-root"
+    MAKE_SERVER = "make-server"
+    MAKE_REQUEST = "make-request"
+    GIVE_REQUEST = "give-request"
+    APPROVE = "approve"
+    GIVE_CERTIFICATE = "give-certificate"
+    PROVE = "prove"
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of the exchange. `item` goes from `sender` to `receiver`: the same State where nothing goes."""
+
+    kind: StepKind
+    title: str
+    """What is to be done, as in "B gives its root to A, which trusts it"."""
+    sender: int
+    receiver: int
+    item: Item | None
+    done: bool
+    at: datetime | None
+    """When it was done, if that is known."""
+    missing: str
+    """What to do next, in one sentence; empty when it is done."""
+    subject: int | None
+    """Row of the certificate that it is about (GIVE_REQUEST, APPROVE: of the request), if there is one."""
+
+
+@dataclass(frozen=True)
+class Direction:
+    """`[client] -> tls-connect -> [server]`: all steps until a handshake proves it."""
+
+    client: State
+    server: State
+    steps: tuple[Step, ...]
+
+    @property
+    def proven(self) -> datetime | None:
+        """When a handshake last passed with what is used now."""
+        return self.steps[-1].at
+
+    @property
+    def next(self) -> Step | None:
+        """The first step that is missing."""
+        return next((step for step in self.steps if not step.done), None)
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """Both directions between two States."""
+
+    there: Direction
+    back: Direction
 
 
 def exchange_of(snapshot: Snapshot, a: str, b: str) -> Exchange:

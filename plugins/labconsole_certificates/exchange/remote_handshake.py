@@ -15,9 +15,8 @@ from OpenSSL import SSL
 
 from labconsole.errors import UserError
 from labconsole.security.x509.names import general_name_from_text
-from labconsole.security.x509.patience import Patience, Watch
 from labconsole_certificates.exchange.handshake import Handshake, TlsEnd, handshake_of
-from labconsole_certificates.exchange.tls_endpoint import Judge, TlsMeeting
+from labconsole_certificates.exchange.tls_endpoint import Judge, Patience, TlsMeeting, Watch
 
 _MOST_WAITING = 16
 """Connections while one is answered: a foreign one that keeps silent must not shut out the right one."""

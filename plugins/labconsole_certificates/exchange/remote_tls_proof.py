@@ -23,12 +23,11 @@ from labconsole.security.secrets import Prompt, SecretRequest
 from labconsole.security.x509.certificate_profiles import AUTHORITIES, CertificateProfile
 from labconsole.security.x509.fingerprints import fingerprint
 from labconsole.security.x509.names import short_name
-from labconsole.security.x509.patience import WaitCancelledError, Watch
 from labconsole.security.x509.signatures import issued_by
 from labconsole.security.x509.validation.judgement import Purpose
 from labconsole_certificates.exchange.credentials import client_certificate, server_certificate
 from labconsole_certificates.exchange.handshake import TlsEnd
-from labconsole_certificates.exchange.progress import direction_of
+from labconsole_certificates.exchange.progress import StepKind, direction_of
 from labconsole_certificates.exchange.remote_handshake import (
     Conduct,
     RemoteHandshake,
@@ -37,10 +36,9 @@ from labconsole_certificates.exchange.remote_handshake import (
     listening,
     where,
 )
-from labconsole_certificates.exchange.steps import StepKind
-from labconsole_certificates.exchange.tls_endpoint import Judge
+from labconsole_certificates.exchange.tls_endpoint import Judge, WaitCancelledError, Watch
 from labconsole_certificates.exchange.tls_proof import End, as_json, handshake_detail, server_name, tls_end
-from labconsole_certificates.operations.certificates_from_outside import add_chain
+from labconsole_certificates.operations.certificate_import import add_chain
 from labconsole_certificates.operations.parameter_fields import UnlockParameters
 from labconsole_certificates.operations.pki_operation import PkiOperation, key_secrets
 from labconsole_certificates.operations.record_lookup import local_state_named, state_named

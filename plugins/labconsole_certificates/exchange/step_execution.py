@@ -12,15 +12,14 @@ from labconsole.security.pki.store import PkiStore
 from labconsole.security.secrets import Prompt, missing_secrets
 from labconsole.security.x509.certificate_profiles import CertificateProfile
 from labconsole_certificates.exchange.credentials import client_certificate, server_certificate
-from labconsole_certificates.exchange.progress import direction_of
-from labconsole_certificates.exchange.steps import Direction, Exchange, StepKind
+from labconsole_certificates.exchange.progress import Direction, Exchange, StepKind, direction_of
 from labconsole_certificates.exchange.tls_proof import prove, told
 from labconsole_certificates.operations.export import Form, exported
+from labconsole_certificates.operations.issuing import server_host
 from labconsole_certificates.operations.new_keys import NewKey
 from labconsole_certificates.operations.own_csrs import make_request, take_in_certificate
 from labconsole_certificates.operations.received_csrs import approve, take_in_request
 from labconsole_certificates.operations.record_lookup import authorities_of, authority_of, key_of
-from labconsole_certificates.operations.subjects import server_host
 from labconsole_certificates.trust.roots_and_pins import confirm_here
 
 

@@ -12,7 +12,7 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from OpenSSL import SSL, crypto
 
-from labconsole.security.x509.bad_input import BadInput
+from labconsole.errors import BadInput
 from labconsole.security.x509.key_types import PrivateKey
 from labconsole.security.x509.names import short_name
 from labconsole.security.x509.validation.openssl_path import (

@@ -10,6 +10,7 @@ from typing import Annotated, ClassVar
 from cryptography import x509
 from pydantic import Field
 
+from labconsole.errors import BadInput
 from labconsole.model.operation import OperationContext, Result
 from labconsole.model.trial import Parameters
 from labconsole.security.pki.records import CertificateRecord, Origin, State
@@ -17,15 +18,14 @@ from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.secrets import Prompt, Secret, SecretRequest
 from labconsole.security.x509 import parsing
-from labconsole.security.x509.bad_input import BadInput
 from labconsole.security.x509.certificate_profiles import CertificateProfile
 from labconsole.security.x509.extensions import is_ca
 from labconsole.security.x509.issuing import issue, make_root
 from labconsole.security.x509.key_types import TITLES, KeyType
 from labconsole.security.x509.names import short_name
 from labconsole.security.x509.validity import Validity
-from labconsole_certificates.operations.certificates_from_outside import add_chain, profile_of
-from labconsole_certificates.operations.issuing import must_be_accepted, opened_issuer
+from labconsole_certificates.operations.certificate_import import add_chain, profile_of
+from labconsole_certificates.operations.issuing import constraints, must_be_accepted, opened_issuer, subject_of
 from labconsole_certificates.operations.new_keys import DEFAULT_TYPE, NewKey, kept_key, made_key, secrets_of
 from labconsole_certificates.operations.parameter_fields import (
     AtHome,
@@ -47,7 +47,6 @@ from labconsole_certificates.operations.pki_operation import (
     with_fingerprint,
 )
 from labconsole_certificates.operations.record_lookup import authority_of, local_state_named, must_be_local, state_named
-from labconsole_certificates.operations.subjects import constraints, subject_of
 
 ROOT_DAYS = 3650
 INTERMEDIATE_DAYS = 1825

@@ -2,26 +2,45 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, ClassVar
 
+from cryptography import x509
 from pydantic import Field
 
+from labconsole.errors import BadInput
 from labconsole.model.operation import OperationContext, Result
 from labconsole.model.trial import Parameters
-from labconsole.security.pki.records import CertificateRecord, Item, State
+from labconsole.security.pki.changes import Change
+from labconsole.security.pki.records import CertificateRecord, Item, Origin, State
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.secrets import Prompt
 from labconsole.security.x509 import parsing
-from labconsole.security.x509.bad_input import BadInput
-from labconsole.security.x509.certificate_profiles import AUTHORITIES
+from labconsole.security.x509.certificate_profiles import AUTHORITIES, CertificateProfile, profile_asked_for
+from labconsole.security.x509.extensions import is_ca
 from labconsole.security.x509.fingerprints import groups
 from labconsole.security.x509.names import short_name
-from labconsole_certificates.operations.certificates_from_outside import add_chain
+from labconsole.security.x509.signatures import issued_by
 from labconsole_certificates.operations.parameter_fields import AtHome, HandoverParameters
 from labconsole_certificates.operations.pki_operation import PkiOperation
 from labconsole_certificates.operations.record_lookup import state_named
 from labconsole_certificates.revocation.crls import take_in_crl
+
+
+def profile_of(certificate: x509.Certificate) -> CertificateProfile | None:
+    """What a certificate is for, as its extensions say; None if they do not tell."""
+    if is_ca(certificate):
+        return CertificateProfile.ROOT if issued_by(certificate, certificate) else CertificateProfile.INTERMEDIATE
+    return profile_asked_for(certificate.extensions)
+
+
+def add_chain(change: Change, chain: Iterable[x509.Certificate], state: int | None = None) -> list[CertificateRecord]:
+    """Add certificates of others, the last first, so that issuers are there before what they issued."""
+    return [
+        change.add_certificate(certificate, state=state, profile=profile_of(certificate), origin=Origin.IMPORTED)
+        for certificate in reversed(tuple(chain))
+    ]
 
 
 def take_in_certificates(

@@ -27,9 +27,8 @@ from labconsole.security.pki.store import PkiStore
 from labconsole.security.private_files import write_private
 from labconsole.security.secrets import Prompt, Secret, SecretRequest
 from labconsole.security.x509.certificate_profiles import AUTHORITIES
-from labconsole.security.x509.exporting import as_der, as_pem, chain_as_pem
 from labconsole.security.x509.names import name_as_text, short_name
-from labconsole_certificates.operations.export_formats import write_pkcs12
+from labconsole_certificates.operations.export_formats import as_der, as_pem, chain_as_pem, write_pkcs12
 from labconsole_certificates.operations.parameter_fields import (
     AtHome,
     CertificateChoice,

@@ -11,11 +11,29 @@ from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, ed448, ed25519, rsa
-from cryptography.hazmat.primitives.serialization import PrivateFormat, pkcs12
+from cryptography.hazmat.primitives.serialization import Encoding, PrivateFormat, pkcs12
 
+from labconsole.errors import BadInput
 from labconsole.security.secrets import Secret
-from labconsole.security.x509.bad_input import BadInput
 from labconsole.security.x509.key_types import PrivateKey
+
+Exportable = x509.Certificate | x509.CertificateSigningRequest | x509.CertificateRevocationList
+
+
+def as_pem(thing: Exportable) -> bytes:
+    """PEM (RFC 7468), ASCII, lines end with a newline."""
+    return thing.public_bytes(Encoding.PEM)
+
+
+def as_der(thing: Exportable) -> bytes:
+    """DER (X.690)."""
+    return thing.public_bytes(Encoding.DER)
+
+
+def chain_as_pem(certificates: Sequence[x509.Certificate]) -> bytes:
+    """Certificates one after the other in PEM, the end certificate first, as TLS and AMQP libraries read them."""
+    return b"".join(map(as_pem, certificates))
+
 
 _KEYS = (rsa.RSAPrivateKey, ec.EllipticCurvePrivateKey, ed25519.Ed25519PrivateKey, ed448.Ed448PrivateKey)
 _ROUNDS = 600_000

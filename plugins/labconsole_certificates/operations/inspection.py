@@ -11,14 +11,13 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
-from labconsole.errors import UserError
+from labconsole.errors import BadInput, UserError
 from labconsole.model.operation import Operation, OperationContext, Result, TextTable
 from labconsole.model.trial import Parameters
 from labconsole.security.pki.reader import PkiReader
 from labconsole.security.pki.records import CertificateRecord, CrlRecord, RequestRecord
 from labconsole.security.secrets import Secret, SecretRequest, SecretSource
 from labconsole.security.x509 import cms, parsing
-from labconsole.security.x509.bad_input import BadInput
 from labconsole.security.x509.cms import SignedMessage
 from labconsole_certificates.describing.comparison import compare
 from labconsole_certificates.describing.description import Description, Row

@@ -10,6 +10,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
+from labconsole.errors import BadInput
 from labconsole.model.operation import OperationContext, Result
 from labconsole.model.trial import Parameters
 from labconsole.security.pki.records import CertificateRecord, Item, Origin, State
@@ -17,17 +18,22 @@ from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.secrets import Prompt, Secret, SecretRequest
 from labconsole.security.x509 import parsing
-from labconsole.security.x509.bad_input import BadInput
 from labconsole.security.x509.certificate_profiles import AUTHORITIES, CertificateProfile
 from labconsole.security.x509.issuing import issue
 from labconsole.security.x509.key_types import KeyType, generate
 from labconsole.security.x509.names import short_name
 from labconsole.security.x509.validity import Validity
 from labconsole_certificates.operations.authorities import complete_pkcs12, must_belong_together
-from labconsole_certificates.operations.certificates_from_outside import add_chain, profile_of
+from labconsole_certificates.operations.certificate_import import add_chain, profile_of
 from labconsole_certificates.operations.export import must_be_new_file, write_export
 from labconsole_certificates.operations.export_formats import write_pkcs12
-from labconsole_certificates.operations.issuing import must_be_accepted, opened_issuer
+from labconsole_certificates.operations.issuing import (
+    alternative_names,
+    must_be_accepted,
+    must_be_within,
+    opened_issuer,
+    subject_of,
+)
 from labconsole_certificates.operations.new_keys import NewKey, kept_key, secrets_of
 from labconsole_certificates.operations.parameter_fields import (
     AtHome,
@@ -58,7 +64,6 @@ from labconsole_certificates.operations.record_lookup import (
     must_be_of,
     state_named,
 )
-from labconsole_certificates.operations.subjects import alternative_names, must_be_within, subject_of
 
 WARNING = (
     "Without a CSR the private key is made by another State than the one that uses it, and leaves it in a file: the "

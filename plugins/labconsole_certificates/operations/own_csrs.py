@@ -10,6 +10,7 @@ from typing import Annotated, ClassVar
 from cryptography import x509
 from pydantic import Field
 
+from labconsole.errors import BadInput
 from labconsole.model.operation import OperationContext, Result
 from labconsole.model.trial import Parameters
 from labconsole.security.pki import keys
@@ -26,15 +27,15 @@ from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.secrets import Prompt, SecretRequest
 from labconsole.security.x509 import parsing
-from labconsole.security.x509.bad_input import BadInput
 from labconsole.security.x509.certificate_profiles import AUTHORITIES, TEXTS, CertificateProfile
 from labconsole.security.x509.csrs import make_csr
-from labconsole.security.x509.issuing_rules import check_names
+from labconsole.security.x509.issuing import check_names
 from labconsole.security.x509.key_types import PrivateKey
 from labconsole.security.x509.names import name_as_text, short_name
 from labconsole.security.x509.signatures import issued_by
-from labconsole_certificates.operations.certificates_from_outside import add_chain, profile_of
+from labconsole_certificates.operations.certificate_import import add_chain, profile_of
 from labconsole_certificates.operations.export import Form, exported, must_be_new_file, write_export
+from labconsole_certificates.operations.issuing import alternative_names, must_be_within, subject_of
 from labconsole_certificates.operations.new_keys import NewKey, ReadyKey, made_key, secrets_of
 from labconsole_certificates.operations.parameter_fields import (
     AtHome,
@@ -48,7 +49,6 @@ from labconsole_certificates.operations.parameter_fields import (
 from labconsole_certificates.operations.pki_operation import PkiOperation, with_fingerprint
 from labconsole_certificates.operations.received_csrs import UNDECIDED
 from labconsole_certificates.operations.record_lookup import local_state_named, must_be_local, state_named
-from labconsole_certificates.operations.subjects import alternative_names, must_be_within, subject_of
 
 
 def make_request(

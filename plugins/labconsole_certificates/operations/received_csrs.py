@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar
 from cryptography import x509
 from pydantic import Field
 
-from labconsole.errors import UserError
+from labconsole.errors import BadInput, UserError
 from labconsole.model.operation import OperationContext, Result, TextTable
 from labconsole.model.trial import Parameters
 from labconsole.security.pki.domains import notice, refusal
@@ -21,7 +21,6 @@ from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.secrets import Prompt, SecretRequest
 from labconsole.security.x509 import parsing
-from labconsole.security.x509.bad_input import BadInput
 from labconsole.security.x509.certificate_profiles import CertificateProfile
 from labconsole.security.x509.csrs import CsrJudgement, judge_csr
 from labconsole.security.x509.issuing import issue
@@ -29,7 +28,12 @@ from labconsole.security.x509.key_types import PublicKey
 from labconsole.security.x509.names import brief_name, name_from_text, short_name
 from labconsole.security.x509.validity import Validity
 from labconsole_certificates.operations.export import Form, exported, handed_over, must_be_new_file, write_export
-from labconsole_certificates.operations.issuing import must_be_accepted, opened_issuer
+from labconsole_certificates.operations.issuing import (
+    alternative_names,
+    must_be_accepted,
+    must_be_within,
+    opened_issuer,
+)
 from labconsole_certificates.operations.parameter_fields import (
     AtHome,
     AuthorityChoice,
@@ -48,7 +52,6 @@ from labconsole_certificates.operations.record_lookup import (
     request_numbered,
     state_named,
 )
-from labconsole_certificates.operations.subjects import alternative_names, must_be_within
 
 END_DAYS = 365
 

@@ -17,6 +17,7 @@ from labconsole.security.x509.issuing import make_self_signed as self_signed
 from labconsole.security.x509.names import short_name
 from labconsole.security.x509.validity import Validity
 from labconsole_certificates.operations.export import exported, must_be_new_file, write_export
+from labconsole_certificates.operations.issuing import alternative_names, must_be_within, subject_of
 from labconsole_certificates.operations.new_keys import NewKey, made_key, secrets_of
 from labconsole_certificates.operations.parameter_fields import (
     AtHome,
@@ -30,7 +31,6 @@ from labconsole_certificates.operations.parameter_fields import (
 from labconsole_certificates.operations.pki_operation import PkiOperation, with_fingerprint
 from labconsole_certificates.operations.received_csrs import END_DAYS
 from labconsole_certificates.operations.record_lookup import local_state_named, must_be_local, state_named
-from labconsole_certificates.operations.subjects import alternative_names, must_be_within, subject_of
 
 WARNING = (
     "A self-signed certificate has no CA: it cannot be revoked, and each peer must pin it again when it is replaced."

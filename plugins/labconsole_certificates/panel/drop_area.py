@@ -18,9 +18,8 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QPushButton, QSizePolicy, QWidget
 
-from labconsole_ui.icon_label import IconLabel
 from labconsole_ui.theme.theme import Theme
-from labconsole_ui.widgets.labels import plain_label
+from labconsole_ui.widgets.labels import IconLabel, plain_label
 
 _RADIUS = 6
 FILES = "PEM, DER, PKCS#12, CMS (*.pem *.der *.csr *.crt *.cer *.crl *.p10 *.p12 *.pfx *.cms *.bundle)"

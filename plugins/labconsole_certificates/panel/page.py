@@ -7,13 +7,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import QSize, Signal
+from PySide6.QtCore import QObject, QSize, Signal
 from PySide6.QtGui import QHideEvent, QShowEvent
 from PySide6.QtWidgets import QTabWidget, QVBoxLayout, QWidget
 
 from labconsole import paths
 from labconsole.clock import wall_now
+from labconsole.errors import BadInput
 from labconsole.security.pki.snapshot import Snapshot
+from labconsole.security.x509.parsing import ContentKind, kind_of, read_file
 from labconsole_certificates.panel.audit_view import AuditView
 from labconsole_certificates.panel.certificates.certificates_view import CertificatesView
 from labconsole_certificates.panel.exchange.exchange_view import ExchangeView
@@ -21,7 +23,6 @@ from labconsole_certificates.panel.requests.requests_view import RequestsView
 from labconsole_certificates.panel.revocation.revocation_view import RevocationView
 from labconsole_certificates.panel.rotation.rotation_view import RotationView
 from labconsole_certificates.panel.snapshot_watch import SnapshotWatch
-from labconsole_certificates.panel.sorting import FileSorting
 from labconsole_certificates.panel.tab import Sight, Tab, TabServices
 from labconsole_certificates.panel.trust.trust_view import TrustView
 from labconsole_ui.form.editors import Editor
@@ -30,8 +31,49 @@ from labconsole_ui.form.field_spec import FieldSpec
 from labconsole_ui.form.token_editor import TokenEditor
 from labconsole_ui.operations.operation_dialog import OperationDialog
 from labconsole_ui.panels.plugin_page import PageContext
+from labconsole_ui.runtime.background import Background
 from labconsole_ui.runtime.incremental import Building
 from labconsole_ui.widgets.message_bar import Message, Tone
+
+_BUNDLES = "trust"
+"""Only there is a bundle compared with what is known of its State; all else is looked into in the same place."""
+_ELSE = "certificates"
+
+
+class FileSorting(QObject):
+    """`sorted` carries the files by the keys of tabs, `refused` a sentence on one that cannot be read."""
+
+    sorted = Signal(dict)
+    refused = Signal(str)
+
+    def __init__(self, parent: QObject) -> None:
+        super().__init__(parent)
+        self._background = Background(self)
+
+    def sort(self, paths: Sequence[Path]) -> None:
+        """Look into each file, in the background."""
+        self._background.submit(partial(_sorted, tuple(paths)), self._tell, self.refused.emit)
+
+    def _tell(self, found: tuple[dict[str, list[Path]], list[str]]) -> None:
+        by_tab, refused = found
+        for sentence in refused:
+            self.refused.emit(sentence)
+        if by_tab:
+            self.sorted.emit(by_tab)
+
+
+def _sorted(paths: Sequence[Path]) -> tuple[dict[str, list[Path]], list[str]]:
+    by_tab: dict[str, list[Path]] = {}
+    refused = []
+    for path in paths:
+        try:
+            kind = kind_of(read_file(path))
+        except BadInput as error:
+            refused.append(str(error))
+            continue
+        by_tab.setdefault(_BUNDLES if kind is ContentKind.CMS else _ELSE, []).append(path)
+    return by_tab, refused
+
 
 _TAB_KEY = "certificates/tab"
 

@@ -5,17 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
+from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QWidget
 
 from labconsole.security.certificate_status import Status
 from labconsole.security.pki.snapshot import Snapshot
+from labconsole.security.pki.store import PkiStore
+from labconsole.security.x509.parsing import read_file
 from labconsole_ui.form.field_row import EditorFactory
 from labconsole_ui.operations.operation_dialog import OperationDialog
 from labconsole_ui.panels.plugin_page import PageContext
+from labconsole_ui.runtime.background import Background
 from labconsole_ui.runtime.incremental import Building
+from labconsole_ui.theme.theme import Theme
+from labconsole_ui.widgets.message_bar import Message, Tone
 
 
 @dataclass(frozen=True)
@@ -71,3 +78,57 @@ class Tab(QWidget):
     def take(self, paths: Sequence[Path]) -> None:
         """Show files that were dropped on the window and belong to this tab. Nothing is changed by that alone."""
         raise NotImplementedError
+
+
+Result = TypeVar("Result")
+
+
+class Desk(QObject):
+    """Jobs of one tab, one after another; a UserError's sentence goes to `failed`, else to the operator."""
+
+    def __init__(self, services: TabServices, tab: QObject) -> None:
+        super().__init__(tab)
+        self.services = services
+        self._background = Background(self)
+
+    @property
+    def theme(self) -> Theme:
+        """The window's look."""
+        return self.services.page.theme
+
+    def good(self, sentence: str) -> None:
+        """Say that something went well."""
+        self.services.page.show_message(Message(Tone.GOOD, sentence))
+
+    def bad(self, sentence: str) -> None:
+        """Say what is wrong, and what to do."""
+        self.services.page.show_message(Message(Tone.BAD, sentence))
+
+    def look(
+        self, work: Callable[[], Result], then: Callable[[Result], None], failed: Callable[[str], None] | None = None
+    ) -> None:
+        """Read or work out something."""
+        self._background.submit(work, then, failed or self.bad)
+
+    def do(
+        self,
+        operation: Callable[[PkiStore], Result],
+        then: Callable[[Result], None],
+        failed: Callable[[str], None] | None = None,
+    ) -> None:
+        """Change the database by an operation that needs no private key, which is then read again."""
+        work = partial(_with_store, self.services.directory, operation)
+        self._background.submit(work, partial(self._done, then), failed or self.bad)
+
+    def read(self, path: Path, then: Callable[[bytes], None], failed: Callable[[str], None] | None = None) -> None:
+        """Read a file through the gate, which bounds its size."""
+        self.look(partial(read_file, path), then, failed)
+
+    def _done(self, then: Callable[[Result], None], result: Result) -> None:
+        self.services.read_again()
+        then(result)
+
+
+def _with_store(directory: Path, operation: Callable[[PkiStore], Result]) -> Result:
+    with PkiStore.open(directory) as store:
+        return operation(store)

@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal, get_args
 from cryptography import x509
 from pydantic import Field
 
-from labconsole.errors import UserError
+from labconsole.errors import BadInput, UserError
 from labconsole.model.operation import OperationContext, Result, TextTable
 from labconsole.model.trial import Parameters
 from labconsole.security.pki.reader import PkiReader
@@ -17,7 +17,6 @@ from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.secrets import Prompt, SecretRequest
 from labconsole.security.x509 import parsing
-from labconsole.security.x509.bad_input import BadInput
 from labconsole.security.x509.certificate_profiles import AUTHORITIES
 from labconsole.security.x509.crls import Revoked, make_crl
 from labconsole.security.x509.extensions import crl_number, crl_scope

@@ -20,12 +20,11 @@ from cryptography.x509 import ocsp
 from cryptography.x509.oid import ExtendedKeyUsageOID
 from pydantic import Field
 
-from labconsole.errors import UserError
+from labconsole.errors import BadInput, UserError
 from labconsole.model.operation import Result
 from labconsole.model.trial import Parameters
 from labconsole.security.identities import validity_problem
 from labconsole.security.pki.reader import PkiReader
-from labconsole.security.x509.bad_input import BadInput
 from labconsole.security.x509.extensions import extension_of
 from labconsole.security.x509.names import short_name
 from labconsole.security.x509.signatures import issued_by

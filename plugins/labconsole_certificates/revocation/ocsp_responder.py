@@ -35,8 +35,7 @@ from labconsole_certificates.operations.issuing import opened_issuer
 from labconsole_certificates.operations.parameter_fields import CertificateChoice, UnlockParameters
 from labconsole_certificates.operations.pki_operation import PkiOperation, key_secrets
 from labconsole_certificates.operations.record_lookup import certificate_named
-from labconsole_certificates.revocation.ocsp_answers import answer
-from labconsole_certificates.revocation.ocsp_status import StatusBook
+from labconsole_certificates.revocation.ocsp_answers import StatusBook, answer
 
 _LOOPBACK = "127.0.0.1"
 _LONGEST_REQUEST = 16_384

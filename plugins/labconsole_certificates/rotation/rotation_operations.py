@@ -29,8 +29,7 @@ from labconsole_certificates.operations.pki_operation import PkiOperation, PkiRe
 from labconsole_certificates.operations.record_lookup import certificate_named, rotation_numbered, state_named
 from labconsole_certificates.revocation.crl_renewal import due_crls
 from labconsole_certificates.rotation import steps
-from labconsole_certificates.rotation.due import due
-from labconsole_certificates.rotation.plan import plan_of
+from labconsole_certificates.rotation.plan import due, plan_of
 from labconsole_certificates.rotation.rotation_kinds import RotationKind, issuers_here, kind_of
 
 

@@ -27,9 +27,9 @@ from labconsole_certificates.operations.parameter_fields import Days, SavedTo, S
 from labconsole_certificates.operations.pki_operation import PkiOperation, key_secrets
 from labconsole_certificates.operations.record_lookup import local_state_named
 from labconsole_certificates.revocation.crl_renewal import renew_crls
+from labconsole_certificates.trust.bundle_checks import joined_links
 from labconsole_certificates.trust.bundle_format import BundleContent, encode
 from labconsole_certificates.trust.bundle_inspection import look_into
-from labconsole_certificates.trust.checking import joined_links
 
 DAYS = 30
 """For how long a bundle is current, if nobody says otherwise."""

@@ -28,9 +28,9 @@ from asn1crypto import core
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
+from labconsole.errors import BadInput
 from labconsole.security.pki.domains import LONGEST, domains_from_text
 from labconsole.security.x509 import parsing
-from labconsole.security.x509.bad_input import BadInput
 
 LAST_SEQUENCE = 2**53
 _KIND = "labconsole trust bundle"

@@ -9,6 +9,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
+from labconsole.errors import BadInput
 from labconsole.model.operation import Confirmation, OperationContext, Result
 from labconsole.model.trial import Parameters
 from labconsole.security.pki.changes import Change
@@ -18,7 +19,6 @@ from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.secrets import Prompt
 from labconsole.security.x509 import parsing
-from labconsole.security.x509.bad_input import BadInput
 from labconsole.security.x509.certificate_profiles import CertificateProfile
 from labconsole.security.x509.extensions import crl_number, crl_scope
 from labconsole.security.x509.fingerprints import fingerprint
@@ -26,9 +26,9 @@ from labconsole_certificates.operations.parameter_fields import AtHome
 from labconsole_certificates.operations.pki_operation import PkiOperation
 from labconsole_certificates.operations.record_lookup import local_state_named
 from labconsole_certificates.trust import bundle_checks
+from labconsole_certificates.trust.bundle_checks import crl_issuer, same_key
 from labconsole_certificates.trust.bundle_format import BundleContent
 from labconsole_certificates.trust.bundle_inspection import BundleLook, domain_question, look_into, must_be_confirmed
-from labconsole_certificates.trust.checking import crl_issuer, same_key
 from labconsole_certificates.trust.roots_and_pins import ConfirmedFingerprint
 
 

@@ -12,9 +12,8 @@ from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.x509 import cms, parsing
 from labconsole.security.x509.fingerprints import fingerprint
 from labconsole_certificates.operations.record_lookup import local_state_named
-from labconsole_certificates.trust.bundle_checks import anchors, subject_of
+from labconsole_certificates.trust.bundle_checks import anchors, check_content, subject_of
 from labconsole_certificates.trust.bundle_format import BundleContent, decode
-from labconsole_certificates.trust.checking import check_content
 
 
 @dataclass(frozen=True)

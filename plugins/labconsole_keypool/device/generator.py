@@ -10,13 +10,12 @@ from functools import partial
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from labconsole.clock import now_ns, wall_offset_ns
-from labconsole.security.token.choice import choose_mechanism
 from labconsole.security.token.cryptoki.key_pairs import generate
 from labconsole.security.token.cryptoki.mechanism_probes import probe_wrapping
 from labconsole.security.token.cryptoki.opening import Token
 from labconsole.security.token.cryptoki.wrapping import Wrapper, find_wrapper, make_wrapper
 from labconsole.security.token.errors import KeyMissingError, TokenError
-from labconsole.security.token.mechanisms import KeyKind, WrapMechanism
+from labconsole.security.token.mechanisms import KeyKind, WrapMechanism, choose_mechanism
 from labconsole_keypool.device.emulation import Device, Operation
 from labconsole_keypool.store.key_records import NewKey, WrapperKey
 from labconsole_keypool.store.key_store import KeyStore

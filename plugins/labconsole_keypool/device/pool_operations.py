@@ -19,7 +19,7 @@ from labconsole.security.secrets import SecretRequest
 from labconsole.security.token.configuration import LAB
 from labconsole.security.token.mechanisms import KeyKind
 from labconsole.security.token.named_tokens import find_configuration
-from labconsole_keypool.labels import LABELS
+from labconsole_keypool.choices import LABELS
 from labconsole_keypool.store.key_reader import KeyReader
 from labconsole_keypool.store.key_records import Counts
 from labconsole_keypool.store.key_store import KeyStore, store_path

@@ -7,17 +7,50 @@ from collections import deque
 
 from labconsole.clock import now_ns
 from labconsole.model.trial import Level
-from labconsole.security.token.errors import TamperedKeyError, TokenError, TokenFullError
+from labconsole.security.token.errors import KeyMissingError, TamperedKeyError, TokenError, TokenFullError
 from labconsole.security.token.mechanisms import KeyKind
 from labconsole_keypool.choices import Refill
 from labconsole_keypool.device.emulation import Device, Operation
-from labconsole_keypool.device.held_wrappers import HeldWrappers
-from labconsole_keypool.device.reports import Reports
 from labconsole_keypool.device.session_lanes import Lane, Lanes, LoadedKey
+from labconsole_keypool.device.signature_writer import Reports
 from labconsole_keypool.series import KEYS_CLAIMED_CHANNEL, KEYS_LOADED_CHANNEL
 from labconsole_keypool.simulation.service_model import KeyOrigin
 from labconsole_keypool.store.key_records import ClaimedKey
 from labconsole_keypool.store.key_store import KeyStore
+
+
+class HeldWrappers:
+    """The wrapper keys for one kind of keys. Used by one thread at a time."""
+
+    def __init__(self, store: KeyStore, lane: Lane, kind: KeyKind, reports: Reports) -> None:
+        self.serials: list[str] = []
+        self._store = store
+        self._lane = lane
+        self._kind = kind
+        self._reports = reports
+        self._missing: set[str] = set()
+
+    def look(self) -> None:
+        """Look for those that the store knows and this token was not seen to hold.
+
+        One that is missing is told once; it is looked for again the next time, since it may have been carried here.
+        Raises TokenError, StoreError.
+        """
+        for wrapper in self._store.wrappers():
+            if wrapper.kind is not self._kind or not wrapper.pairs or wrapper.serial in self.serials:
+                continue
+            try:
+                self._lane.wrapper(wrapper.serial, wrapper.mechanism)
+            except KeyMissingError as error:
+                self._tell_once(wrapper.serial, str(error))
+            else:
+                self.serials.append(wrapper.serial)
+
+    def _tell_once(self, serial: str, sentence: str) -> None:
+        if serial not in self._missing:
+            self._missing.add(serial)
+            self._reports.event("wrapper missing", f"{sentence} Its keys stay in the store.", Level.WARNING)
+
 
 _LOOK_AGAIN_S = 0.25
 """An empty store is looked into so often: a generator may have added keys."""

@@ -3,12 +3,26 @@
 from __future__ import annotations
 
 import threading
+from typing import Any, Protocol
 
 from labconsole.model.trial import Level
 from labconsole.store.errors import StoreError
-from labconsole_keypool.device.reports import Reports
 from labconsole_keypool.store.key_records import SignatureRow
 from labconsole_keypool.store.key_store import KeyStore
+
+
+class Reports(Protocol):
+    """What the engine's threads report to; may be called by several at a time."""
+
+    def count(self, channel: str, amount: int) -> None:
+        """Add to a live counter: `keys_claimed`, `keys_loaded`, `keys_used`."""
+
+    def event(self, name: str, message: str, level: Level = Level.INFO, **data: Any) -> None:
+        """Something happened, in one sentence."""
+
+    def refill(self, started_ns: int, finished_ns: int, keys: int) -> None:
+        """A batch of keys was loaded and unwrapped (`clock.now_ns`)."""
+
 
 _INTERVAL_S = 0.25
 _BATCH = 100

@@ -18,12 +18,12 @@ from labconsole.security.token.configuration import TokenConfiguration
 from labconsole.security.token.cryptoki.opening import open_token
 from labconsole.security.token.cryptoki.raw_rsa import RawRSAPair, generate_rsa
 from labconsole.security.token.errors import TokenError
-from labconsole_keypool.measuring.device_benchmark_parameters import DeviceBenchmarkParameters
-from labconsole_keypool.measuring.device_benchmark_samples import (
+from labconsole_keypool.measuring.device_benchmark_parameters import (
     DONE_CHANNEL,
     OPERATIONS,
     OPERATIONS_CHANNEL,
     TIME_CHANNEL,
+    DeviceBenchmarkParameters,
     RSAOperation,
 )
 from labconsole_keypool.measuring.timed_threads import Observations, run_threads

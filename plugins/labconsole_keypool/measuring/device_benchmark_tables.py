@@ -7,8 +7,7 @@ Table 2-2 is how many keys a device holds, which no run measures: it is a publis
 from __future__ import annotations
 
 from labconsole.analysis.table_shape import ShapeColumn, ShapeRow, TableShape
-from labconsole_keypool.measuring.device_benchmark_parameters import KeySize
-from labconsole_keypool.measuring.device_benchmark_samples import RSAOperation
+from labconsole_keypool.measuring.device_benchmark_parameters import KeySize, RSAOperation
 
 _KINDS = ("keypool.device-benchmark",)
 _SOURCE = "Saboonchi, KTH 2014"

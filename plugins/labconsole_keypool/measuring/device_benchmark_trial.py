@@ -24,13 +24,14 @@ from labconsole.security.secrets import SecretRequest
 from labconsole.security.token.configuration import is_lab
 from labconsole.security.token.named_tokens import find_configuration
 from labconsole_keypool.measuring import device_benchmark_evaluation as evaluation
-from labconsole_keypool.measuring.device_benchmark_metrics import METRICS
-from labconsole_keypool.measuring.device_benchmark_parameters import DeviceBenchmarkParameters, KeySize
-from labconsole_keypool.measuring.device_benchmark_samples import (
+from labconsole_keypool.measuring.device_benchmark_evaluation import METRICS
+from labconsole_keypool.measuring.device_benchmark_parameters import (
     DONE_CHANNEL,
     OPERATIONS,
     OPERATIONS_CHANNEL,
     TIME_CHANNEL,
+    DeviceBenchmarkParameters,
+    KeySize,
     RSAOperation,
 )
 from labconsole_keypool.service.contrast import difference

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
+from enum import IntEnum, StrEnum
 from typing import Annotated
 
 from pydantic import Field, field_validator
 
-from labconsole.model.trial import Parameters
+from labconsole.model.trial import Column, LiveChannel, Parameters, Series
 from labconsole.operations.configured_tokens import token_name
 from labconsole.profiles.timing_profile import RangeEnd, load_timing, timing_names
 from labconsole.security.token.configuration import LAB
 from labconsole.security.token.mechanisms import KeyKind
-from labconsole_keypool.choices import SignTime
+from labconsole_keypool.choices import LABELS, SignTime
 from labconsole_keypool.device.emulation import Operation, Timing
 from labconsole_keypool.form_fields import extra, known_sign_time, known_timing, sign_time
-from labconsole_keypool.labels import LABELS
 from labconsole_keypool.measuring.storage_media import Storage
 
 
@@ -168,3 +167,43 @@ class StepTimesParameters(Parameters):
         )
         at_a_time = self.threads if self.step in (Step.SIGN, Step.SIGN_WHILE_UNWRAPPING) else 1
         return one_ns * self.keys / at_a_time / 1e9
+
+
+class StepOperation(IntEnum):
+    """An operation on keys, as the series `operations` numbers it."""
+
+    GENERATE = 1
+    WRAP = 2
+    SAVE = 3
+    LOAD = 4
+    INITIALISE = 5
+    UNWRAP = 6
+    SIGN = 7
+
+
+MAIN = {
+    Step.GENERATE: StepOperation.GENERATE,
+    Step.WRAP_AND_SAVE: StepOperation.WRAP,
+    Step.SAVE: StepOperation.SAVE,
+    Step.LOAD: StepOperation.LOAD,
+    Step.LOAD_AND_UNWRAP: StepOperation.UNWRAP,
+    Step.SIGN: StepOperation.SIGN,
+    Step.SIGN_WHILE_UNWRAPPING: StepOperation.SIGN,
+}
+"""The operation by which a step counts its keys."""
+
+OPERATIONS = Series(
+    "operations",
+    "Operations that were timed, one row each",
+    (
+        Column("operation", "u1", "", "1 generate, 2 wrap, 3 save, 4 load, 5 initialise, 6 unwrap, 7 sign"),
+        Column("thread", "u2", "", "Number of the thread, from 1"),
+        Column("keys", "u4", "keys", "Key pairs in it: of a batch that is saved or loaded, several"),
+        Column("started", "i8", "ns", "Began"),
+        Column("finished", "i8", "ns", "Ended"),
+    ),
+)
+
+DONE_CHANNEL = LiveChannel("done", "Done", "keys")
+"""Key pairs that went through the step; what is done beside it is not counted."""
+TIME_CHANNEL = LiveChannel("operation", "One operation", "ns")

@@ -2,22 +2,292 @@
 
 from __future__ import annotations
 
+import os
+import secrets
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import cycle, islice
 from threading import Event
 from typing import Any
 
 import numpy as np
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa, utils
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_der_public_key
 
+from labconsole.clock import now_ns
+from labconsole.errors import UserError
 from labconsole.model.role import Role, RoleContext
 from labconsole.security.token.configuration import TokenConfiguration
-from labconsole.security.token.cryptoki.opening import open_token
-from labconsole_keypool.device.emulation import Device
-from labconsole_keypool.measuring.step_times_keys import StepKeys
-from labconsole_keypool.measuring.step_times_parameters import Step, StepTimesParameters
-from labconsole_keypool.measuring.step_times_samples import DONE_CHANNEL, MAIN, OPERATIONS, TIME_CHANNEL
-from labconsole_keypool.measuring.step_times_work import StepWork
-from labconsole_keypool.measuring.storage_media import open_medium, scratch_directory
+from labconsole.security.token.cryptoki.key_pairs import KeyPair, generate
+from labconsole.security.token.cryptoki.mechanism_probes import probe_wrapping
+from labconsole.security.token.cryptoki.opening import Token, open_token
+from labconsole.security.token.cryptoki.private_keys import PrivateKey, private_key
+from labconsole.security.token.cryptoki.wrapping import Wrapper, make_wrapper
+from labconsole.security.token.mechanisms import KeyKind, WrapMechanism, choose_mechanism
+from labconsole_keypool.device.emulation import Device, Operation
+from labconsole_keypool.measuring.step_times_parameters import (
+    DONE_CHANNEL,
+    MAIN,
+    OPERATIONS,
+    TIME_CHANNEL,
+    Step,
+    StepOperation,
+    StepTimesParameters,
+)
+from labconsole_keypool.measuring.storage_media import StorageMedium, open_medium, scratch_directory
 from labconsole_keypool.measuring.timed_threads import Observations, run_threads
+from labconsole_keypool.store.key_records import ClaimedKey, NewKey
+
+_SHA256 = utils.Prehashed(hashes.SHA256())
+
+
+@dataclass(frozen=True)
+class StepKeys:
+    """Does the operations of a step in one session of the token; `thread` is the number under which they are noted."""
+
+    kind: KeyKind
+    device: Device
+    wrapper: Wrapper
+    observations: Observations
+    thread: int = 1
+
+    @classmethod
+    def of(cls, token: Token, kind: KeyKind, device: Device, observations: Observations, *, wrapping: bool) -> StepKeys:
+        """With a wrapper key that dies with its session; what it can wrap is asked only where a step is `wrapping`.
+
+        Raises:
+            TokenError: the token cannot wrap such keys.
+        """
+        session = token.session()
+        mechanism = WrapMechanism.KEY_WRAP
+        if wrapping:
+            mechanism = choose_mechanism(probe_wrapping(session, token.wrap_mechanisms), kind)
+        wrapper = make_wrapper(session, f"step-times {secrets.token_hex(8)}", mechanism, stored=False)
+        return cls(kind, device, wrapper, observations)
+
+    def in_new_session(self, token: Token, thread: int) -> StepKeys:
+        """For another thread. What comes before the first key, the connection and the wrapper key to be found, is the
+        source's cipher initialization, and is noted."""
+        started_ns = now_ns()
+        self.device.connect()
+        wrapper = self.wrapper.in_session(token.session())
+        self._note(StepOperation.INITIALISE, started_ns)
+        return StepKeys(self.kind, self.device, wrapper, self.observations, thread)
+
+    def generate(self) -> KeyPair:
+        """A new key pair. Raises TokenError."""
+        started_ns = now_ns()
+        with self.device.busy(Operation.GENERATE):
+            pair = generate(self.wrapper.key.session, self.kind, extractable=True)
+        self._note(StepOperation.GENERATE, started_ns)
+        return pair
+
+    def make(self, serial: str) -> NewKey:
+        """A new key pair, wrapped, for the wrapper key that a storage medium calls `serial`. Raises TokenError."""
+        began_ns = time.time_ns()
+        pair = self.generate()
+        ended_ns, started_ns = time.time_ns(), now_ns()
+        with self.device.busy(Operation.WRAP):
+            private = self.wrapper.wrap(pair)
+        self._note(StepOperation.WRAP, started_ns)
+        pair.destroy()
+        return NewKey(
+            kind=self.kind,
+            private=private,
+            public=pair.public_key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo),
+            wrapper=serial,
+            mechanism=self.wrapper.mechanism,
+            generate_start_ns=began_ns,
+            generate_end_ns=ended_ns,
+            generate_duration_ns=ended_ns - began_ns,
+        )
+
+    def unwrap(self, key: ClaimedKey | NewKey) -> PrivateKey:
+        """The key in the token. Raises TokenError: it was changed, or does not fit in."""
+        started_ns = now_ns()
+        with self.device.busy(Operation.UNWRAP):
+            handle = self.wrapper.unwrap(key.private, self.kind)
+        self._note(StepOperation.UNWRAP, started_ns)
+        public = load_der_public_key(key.public)
+        assert isinstance(public, rsa.RSAPublicKey | ec.EllipticCurvePublicKey)
+        return private_key(handle, public)
+
+    def sign(self, key: PrivateKey, digest: bytes) -> bytes:
+        """The signature of a SHA-256 digest: PKCS #1 v1.5, or ECDSA. Raises TokenError."""
+        started_ns = now_ns()
+        with self.device.busy(Operation.SIGN):
+            if isinstance(key, rsa.RSAPrivateKey):
+                signature = key.sign(digest, padding.PKCS1v15(), _SHA256)
+            else:
+                signature = key.sign(digest, ec.ECDSA(_SHA256))
+        self._note(StepOperation.SIGN, started_ns)
+        return signature
+
+    def _note(self, operation: StepOperation, started_ns: int) -> None:
+        self.observations.add(operation, self.thread, 1, started_ns, now_ns())
+
+
+def verified(key: PrivateKey, digest: bytes, signature: bytes) -> None:
+    """Raises InvalidSignature: it is not that of this key."""
+    if isinstance(key, rsa.RSAPrivateKey):
+        key.public_key().verify(signature, digest, padding.PKCS1v15(), _SHA256)
+    else:
+        key.public_key().verify(signature, digest, ec.ECDSA(_SHA256))
+
+
+_DIGEST_BYTES = 32
+
+
+@dataclass(frozen=True)
+class StepWork:
+    """One step on one token: `works` prepares it and gives what its threads do.
+
+    Attributes:
+        medium: Where wrapped keys are kept; None for a step that keeps none.
+        device: How fast the token is taken for while the step is timed.
+        observations: Takes the rows of the series `operations`.
+        stop: Whether to end soon: threads do after the operation they are at.
+    """
+
+    parameters: StepTimesParameters
+    token: Token
+    keys: StepKeys
+    medium: StorageMedium | None
+    device: Device
+    observations: Observations
+    stop: Callable[[], bool]
+
+    def works(self) -> list[Callable[[], None]]:
+        """What each thread does. Raises TokenError, StoreError: token or storage cannot prepare it."""
+        step = self.parameters.step
+        if step is Step.GENERATE:
+            return [self._generate]
+        if step in (Step.SIGN, Step.SIGN_WHILE_UNWRAPPING):
+            return self._signing(self._made(self.keys.wrapper.serial))
+        assert self.medium is not None
+        if step is Step.WRAP_AND_SAVE:
+            return [partial(self._wrap_and_save, self.medium)]
+        made = self._made(self.medium.wrapper)
+        if step is Step.SAVE:
+            return [partial(self._save, self.medium, made)]
+        for keys in self._batches(made):
+            self.medium.save(keys)
+        if step is Step.LOAD:
+            return [partial(self._load, self.medium)]
+        return [partial(self._load_and_unwrap, self.medium)]
+
+    def _made(self, serial: str) -> list[NewKey]:
+        """The different keys that a step copies, wrapped by the key that is called `serial`."""
+        wanted = min(self.parameters.distinct, self.parameters.keys)
+        return [self.keys.make(serial) for _ in range(wanted) if not self.stop()]
+
+    def _timed(self) -> StepKeys:
+        """As slow as the emulated device, and noted."""
+        return replace(self.keys, device=self.device, observations=self.observations)
+
+    def _sizes(self) -> Iterator[int]:
+        """Sizes of batches that have all keys together, fewer when the operator cancels."""
+        for first in range(0, self.parameters.keys, self.parameters.batch):
+            if self.stop():
+                return
+            yield min(self.parameters.batch, self.parameters.keys - first)
+
+    def _batches(self, made: Sequence[NewKey]) -> Iterator[list[NewKey]]:
+        """Copies of `made` in turn."""
+        copies = cycle(made)
+        return (list(islice(copies, size)) for size in self._sizes())
+
+    def _generate(self) -> None:
+        timed = self._timed()
+        for _ in range(self.parameters.keys):
+            if self.stop():
+                return
+            timed.generate().destroy()
+
+    def _wrap_and_save(self, medium: StorageMedium) -> None:
+        timed = self._timed()
+        for size in self._sizes():
+            made: list[NewKey] = []
+            while len(made) < size and not self.stop():
+                made.append(timed.make(medium.wrapper))
+            self._keep(medium, made)
+
+    def _save(self, medium: StorageMedium, made: Sequence[NewKey]) -> None:
+        for keys in self._batches(made):
+            self._keep(medium, keys)
+
+    def _keep(self, medium: StorageMedium, keys: Sequence[NewKey]) -> None:
+        started_ns = now_ns()
+        medium.save(keys)
+        self.observations.add(StepOperation.SAVE, 1, len(keys), started_ns, now_ns())
+
+    def _load(self, medium: StorageMedium) -> None:
+        for size in self._sizes():
+            started_ns = now_ns()
+            loaded = medium.load(size)
+            self.observations.add(StepOperation.LOAD, 1, len(loaded), started_ns, now_ns())
+
+    def _load_and_unwrap(self, medium: StorageMedium) -> None:
+        """The keys of all batches stay in the token, as the pool's do."""
+        timed = self._timed().in_new_session(self.token, 1)
+        for size in self._sizes():
+            started_ns = now_ns()
+            loaded = medium.load(size)
+            self.observations.add(StepOperation.LOAD, 1, len(loaded), started_ns, now_ns())
+            for key in loaded:
+                if self.stop():
+                    return
+                self.device.take_room()
+                timed.unwrap(key)
+
+    def _signing(self, made: Sequence[NewKey]) -> list[Callable[[], None]]:
+        """A thread for each lane, whose keys lie in the token already; and one that unwraps beside them."""
+        threads, requests = self.parameters.threads, self.parameters.keys
+        self.device.connect()
+        copies = cycle(made)
+        ended = [Event() for _ in range(threads)]
+        works: list[Callable[[], None]] = []
+        for lane, end in enumerate(ended):
+            keys = self.keys.in_new_session(self.token, lane + 1)
+            share = requests // threads + (lane < requests % threads)
+            lying = [keys.unwrap(key) for key in islice(copies, share) if not self.stop()]
+            timed = replace(keys, device=self.device, observations=self.observations)
+            works.append(partial(self._sign, timed, lying, end))
+        if self.parameters.step is Step.SIGN_WHILE_UNWRAPPING:
+            beside = self.keys.in_new_session(self.token, threads + 1)
+            beside = replace(beside, device=self.device, observations=self.observations)
+            works.append(partial(self._unwrap_beside, beside, made, ended))
+        return works
+
+    def _sign(self, timed: StepKeys, lying: Sequence[PrivateKey], end: Event) -> None:
+        """A request after the other, each with its own key; the last signature is verified."""
+        try:
+            for key in lying:
+                if self.stop():
+                    return
+                digest = os.urandom(_DIGEST_BYTES)
+                signature = timed.sign(key, digest)
+        finally:
+            end.set()
+        if lying:
+            try:
+                verified(key, digest, signature)
+            except InvalidSignature as error:
+                raise UserError(
+                    f"A signature of the token {self.token.name} is not one of its key: do not use this token."
+                ) from error
+
+    def _unwrap_beside(self, timed: StepKeys, made: Sequence[NewKey], ended: Sequence[Event]) -> None:
+        for key in cycle(made):
+            if self.stop() or all(end.is_set() for end in ended):
+                return
+            timed.unwrap(key).handle.destroy()
+
 
 _KEEPING = (Step.WRAP_AND_SAVE, Step.SAVE, Step.LOAD, Step.LOAD_AND_UNWRAP)
 

@@ -24,9 +24,15 @@ from labconsole.security.secrets import SecretRequest
 from labconsole.security.token.configuration import is_lab
 from labconsole.security.token.named_tokens import find_configuration
 from labconsole_keypool.measuring import step_times_evaluation as evaluation
-from labconsole_keypool.measuring.step_times_metrics import METRICS
-from labconsole_keypool.measuring.step_times_parameters import STEP_LABELS, Step, StepTimesParameters
-from labconsole_keypool.measuring.step_times_samples import DONE_CHANNEL, OPERATIONS, TIME_CHANNEL
+from labconsole_keypool.measuring.step_times_evaluation import METRICS
+from labconsole_keypool.measuring.step_times_parameters import (
+    DONE_CHANNEL,
+    OPERATIONS,
+    STEP_LABELS,
+    TIME_CHANNEL,
+    Step,
+    StepTimesParameters,
+)
 from labconsole_keypool.measuring.storage_media import Storage
 from labconsole_keypool.service.contrast import difference
 

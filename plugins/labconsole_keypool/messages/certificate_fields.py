@@ -11,8 +11,8 @@ from cryptography import x509
 from cryptography.x509.oid import NameOID
 
 from labconsole_keypool.messages import der
+from labconsole_keypool.messages.safe_xml import SignRequestError
 from labconsole_keypool.messages.sign_request import CertificateType, SignRequest
-from labconsole_keypool.messages.sign_request_error import SignRequestError
 from labconsole_keypool.messages.signer_attributes import Place, SignerAttribute
 
 AUTHENTICATION_CONTEXT = x509.ObjectIdentifier("1.2.752.201.5.1")

@@ -10,7 +10,12 @@ from typing import Any, TypeVar
 
 from lxml import etree
 
-from labconsole_keypool.messages.sign_request_error import SignRequestError
+from labconsole.errors import UserError
+
+
+class SignRequestError(UserError):
+    """A sign request cannot be served; the message says what is wrong with it and what to do."""
+
 
 LARGEST_BYTES = 1_000_000
 """A document over this length is refused before it is looked at."""

@@ -17,8 +17,7 @@ from functools import cache
 from labconsole import paths
 from labconsole.security.token.mechanisms import KeyKind
 from labconsole_keypool.messages import safe_xml, signature_algorithms
-from labconsole_keypool.messages.safe_xml import Element
-from labconsole_keypool.messages.sign_request_error import SignRequestError
+from labconsole_keypool.messages.safe_xml import Element, SignRequestError
 from labconsole_keypool.messages.signature_algorithms import ECDSA_SHA256, SignatureAlgorithm
 from labconsole_keypool.messages.signer_attributes import SignerAttribute, mapped, requested
 

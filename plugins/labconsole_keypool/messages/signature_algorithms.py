@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature, encode_dss_signature
 
 from labconsole.security.token.mechanisms import KeyKind
-from labconsole_keypool.messages.sign_request_error import SignRequestError
+from labconsole_keypool.messages.safe_xml import SignRequestError
 
 _2001 = "http://www.w3.org/2001/04/xmldsig-more#"
 _2007 = "http://www.w3.org/2007/05/xmldsig-more#"

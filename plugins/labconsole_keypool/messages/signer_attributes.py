@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from labconsole_keypool.messages.safe_xml import Element
-from labconsole_keypool.messages.sign_request_error import SignRequestError
+from labconsole_keypool.messages.safe_xml import Element, SignRequestError
 
 
 class Place(StrEnum):

@@ -2,24 +2,73 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFrame, QLabel, QVBoxLayout, QWidget
 
-from labconsole_keypool.panel.day_scale import DayScale
 from labconsole_keypool.planning.arrival_log import HOUR
 from labconsole_keypool.planning.forecast import WEEK, Forecast
 from labconsole_keypool.planning.generation_plan import GenerationPlan, Window
-from labconsole_keypool.planning.plan_text import window_texts
+from labconsole_keypool.planning.plan import window_texts
+from labconsole_ui.plots.axes import GridAxis, Scale
 from labconsole_ui.plots.curve_plot import CurvePlot, PlotCurve
+from labconsole_ui.runtime.incremental import Turns
 from labconsole_ui.tables.record_table import DataTable, Field, RecordModel
 from labconsole_ui.theme.theme import FontRole, Theme
-from labconsole_ui.turns import Turns
 from labconsole_ui.widgets.labels import plain_label
+
+_DAY_H = 24
+_LEAST_PIXELS = 60
+"""Room for `Mon 02`."""
+
+
+class DayScale(Scale):
+    """Hours since `midnight`."""
+
+    def __init__(self, midnight: datetime) -> None:
+        self._midnight = midnight
+
+    def axis(self) -> GridAxis:
+        axis = _DayAxis(self)
+        axis.enableAutoSIPrefix(False)
+        axis.showLabel(False)
+        return axis
+
+    def text(self, position: float) -> str:
+        return f"{self._at(position):%a %d %b %H:00}"
+
+    def day(self, position: float) -> str:
+        """`Mon 02`."""
+        return f"{self._at(position):%a %d}"
+
+    def _at(self, position: float) -> datetime:
+        return self._midnight + timedelta(hours=int(position))
+
+
+class _DayAxis(GridAxis):
+    """A tick at each midnight, or at some of them where days are narrow."""
+
+    def __init__(self, scale: DayScale) -> None:
+        super().__init__("bottom")
+        self._scale = scale
+
+    def tickValues(self, minVal: float, maxVal: float, size: float) -> Any:  # noqa: N802, N803 - pyqtgraph's
+        """Midnights, so many days apart that their names do not touch."""
+        low, high = sorted((minVal, maxVal))
+        days = next(days for days in (1, 2, 7, 14, 28, 10_000) if size * days * _DAY_H >= _LEAST_PIXELS * (high - low))
+        step = days * _DAY_H
+        first = -int(-low // step)
+        return [(float(step), [float(at * step) for at in range(first, int(high // step) + 1)])]
+
+    def tickStrings(self, values: list[float], scale: float, spacing: float) -> list[str]:  # noqa: N802 - pyqtgraph's
+        """The days that begin at `values`."""
+        return [self._scale.day(value) for value in values]
+
 
 _PLOT_HEIGHT = 250
 _CAME, _PREDICTED, _NAIVE, _NEXT = 0, 1, 3, 2

@@ -7,9 +7,8 @@ from collections.abc import Callable
 from PySide6.QtCore import QItemSelection, Qt
 from PySide6.QtWidgets import QAbstractItemView, QFrame, QVBoxLayout, QWidget
 
-from labconsole_keypool.planning.plan_cell import Cell
-from labconsole_keypool.planning.plan_text import cell_text, figure_text
-from labconsole_keypool.planning.planner_table import PlanRow, disagreement
+from labconsole_keypool.planning.plan import PlanRow, cell_text, disagreement, figure_text
+from labconsole_keypool.planning.planner_parameters import Cell
 from labconsole_ui.tables.record_table import DataTable, Field, RecordModel
 from labconsole_ui.theme.theme import FontRole, Theme
 from labconsole_ui.widgets.labels import plain_label

@@ -15,12 +15,11 @@ from labconsole.store.reader import Reader
 from labconsole_keypool.choices import ArrivalPattern
 from labconsole_keypool.panel.forecast_card import ForecastCard
 from labconsole_keypool.panel.plan_table_view import PlanFigures
-from labconsole_keypool.planning.arrival_log import ArrivalLog, read_log
+from labconsole_keypool.planning.arrival_log import ArrivalLog, arrivals_of_runs, read_log
 from labconsole_keypool.planning.forecast import fit
 from labconsole_keypool.planning.plan import Plan, make_plan
 from labconsole_keypool.planning.plan_measurements import METRICS
 from labconsole_keypool.planning.planner_parameters import PlannerParameters
-from labconsole_keypool.planning.recorded_arrivals import arrivals_of_runs
 from labconsole_ui.form.editors import ChoiceEditor, Editor
 from labconsole_ui.form.field_spec import FieldSpec
 from labconsole_ui.form.parameter_form import ParameterForm

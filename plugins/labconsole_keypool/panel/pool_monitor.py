@@ -12,7 +12,7 @@ from labconsole.model.trial import Event
 from labconsole.store.records import RunStatus
 from labconsole_keypool.device.pool_operations import counts_of
 from labconsole_keypool.panel.pool_state import PoolState, idle_state, running_state
-from labconsole_keypool.panel.run_points import (
+from labconsole_keypool.panel.run_plots import (
     START_EVENT,
     RunPoints,
     load_points,

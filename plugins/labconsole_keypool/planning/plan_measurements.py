@@ -7,10 +7,8 @@ from collections.abc import Iterator, Sequence
 
 from labconsole.analysis.number_format import format_number
 from labconsole.store.records import RunRow, RunStatus
-from labconsole_keypool.choices import ArrivalPattern, KeySource
-from labconsole_keypool.labels import LABELS
-from labconsole_keypool.planning.plan_cell import Cell
-from labconsole_keypool.planning.planned_service import PlannedService
+from labconsole_keypool.choices import LABELS, ArrivalPattern, KeySource
+from labconsole_keypool.planning.planner_parameters import Cell, PlannedService
 
 LIVE_KIND = "keypool.signing-service"
 """The trial whose runs are measurements: a simulated run measures nothing."""

@@ -13,20 +13,25 @@ from labconsole.cli.database import open_database
 from labconsole.errors import UserError
 from labconsole.model.operation import HomePath, Operation, OperationContext, Result, TextTable
 from labconsole.model.trial import Parameters
+from labconsole.output.export_file import write_table
 from labconsole.paths import database_path
 from labconsole.profiles.profile_file import fault_sentence
-from labconsole.report.tables import write_table
 from labconsole.store.records import RunRow
 from labconsole_keypool.form_fields import RunDatabase
-from labconsole_keypool.planning.arrival_log import HOUR, read_log
+from labconsole_keypool.planning.arrival_log import HOUR, arrivals_of_runs, read_log
 from labconsole_keypool.planning.forecast import Forecast
 from labconsole_keypool.planning.generation_plan import GenerationPlan
-from labconsole_keypool.planning.plan import Plan, make_plan
+from labconsole_keypool.planning.plan import (
+    Plan,
+    PlanRow,
+    cell_text,
+    disagreement,
+    figure_text,
+    make_plan,
+    window_texts,
+)
 from labconsole_keypool.planning.plan_measurements import METRICS
-from labconsole_keypool.planning.plan_text import cell_text, figure_text, window_texts
 from labconsole_keypool.planning.planner_parameters import OWN_TIMES, PlannerParameters
-from labconsole_keypool.planning.planner_table import PlanRow, disagreement
-from labconsole_keypool.planning.recorded_arrivals import arrivals_of_runs
 
 COLUMNS = (
     *("figure", "title", "unit", "formula", "simulation", "measurement", "origin"),

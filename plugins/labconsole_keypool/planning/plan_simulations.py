@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from labconsole.analysis.number_format import format_duration, format_number
 from labconsole_keypool.choices import ArrivalPattern, KeySource, Refill
-from labconsole_keypool.planning.plan_cell import Cell
-from labconsole_keypool.planning.planned_service import PlannedService
+from labconsole_keypool.planning.planner_parameters import Cell, PlannedService
 from labconsole_keypool.service.arrivals import arrivals_ns
 from labconsole_keypool.simulation.service_model import ServiceModel
 from labconsole_keypool.simulation.simulator import Simulation

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from labconsole.analysis.number_format import format_number
-from labconsole.model.trial import ServiceLevel, Verdict
+from labconsole.model.trial import Event, Level, RunContext, ServiceLevel, Verdict, VerdictKind
+from labconsole_keypool.choices import RequestContent
 from labconsole_keypool.results.recorded_run import Recorded
+from labconsole_keypool.service.service_parameters import ServiceParameters
+from labconsole_keypool.service.service_role import END_EVENT
+from labconsole_keypool.store.key_reader import KeyReader
+from labconsole_keypool.store.key_records import HEAD_EVENT, Head
+from labconsole_keypool.store.verify_store import verify_store
 
 NORMAL_MS, PEAK_MS = 300, 3000
 LEVEL_KEPT = "service level kept"
@@ -100,3 +108,116 @@ def _verdict(part: Part, base_rate: float) -> Verdict:
         f"({share:.1f} %)."
     )
     return Verdict(part.name, "pass" if within == total else "fail", reason, evidence)
+
+
+STORE_VERIFIED = "key store verified"
+"""Event: the links of the key store were checked; data `findings`, sentences."""
+
+_MOST_FINDINGS = 20
+
+
+def keep_artefacts(parameters: ServiceParameters, result: Mapping[str, Any], context: RunContext) -> None:
+    """Keep the first request that was answered, and its answer."""
+    request, answer = bytes.fromhex(result["request"]), bytes.fromhex(result["answer"])
+    if not answer:
+        return
+    if parameters.content is not RequestContent.DIGESTS:
+        context.artefact("sign-request.xml", "application/xml", request)
+        context.artefact("sign-response.xml", "application/xml", answer)
+    else:
+        context.artefact("to-be-signed.bin", "application/octet-stream", request)
+        context.artefact("certificate.der", "application/pkix-cert", answer)
+
+
+def note_head(store: KeyReader, parameters: ServiceParameters, context: RunContext) -> Head:
+    """Record the head of the key store's chain: `labconsole hsm verify-store --run` holds the store against it."""
+    head, counts = store.head(), store.counts(parameters.key_kind)
+    context.event(
+        HEAD_EVENT,
+        f"Key store {parameters.key_store}: {counts.new:,} keys new, {counts.used:,} used, {counts.invalid:,} invalid; "
+        f"its chain has {head.rows:,} rows.",
+        store=parameters.key_store,
+        **head.as_data(),
+    )
+    return head
+
+
+def record_store(path: Path, store: KeyReader, parameters: ServiceParameters, context: RunContext) -> None:
+    """Record the head of the key store's chain, and what a check of its links finds. Raises StoreError."""
+    head = note_head(store, parameters, context)
+    findings = verify_store(path, head)
+    said = (
+        f"{len(findings):,} rows are not as they were written: {findings[0].message}"
+        if findings
+        else f"all {head.rows:,} rows are as they were written."
+    )
+    context.event(
+        STORE_VERIFIED,
+        f"Key store {parameters.key_store}: {said}",
+        Level.ERROR if findings else Level.INFO,
+        rows=head.rows,
+        findings=[finding.message for finding in findings[:_MOST_FINDINGS]],
+    )
+
+
+def live_verdicts(recorded: Recorded, events: Sequence[Event]) -> Iterator[Verdict]:
+    """All three; unknown where the run did not come to its end."""
+    data = {event.name: event.data for event in events}
+    for verdict in (
+        _no_key_twice(recorded),
+        _none_lost(recorded, data.get(END_EVENT)),
+        _store_linked(data.get(STORE_VERIFIED)),
+    ):
+        yield replace(verdict, kind=VerdictKind.INTEGRITY)
+
+
+def _no_key_twice(recorded: Recorded) -> Verdict:
+    name, rows = "no key used twice", recorded.requests["key"]
+    stored = rows[rows > 0]
+    different, generated = len(np.unique(stored)), len(rows) - len(stored)
+    evidence = {"requests": len(rows), "stored_keys": different, "generated": generated}
+    if not len(rows):
+        return Verdict(name, "unknown", "No request was signed.", evidence)
+    if different < len(stored):
+        reason = f"{len(stored):,} requests were signed with only {different:,} different keys of the key store."
+        return Verdict(name, "fail", reason, evidence)
+    reason = (
+        f"{len(rows):,} requests were signed with as many keys: {different:,} stored ones, {generated:,} generated."
+    )
+    return Verdict(name, "pass", reason, evidence)
+
+
+def _none_lost(recorded: Recorded, end: Mapping[str, Any] | None) -> Verdict:
+    name = "every request answered or counted as dropped"
+    if end is None:
+        return Verdict(name, "unknown", "The run did not come to its end.")
+    if not end["received"]:
+        return Verdict(name, "unknown", "No request arrived.", end)
+    tables = (recorded.requests, recorded.failures, recorded.drops)
+    numbers = np.concatenate([table["request"] for table in tables])
+    answered, failed, dropped = (len(table["request"]) for table in tables)
+    different = len(np.unique(numbers))
+    evidence = {**end, "different": different}
+    lost = end["received"] - different
+    twice = len(numbers) - different
+    if end["unfinished"] and not twice:
+        reason = f"The run was cancelled: {end['unfinished']:,} of {end['received']:,} requests had no answer yet."
+        return Verdict(name, "unknown", reason, evidence)
+    if lost or twice:
+        reason = f"{lost:,} of {end['received']:,} requests have no answer, and {twice:,} have two."
+        return Verdict(name, "fail", reason, evidence)
+    refused = f", {failed:,} refused" if failed else ""
+    reason = f"{end['received']:,} requests arrived: {answered:,} were signed{refused}, {dropped:,} dropped."
+    return Verdict(name, "pass", reason, evidence)
+
+
+def _store_linked(verified: Mapping[str, Any] | None) -> Verdict:
+    name = "store linked"
+    if verified is None:
+        return Verdict(name, "unknown", "The key store was not checked: the run did not come to its end.")
+    findings = list(verified["findings"])
+    evidence = {"rows": verified["rows"], "findings": findings}
+    if findings:
+        return Verdict(name, "fail", f"The key store was changed: {findings[0]}", evidence)
+    reason = f"All {verified['rows']:,} rows of the key store are as they were written, from the first to the last."
+    return Verdict(name, "pass", reason, evidence)

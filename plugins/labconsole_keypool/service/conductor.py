@@ -4,22 +4,141 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from labconsole.clock import now_ns
 from labconsole.errors import UserError
-from labconsole.model.trial import RoleSpec, RunContext
-from labconsole_keypool.choices import GenerateWhen
+from labconsole.model.trial import Level, RoleSpec, RunContext
+from labconsole.security.token.configuration import TokenConfiguration, is_lab
+from labconsole.security.token.named_tokens import find_configuration
+from labconsole_keypool.choices import GenerateWhen, KeySource
 from labconsole_keypool.messages.wire import TOKEN_BYTES
 from labconsole_keypool.series import KEYS_STORED_CHANNEL, SETTLED_CHANNEL
-from labconsole_keypool.service.carriage import Carriage
 from labconsole_keypool.service.role_processes import Crew, unchanged
 from labconsole_keypool.service.role_settings import RoleSettings
-from labconsole_keypool.service.run_plan import RunPlan
 from labconsole_keypool.service.service_link import connect_command
+from labconsole_keypool.service.service_parameters import ServiceParameters
 from labconsole_keypool.service.service_role import admit_command, start_command
+from labconsole_keypool.shares.wrapper_transfer import carry
 from labconsole_keypool.store.key_reader import KeyReader
+from labconsole_keypool.store.key_records import WrapperKey
+
+
+class RunPlan:
+    """The processes of one run. Makes the lab token where it is named and not there yet. Raises UserError."""
+
+    def __init__(self, parameters: ServiceParameters, store: Path, run: str) -> None:
+        self.parameters = parameters
+        self.store = store
+        self.run = run
+        self._configurations = {name: find_configuration(name) for name in parameters.tokens}
+
+    def generators(self) -> list[RoleSettings]:
+        """Those that generate keys, over the generating tokens in turn; none without a pool."""
+        if self.parameters.keys is not KeySource.POOL:
+            return []
+        tokens, count = self.parameters.generating_tokens, self.parameters.generators
+        return [self._settings(f"generator-{at + 1}", tokens[at % len(tokens)]) for at in range(count)]
+
+    def signers(self) -> list[RoleSettings]:
+        """Those that sign, over the signing tokens in turn; they share threads and the keys of the start."""
+        parameters = self.parameters
+        tokens, count = parameters.signing_tokens, parameters.signers
+        shares = zip(
+            _shares(parameters.threads, count),
+            _shares(parameters.keys_at_start, count),
+            _shares(parameters.store_keys, count),
+            strict=True,
+        )
+        return [
+            self._settings(f"signer-{at + 1}", tokens[at % len(tokens)]).model_copy(
+                update={"threads": threads, "keys_at_start": keys, "store_keys": stored}
+            )
+            for at, (threads, keys, stored) in enumerate(shares)
+        ]
+
+    def _settings(self, name: str, token: str) -> RoleSettings:
+        configuration: TokenConfiguration = self._configurations[token]
+        return RoleSettings(
+            name=name,
+            parameters=self.parameters,
+            token=token,
+            configuration=configuration,
+            store=self.store,
+            run=self.run,
+        )
+
+
+def _shares(total: int, count: int) -> Iterator[int]:
+    """`total` in `count` parts that differ by one at most, the larger ones first."""
+    return (total // count + (at < total % count) for at in range(count))
+
+
+_INTERVAL_S = 1.0
+
+
+class Carriage:
+    """Carries new wrapper keys between the console's own tokens; of other tokens it says what they lack."""
+
+    def __init__(self, parameters: ServiceParameters, context: RunContext, store: KeyReader) -> None:
+        self._parameters = parameters
+        self._context = context
+        self._store = store
+        self._names: dict[str, str] = {}
+        self._carried: set[tuple[str, str]] = set()
+        self._looked = -_INTERVAL_S
+
+    def told(self, infos: Sequence[Mapping[str, Any]]) -> None:
+        """Generators reported the serial numbers of their tokens."""
+        self._names |= {info["token"]: info["settings"].token for info in infos}
+
+    def carry(self) -> None:
+        """Carry what is new, once a second at most. Raises UserError: a token refuses."""
+        if len(self._parameters.tokens) < 2 or time.monotonic() - self._looked < _INTERVAL_S:
+            return
+        self._looked = time.monotonic()
+        wrappers = self._store.wrappers()
+        for serial, source in self._names.items():
+            made = [wrapper for wrapper in wrappers if wrapper.token == serial]
+            for token in self._parameters.signing_tokens:
+                if token != source and is_lab(token) and is_lab(source):
+                    self._carry(source, token, made)
+
+    def say_what_lacks(self, infos: Sequence[Mapping[str, Any]]) -> None:
+        """Say which signers could load fewer keys than they should have."""
+        if self._parameters.keys is not KeySource.POOL:
+            return
+        for info in infos:
+            signer: RoleSettings = info["settings"]
+            wanted = signer.keys_at_start + signer.store_keys
+            if info["keys"] < wanted:
+                self._context.event(
+                    "keys missing",
+                    f"{signer.name} could load {info['keys']:,} of {wanted:,} keys: the pool has no more, or they are "
+                    f"wrapped by wrapper keys that the token {signer.token} lacks: load these from their shares.",
+                    Level.WARNING,
+                    signer=signer.name,
+                    loaded=info["keys"],
+                    wanted=wanted,
+                )
+
+    def _carry(self, source: str, token: str, made: Sequence[WrapperKey]) -> None:
+        # One that has wrapped nothing may not be in its token yet.
+        new = [wrapper for wrapper in made if wrapper.pairs and (token, wrapper.serial) not in self._carried]
+        if not new:
+            return
+        arrived = carry(source, token, new)
+        self._carried |= {(token, wrapper.serial) for wrapper in new}
+        if arrived:
+            self._context.event(
+                "carried",
+                f"Wrapper keys carried from the token {source} to {token}, under a transport key of which any 2 of 3 "
+                f"shares were needed: {', '.join(arrived)}.",
+                wrappers=list(arrived),
+            )
+
 
 SERVICE = "labconsole_keypool.service.service_role:ServiceRole"
 SIGNER = "labconsole_keypool.service.signer_role:SignerRole"

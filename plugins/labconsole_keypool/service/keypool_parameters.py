@@ -9,10 +9,9 @@ from pydantic import Field, ValidationInfo, field_validator
 
 from labconsole.model.trial import Origin, Parameters
 from labconsole.profiles.timing_profile import RangeEnd, TimingProfile, load_timing, timing_names
-from labconsole_keypool.arrival_file import ARRIVALS_FILE, MOST_REQUESTS
-from labconsole_keypool.choices import ArrivalPattern, KeySource, Refill, SignTime
+from labconsole_keypool.choices import LABELS, ArrivalPattern, KeySource, Refill, SignTime
 from labconsole_keypool.form_fields import extra, is_stored, known_sign_time, known_timing, sign_time
-from labconsole_keypool.labels import LABELS
+from labconsole_keypool.service.arrivals import ARRIVALS_FILE, MOST_REQUESTS
 
 MOST_KEYS = 100_000_000
 

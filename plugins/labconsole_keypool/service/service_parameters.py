@@ -12,9 +12,8 @@ from labconsole.operations.configured_tokens import token_name
 from labconsole.profiles.timing_profile import timing_names
 from labconsole.security.token.configuration import LAB
 from labconsole.security.token.mechanisms import KeyKind
-from labconsole_keypool.choices import ArrivalPattern, CaKey, GenerateWhen, RequestContent, TokenUse
+from labconsole_keypool.choices import LABELS, ArrivalPattern, CaKey, GenerateWhen, RequestContent, TokenUse
 from labconsole_keypool.form_fields import extra
-from labconsole_keypool.labels import LABELS
 from labconsole_keypool.service.keypool_parameters import (
     KEYS,
     POOL,

@@ -14,18 +14,15 @@ from labconsole.clock import now_ns
 from labconsole.errors import UserError
 from labconsole.model.role import Role, RoleContext
 from labconsole.model.trial import Level
-from labconsole_keypool.arrival_file import ARRIVALS_FILE
 from labconsole_keypool.choices import RequestContent
 from labconsole_keypool.messages import sign_request
 from labconsole_keypool.messages.signature_algorithms import default_for
 from labconsole_keypool.messages.wire import Done, Frame, Job, JobKind, Member, Want, WireError
-from labconsole_keypool.service.arrivals import arrivals_ns
-from labconsole_keypool.service.client_server import FrontDesk
-from labconsole_keypool.service.peer import Peer
-from labconsole_keypool.service.request_dispatch import Dispatch
+from labconsole_keypool.service.arrivals import ARRIVALS_FILE, arrivals_ns
+from labconsole_keypool.service.client_server import FrontDesk, Peer
+from labconsole_keypool.service.request_dispatch import Dispatch, RequestQueue
 from labconsole_keypool.service.request_folder import RequestFolder
 from labconsole_keypool.service.request_log import RequestLog
-from labconsole_keypool.service.request_queue import RequestQueue
 from labconsole_keypool.service.service_parameters import ServiceParameters
 
 ADMIT, START = "admit", "start"

@@ -18,8 +18,8 @@ from labconsole.security.secrets import Secret, SecretRequest, SecretSource
 from labconsole.security.token.configuration import LAB
 from labconsole.security.token.errors import TokenError
 from labconsole.security.token.named_tokens import find_configuration
+from labconsole_keypool.choices import LABELS
 from labconsole_keypool.device.pool_operations import StoreName, TokenName
-from labconsole_keypool.labels import LABELS
 from labconsole_keypool.shares.exported_wrappers import CarriedWrappers, read_carried, write_carried
 from labconsole_keypool.shares.secret_sharing import MOST_SHARES, Share, ShareError, combine, progress
 from labconsole_keypool.shares.share_files import ShareForm, from_text, read_share, to_text, write_shares

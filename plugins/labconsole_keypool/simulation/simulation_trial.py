@@ -25,8 +25,8 @@ from labconsole.model.trial import (
 )
 from labconsole.profiles.timing_profile import load_timing
 from labconsole_keypool.choices import KeySource
-from labconsole_keypool.metrics import METRICS
 from labconsole_keypool.results import curves, evaluation
+from labconsole_keypool.results.evaluation import METRICS
 from labconsole_keypool.results.verdicts import SERVICE_LEVEL
 from labconsole_keypool.series import (
     DROPPED_CHANNEL,

@@ -5,12 +5,72 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass
 from heapq import heapreplace
+from itertools import repeat
 
 import numpy as np
 from numpy.typing import NDArray
 
-from labconsole_keypool.simulation.key_supply import KeySupply
+from labconsole_keypool.choices import KeySource, Refill
 from labconsole_keypool.simulation.service_model import KeyOrigin, ServiceModel
+
+
+class KeySupply:
+    """Keys in the order in which they are taken, each with the time from which it can be used. Times are ns since T0.
+
+    `refills` lists the batches begun so far as (count, started, finished).
+    """
+
+    def __init__(self, model: ServiceModel) -> None:
+        pooled = model.keys is KeySource.POOL
+        self.refills: list[tuple[int, int, int]] = []
+        self._in_ram, self._in_store = (model.keys_at_start, model.store_keys) if pooled else (0, 0)
+        self._ready = deque(repeat(0, self._in_ram + self._in_store))
+        self._outside = model.pool_keys if pooled else 0
+        self._loaded = 0
+        self._unwrap_ns = round(model.unwrap_ms * 1e6)
+        self._batch = model.batch
+        self._one_by_one = model.refill is Refill.PARALLEL
+        self._low_water = max(1, model.low_water) if self._one_by_one else 1
+        self._loader_free_ns = 0
+        self._refill_if_low(0)
+
+    @property
+    def counts(self) -> tuple[int, int, int]:
+        """Keys so far from RAM, from the token's store, and from the pool, in the order in which they are taken."""
+        return self._in_ram, self._in_store, self._loaded
+
+    def take(self, asked_ns: int) -> int | None:
+        """Take the next key for a request whose thread asks at `asked_ns`, never earlier than the one before.
+
+        Returns:
+            When the thread has the key; None if there is no key left, here or outside.
+        """
+        ready = self._ready
+        if not ready:
+            return None
+        taken_ns = max(asked_ns, ready[0])
+        # What was short when the loader came free before this moment was loaded from then on.
+        while self._loader_free_ns <= taken_ns and self._refill_if_low(self._loader_free_ns):
+            pass
+        ready.popleft()
+        if self._loader_free_ns <= taken_ns:
+            self._refill_if_low(taken_ns)
+        return taken_ns
+
+    def _refill_if_low(self, now_ns: int) -> bool:
+        """Let the free loader begin a batch if it is due; whether it was."""
+        count = min(self._batch, self._outside)
+        if len(self._ready) >= self._low_water or not count:
+            return False
+        end_ns = now_ns + count * self._unwrap_ns
+        times = (now_ns + place * self._unwrap_ns for place in range(1, count + 1))
+        self._ready.extend(times if self._one_by_one else repeat(end_ns, count))
+        self.refills.append((count, now_ns, end_ns))
+        self._loaded += count
+        self._outside -= count
+        self._loader_free_ns = end_ns
+        return True
+
 
 NEVER_NS = -1
 """Stands for started, got key and finished of a request that was dropped."""
@@ -149,3 +209,39 @@ def _at(places: NDArray[np.int64], values: NDArray[np.int64], length: int) -> ND
     spread = np.full(length, NEVER_NS, np.int64)
     spread[places] = values
     return spread
+
+
+Changes = tuple[NDArray[np.int64], NDArray[np.int64]]
+"""Each change of the number of requests that wait: (ns since T0, their number from then on), equal lengths."""
+
+
+class QueueLengths:
+    """A request waits from its arrival until a thread takes it. Of several changes at one moment the last one is given,
+    and who leaves does so before who comes: never are there more than the queue holds."""
+
+    def __init__(self) -> None:
+        self._t = np.empty(0, np.int64)
+        self._steps = np.empty(0, np.int64)
+        self._length = 0
+
+    def after(self, outcome: Outcome) -> Changes:
+        """The changes that are certain after the next part: those before its last arrival."""
+        waits = ~outcome.dropped & (outcome.started > outcome.received)
+        count = int(np.count_nonzero(waits))
+        self._t = np.concatenate((self._t, outcome.started[waits], outcome.received[waits]))
+        self._steps = np.concatenate((self._steps, np.repeat((-1, 1), count)))
+        return self._until(int(outcome.received[-1])) if len(outcome.received) else self._until(0)
+
+    def rest(self) -> Changes:
+        """The changes that remain when no further request comes: the queue runs empty."""
+        return self._until(int(self._t.max(initial=0)) + 1)
+
+    def _until(self, end_ns: int) -> Changes:
+        order = np.lexsort((self._steps, self._t))
+        t, steps = self._t[order], self._steps[order]
+        certain = int(np.searchsorted(t, end_ns, "left"))
+        self._t, self._steps = t[certain:], steps[certain:]
+        t, lengths = t[:certain], self._length + np.cumsum(steps[:certain])
+        self._length += int(steps[:certain].sum())
+        last = np.append(t[1:] != t[:-1], True)[:certain]
+        return t[last], lengths[last]

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from labconsole.model.role import Role, RoleContext
-from labconsole_keypool.arrival_file import ARRIVALS_FILE
 from labconsole_keypool.series import (
     DROPPED_CHANNEL,
     DROPS,
@@ -17,11 +16,10 @@ from labconsole_keypool.series import (
     REQUESTS,
     SIMULATED_CHANNEL,
 )
-from labconsole_keypool.service.arrivals import arrivals_ns
-from labconsole_keypool.simulation.queue_lengths import Changes, QueueLengths
+from labconsole_keypool.service.arrivals import ARRIVALS_FILE, arrivals_ns
 from labconsole_keypool.simulation.service_model import ServiceModel
 from labconsole_keypool.simulation.simulation_parameters import SimulationParameters
-from labconsole_keypool.simulation.simulator import Outcome, Simulation
+from labconsole_keypool.simulation.simulator import Changes, Outcome, QueueLengths, Simulation
 
 _PART = 10_000
 """Requests simulated and recorded at a time, some hundredths of a second: in between it hears the operator."""

@@ -11,7 +11,7 @@ import pytest
 
 from labconsole.clock import now_ns
 from labconsole.engine.protocol import ChannelFrame, LiveFrame, RoleValues, decode_line, encode_line
-from labconsole.engine.role_live import STATE_BYTES, RoleLive
+from labconsole.engine.role import STATE_BYTES, RoleLive
 from labconsole.errors import UserError
 from labconsole.store.records import RunDetail, RunStatus
 from tests.helpers.practice import STATIONS, Bench

@@ -9,8 +9,7 @@ import pytest
 
 from labconsole.security import os_keyring
 from labconsole.security.token.errors import TokenError
-from labconsole.security.token.module_conversation import Conversation
-from labconsole.security.token.module_process import ask
+from labconsole.security.token.module_process import Conversation, ask
 from labconsole.store.records import RunStatus
 from tests.helpers.practice import Bench
 

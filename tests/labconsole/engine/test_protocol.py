@@ -7,8 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from labconsole.engine.histogram import LogHistogram
-from labconsole.engine.protocol import ChannelFrame, LiveFrame, Usage, decode_line, encode_line
+from labconsole.engine.protocol import ChannelFrame, LiveFrame, LogHistogram, Usage, decode_line, encode_line
 
 
 @pytest.mark.parametrize("fraction", [0.01, 0.5, 0.9, 0.99, 0.999, 1.0])

@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from labconsole.engine.queue_items import QueueItem, QueueState
-from labconsole.engine.time_left import time_left_s
+from labconsole.engine.queue_items import QueueItem, QueueState, time_left_s
 from labconsole.store.records import RunStatus
 
 NOW_S = 1000.0

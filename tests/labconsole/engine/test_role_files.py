@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from labconsole.clock import clock_domain
+from labconsole.engine.launcher import RunFiles
 from labconsole.engine.recorder import spool_root
-from labconsole.engine.run_files import RunFiles
 from labconsole.errors import UserError
 from labconsole.model.plugin import Plugins
 from labconsole.output.csv_export import flat_provenance

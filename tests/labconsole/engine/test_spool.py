@@ -16,7 +16,6 @@ import pytest
 
 from labconsole.clock import wall_now
 from labconsole.engine import spool as spool_module
-from labconsole.engine.attachment import SpoolAttachment
 from labconsole.engine.recorder import Recorder, make_spool, spool_directory
 from labconsole.engine.spool import (
     BLOCK_BYTES,
@@ -25,6 +24,7 @@ from labconsole.engine.spool import (
     Block,
     EventBlock,
     SampleBlock,
+    SpoolAttachment,
     SpoolReader,
     SpoolSeriesWriter,
     SpoolWriter,

@@ -9,9 +9,11 @@ import time
 from pathlib import Path
 
 import psutil
+import pytest
 
-from labconsole.engine.spool import SpoolWriter
-from labconsole.engine.usage import UsageMeter
+from labconsole.analysis.caveats import MACHINE
+from labconsole.engine.spool import SampleBlock, SpoolReader, SpoolWriter
+from labconsole.engine.usage import MachineMeter, UsageMeter
 
 
 def test_a_process_that_exits_gives_no_reading_without_memory(tmp_path: Path) -> None:
@@ -29,3 +31,34 @@ def test_a_process_that_exits_gives_no_reading_without_memory(tmp_path: Path) ->
         meter.read()
         assert set(meter.latest) == {"own"}
         spool.close()
+
+
+BURN = "import time\nwhile time.process_time() < 0.3: pass\nprint(flush=True)\ninput()"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="not recorded on Windows")
+def test_what_a_process_of_the_run_takes_is_its_own_and_no_other_processs(tmp_path: Path) -> None:
+    spools = [SpoolWriter(tmp_path / name) for name in ("with", "without")]
+    meters = [MachineMeter(spool) for spool in spools]
+    with subprocess.Popen([sys.executable, "-c", BURN], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        meters[0].watch(child.pid)
+        for meter in meters:
+            meter.watch(os.getpid())
+            meter.read()
+        assert child.stdout is not None
+        child.stdout.readline()
+        for meter in meters:
+            meter.read()
+        child.communicate(b"\n")
+    meters[0].read()  # the process is gone, and what it took stays
+    for meter, spool in zip(meters, spools, strict=True):
+        meter.flush()
+        spool.close()
+    [[own], [other]] = (SpoolReader(spool.path).read_new() for spool in spools)
+    assert isinstance(own, SampleBlock)
+    assert isinstance(other, SampleBlock)
+    assert (own.series, own.role, own.rows) == (MACHINE, "worker", 3)
+    assert own.columns["own_ns"][1] - other.columns["own_ns"][1] > 150_000_000
+    assert own.columns["own_ns"][2] >= own.columns["own_ns"][1]
+    assert own.columns["all_ns"][1] >= own.columns["busy_ns"][1] > 0
+    assert {int(column[0]) for name, column in own.columns.items() if name != "t_ns"} == {0}

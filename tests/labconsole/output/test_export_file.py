@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from labconsole.output.export_file import ExportError
-from labconsole.report.tables import safe_cell, write_table
+from labconsole.output.export_file import ExportError, safe_cell, write_table
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import pytest
 
 from labconsole.errors import UserError
 from labconsole_amqp.link.api import Endpoint, TlsSettings, connect
-from labconsole_amqp.link.port_probe import Spoken, port_speaks
+from labconsole_amqp.link.tls import Spoken, port_speaks
 from tests.labconsole_amqp.lab_pki import LabCa
 
 AMQP, TLS_ALERT = b"AMQP\x03\x01\x00\x00", b"\x15\x03\x03\x00\x02\x02\x28"

@@ -12,7 +12,7 @@ from pytestqt.qtbot import QtBot
 
 from labconsole.paths import pki_dir
 from labconsole.security.pki.store import PkiStore
-from labconsole_amqp.panel.identity_editor import IdentityEditor
+from labconsole_amqp.panel.messaging import IdentityEditor
 from labconsole_amqp.parameters import AmqpParameters
 from labconsole_ui.form.parameter_form import ParameterForm
 from labconsole_ui.theme.theme import Theme, ThemeMode

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from proton import Message, symbol, ulong
 
-from labconsole_amqp.roles.foreign_form import template_of
+from labconsole_amqp.roles.receiver_role import template_of
 from labconsole_amqp.wire.envelope import NUMBER_BEFORE_STAMP, Parts, decode, encode, message_number
 
 STAMP_MS = 1_700_000_000_123

@@ -38,7 +38,7 @@ def test_the_one_who_looked_leaves_no_credit_behind(outcome: int) -> None:
 def test_a_queue_that_is_not_empty_after_draining_spoils_no_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("labconsole_amqp.roles.queue_check._MOST_DRAINED", 6)
+    monkeypatch.setattr("labconsole_amqp.roles.link_role._MOST_DRAINED", 6)
     message, stamp_offset = encode(Parts(b"payload"))
     with serving(BrokerSettings(queues=("q",))) as broker:
         with connect(broker.plain) as connection:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from labconsole_amqp.broker.embedded_broker import BrokerSettings
 from labconsole_amqp.parameters import AmqpParameters
-from labconsole_amqp.trial import blocks, message_table
+from labconsole_amqp.trial import message_table
 from labconsole_amqp.trial.amqp_trial import AmqpTrial
 from labconsole_amqp.trial.joining import load
 from labconsole_amqp.trial.message_table import MESSAGES
@@ -108,7 +108,7 @@ def parts(table: dict[str, NDArray[Any]], size: int) -> list[dict[str, NDArray[A
 
 @pytest.mark.parametrize("numbered", (False, True))
 def test_blocks_say_of_every_message_what_the_whole_run_says(numbered: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blocks, "ROWS", 300)
+    monkeypatch.setattr(message_table, "ROWS", 300)
     random = np.random.default_rng(7)
     count, senders = 2_000, 2 if numbered else 1
     parameters = AmqpParameters(test=1, count=count, numbered=numbered, senders=senders)

@@ -16,8 +16,7 @@ from labconsole.security.pki.records import CertificateRecord, Item, RequestReco
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.x509.certificate_profiles import CertificateProfile
 from labconsole.security.x509.fingerprints import groups
-from labconsole_certificates.exchange.progress import exchange_of
-from labconsole_certificates.exchange.steps import Direction, StepKind
+from labconsole_certificates.exchange.progress import Direction, StepKind, exchange_of
 from labconsole_certificates.exchange.tls_proof import prove
 from labconsole_certificates.operations.authorities import create_intermediate, create_root
 from labconsole_certificates.operations.export import handed_over

@@ -24,11 +24,11 @@ from labconsole.security.pki.store import PkiStore
 from labconsole.security.x509.certificate_profiles import CertificateProfile
 from labconsole.security.x509.issuing import Issuer, issue
 from labconsole.security.x509.key_types import KeyType, generate
-from labconsole.security.x509.patience import WaitCancelledError
 from labconsole.security.x509.validity import Validity
 from labconsole_certificates.exchange import remote_tls_proof
 from labconsole_certificates.exchange.credentials import client_certificate, server_certificate
 from labconsole_certificates.exchange.progress import exchange_of
+from labconsole_certificates.exchange.tls_endpoint import WaitCancelledError
 from labconsole_certificates.operations.authorities import create_root
 from labconsole_certificates.operations.new_keys import NewKey
 from labconsole_certificates.operations.own_csrs import make_request

@@ -14,8 +14,8 @@ from labconsole.security.pki.store import PkiStore
 from labconsole.security.private_files import write_private
 from labconsole.security.secrets import SecretSource
 from labconsole.security.x509.certificate_profiles import CertificateProfile
-from labconsole.security.x509.patience import WaitCancelledError, Watch
 from labconsole_certificates.exchange.remote_tls_proof import Following, Place, RemoteProof, connect_to, listen_for
+from labconsole_certificates.exchange.tls_endpoint import WaitCancelledError, Watch
 from labconsole_certificates.operations import own_csrs, received_csrs
 from labconsole_certificates.operations.authorities import create_root
 from labconsole_certificates.operations.certificate_import import take_in_certificates

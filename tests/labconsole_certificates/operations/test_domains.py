@@ -10,12 +10,11 @@ from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from labconsole.cli.main import main
-from labconsole.errors import UserError
+from labconsole.errors import BadInput, UserError
 from labconsole.security.certificate_status import StatusKind, status_of
 from labconsole.security.pki import domains
 from labconsole.security.pki.keys import opened_key
 from labconsole.security.pki.records import CertificateRecord, Origin
-from labconsole.security.x509.bad_input import BadInput
 from labconsole.security.x509.certificate_profiles import CertificateProfile
 from labconsole.security.x509.csrs import make_csr
 from labconsole.security.x509.issuing import Issuer, issue

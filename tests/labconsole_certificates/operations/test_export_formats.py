@@ -9,9 +9,9 @@ from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, pkcs12
 
+from labconsole.errors import BadInput
 from labconsole.security.secrets import Secret
 from labconsole.security.token.cryptoki.private_keys import TokenECPrivateKey
-from labconsole.security.x509.bad_input import BadInput
 from labconsole.security.x509.certificate_profiles import CertificateProfile
 from labconsole.security.x509.issuing import Issuer, issue
 from labconsole.security.x509.key_types import KeyType

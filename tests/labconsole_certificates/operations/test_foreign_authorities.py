@@ -8,21 +8,18 @@ from datetime import UTC, datetime
 import pytest
 from cryptography import x509
 
-from labconsole.errors import UserError
+from labconsole.errors import BadInput, UserError
 from labconsole.security.pki.records import RequestStatus, TrustKind
 from labconsole.security.secrets import Secret
-from labconsole.security.x509.bad_input import BadInput
 from labconsole.security.x509.certificate_profiles import CertificateProfile
-from labconsole.security.x509.exporting import chain_as_pem
-from labconsole.security.x509.issuing import Issuer, issue, make_root
+from labconsole.security.x509.issuing import Issuer, certify, issue, make_root
 from labconsole.security.x509.key_types import KeyType, generate
 from labconsole.security.x509.names import name_from_text
-from labconsole.security.x509.signing import certify
 from labconsole.security.x509.validity import Validity
 from labconsole_certificates.operations import own_csrs, received_csrs
 from labconsole_certificates.operations.authorities import create_root
 from labconsole_certificates.operations.certificate_import import take_in_certificates
-from labconsole_certificates.operations.export_formats import write_pkcs12
+from labconsole_certificates.operations.export_formats import chain_as_pem, write_pkcs12
 from labconsole_certificates.operations.issuing import opened_issuer
 from labconsole_certificates.operations.new_keys import NewKey
 from labconsole_certificates.operations.no_csr import take_in_pkcs12

@@ -12,10 +12,10 @@ from PySide6.QtWidgets import QApplication, QPushButton
 
 from labconsole.security.pki.records import State
 from labconsole.security.x509.certificate_profiles import CertificateProfile
-from labconsole.security.x509.exporting import as_pem
 from labconsole.security.x509.parsing import read_certificates
 from labconsole_certificates.describing.comparison import Comparison
 from labconsole_certificates.operations.authorities import create_intermediate
+from labconsole_certificates.operations.export_formats import as_pem
 from labconsole_certificates.operations.new_keys import NewKey
 from labconsole_certificates.operations.self_signed import make_self_signed
 from labconsole_certificates.operations.states import add_state

@@ -13,7 +13,7 @@ from labconsole.security.x509.fingerprints import groups
 from labconsole_certificates.operations.authorities import create_root
 from labconsole_certificates.operations.new_keys import NewKey
 from labconsole_certificates.operations.states import add_state
-from labconsole_certificates.panel.certificates.new_state_dialog import NewStateDialog
+from labconsole_certificates.panel.certificates.authority_forms import NewStateDialog
 from labconsole_certificates.panel.exchange.demo_dialog import DemoDialog
 from labconsole_certificates.panel.exchange.exchange_view import ExchangeView
 from labconsole_certificates.panel.exchange.identity_dialog import IdentityDialog

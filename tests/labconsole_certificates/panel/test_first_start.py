@@ -14,13 +14,13 @@ from labconsole.paths import pki_dir
 from labconsole.security.secrets import Secret
 from labconsole.security.x509.certificate_profiles import CertificateProfile
 from labconsole.security.x509.csrs import make_csr
-from labconsole.security.x509.exporting import as_pem
 from labconsole.security.x509.key_types import KeyType, generate
 from labconsole_certificates.operations.export import pkcs12_bytes
+from labconsole_certificates.operations.export_formats import as_pem
 from labconsole_certificates.panel.audit_view import AuditView
+from labconsole_certificates.panel.certificates.authority_forms import NewStateDialog
 from labconsole_certificates.panel.certificates.certificates_view import CertificatesView
-from labconsole_certificates.panel.certificates.new_state_dialog import NewStateDialog
-from labconsole_certificates.panel.certificates.state_question import StateQuestion
+from labconsole_certificates.panel.certificates.file_pane import StateQuestion
 from labconsole_certificates.panel.page import CertificatesPage
 from labconsole_certificates.panel.requests.import_request_dialog import NewRequestDialog
 from labconsole_certificates.revocation.crls import publish_crl, revoke

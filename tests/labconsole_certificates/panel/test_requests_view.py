@@ -21,8 +21,7 @@ from labconsole_certificates.operations.new_keys import NewKey
 from labconsole_certificates.operations.states import add_state
 from labconsole_certificates.panel.requests.import_request_dialog import NewRequestDialog
 from labconsole_certificates.panel.requests.methods_dialog import MethodsDialog
-from labconsole_certificates.panel.requests.refusing import RefusalDialog
-from labconsole_certificates.panel.requests.requests_view import RequestsView
+from labconsole_certificates.panel.requests.requests_view import RefusalDialog, RequestsView
 from labconsole_ui.operations.operation_dialog import OperationDialog
 from labconsole_ui.widgets.message_bar import MessageBar
 from labconsole_ui.widgets.secret_dialog import SecretDialog

@@ -9,12 +9,11 @@ from cryptography import x509
 
 from labconsole.errors import UserError
 from labconsole.security.certificate_status import StatusKind, status_of
-from labconsole.security.x509.exporting import as_pem
-from labconsole.security.x509.issuing import Issuer
+from labconsole.security.x509.issuing import Issuer, certify, subject_key_id
 from labconsole.security.x509.key_types import KeyType, generate, signing_hash
-from labconsole.security.x509.signing import certify, subject_key_id
 from labconsole.security.x509.validity import Validity
 from labconsole_certificates.operations.certificate_import import take_in_certificates
+from labconsole_certificates.operations.export_formats import as_pem
 from labconsole_certificates.operations.issuing import opened_issuer
 from labconsole_certificates.revocation import crls
 from tests.labconsole_certificates.three_states import World

@@ -19,10 +19,9 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509 import ocsp
 
 from labconsole.clock import now_ns
-from labconsole.errors import UserError
+from labconsole.errors import BadInput, UserError
 from labconsole.security.pki.records import CertificateRecord
 from labconsole.security.pki.store import PkiStore
-from labconsole.security.x509.bad_input import BadInput
 from labconsole.security.x509.certificate_profiles import CertificateProfile
 from labconsole_certificates.operations.authorities import create_root
 from labconsole_certificates.operations.new_keys import NewKey

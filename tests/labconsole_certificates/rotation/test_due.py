@@ -8,7 +8,7 @@ import pytest
 
 from labconsole_certificates.operations.new_keys import NewKey
 from labconsole_certificates.rotation import steps
-from labconsole_certificates.rotation.due import Due, due
+from labconsole_certificates.rotation.plan import Due, due
 from tests.labconsole_certificates.rotation.rotation_console import Lab
 
 

@@ -11,21 +11,20 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-from labconsole.errors import UserError
+from labconsole.errors import BadInput, UserError
 from labconsole.security.pki.records import Origin, TrustKind
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.x509 import cms
-from labconsole.security.x509.bad_input import BadInput
 from labconsole.security.x509.certificate_profiles import CertificateProfile
 from labconsole.security.x509.crls import Revoked, make_crl
-from labconsole.security.x509.exporting import as_pem
 from labconsole.security.x509.fingerprints import fingerprint, groups
 from labconsole.security.x509.issuing import Issuer, issue, link_certificates, make_root
 from labconsole.security.x509.key_types import KeyType, generate
 from labconsole.security.x509.names import name_from_text
 from labconsole.security.x509.validity import Validity
 from labconsole_certificates.operations.certificate_import import take_in_certificates
+from labconsole_certificates.operations.export_formats import as_pem
 from labconsole_certificates.revocation.crls import take_in_crl
 from labconsole_certificates.trust.bundle_format import BundleContent, encode
 from labconsole_certificates.trust.bundle_import import take_in

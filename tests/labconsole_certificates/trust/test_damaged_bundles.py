@@ -8,8 +8,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from asn1crypto import core
 
+from labconsole.errors import BadInput
 from labconsole.security.x509 import cms
-from labconsole.security.x509.bad_input import BadInput
 from labconsole.security.x509.crls import make_crl
 from labconsole.security.x509.issuing import Issuer, link_certificates
 from labconsole.security.x509.validity import Validity

@@ -7,9 +7,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from labconsole.errors import BadInput
 from labconsole.security.pki.records import TrustKind
 from labconsole.security.x509 import cms
-from labconsole.security.x509.bad_input import BadInput
 from labconsole.security.x509.certificate_profiles import CertificateProfile
 from labconsole.security.x509.fingerprints import fingerprint, groups
 from labconsole.security.x509.issuing import Issuer, cross_certificate, issue, link_certificates, make_root

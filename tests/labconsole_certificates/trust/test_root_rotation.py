@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 
 import pytest
 
+from labconsole.errors import BadInput
 from labconsole.security.pki.records import Origin, RotationRecord
-from labconsole.security.x509.bad_input import BadInput
 from labconsole.security.x509.certificate_profiles import CertificateProfile
 from labconsole.security.x509.fingerprints import groups
 from labconsole.security.x509.issuing import link_certificates

@@ -11,9 +11,8 @@ from labconsole.model.trial import Level
 from labconsole.security.token.configuration import TokenConfiguration
 from labconsole.security.token.lab_token import make_softhsm_token
 from labconsole_keypool.measuring.device_benchmark_evaluation import curves, distributions
-from labconsole_keypool.measuring.device_benchmark_parameters import DeviceBenchmarkParameters
+from labconsole_keypool.measuring.device_benchmark_parameters import DeviceBenchmarkParameters, RSAOperation
 from labconsole_keypool.measuring.device_benchmark_role import DeviceBenchmarkRole
-from labconsole_keypool.measuring.device_benchmark_samples import RSAOperation
 from labconsole_keypool.measuring.device_benchmark_trial import DeviceBenchmarkTrial
 from tests.labconsole_keypool.token_role import PIN, SO_PIN, TokenRun, run_on_token
 

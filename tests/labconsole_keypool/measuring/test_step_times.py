@@ -13,9 +13,8 @@ from labconsole.model.trial import Origin
 from labconsole.security.token.configuration import TokenConfiguration
 from labconsole.security.token.lab_token import make_softhsm_token
 from labconsole_keypool.measuring.step_times_evaluation import curves, distributions
-from labconsole_keypool.measuring.step_times_parameters import Step, StepTimesParameters
+from labconsole_keypool.measuring.step_times_parameters import Step, StepOperation, StepTimesParameters
 from labconsole_keypool.measuring.step_times_role import StepTimesRole
-from labconsole_keypool.measuring.step_times_samples import StepOperation
 from labconsole_keypool.measuring.step_times_trial import StepTimesTrial
 from labconsole_keypool.measuring.storage_media import Storage
 from tests.labconsole_keypool.token_role import PIN, SO_PIN, TokenRun, run_on_token

@@ -20,8 +20,8 @@ from labconsole_keypool.messages.certificate_fields import (
     fields_of,
     plain_fields,
 )
+from labconsole_keypool.messages.safe_xml import SignRequestError
 from labconsole_keypool.messages.sign_request import CertificateType, SignRequest, parse, sample
-from labconsole_keypool.messages.sign_request_error import SignRequestError
 from labconsole_keypool.messages.signer_attributes import Place, SignerAttribute
 from tests.labconsole_keypool.sign_request_lab import LabCA
 

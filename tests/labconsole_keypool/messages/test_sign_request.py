@@ -10,8 +10,8 @@ import pytest
 
 from labconsole.security.token.mechanisms import KeyKind
 from labconsole_keypool.messages import signature_algorithms
+from labconsole_keypool.messages.safe_xml import SignRequestError
 from labconsole_keypool.messages.sign_request import CertificateType, Form, SignatureType, SignTask, parse, sample
-from labconsole_keypool.messages.sign_request_error import SignRequestError
 from labconsole_keypool.messages.signature_algorithms import ALGORITHMS, ECDSA_SHA256
 from labconsole_keypool.messages.signer_attributes import Place, SignerAttribute
 

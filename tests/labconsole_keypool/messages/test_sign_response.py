@@ -20,12 +20,11 @@ from labconsole.security.token.cryptoki.private_keys import private_key
 from labconsole.security.token.lab_token import lab_token
 from labconsole.security.token.mechanisms import KeyKind
 from labconsole_keypool.device.certification_authority import Authority
-from labconsole_keypool.device.work import work_of
+from labconsole_keypool.device.signing import work_of
 from labconsole_keypool.messages import signature_algorithms
 from labconsole_keypool.messages.certificate_fields import fields_of
-from labconsole_keypool.messages.safe_xml import NAMESPACES
+from labconsole_keypool.messages.safe_xml import NAMESPACES, SignRequestError
 from labconsole_keypool.messages.sign_request import Form, SignRequest, parse, sample
-from labconsole_keypool.messages.sign_request_error import SignRequestError
 from labconsole_keypool.messages.sign_response import Fault, build, refused
 from labconsole_keypool.messages.signature_algorithms import ALGORITHMS, ECDSA_SHA256, RSA_SHA256
 from labconsole_keypool.messages.wire import Job, JobKind

@@ -12,11 +12,10 @@ from labconsole.model.trial import Direction, Metric, Origin
 from labconsole.store.records import RunRow, RunStatus
 from labconsole_keypool.choices import SignTime
 from labconsole_keypool.planning import plan_simulations
+from labconsole_keypool.planning.plan import PlanRow, disagreement, plan_table
 from labconsole_keypool.planning.plan_measurements import LIVE_KIND, METRICS
 from labconsole_keypool.planning.plan_simulations import MOST_SIMULATED
-from labconsole_keypool.planning.planned_service import PlannedService
-from labconsole_keypool.planning.planner_parameters import PlannerParameters
-from labconsole_keypool.planning.planner_table import PlanRow, disagreement, plan_table
+from labconsole_keypool.planning.planner_parameters import PlannedService, PlannerParameters
 from tests.helpers.run_row import finished_run
 
 

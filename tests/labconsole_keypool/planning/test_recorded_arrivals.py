@@ -13,7 +13,7 @@ import pytest
 from numpy.typing import NDArray
 
 from labconsole.errors import UserError
-from labconsole_keypool.planning.recorded_arrivals import arrivals_of_runs
+from labconsole_keypool.planning.arrival_log import arrivals_of_runs
 from tests.helpers.run_row import finished_run
 
 LIVE = "keypool.signing-service"

@@ -11,8 +11,8 @@ import pytest
 from labconsole.model.trial import Event, Level, Origin, Series
 from labconsole_keypool.results.curves import curves
 from labconsole_keypool.results.evaluation import distributions, evaluate
+from labconsole_keypool.results.verdicts import STORE_VERIFIED
 from labconsole_keypool.series import DROPS, FAILURES, GENERATED, LIVE_REQUESTS, QUEUE, REFILLS
-from labconsole_keypool.service.evidence import STORE_VERIFIED
 from labconsole_keypool.service.service_parameters import ServiceParameters
 from labconsole_keypool.service.service_role import END_EVENT
 from labconsole_keypool.simulation.service_model import KeyOrigin

@@ -14,7 +14,7 @@ from labconsole.model.plugin import Plugins
 from labconsole.model.trial import Metric, Origin
 from labconsole.profiles.profile import campaign_of, load_profile
 from labconsole.store.records import RunRow
-from labconsole_keypool.metrics import METRICS
+from labconsole_keypool.results.evaluation import METRICS
 from labconsole_keypool.results.service_tables import TABLES
 from labconsole_keypool.simulation.simulation_parameters import SimulationParameters
 from tests.helpers.run_row import finished_run

@@ -9,8 +9,7 @@ from pydantic import ValidationError
 
 from labconsole.profiles.profile_file import fault_sentence
 from labconsole.profiles.timing_profile import load_timing, timing_names
-from labconsole_keypool.choices import SignTime
-from labconsole_keypool.labels import LABELS
+from labconsole_keypool.choices import LABELS, SignTime
 from labconsole_keypool.service.keypool_parameters import KeypoolParameters
 from labconsole_keypool.service.service_parameters import ServiceParameters
 from labconsole_keypool.shares.share_operations import ExportParameters

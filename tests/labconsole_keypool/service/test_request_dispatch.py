@@ -6,8 +6,7 @@ import pytest
 
 from labconsole.security.token.mechanisms import KeyKind
 from labconsole_keypool.messages.wire import Job, JobKind, WireError
-from labconsole_keypool.service.request_dispatch import Dispatch
-from labconsole_keypool.service.request_queue import RequestQueue
+from labconsole_keypool.service.request_dispatch import Dispatch, RequestQueue
 
 
 def job(request: int) -> Job:

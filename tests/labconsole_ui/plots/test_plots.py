@@ -12,14 +12,12 @@ from PySide6.QtSvg import QSvgRenderer
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from labconsole_ui.plots.axes import LogScale, PercentileScale
+from labconsole_ui.plots.axes import LogScale, PercentileScale, axis_unit
 from labconsole_ui.plots.bar_plot import BAR_MIDDLE, Bar, BarPlot
-from labconsole_ui.plots.curve_plot import CurvePlot, PlotCurve
+from labconsole_ui.plots.curve_plot import CurvePlot, PlotCurve, TimePlot
 from labconsole_ui.plots.downsampling import CurveData
 from labconsole_ui.plots.plot_card import LEAST_CANVAS_HEIGHT
 from labconsole_ui.plots.plot_grid import PlotGrid
-from labconsole_ui.plots.timeplot import TimePlot
-from labconsole_ui.plots.units import axis_unit
 from labconsole_ui.theme.theme import FontRole, Theme, ThemeMode
 
 pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")

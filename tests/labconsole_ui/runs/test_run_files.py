@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QApplication, QFileDialog
 from pytestqt.qtbot import QtBot
 
 from labconsole.store.run_store import Store
-from labconsole_ui.export_menu import ExportFormat
+from labconsole_ui.runs.run_files import ExportFormat
 from labconsole_ui.shell.main_window import MainWindow
 from tests.labconsole_ui.shown_messages import told
 from tests.labconsole_ui.views.conftest import StoredRuns

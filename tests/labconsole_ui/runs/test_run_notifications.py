@@ -15,7 +15,7 @@ from pytestqt.qtbot import QtBot
 from labconsole.engine.queue import QueueState
 from labconsole.store.records import NewCampaign, NewScenario, RunStatus
 from labconsole_amqp.broker.embedded_broker import BrokerSettings
-from labconsole_ui.export_menu import ExportFormat
+from labconsole_ui.runs.run_files import ExportFormat
 from labconsole_ui.runs.run_notifications import RunGroup
 from labconsole_ui.shell.main_window import MainWindow
 from labconsole_ui.shell.menus import bring_forward

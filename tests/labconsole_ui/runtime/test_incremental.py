@@ -15,7 +15,7 @@ from labconsole_ui.form.field_row import FieldRow
 from labconsole_ui.panels.presets import PresetRow
 from labconsole_ui.panels.trial_panel import TrialPanel
 from labconsole_ui.plots.plot_card import PlotCard
-from labconsole_ui.runtime.incremental import Building, BuiltInPieces
+from labconsole_ui.runtime.incremental import Building, BuiltInPieces, Turns
 from labconsole_ui.runtime.services import Services
 from labconsole_ui.shell.main_window import MainWindow
 from labconsole_ui.shell.navigation import targets_of
@@ -237,3 +237,43 @@ def test_a_page_that_fails_in_a_later_piece_is_shown_as_broken(
     assert "no second piece" in details.toPlainText()
     assert window.pages.page("page:failing:page") is None
     opened_trial(window, KIND)
+
+
+class Diary:
+    """Pieces of work that note that they were done."""
+
+    def __init__(self) -> None:
+        self.done: list[str] = []
+
+    def first(self) -> None:
+        self.done.append("first")
+
+    def second(self) -> None:
+        self.done.append("second")
+
+    def third(self) -> None:
+        self.done.append("third")
+
+
+def test_other_things_come_between_the_pieces(qtbot: QtBot) -> None:
+    owner, diary = QObject(), Diary()
+    turns = Turns(owner)
+    turns.add(lambda: QTimer.singleShot(0, diary.second), diary.first, diary.third, diary.third)
+    assert diary.done == []
+    qtbot.waitUntil(lambda: len(diary.done) == 3)
+    assert diary.done.index("second") < 2, "it was asked for in the first turn, before the last one"
+    qtbot.wait(20)
+    assert diary.done.count("third") == 1, "the same piece waits once"
+
+
+def test_pieces_go_before_others_or_take_their_place(qtbot: QtBot) -> None:
+    owner, diary = QObject(), Diary()
+    turns = Turns(owner)
+    turns.add(diary.third)
+    turns.add_first([diary.first, diary.second])
+    qtbot.waitUntil(lambda: diary.done == ["first", "second", "third"])
+    turns.add(diary.first, diary.second)
+    turns.replace([diary.third])
+    qtbot.waitUntil(lambda: len(diary.done) == 4)
+    qtbot.wait(20)
+    assert diary.done[3:] == ["third"]

@@ -13,9 +13,8 @@ from PySide6.QtWidgets import QAbstractButton, QApplication, QComboBox, QLabel, 
 from pytestqt.qtbot import QtBot
 
 from labconsole.model.plugin import BrokenPlugin, Plugin, Plugins
-from labconsole_ui.runtime.services import Services
+from labconsole_ui.runtime.services import Services, WindowLock
 from labconsole_ui.runtime.settings import WindowState
-from labconsole_ui.second_console import WindowLock
 from labconsole_ui.shell.main_window import MainWindow
 from labconsole_ui.shell.navigation import Navigation, targets_of
 from labconsole_ui.shell.pages import Pages

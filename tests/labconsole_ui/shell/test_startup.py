@@ -61,3 +61,27 @@ def test_window_opens_and_closes_without_a_word(tmp_path: Path) -> None:
     assert int(ended.stdout) < 50_000, "full garbage collections must not look through all that was made at the start"
     assert (tmp_path / "runs.db").exists()
     assert (tmp_path / "window.ini").exists()
+
+
+SCRIPT = """
+import sys, threading
+from labconsole.model.plugin import Plugin, Plugins
+from labconsole_ui.shell.startup import import_ahead
+before = set(sys.modules)
+broken = Plugin(name="x", title="X", description="", panels={"x": "no_such_module:Panel"})
+importing = import_ahead(Plugins((broken, *Plugins.discover().found)))
+assert importing is not threading.main_thread()
+importing.join()
+print(*sorted(set(sys.modules) - before))
+"""
+
+
+def test_the_pages_of_all_plugins_are_imported_in_a_thread() -> None:
+    done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    wanted = {
+        "labconsole_certificates.panel.page",
+        "labconsole_keypool.panel.service_panel",
+        "labconsole_amqp.panel.messaging",
+    }
+    assert wanted <= set(done.stdout.split())

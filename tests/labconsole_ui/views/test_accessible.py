@@ -20,7 +20,7 @@ from pytestqt.qtbot import QtBot
 
 from labconsole.model.plugin import Plugins
 from labconsole.store.reader import Reader
-from labconsole_ui.plots.timeplot import TimePlot
+from labconsole_ui.plots.curve_plot import TimePlot
 from labconsole_ui.runtime.queue_bridge import QueueBridge
 from labconsole_ui.theme.theme import Theme
 from labconsole_ui.views.comparison.comparison_view import SideBySideView

@@ -9,7 +9,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QPushButton
 from pytestqt.qtbot import QtBot
 
-from labconsole_ui.errors import ExceptionNet
+from labconsole_ui.shell.startup import ExceptionNet
 from labconsole_ui.theme.theme import Theme
 from labconsole_ui.widgets.message_bar import SHOWN_AT_ONCE, Message, MessageBar, Tone
 

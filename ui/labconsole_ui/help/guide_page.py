@@ -12,8 +12,8 @@ from PySide6.QtWidgets import QTextBrowser
 
 import labconsole
 from labconsole_ui.runtime.background import Background
+from labconsole_ui.runtime.incremental import Turns
 from labconsole_ui.theme.theme import Theme
-from labconsole_ui.turns import Turns
 
 PICTURE_WIDTH = 600
 LEAST_CHAPTER = 2_000

@@ -6,9 +6,8 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLineEdit, QVBoxLayout, QWidget
 
 from labconsole.model.operation import Confirmation
-from labconsole_ui.icon_label import IconLabel
 from labconsole_ui.theme.theme import Theme
-from labconsole_ui.widgets.labels import plain_label
+from labconsole_ui.widgets.labels import IconLabel, plain_label
 
 
 class ConfirmationBox(QFrame):

@@ -13,7 +13,6 @@ from labconsole.engine.operation_process import OperationEnd, OperationProcess, 
 from labconsole.model.operation import Confirmation, Operation
 from labconsole.model.trial import Parameters
 from labconsole.security.secrets import Secret, SecretRequest, missing_secrets
-from labconsole_ui.fit_height import fit_height
 from labconsole_ui.form.field_row import EditorFactory
 from labconsole_ui.form.parameter_form import ParameterForm
 from labconsole_ui.operations.confirmation import ConfirmationBox
@@ -21,6 +20,7 @@ from labconsole_ui.operations.operation_progress import OperationWork
 from labconsole_ui.runtime.background import Background
 from labconsole_ui.theme.theme import Theme
 from labconsole_ui.widgets.labels import plain_label
+from labconsole_ui.widgets.layouts import fit_height
 from labconsole_ui.widgets.secret_dialog import SecretDialog
 
 PUMP_MS = 100

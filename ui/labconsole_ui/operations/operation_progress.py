@@ -9,10 +9,8 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QPlainTextEdit, QProgressBar,
 from labconsole.analysis.number_format import format_duration
 from labconsole.engine.operation_process import OperationEnd, OperationProcess, OperationProgress, Outcome
 from labconsole.security.secrets import Secret
-from labconsole_ui.busy_bar import busy_bar
-from labconsole_ui.icon_label import IconLabel
 from labconsole_ui.theme.theme import FontRole, Theme
-from labconsole_ui.widgets.labels import plain_label, plain_tooltip
+from labconsole_ui.widgets.labels import IconLabel, busy_bar, plain_label, plain_tooltip
 
 _STEPS = 1000
 _SHOWN_LINES = 8

@@ -18,7 +18,6 @@ from labconsole.store.records import NewScenario
 from labconsole_ui.form.field_row import EditorFactory
 from labconsole_ui.form.field_spec import FieldSpec
 from labconsole_ui.form.parameter_form import ParameterForm
-from labconsole_ui.icon_label import IconLabel
 from labconsole_ui.panels.presets import PresetRow
 from labconsole_ui.panels.run_bar import RunBar
 from labconsole_ui.panels.sites_table import SitesTable
@@ -26,8 +25,9 @@ from labconsole_ui.runs.run_launcher import Launcher
 from labconsole_ui.runtime.incremental import Building
 from labconsole_ui.runtime.queue_bridge import QueueBridge
 from labconsole_ui.runtime.settings import WindowState
-from labconsole_ui.scroll_page import ScrollPage
 from labconsole_ui.theme.theme import FontRole, Theme
+from labconsole_ui.widgets.labels import IconLabel
+from labconsole_ui.widgets.layouts import ScrollPage
 from labconsole_ui.widgets.message_bar import Message, Tone
 
 COLUMN_WIDTH = 1120

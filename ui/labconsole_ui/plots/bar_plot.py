@@ -13,10 +13,9 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QBrush, QColor, QFont, QFontMetrics, QPen
 from PySide6.QtWidgets import QWidget
 
-from labconsole_ui.plots.axes import ValueScale
+from labconsole_ui.plots.axes import ValueScale, axis_unit
 from labconsole_ui.plots.interactive_plot import XPlot
 from labconsole_ui.plots.plot_card import LEAST_HEIGHT
-from labconsole_ui.plots.units import axis_unit
 from labconsole_ui.theme.theme import FontRole, Theme
 
 HEADROOM = 1.06

@@ -10,11 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtWidgets import QWidget
 
-from labconsole_ui.plots.axes import Scale
+from labconsole_ui.plots.axes import Scale, TimeScale, axis_unit
 from labconsole_ui.plots.canvas import Drawn
 from labconsole_ui.plots.downsampling import CurveData, lone
 from labconsole_ui.plots.interactive_plot import XPlot
-from labconsole_ui.plots.units import axis_unit
 from labconsole_ui.theme.theme import Theme
 
 HEADROOM = 1.06
@@ -153,3 +152,10 @@ class CurvePlot(XPlot):
             low = min(0.0, low)
         high = high if high > low else low + 1.0
         return low, high + (high - low) * self._scale.room
+
+
+class TimePlot(CurvePlot):
+    """Curves of one unit over time."""
+
+    def __init__(self, title: str, unit: str, theme: Theme, *, empty_text: str, parent: QWidget | None = None) -> None:
+        super().__init__(title, unit, TimeScale(), theme, empty_text=empty_text, parent=parent)

@@ -8,10 +8,9 @@ from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QLabel, QMenu, QWidget
 
-from labconsole_ui.plots.axes import Scale
+from labconsole_ui.plots.axes import Scale, axis_unit
 from labconsole_ui.plots.canvas import Canvas
 from labconsole_ui.plots.plot_card import PlotCard
-from labconsole_ui.plots.units import axis_unit
 from labconsole_ui.theme.theme import FontRole, Theme
 
 PAN_STEP = 0.1

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 
 from PySide6.QtCore import QCoreApplication, QMimeData, QObject, Signal
-from PySide6.QtWidgets import QFileDialog, QWidget
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import QFileDialog, QMenu, QWidget
 
 from labconsole.errors import UserError
 from labconsole.output.bundle_import import import_bundle
@@ -18,12 +21,49 @@ from labconsole.output.parquet import export_parquet
 from labconsole.output.run_json import export_json
 from labconsole.store.evidence import Verification, verify
 from labconsole.store.reader import Reader
-from labconsole_ui.desktop import open_with_desktop
-from labconsole_ui.export_menu import ExportFormat
+from labconsole_ui.runtime.desktop import open_with_desktop
 from labconsole_ui.runtime.long_jobs import CancelledError, LongJobs, Ticket
 from labconsole_ui.runtime.services import Services
+from labconsole_ui.theme.theme import Theme
 from labconsole_ui.widgets.message_bar import Message, MessageBar, Tone
 from labconsole_ui.widgets.status_text import number_ranges
+
+
+class ExportFormat(StrEnum):
+    """What runs can be written as."""
+
+    CSV = "csv"
+    JSON = "json"
+    PARQUET = "parquet"
+    BUNDLE = "bundle"
+
+
+class ExportMenu(QMenu):
+    """`wanted` carries the chosen `ExportFormat`. Parquet needs an extra of the installation, and says so."""
+
+    wanted = Signal(object)
+
+    def __init__(self, theme: Theme, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setTitle(self.tr("Export"))
+        self.setToolTipsVisible(True)
+        theme.bind_icon(self, "export")
+        titles = {
+            ExportFormat.CSV: self.tr("CSV: a file for each table ..."),
+            ExportFormat.JSON: self.tr("JSON: a file for each run ..."),
+            ExportFormat.PARQUET: self.tr("Parquet: the samples ..."),
+            ExportFormat.BUNDLE: self.tr("Bundle for another console (.lcz) ..."),
+        }
+        self.by_format: dict[ExportFormat, QAction] = {}
+        for chosen, title in titles.items():
+            action = self.by_format[chosen] = self.addAction(title)
+            action.triggered.connect(lambda _checked=False, chosen=chosen: self.wanted.emit(chosen))
+        if find_spec("pyarrow") is None:
+            parquet = self.by_format[ExportFormat.PARQUET]
+            parquet.setEnabled(False)
+            parquet.setText(self.tr("Parquet (needs pyarrow, which is not installed)"))
+            parquet.setToolTip(self.tr("Install the extra: pip install 'labconsole[parquet]'"))
+
 
 BUNDLE_SUFFIX = ".lcz"
 

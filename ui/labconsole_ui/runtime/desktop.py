@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QObject
+from pathlib import Path
+
+from PySide6.QtCore import QObject, QUrl
+from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QApplication, QSystemTrayIcon, QWidget
 
 
@@ -42,3 +45,8 @@ class DesktopNotices(QObject):
         self._window.showNormal() if self._window.isMinimized() else self._window.show()
         self._window.raise_()
         self._window.activateWindow()
+
+
+def open_with_desktop(path: Path) -> None:
+    """Show a file or folder in the program that this desktop has for it."""
+    QDesktopServices.openUrl(QUrl.fromLocalFile(str(path)))

@@ -12,9 +12,8 @@ from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtWidgets import QProgressDialog, QWidget
 
 from labconsole.errors import UserError
-from labconsole_ui.busy_bar import busy_bar
 from labconsole_ui.runtime.background import Background
-from labconsole_ui.widgets.labels import plain_label
+from labconsole_ui.widgets.labels import busy_bar, plain_label
 from labconsole_ui.widgets.message_bar import Message, Tone
 
 Result = TypeVar("Result")

@@ -12,11 +12,9 @@ from labconsole.errors import UserError
 from labconsole.store.backup_files import Backup
 from labconsole.store.backups import restored_copy
 from labconsole.store.errors import DamagedDatabaseError
-from labconsole_ui.busy_bar import busy_bar
-from labconsole_ui.icon_label import IconLabel
 from labconsole_ui.runtime.background import Background
 from labconsole_ui.theme.theme import FontRole, Theme
-from labconsole_ui.widgets.labels import plain_label
+from labconsole_ui.widgets.labels import IconLabel, busy_bar, plain_label
 
 WIDTH = 560
 

@@ -16,33 +16,27 @@ from labconsole.model.plugin import load_dotted
 from labconsole.model.trial import Event, Level
 from labconsole.output.report.report_request import ReportKind, ReportRequest
 from labconsole.profiles.profile import list_profiles
-from labconsole_ui.broken_page import BrokenPage
-from labconsole_ui.desktop import open_with_desktop
-from labconsole_ui.failures import FailedRuns
 from labconsole_ui.help.guide_page import GuidePage, guide_path
 from labconsole_ui.help.help_page import HelpPage
-from labconsole_ui.main_menus import build_menus
 from labconsole_ui.operations.operation_dialog import OperationDialog
 from labconsole_ui.panels.trial_panel import PanelContext, TrialPanel
 from labconsole_ui.runs.run_files import RunFiles, bundles_in
 from labconsole_ui.runs.run_launcher import Launcher
-from labconsole_ui.runs.run_notifications import CampaignWatch, RunGroup
-from labconsole_ui.runtime.desktop import DesktopNotices
+from labconsole_ui.runs.run_notifications import CampaignWatch, FailedRuns, RunGroup
+from labconsole_ui.runtime.desktop import DesktopNotices, open_with_desktop
 from labconsole_ui.runtime.long_jobs import LongJobs
-from labconsole_ui.runtime.services import Services
-from labconsole_ui.second_console import WindowLock
+from labconsole_ui.runtime.services import Services, WindowLock
 from labconsole_ui.shell import docks
 from labconsole_ui.shell.close_dialog import CloseChoice, CloseQuestion
 from labconsole_ui.shell.log_pane import LogPane, LogRelay
-from labconsole_ui.shell.maintenance import BackupKeeper
-from labconsole_ui.shell.menus import bring_forward
+from labconsole_ui.shell.maintenance import BackupKeeper, Upkeep
+from labconsole_ui.shell.menus import bring_forward, build_menus
 from labconsole_ui.shell.navigation import GUIDE, HELP, START, Navigation
 from labconsole_ui.shell.pages import Pages
-from labconsole_ui.shell.plugin_pages import PluginPages, show_broken, show_guarded
+from labconsole_ui.shell.plugin_pages import BrokenPage, PluginPages, show_broken, show_guarded
 from labconsole_ui.shell.run_pages import RunPages
 from labconsole_ui.shell.status_bar import ConsoleStatusBar
 from labconsole_ui.theme.theme import ThemeMode
-from labconsole_ui.upkeep import Upkeep
 from labconsole_ui.views.history.history_view import HistoryView
 from labconsole_ui.views.live.live_view import LiveView
 from labconsole_ui.views.queue.queue_view import QueueView

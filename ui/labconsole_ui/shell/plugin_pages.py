@@ -5,18 +5,49 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from PySide6.QtCore import QMimeData
-from PySide6.QtWidgets import QWidget
+from PySide6.QtCore import QMimeData, Qt
+from PySide6.QtGui import QFontDatabase
+from PySide6.QtWidgets import QLabel, QPlainTextEdit, QVBoxLayout, QWidget
 
 from labconsole.model.plugin import Plugin, load_dotted
-from labconsole_ui.broken_page import BrokenPage
 from labconsole_ui.panels.plugin_page import OpensFiles, PageContext
 from labconsole_ui.runtime.incremental import BuiltInPieces
 from labconsole_ui.runtime.long_jobs import LongJobs
 from labconsole_ui.runtime.services import Services
 from labconsole_ui.shell.pages import Pages
-from labconsole_ui.theme.theme import Theme
+from labconsole_ui.theme.theme import FontRole, Theme
 from labconsole_ui.widgets.message_bar import Message
+
+
+class BrokenPage(QWidget):
+    """Shows the error; it can be selected and copied."""
+
+    def __init__(self, plugin: str, error: str, theme: Theme) -> None:
+        super().__init__()
+        column = QVBoxLayout(self)
+        column.setContentsMargins(28, 28, 28, 24)
+        column.setSpacing(12)
+        title = QLabel(self.tr("{plugin} cannot be used").format(plugin=plugin))
+        title.setFont(theme.font(FontRole.TITLE))
+        text = QLabel(
+            self.tr(
+                "This plugin could not be loaded. Install it again or remove it; the other trials are not affected. "
+                "Its error:"
+            )
+        )
+        text.setWordWrap(True)
+        text.setProperty("muted", True)
+        details = QPlainTextEdit(error)
+        details.setReadOnly(True)
+        details.setTabChangesFocus(True)
+        details.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
+        details.setAccessibleName(self.tr("Error of the plugin"))
+        details.setMaximumHeight(220)
+        column.addWidget(title)
+        column.addWidget(text)
+        column.addWidget(details)
+        column.addStretch(1)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
 
 
 class PluginPages:

@@ -6,10 +6,12 @@ import gc
 import logging
 import sys
 import threading
+import traceback
 from pathlib import Path
+from types import TracebackType
 
 import shiboken6
-from PySide6.QtCore import QLibraryInfo, QLocale, QTimer, QTranslator
+from PySide6.QtCore import QLibraryInfo, QLocale, QObject, QTimer, QTranslator, Signal
 from PySide6.QtWidgets import QApplication
 
 from labconsole import paths
@@ -18,7 +20,6 @@ from labconsole.errors import UserError
 from labconsole.model.plugin import Plugins, load_dotted
 from labconsole.store.backups import back_up
 from labconsole.store.errors import StoreError
-from labconsole_ui.errors import ExceptionNet
 from labconsole_ui.runtime.garbage_collection import WindowCollector
 from labconsole_ui.runtime.queue_bridge import LIVE_HZ, QueueBridge
 from labconsole_ui.runtime.services import Services
@@ -27,6 +28,43 @@ from labconsole_ui.shell.database_error_dialog import DatabaseTrouble
 from labconsole_ui.shell.main_window import TEXT_SIZE_KEY, THEME_KEY, MainWindow
 from labconsole_ui.theme.theme import Theme, ThemeMode
 from labconsole_ui.widgets.message_bar import Message, Tone
+
+_log = logging.getLogger(__name__)
+
+
+class ExceptionNet(QObject):
+    """Emits `caught` (sentence, details) on the window's thread, whichever thread the exception came from."""
+
+    caught = Signal(str, str)
+
+    def install(self) -> None:
+        """Take the place of the interpreter's hooks."""
+        sys.excepthook = self.take
+        threading.excepthook = self.take_from_thread
+
+    def remove(self) -> None:
+        """Give the hooks back to the interpreter."""
+        sys.excepthook = sys.__excepthook__
+        threading.excepthook = threading.__excepthook__
+
+    def take(self, kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        """Log and show `error`; an interrupt from the keyboard ends the program as ever."""
+        if issubclass(kind, KeyboardInterrupt):
+            sys.__excepthook__(kind, error, trace)
+            return
+        details = "".join(traceback.format_exception(kind, error, trace))
+        _log.error("Unexpected error\n%s", details)
+        name = str(error) or kind.__name__
+        self.caught.emit(
+            self.tr("Something unexpected went wrong: {name}. Your data is safe; you can continue.").format(name=name),
+            details,
+        )
+
+    def take_from_thread(self, arguments: threading.ExceptHookArgs) -> None:
+        """The same for an exception that ended a thread."""
+        if arguments.exc_value is not None:
+            self.take(arguments.exc_type, arguments.exc_value, arguments.exc_traceback)
+
 
 LOCK_TIMEOUT_S = 2.0
 """How long the window may stand still while another console writes; then it says so."""

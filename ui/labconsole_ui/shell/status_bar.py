@@ -8,10 +8,9 @@ from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtWidgets import QLabel, QProgressBar, QStatusBar, QToolButton
 
 from labconsole.engine.queue import Activity, QueueItem, QueueState
-from labconsole_ui.icon_label import IconLabel
 from labconsole_ui.runtime.queue_bridge import QueueBridge
 from labconsole_ui.theme.theme import FontRole, Theme
-from labconsole_ui.widgets.labels import plain_label
+from labconsole_ui.widgets.labels import IconLabel, plain_label
 from labconsole_ui.widgets.status_text import console_name, duration, fraction, item_name, rate_text
 
 PROGRESS_WIDTH = 160

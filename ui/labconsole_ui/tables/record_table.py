@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any, Generic, TypeVar
 
-from PySide6.QtCore import QAbstractTableModel, QEvent, QModelIndex, QPersistentModelIndex, Qt
+from PySide6.QtCore import QAbstractTableModel, QEvent, QItemSelection, QModelIndex, QPersistentModelIndex, Qt
 from PySide6.QtGui import QAction, QColor, QFont, QGuiApplication, QIcon, QKeySequence, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -19,6 +19,7 @@ from PySide6.QtWidgets import (
 from labconsole.safe_text import shown_lines
 from labconsole_ui.theme.theme import FontRole, Theme
 from labconsole_ui.widgets.labels import plain_tooltip
+from labconsole_ui.widgets.status_text import stretches
 
 R = TypeVar("R")
 Index = QModelIndex | QPersistentModelIndex
@@ -321,3 +322,20 @@ def _alignment(field: Field[Any]) -> int:
 
 def _one_line(text: str) -> str:
     return " ".join(text.replace("\t", " ").split("\n"))
+
+
+def chosen_rows(table: QTableView) -> list[int]:
+    """The numbers of the selected rows, from top to bottom."""
+    ranges = table.selectionModel().selection()
+    parts = (ranges.at(number) for number in range(ranges.count()))
+    return sorted({row for part in parts for row in range(part.top(), part.bottom() + 1)})
+
+
+def choose_rows(table: QTableView, rows: Iterable[int]) -> None:
+    """Select these rows, given from top to bottom, besides those that are selected already."""
+    model, chosen = table.model(), QItemSelection()
+    last_column = model.columnCount() - 1
+    for first, last in stretches(rows):
+        chosen.select(model.index(first, 0), model.index(last, last_column))
+    selection = table.selectionModel()
+    selection.select(chosen, selection.SelectionFlag.Select)

@@ -24,13 +24,12 @@ from labconsole.safe_text import shown_lines
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunRow
 from labconsole_ui.help.guide_page import guide_path
-from labconsole_ui.icon_label import IconLabel
 from labconsole_ui.runtime.background import Background
 from labconsole_ui.runtime.queue_bridge import QueueBridge
-from labconsole_ui.scroll_page import ScrollPage
 from labconsole_ui.shell.navigation import GUIDE, HELP, targets_of
 from labconsole_ui.theme.theme import FontRole, Theme
-from labconsole_ui.widgets.labels import plain_label, plain_tooltip
+from labconsole_ui.widgets.labels import IconLabel, plain_label, plain_tooltip
+from labconsole_ui.widgets.layouts import ScrollPage
 from labconsole_ui.widgets.status_text import console_name, duration, item_name, run_icon, run_word
 
 COLUMN_WIDTH = 900

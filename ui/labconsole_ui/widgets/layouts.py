@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QRect, QSize, Qt
-from PySide6.QtWidgets import QLayout, QLayoutItem, QWidget
+from PySide6.QtCore import QEvent, QObject, QRect, QSize, Qt
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QFrame, QLayout, QLayoutItem, QScrollArea, QVBoxLayout, QWidget
 
 
 class FlowLayout(QLayout):
@@ -85,3 +86,48 @@ class FlowLayout(QLayout):
                 lines.append([item])
                 end = wide
         return lines
+
+
+class ScrollPage(QScrollArea):
+    """Put content into `column`. Keyboard focus scrolls the page along."""
+
+    def __init__(self, max_width: int, margin: int, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setWidgetResizable(True)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setAlignment(Qt.AlignmentFlag.AlignHCenter)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.page = QWidget(self.viewport())
+        self.page.setProperty("page", True)
+        self.page.setMaximumWidth(max_width)
+        self.column = QVBoxLayout(self.page)
+        self.column.setContentsMargins(margin, margin, margin, margin)
+        self.setWidget(self.page)
+        self.page.installEventFilter(self)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802 - Qt names it
+        if watched is self.page and event.type() == QEvent.Type.LayoutRequest:
+            self._fit()
+        return super().eventFilter(watched, event)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+    def _fit(self) -> None:
+        """Give the column the height that its wrapped texts need at this width."""
+        width = min(self.viewport().width(), self.page.maximumWidth())
+        needed = max(self.column.totalHeightForWidth(width), self.column.totalMinimumSize().height())
+        if self.page.minimumHeight() != needed:
+            self.page.setMinimumHeight(needed)
+
+
+def fit_height(window: QWidget) -> None:
+    """Make `window` as high as its layout needs."""
+    layout = window.layout()
+    if layout is not None:
+        layout.activate()
+        height = max(layout.totalHeightForWidth(window.width()), layout.totalMinimumSize().height())
+        window.setMinimumHeight(height)
+        window.resize(window.width(), height)

@@ -18,9 +18,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from labconsole_ui.icon_label import IconLabel
 from labconsole_ui.theme.theme import Theme
-from labconsole_ui.widgets.labels import plain_label
+from labconsole_ui.widgets.labels import IconLabel, plain_label
 
 SHOWN_AT_ONCE = 2
 CALM_SECONDS = 15

@@ -19,7 +19,7 @@ from labconsole.security.token.cryptoki.opening import open_token
 from labconsole.security.token.cryptoki.private_keys import PrivateKey, TokenRSAPrivateKey, find_private_key
 from labconsole.security.token.errors import TokenError
 from labconsole.security.token.mechanisms import KeyKind
-from labconsole.security.token.module_conversation import converse
+from labconsole.security.token.module_process import converse
 from labconsole.security.token.private_key_types import HASHES
 
 

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
+from itertools import pairwise
 
 from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import dsa, ec, rsa
+from cryptography.x509.oid import ExtensionOID
 from cryptography.x509.verification import (
     Criticality,
     ExtensionPolicy,
@@ -15,10 +20,147 @@ from cryptography.x509.verification import (
     VerificationError,
 )
 
-from labconsole.security.x509.extensions import is_ca
+from labconsole.security.x509.extensions import extension_of, is_ca
 from labconsole.security.x509.validation.judgement import Answer, Opinion
-from labconsole.security.x509.validation.strength import weak_key, weakness
-from labconsole.security.x509.validation.unknown_things import what_it_does_not_know
+
+SMALLEST_CURVE_BITS = 224
+"""As strong as RSA of 2,048 bits (NIST SP 800-57, 5.6.1.1)."""
+
+_SMALLEST_RSA_BITS = 2048
+_BROKEN = (hashes.MD5, hashes.SHA1)
+"""Two certificates can be made that have one signature."""
+
+
+def weak_key(certificate: x509.Certificate) -> str:
+    """Why the key of `certificate` is too weak, or nothing."""
+    match certificate.public_key():
+        case rsa.RSAPublicKey() as key if key.key_size < _SMALLEST_RSA_BITS:
+            return f"its RSA key has {key.key_size} bits, and {_SMALLEST_RSA_BITS} is the least"
+        case ec.EllipticCurvePublicKey() as key if key.key_size < SMALLEST_CURVE_BITS:
+            return f"its ECDSA key has {key.key_size} bits, and {SMALLEST_CURVE_BITS} is the least"
+        case dsa.DSAPublicKey():
+            return "its key is for DSA, which is withdrawn (FIPS 186-5)"
+    return ""
+
+
+def weakness(path: Sequence[x509.Certificate]) -> str:
+    """Why a key or a signature in `path` is too weak, or nothing.
+
+    The last one is trusted itself: whoever signed it does not matter.
+    """
+    for certificate in path[:-1]:
+        if isinstance(certificate.signature_hash_algorithm, _BROKEN):
+            return f"it is signed with {certificate.signature_hash_algorithm.name.upper()}, which can be forged"
+    return next(filter(None, map(weak_key, path)), "")
+
+
+Path = Sequence[x509.Certificate]
+"""From the end certificate upwards."""
+
+_CURVES = frozenset({"secp256r1", "secp384r1", "secp521r1"})
+_POLICY_EXTENSIONS = frozenset(
+    {
+        ExtensionOID.POLICY_MAPPINGS,
+        ExtensionOID.POLICY_CONSTRAINTS,
+        ExtensionOID.INHIBIT_ANY_POLICY,
+    }
+)
+_CONSTRAINED_NAMES = (x509.DNSName, x509.IPAddress, x509.RFC822Name)
+"""Kinds of names to which it applies name constraints."""
+
+
+def what_it_does_not_know(said: str, path: Path) -> str:
+    """What in `path` made `cryptography` refuse with the words `said` because it does not know it; or nothing."""
+    for thing in _THINGS:
+        if any(words in said for words in thing.words) and thing.is_in(path):
+            return thing.name
+    return ""
+
+
+@dataclass(frozen=True)
+class _Thing:
+    name: str
+    words: tuple[str, ...]
+    """Parts of what it says when it meets the thing."""
+    is_in: Callable[[Path], bool]
+
+
+def _other_keys(path: Path) -> bool:
+    return any(_is_other(certificate) for certificate in path)
+
+
+def _is_other(certificate: x509.Certificate) -> bool:
+    """Whether it has a key, or is signed by one, that is strong and yet none of RSA and ECDSA on the NIST curves."""
+    match certificate.public_key():
+        case rsa.RSAPublicKey() | dsa.DSAPublicKey():
+            other = False
+        case ec.EllipticCurvePublicKey() as key:
+            other = key.curve.name not in _CURVES and key.key_size >= SMALLEST_CURVE_BITS
+        case _:
+            other = True
+    return other or certificate.signature_hash_algorithm is None  # Ed25519, Ed448, ML-DSA
+
+
+def _policies(path: Path) -> bool:
+    return any(
+        extension.critical and extension.oid in _POLICY_EXTENSIONS
+        for certificate in path
+        for extension in certificate.extensions
+    )
+
+
+def _constraints(path: Path) -> bool:
+    return any(
+        not isinstance(name, _CONSTRAINED_NAMES)
+        for certificate in path
+        if (limits := extension_of(certificate.extensions, x509.NameConstraints)) is not None
+        for name in (*(limits.permitted_subtrees or ()), *(limits.excluded_subtrees or ()))
+    )
+
+
+def _names_to_compare(path: Path) -> bool:
+    return any(lower.issuer.public_bytes() != upper.subject.public_bytes() for lower, upper in pairwise(path))
+
+
+def _long_by_self_issued_ones(path: Path) -> bool:
+    """Whether a path length is kept as RFC 5280 counts, and exceeded if self-issued certificates count as well."""
+    for position, certificate in enumerate(path[1:], start=1):
+        limit = _path_length(certificate)
+        below = path[1:position]
+        if limit is not None and sum(ca.subject != ca.issuer for ca in below) <= limit < len(below):
+            return True
+    return False
+
+
+def _path_length(certificate: x509.Certificate) -> int | None:
+    constraints = extension_of(certificate.extensions, x509.BasicConstraints)
+    return None if constraints is None else constraints.path_length
+
+
+_THINGS = (
+    _Thing(
+        "this type of key or signature",
+        ("Forbidden public key algorithm", "Forbidden signature algorithm"),
+        _other_keys,
+    ),
+    _Thing("certificate policies (RFC 5280, 6.1.1)", ("unaccounted-for critical extensions",), _policies),
+    _Thing(
+        "name constraints of this kind (RFC 5280, 4.2.1.10)",
+        ("unsupported name constraint", "unsupported directoryName constraint", "directoryName matching"),
+        _constraints,
+    ),
+    _Thing(
+        "names that are alike but not the same byte by byte (RFC 5280, 7.1)",
+        ("all candidates exhausted with no interior errors",),
+        _names_to_compare,
+    ),
+    _Thing(
+        "that self-issued certificates do not count for a path length (RFC 5280, 4.2.1.9)",
+        ("path length", "signature does not match"),
+        _long_by_self_issued_ones,
+    ),
+)
+
 
 _LONGEST_PATH = 16
 """CAs between end certificate and root."""

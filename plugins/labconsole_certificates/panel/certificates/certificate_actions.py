@@ -14,12 +14,12 @@ from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.x509.certificate_profiles import AUTHORITIES
 from labconsole.security.x509.names import short_name
 from labconsole_certificates.operations.removal import remove, restore
-from labconsole_certificates.panel.desk import Desk
 from labconsole_certificates.panel.exchange.identity_dialog import IdentityDialog
 from labconsole_certificates.panel.export_bar import Parcel
 from labconsole_certificates.panel.form_editors import fixed
 from labconsole_certificates.panel.revocation.revocation_view import RevocationView
 from labconsole_certificates.panel.rotation.rotation_view import RotationView
+from labconsole_certificates.panel.tab import Desk
 from labconsole_ui.widgets.message_bar import Message, Tone
 
 

@@ -21,8 +21,7 @@ from labconsole_certificates.panel.certificates.first_start import FirstStart
 from labconsole_certificates.panel.certificates.selection_details import Shown, shown_of
 from labconsole_certificates.panel.certificates.tree_browser import TreeBrowser, add_key
 from labconsole_certificates.panel.certificates.tree_nodes import nodes_of
-from labconsole_certificates.panel.desk import Desk
-from labconsole_certificates.panel.tab import Sight, Tab, TabServices
+from labconsole_certificates.panel.tab import Desk, Sight, Tab, TabServices
 
 _SPLIT_KEY = "certificates/split"
 _COLUMNS_KEY = "certificates/columns"

@@ -7,16 +7,16 @@ from functools import partial
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QCheckBox, QDialog, QDialogButtonBox, QFormLayout, QLineEdit, QVBoxLayout, QWidget
 
+from labconsole.errors import BadInput
 from labconsole.security.pki.domains import claim_question, domains_from_text
 from labconsole.security.pki.records import State
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.pki.store import PkiStore
-from labconsole.security.x509.bad_input import BadInput
 from labconsole_certificates.operations.states import claim_domain
-from labconsole_certificates.panel.desk import Desk
-from labconsole_ui.fit_height import fit_height
+from labconsole_certificates.panel.tab import Desk
 from labconsole_ui.form.editors import CalmComboBox
 from labconsole_ui.widgets.labels import plain_label
+from labconsole_ui.widgets.layouts import fit_height
 
 _WIDTH = 560
 

@@ -3,32 +3,163 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from cryptography import x509
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QFileDialog, QWidget
+from PySide6.QtWidgets import QComboBox, QDialog, QDialogButtonBox, QFileDialog, QVBoxLayout, QWidget
 
 from labconsole.security.pki.records import CertificateRecord, CrlRecord
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.pki.store import PkiStore
-from labconsole.security.x509.exporting import as_der, as_pem, chain_as_pem
+from labconsole.security.secrets import Secret, SecretRequest, SecretSource
+from labconsole.security.x509.extensions import is_ca
 from labconsole.security.x509.fingerprints import fingerprint
 from labconsole.security.x509.names import short_name
-from labconsole.security.x509.parsing import ContentKind
+from labconsole.security.x509.parsing import ContentKind, Pkcs12, Readable, kind_of, read, read_file
+from labconsole_certificates.describing.description import Description
+from labconsole_certificates.describing.pki_objects import describe
 from labconsole_certificates.operations.certificate_import import take_in_certificates
+from labconsole_certificates.operations.export_formats import as_der, as_pem, chain_as_pem
 from labconsole_certificates.operations.states import known_or_added
 from labconsole_certificates.panel.certificates.authority_forms import AuthorityForms
 from labconsole_certificates.panel.certificates.detail_pane import DetailPane
-from labconsole_certificates.panel.certificates.files import Files, Looked
 from labconsole_certificates.panel.certificates.selection_details import Shown
-from labconsole_certificates.panel.certificates.state_question import StateQuestion
-from labconsole_certificates.panel.desk import Desk
 from labconsole_certificates.panel.drop_area import FILES
 from labconsole_certificates.panel.export_bar import Parcel
+from labconsole_certificates.panel.tab import Desk
 from labconsole_certificates.revocation.crls import take_in_crl
+from labconsole_ui.widgets.labels import plain_label
+from labconsole_ui.widgets.secret_dialog import SecretDialog
+
+_WIDTH = 440
+
+
+class StateQuestion(QDialog):
+    """`answered` carries the name of a State, empty for none."""
+
+    answered = Signal(str)
+
+    def __init__(self, title: str, states: Sequence[str], parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.setWindowTitle(self.tr("Import"))
+        self.setMinimumWidth(_WIDTH)
+        heading = plain_label(title, self)
+        heading.setWordWrap(True)
+        label = plain_label(self.tr("&State that is certified:"), self)
+        self.box = QComboBox(self)
+        self.box.setEditable(True)
+        self.box.addItems(["", *states])
+        self.box.setAccessibleName(self.tr("State that is certified"))
+        line = self.box.lineEdit()
+        if line is not None:
+            line.setPlaceholderText(self.tr("No known State"))
+        label.setBuddy(self.box)
+        note = plain_label(
+            self.tr(
+                "A name that is new adds that State. To take a certificate in is not to trust it: that is decided in "
+                "the tab Trust."
+            ),
+            self,
+        )
+        note.setWordWrap(True)
+        note.setProperty("muted", True)
+        self.buttons = QDialogButtonBox(self)
+        self.take_in_button = self.buttons.addButton(self.tr("Import"), QDialogButtonBox.ButtonRole.AcceptRole)
+        self.buttons.addButton(self.tr("Cancel"), QDialogButtonBox.ButtonRole.RejectRole)
+        self.buttons.accepted.connect(self._accept)
+        self.buttons.rejected.connect(self.reject)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(20, 18, 20, 16)
+        column.setSpacing(10)
+        for widget in (heading, label, self.box, note, self.buttons):
+            column.addWidget(widget)
+
+    def _accept(self) -> None:
+        self.answered.emit(self.box.currentText().strip())
+        self.accept()
+
+
+_WITHOUT_KEY = (x509.Certificate, x509.CertificateSigningRequest, x509.CertificateRevocationList)
+
+
+@dataclass(frozen=True)
+class Looked:
+    """One thing in a file; private keys are described by what is public of them, and not kept."""
+
+    name: str
+    """Of the file, or what was pasted."""
+    path: Path | None
+    data: bytes
+    """Of the whole file."""
+    kind: ContentKind
+    description: Description
+    certificate: x509.Certificate | None
+    """The certificate that it is, or that a PKCS#12 is about."""
+    has_key: bool
+
+    @property
+    def is_authority(self) -> bool:
+        """Whether its certificate is that of a CA (RFC 5280, 4.2.1.9)."""
+        return self.certificate is not None and is_ca(self.certificate)
+
+
+class Files(QObject):
+    """`looked` carries a list of `Looked`: all that is in one file."""
+
+    looked = Signal(list)
+
+    def __init__(self, desk: Desk, page: QWidget) -> None:
+        super().__init__(page)
+        self._desk = desk
+        self._page = page
+
+    def look_into(self, paths: Sequence[Path]) -> None:
+        """Read these files, one after another."""
+        for path in paths:
+            self._desk.look(partial(read_file, path, path.name), partial(self._begin, path.name, path))
+
+    def look_at_data(self, data: bytes) -> None:
+        """Read what was pasted."""
+        self._begin(self.tr("The pasted text"), None, data)
+
+    def _begin(self, name: str, path: Path | None, data: bytes) -> None:
+        if not kind_of(data).has_password:
+            self._read(name, path, data, None)
+            return
+        request = SecretRequest(f"look:{name}", self.tr("the file {name}").format(name=name), SecretSource())
+        dialog = SecretDialog(self._page.window(), [request], self.tr("It is used once, to look into the file."))
+        dialog.finished.connect(partial(self._answered, dialog, request.key, name, path, data))
+        dialog.open()
+
+    def _answered(self, dialog: SecretDialog, key: str, name: str, path: Path | None, data: bytes, result: int) -> None:
+        entered = dialog.take()
+        if result == QDialog.DialogCode.Accepted:
+            self._read(name, path, data, entered[key])
+
+    def _read(self, name: str, path: Path | None, data: bytes, password: Secret | None) -> None:
+        self._desk.look(partial(_looked, name, path, data, password), self.looked.emit)
+
+
+def _looked(name: str, path: Path | None, data: bytes, password: Secret | None) -> list[Looked]:
+    """Raises BadInput."""
+    kind = kind_of(data)
+    found = []
+    for thing in read(data, password, name):
+        certificate = _certificate_in(thing)
+        has_key = not isinstance(thing, _WITHOUT_KEY) and not (isinstance(thing, Pkcs12) and thing.key is None)
+        found.append(Looked(name, path, data, kind, describe(thing), certificate, has_key))
+    return found
+
+
+def _certificate_in(thing: Readable) -> x509.Certificate | None:
+    if isinstance(thing, Pkcs12):
+        return thing.certificate
+    return thing if isinstance(thing, x509.Certificate) else None
 
 
 class FilePane(QObject):

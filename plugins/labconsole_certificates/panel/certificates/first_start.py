@@ -6,9 +6,9 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from labconsole_certificates.panel.drop_area import DropBox
-from labconsole_ui.icon_label import IconLabel
-from labconsole_ui.scroll_page import ScrollPage
 from labconsole_ui.theme.theme import FontRole, Theme
+from labconsole_ui.widgets.labels import IconLabel
+from labconsole_ui.widgets.layouts import ScrollPage
 
 _WIDTH = 760
 

@@ -12,13 +12,13 @@ from labconsole.security.certificate_status import StatusKind
 from labconsole.security.pki.records import CertificateRecord, FileKey, Origin, State, TokenKey
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.x509.certificate_profiles import AUTHORITIES
-from labconsole.security.x509.exporting import as_der, as_pem, chain_as_pem
 from labconsole.security.x509.fingerprints import groups
 from labconsole.security.x509.names import short_name
 from labconsole_certificates.describing.comparison import Comparison, compare
 from labconsole_certificates.describing.description import Description, Row, Section
 from labconsole_certificates.describing.oid_names import REASONS
 from labconsole_certificates.describing.pki_objects import describe
+from labconsole_certificates.operations.export_formats import as_der, as_pem, chain_as_pem
 from labconsole_certificates.panel.certificates.tree_nodes import Node
 from labconsole_certificates.panel.export_bar import Parcel
 from labconsole_certificates.panel.labels import moment

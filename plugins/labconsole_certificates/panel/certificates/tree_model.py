@@ -21,7 +21,7 @@ from PySide6.QtCore import (
     QUrl,
 )
 
-from labconsole.security.x509.exporting import as_pem
+from labconsole_certificates.operations.export_formats import as_pem
 from labconsole_certificates.panel.certificates.tree_nodes import Node
 from labconsole_certificates.panel.export_bar import Parcel
 from labconsole_ui.tables.record_table import Field, cell_answers

@@ -16,8 +16,7 @@ from PySide6.QtWidgets import QDialog, QHBoxLayout, QLabel, QProgressBar, QPushB
 from labconsole.errors import UserError
 from labconsole.security.x509.key_types import KeyType
 from labconsole_certificates.demo.demo_states import state_name
-from labconsole_certificates.demo.exchange_demo import FEWEST
-from labconsole_certificates.demo.play import Played, play
+from labconsole_certificates.demo.exchange_demo import FEWEST, Played, play
 from labconsole_certificates.exchange.handshake import Handshake
 from labconsole_certificates.panel.trust.matrix_grid import TrustGrid
 from labconsole_certificates.panel.trust.matrix_painting import GridCell

@@ -5,11 +5,10 @@ from __future__ import annotations
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
-from labconsole_certificates.exchange.steps import Direction, Step
+from labconsole_certificates.exchange.progress import Direction, Step
 from labconsole_certificates.panel.labels import moment, unbroken
-from labconsole_ui.icon_label import IconLabel
 from labconsole_ui.theme.theme import FontRole, Theme
-from labconsole_ui.widgets.labels import plain_label, plain_tooltip
+from labconsole_ui.widgets.labels import IconLabel, plain_label, plain_tooltip
 
 
 class DirectionCard(QFrame):

@@ -11,20 +11,18 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QVBoxLay
 
 from labconsole.security.lab_identities import STATE as LAB
 from labconsole.security.pki.snapshot import Snapshot
-from labconsole_certificates.exchange.progress import exchange_of
-from labconsole_certificates.exchange.steps import Exchange
+from labconsole_certificates.exchange.progress import Exchange, exchange_of
 from labconsole_certificates.panel.certificates.authority_forms import AuthorityForms
-from labconsole_certificates.panel.desk import Desk
 from labconsole_certificates.panel.exchange.demo_dialog import DemoDialog
 from labconsole_certificates.panel.exchange.direction_card import DirectionCard
 from labconsole_certificates.panel.exchange.identity_dialog import IdentityDialog
 from labconsole_certificates.panel.exchange.next_steps import NextSteps
-from labconsole_certificates.panel.tab import Sight, Tab, TabServices
+from labconsole_certificates.panel.tab import Desk, Sight, Tab, TabServices
 from labconsole_certificates.panel.trust.fingerprint_widgets import COLUMNS, in_lines
 from labconsole_ui.form.editors import CalmComboBox
-from labconsole_ui.scroll_page import ScrollPage
 from labconsole_ui.theme.theme import FontRole
 from labconsole_ui.widgets.labels import plain_label
+from labconsole_ui.widgets.layouts import ScrollPage
 
 WIDTH = 1120
 

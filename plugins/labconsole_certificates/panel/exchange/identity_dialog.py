@@ -12,11 +12,11 @@ from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.x509.certificate_profiles import AUTHORITIES
 from labconsole.security.x509.names import short_name
 from labconsole_certificates.operations.identity_names import name_identity
-from labconsole_certificates.panel.desk import Desk
 from labconsole_certificates.panel.labels import day, profile_text
-from labconsole_ui.fit_height import fit_height
+from labconsole_certificates.panel.tab import Desk
 from labconsole_ui.form.editors import CalmComboBox
 from labconsole_ui.widgets.labels import plain_label
+from labconsole_ui.widgets.layouts import fit_height
 
 _WIDTH = 580
 

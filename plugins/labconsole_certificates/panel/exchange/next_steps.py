@@ -14,19 +14,19 @@ from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.x509.certificate_profiles import TEXTS
 from labconsole.security.x509.names import general_name_as_text, name_as_text
+from labconsole_certificates.exchange.progress import Direction, Exchange, Step, StepKind
 from labconsole_certificates.exchange.step_execution import (
     asks_for_secrets,
     do_next,
     next_direction,
     proposed_server_request,
 )
-from labconsole_certificates.exchange.steps import Direction, Exchange, Step, StepKind
 from labconsole_certificates.operations import received_csrs
-from labconsole_certificates.operations.subjects import server_host
-from labconsole_certificates.panel.desk import Desk
+from labconsole_certificates.operations.issuing import server_host
 from labconsole_certificates.panel.form_editors import fixed, one_name_of
 from labconsole_certificates.panel.requests.request_forms import RequestForms
 from labconsole_certificates.panel.requests.requests_view import RequestsView
+from labconsole_certificates.panel.tab import Desk
 from labconsole_certificates.panel.trust.trust_dialog import TrustDialog
 
 

@@ -10,10 +10,9 @@ from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QDialog, QFrame, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from labconsole_certificates.operations import no_csr, self_signed
-from labconsole_ui.fit_height import fit_height
-from labconsole_ui.icon_label import IconLabel
 from labconsole_ui.theme.theme import FontRole, Theme
-from labconsole_ui.widgets.labels import plain_label
+from labconsole_ui.widgets.labels import IconLabel, plain_label
+from labconsole_ui.widgets.layouts import fit_height
 
 _WIDTH = 720
 

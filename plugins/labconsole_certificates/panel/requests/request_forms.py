@@ -13,8 +13,8 @@ from labconsole.security.pki.records import RequestRecord, State
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.x509.certificate_profiles import CertificateProfile
 from labconsole.security.x509.names import short_name
+from labconsole_certificates.operations.issuing import server_host
 from labconsole_certificates.operations.record_lookup import authorities_of
-from labconsole_certificates.operations.subjects import server_host
 from labconsole_certificates.panel.form_editors import fixed, one_name_of, one_of
 from labconsole_certificates.panel.labels import day
 from labconsole_certificates.panel.tab import TabServices

@@ -10,11 +10,11 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtWidgets import QWidget
 
+from labconsole.errors import BadInput
 from labconsole.security.pki.records import CertificateRecord, RequestRecord
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.x509 import parsing
-from labconsole.security.x509.bad_input import BadInput
 from labconsole.security.x509.csrs import CsrJudgement, judge_csr
 from labconsole.security.x509.fingerprints import fingerprint
 from labconsole.security.x509.names import short_name
@@ -23,9 +23,8 @@ from labconsole_certificates.describing.description import Description
 from labconsole_certificates.describing.pki_objects import describe
 from labconsole_certificates.operations import own_csrs, received_csrs
 from labconsole_certificates.operations.states import known_or_added
-from labconsole_certificates.panel.desk import Desk
 from labconsole_certificates.panel.requests.import_request_dialog import Answer, NewRequestDialog
-from labconsole_certificates.panel.tab import Tab
+from labconsole_certificates.panel.tab import Desk, Tab
 
 _OTHER_TABS = {ContentKind.CRL: "revocation", ContentKind.CMS: "trust"}
 

@@ -7,23 +7,81 @@ from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
-from PySide6.QtCore import QModelIndex, Qt
-from PySide6.QtWidgets import QHBoxLayout, QPushButton, QSplitter, QVBoxLayout, QWidget
+from PySide6.QtCore import QModelIndex, Qt, Signal
+from PySide6.QtGui import QShowEvent
+from PySide6.QtWidgets import (
+    QDialog,
+    QDialogButtonBox,
+    QHBoxLayout,
+    QLineEdit,
+    QPushButton,
+    QSplitter,
+    QVBoxLayout,
+    QWidget,
+)
 
 from labconsole.security.pki.records import RequestRecord, RequestStatus
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole_certificates.operations import received_csrs
 from labconsole_certificates.operations.export import handed_over
-from labconsole_certificates.panel.desk import Desk
 from labconsole_certificates.panel.drop_area import DropBox
 from labconsole_certificates.panel.requests.methods_dialog import MethodsDialog, methods
-from labconsole_certificates.panel.requests.refusing import RefusalDialog
-from labconsole_certificates.panel.requests.request_details import RequestLook, RequestSight, look_at
+from labconsole_certificates.panel.requests.request_details import (
+    RequestLook,
+    RequestRow,
+    RequestSight,
+    fields,
+    look_at,
+    rows_of,
+    subjects_of,
+)
 from labconsole_certificates.panel.requests.request_forms import RequestForms
 from labconsole_certificates.panel.requests.request_import import TakingIn
-from labconsole_certificates.panel.requests.table import RequestRow, fields, rows_of, subjects_of
-from labconsole_certificates.panel.tab import Sight, Tab, TabServices
+from labconsole_certificates.panel.tab import Desk, Sight, Tab, TabServices
 from labconsole_ui.tables.record_table import DataTable, RecordModel
+from labconsole_ui.widgets.labels import plain_label
+from labconsole_ui.widgets.layouts import fit_height
+
+_WIDTH = 480
+
+
+class RefusalDialog(QDialog):
+    """`refused` carries the reason."""
+
+    refused = Signal(str)
+
+    def __init__(self, sender: str, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setWindowTitle(self.tr("Refuse the request"))
+        self.setMinimumWidth(_WIDTH)
+        question = self.tr("Why is the request of {sender} refused?").format(sender=sender)
+        label = plain_label(question, self)
+        label.setWordWrap(True)
+        self.reason = QLineEdit(self)
+        self.reason.setAccessibleName(question)
+        self.reason.setPlaceholderText(self.tr("As in: the host name is not yours"))
+        label.setBuddy(self.reason)
+        buttons = QDialogButtonBox(self)
+        self.refuse_button = buttons.addButton(self.tr("Refuse"), QDialogButtonBox.ButtonRole.AcceptRole)
+        buttons.addButton(QDialogButtonBox.StandardButton.Cancel)
+        self.refuse_button.setEnabled(False)
+        self.reason.textChanged.connect(lambda text: self.refuse_button.setEnabled(bool(text.strip())))
+        buttons.accepted.connect(self._refuse)
+        buttons.rejected.connect(self.reject)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(18, 16, 18, 14)
+        column.setSpacing(10)
+        for widget in (label, self.reason, buttons):
+            column.addWidget(widget)
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """As high as the texts need, which is known from now on."""
+        super().showEvent(event)
+        fit_height(self)
+
+    def _refuse(self) -> None:
+        self.refused.emit(self.reason.text().strip())
+        self.accept()
 
 
 class RequestsView(Tab):

@@ -11,11 +11,10 @@ from PySide6.QtWidgets import QDialog, QFrame, QHBoxLayout, QPushButton, QSpinBo
 
 from labconsole.engine.operation_process import OperationProcess, Outcome
 from labconsole.security.secrets import Secret, SecretRequest, missing_secrets
-from labconsole_certificates.panel.desk import Desk
+from labconsole_certificates.panel.tab import Desk
 from labconsole_ui.form.editors import CalmComboBox
-from labconsole_ui.icon_label import IconLabel
 from labconsole_ui.theme.theme import FontRole
-from labconsole_ui.widgets.labels import plain_label
+from labconsole_ui.widgets.labels import IconLabel, plain_label
 from labconsole_ui.widgets.secret_dialog import SecretDialog
 
 ACTION = "certificates.serve-ocsp"

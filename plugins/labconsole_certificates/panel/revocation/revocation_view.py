@@ -10,14 +10,15 @@ from typing import ClassVar
 
 from cryptography import x509
 from cryptography.x509.ocsp import OCSPCertStatus
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QHBoxLayout, QPushButton, QSplitter, QVBoxLayout, QWidget
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QShowEvent
+from PySide6.QtWidgets import QDialog, QDialogButtonBox, QHBoxLayout, QPushButton, QSplitter, QVBoxLayout, QWidget
 
+from labconsole.model.operation import Confirmation
 from labconsole.security.pki.records import CertificateRecord, CrlRecord
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole_certificates.describing.oid_names import REASONS
 from labconsole_certificates.operations.export import Form, exported, note_export
-from labconsole_certificates.panel.desk import Desk
 from labconsole_certificates.panel.drop_area import DropBox
 from labconsole_certificates.panel.export_bar import HandOut, Parcel
 from labconsole_certificates.panel.form_editors import one_of
@@ -32,15 +33,65 @@ from labconsole_certificates.panel.revocation.revocation_rows import (
     rows_of,
     show_records,
 )
-from labconsole_certificates.panel.revocation.revoke_dialog import RevokeDialog
-from labconsole_certificates.panel.tab import Sight, Tab, TabServices
+from labconsole_certificates.panel.tab import Desk, Sight, Tab, TabServices
 from labconsole_certificates.revocation.crls import revoke, take_in_crl
 from labconsole_certificates.revocation.ocsp_check import OcspAnswer, ask
+from labconsole_ui.form.editors import CalmComboBox
+from labconsole_ui.operations.confirmation import ConfirmationBox
 from labconsole_ui.operations.operation_dialog import OperationDialog
 from labconsole_ui.tables.record_table import DataTable, RecordModel
-from labconsole_ui.theme.theme import FontRole
+from labconsole_ui.theme.theme import FontRole, Theme
 from labconsole_ui.widgets.labels import plain_label
+from labconsole_ui.widgets.layouts import fit_height
 from labconsole_ui.widgets.message_bar import Message, Tone
+
+_WIDTH = 500
+_NOT_FOR_PEOPLE = frozenset({x509.ReasonFlags.remove_from_crl, x509.ReasonFlags.certificate_hold})
+"""Delta CRLs and holds are not offered: what is revoked here stays revoked."""
+
+
+class RevokeDialog(QDialog):
+    """`confirmed` carries the reason; the certificate's name must be typed, since it cannot be taken back."""
+
+    confirmed = Signal(object)
+
+    def __init__(self, theme: Theme, name: str, owner: str, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setWindowTitle(self.tr("Revoke a certificate"))
+        self.setMinimumWidth(_WIDTH)
+        question = self.tr("Why is it revoked?")
+        label = plain_label(question, self)
+        self.reason_box = CalmComboBox(self)
+        self.reason_box.setAccessibleName(question)
+        for reason in x509.ReasonFlags:
+            if reason not in _NOT_FOR_PEOPLE:
+                self.reason_box.addItem(REASONS[reason], reason)
+        self.confirmation = ConfirmationBox(theme, self)
+        loss = self.tr(
+            "{name} of {owner} will not be accepted any more, as soon as peers have the next CRL: publish it then."
+        )
+        self.confirmation.ask(Confirmation(name, loss.format(name=name, owner=owner or self.tr("an unknown State"))))
+        buttons = QDialogButtonBox(self)
+        self.revoke_button = buttons.addButton(self.tr("Revoke"), QDialogButtonBox.ButtonRole.AcceptRole)
+        buttons.addButton(QDialogButtonBox.StandardButton.Cancel)
+        self.revoke_button.setEnabled(False)
+        self.confirmation.changed.connect(lambda: self.revoke_button.setEnabled(self.confirmation.given))
+        buttons.accepted.connect(self._confirm)
+        buttons.rejected.connect(self.reject)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(18, 16, 18, 14)
+        column.setSpacing(10)
+        for widget in (label, self.reason_box, self.confirmation, buttons):
+            column.addWidget(widget)
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """As high as the texts need, which is known from now on."""
+        super().showEvent(event)
+        fit_height(self)
+
+    def _confirm(self) -> None:
+        self.confirmed.emit(x509.ReasonFlags(self.reason_box.currentData()))
+        self.accept()
 
 
 class RevocationView(Tab):

@@ -10,9 +10,8 @@ from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QPushButton, QSc
 from labconsole_certificates.panel.labels import day
 from labconsole_certificates.panel.rotation.rotation_rows import RotatingRow, status_text, under_way
 from labconsole_certificates.rotation.plan import PeerAnswer, RotationPlan, Step, StepKind
-from labconsole_ui.icon_label import IconLabel
 from labconsole_ui.theme.theme import FontRole, Theme
-from labconsole_ui.widgets.labels import plain_label
+from labconsole_ui.widgets.labels import IconLabel, plain_label
 
 _LAST_LINE = 1_000
 """Beyond all lines: takes the room that they leave."""

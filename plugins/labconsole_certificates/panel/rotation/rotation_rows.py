@@ -13,8 +13,7 @@ from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.x509.certificate_profiles import AUTHORITIES
 from labconsole.security.x509.names import short_name
 from labconsole_certificates.panel.labels import ROTATION_LOOKS, day, days_left, profile_text
-from labconsole_certificates.rotation.due import due
-from labconsole_certificates.rotation.plan import RotationPlan, plan_of
+from labconsole_certificates.rotation.plan import RotationPlan, due, plan_of
 from labconsole_ui.tables.record_table import Field
 
 _translate = QCoreApplication.translate

@@ -13,11 +13,10 @@ from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QPushButton, QSplitter,
 from labconsole.security.certificate_status import NOTICES
 from labconsole.security.pki.records import RotationRecord, State
 from labconsole.security.pki.store import PkiStore
-from labconsole_certificates.panel.desk import Desk
 from labconsole_certificates.panel.form_editors import fixed
 from labconsole_certificates.panel.rotation.plan_card import PlanCard
 from labconsole_certificates.panel.rotation.rotation_rows import RotatingRow, fields, rows_of, under_way
-from labconsole_certificates.panel.tab import Sight, Tab, TabServices
+from labconsole_certificates.panel.tab import Desk, Sight, Tab, TabServices
 from labconsole_certificates.rotation import steps
 from labconsole_certificates.rotation.plan import RotationPlan, Step, StepKind
 from labconsole_ui.tables.record_table import DataTable, RecordModel

@@ -11,14 +11,14 @@ from PySide6.QtWidgets import QCheckBox, QDialog, QDialogButtonBox, QFormLayout,
 
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.x509.names import short_name, shown
-from labconsole_certificates.panel.desk import Desk
 from labconsole_certificates.panel.labels import moment
-from labconsole_certificates.panel.trust.fingerprint_question import FingerprintQuestion
+from labconsole_certificates.panel.tab import Desk
+from labconsole_certificates.panel.trust.fingerprint_widgets import FingerprintQuestion
 from labconsole_certificates.trust.bundle_import import TakenIn, take_in
 from labconsole_certificates.trust.bundle_inspection import BundleLook, domain_question, must_be_confirmed
-from labconsole_ui.fit_height import fit_height
 from labconsole_ui.form.editors import CalmComboBox
 from labconsole_ui.widgets.labels import plain_label
+from labconsole_ui.widgets.layouts import fit_height
 
 _WIDTH = 720
 

@@ -4,11 +4,25 @@ from __future__ import annotations
 
 import re
 
-from PySide6.QtCore import Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QFontDatabase, QGuiApplication, QKeyEvent, QKeySequence
-from PySide6.QtWidgets import QGridLayout, QLineEdit, QWidget
+from PySide6.QtWidgets import (
+    QDialog,
+    QDialogButtonBox,
+    QFrame,
+    QGridLayout,
+    QHBoxLayout,
+    QLineEdit,
+    QVBoxLayout,
+    QWidget,
+)
 
+from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.x509.fingerprints import groups, typed_matches
+from labconsole.security.x509.names import short_name
+from labconsole_ui.form.editors import CalmComboBox
+from labconsole_ui.theme.theme import Theme
+from labconsole_ui.widgets.labels import IconLabel, plain_label
 
 GROUPS, DIGITS, COLUMNS = 16, 4, 8
 _NOT_HEX = re.compile(r"[^0-9A-Fa-f]")
@@ -120,3 +134,121 @@ class _Group(QLineEdit):
             self._box.edits[self._number - 1].setFocus()
         else:
             super().keyPressEvent(event)
+
+
+class FingerprintQuestion(QFrame):
+    """`changed` is emitted while it is typed; `matches` once all of it is there and right."""
+
+    changed = Signal()
+
+    def __init__(self, theme: Theme, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setProperty("message", "warning")
+        self.sentence = plain_label("", self)
+        self.sentence.setWordWrap(True)
+        self.read_out = plain_label("", self)
+        self.read_out.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
+        self.read_out.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self._own = ""
+        self.typing = TypedFingerprint(self)
+        self.state = plain_label("", self)
+        self._icon = IconLabel(theme, "warning", 20, "warning")
+        line = QHBoxLayout(self)
+        line.setContentsMargins(14, 12, 14, 12)
+        line.setSpacing(12)
+        line.addWidget(self._icon, 0, Qt.AlignmentFlag.AlignTop)
+        column = QVBoxLayout()
+        column.setSpacing(8)
+        line.addLayout(column, 1)
+        for widget in (self.sentence, self.read_out, self.typing, self.state):
+            column.addWidget(widget)
+        self.typing.changed.connect(self._look)
+
+    @property
+    def typed(self) -> str:
+        """What was typed."""
+        return self._own or self.typing.typed
+
+    @property
+    def matches(self) -> bool:
+        """Whether the whole fingerprint was typed as it is; of a State of this console the button confirms it."""
+        return bool(self._own) or self.typing.matches
+
+    def ask(self, state: str, fingerprint: str, *, own: bool = False) -> None:
+        """Ask for the fingerprint (hex) of `state`; `own`: of this console, so it is shown and confirmed by a click."""
+        if own:
+            self.sentence.setText(
+                self.tr("{state} is a State of this console, so nothing came from outside. Its fingerprint:").format(
+                    state=state
+                )
+            )
+        else:
+            self.sentence.setText(
+                self.tr(
+                    "Call {state}, and let them read out the fingerprint of what they sent. Type it group by group; "
+                    "it is not shown here, for a file that was replaced on its way would show its own."
+                ).format(state=state)
+            )
+        self.read_out.setText(in_lines(fingerprint, COLUMNS) if own else "")
+        self.read_out.setVisible(own)
+        self._own = fingerprint if own else ""
+        self.typing.setVisible(not own)
+        self.state.setVisible(not own)
+        self.typing.expect(fingerprint)
+        self._look()
+
+    def _look(self) -> None:
+        if self.matches:
+            self.state.setText(self.tr("The fingerprint is right."))
+            self._icon.show_icon("good", "good")
+        elif self.typing.wrong:
+            self.state.setText(self.tr("The marked groups differ: ask again. If they still differ, do not take it in."))
+            self._icon.show_icon("error", "bad")
+        else:
+            missing = self.typing.missing
+            self.state.setText(self.tr("{missing} of 16 groups are missing.").format(missing=missing))
+            self._icon.show_icon("warning", "warning")
+        self.changed.emit()
+
+
+_LARGER = 1.5
+_GROUPS_A_LINE = 4
+
+
+class ReadingOutDialog(QDialog):
+    """Shows the fingerprint of one root at a time; the other State types what it hears."""
+
+    def __init__(self, theme: Theme, snapshot: Snapshot, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setWindowTitle(self.tr("Read out a fingerprint"))
+        self._roots = [
+            (state, root) for state in snapshot.states if state.local for root in snapshot.roots_of(state.id)
+        ]
+        hint = plain_label(
+            self.tr("Read this to the other State over the telephone, or give it on paper: never with the file."), self
+        )
+        hint.setWordWrap(True)
+        hint.setProperty("muted", True)
+        self.root_box = CalmComboBox(self)
+        self.root_box.setAccessibleName(self.tr("Root"))
+        self.root_box.addItems([f"{state.name}: {short_name(root.certificate)}" for state, root in self._roots])
+        self.digits = plain_label("", self)
+        font = QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont)
+        font.setPointSizeF(font.pointSizeF() * _LARGER)
+        self.digits.setFont(font)
+        self.digits.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close, self)
+        buttons.rejected.connect(self.reject)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(20, 18, 20, 16)
+        column.setSpacing(12)
+        for widget in (hint, self.root_box, self.digits, buttons):
+            column.addWidget(widget)
+        self.root_box.currentIndexChanged.connect(self._show)
+        self._show(self.root_box.currentIndex())
+
+    def _show(self, place: int) -> None:
+        if place < 0:
+            self.digits.setText(self.tr("No State of this console has a root yet."))
+            return
+        self.digits.setText(in_lines(self._roots[place][1].sha256, _GROUPS_A_LINE))

@@ -15,13 +15,13 @@ from labconsole.security.pki.store import PkiStore
 from labconsole.security.x509.certificate_profiles import CertificateProfile
 from labconsole.security.x509.names import short_name
 from labconsole_certificates.operations.self_signed import WARNING
-from labconsole_certificates.panel.desk import Desk
 from labconsole_certificates.panel.labels import day
-from labconsole_certificates.panel.trust.fingerprint_question import FingerprintQuestion
+from labconsole_certificates.panel.tab import Desk
+from labconsole_certificates.panel.trust.fingerprint_widgets import FingerprintQuestion
 from labconsole_certificates.trust.roots_and_pins import confirm_here, pin, trust_root
-from labconsole_ui.fit_height import fit_height
 from labconsole_ui.form.editors import CalmComboBox
 from labconsole_ui.widgets.labels import plain_label
+from labconsole_ui.widgets.layouts import fit_height
 
 _WIDTH = 720
 

@@ -11,30 +11,28 @@ from typing import ClassVar
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
+from labconsole.errors import BadInput
 from labconsole.security.pki.records import CertificateRecord, TrustRecord
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.x509 import parsing
-from labconsole.security.x509.bad_input import BadInput
 from labconsole.security.x509.parsing import ContentKind
 from labconsole_certificates.operations.certificate_import import take_in_certificates
-from labconsole_certificates.panel.desk import Desk
 from labconsole_certificates.panel.drop_area import DropBox
 from labconsole_certificates.panel.exchange.exchange_view import ExchangeView
 from labconsole_certificates.panel.form_editors import one_name_of
-from labconsole_certificates.panel.tab import Sight, Tab, TabServices
+from labconsole_certificates.panel.tab import Desk, Sight, Tab, TabServices
 from labconsole_certificates.panel.trust.bundle_dialog import BundleDialog
-from labconsole_certificates.panel.trust.cause_card import CauseCard
-from labconsole_certificates.panel.trust.matrix_cells import ShownMatrix, look_of, shown_matrix, status_words
+from labconsole_certificates.panel.trust.fingerprint_widgets import ReadingOutDialog
+from labconsole_certificates.panel.trust.matrix_cells import CauseCard, ShownMatrix, look_of, shown_matrix, status_words
 from labconsole_certificates.panel.trust.matrix_grid import TrustGrid
-from labconsole_certificates.panel.trust.reading_out import ReadingOutDialog
 from labconsole_certificates.panel.trust.trust_dialog import TrustDialog, can_be_trusted
 from labconsole_certificates.trust.bundle_import import TakenIn
 from labconsole_certificates.trust.bundle_inspection import BundleLook, look_into
 from labconsole_certificates.trust.roots_and_pins import withdraw
-from labconsole_ui.icon_label import IconLabel
 from labconsole_ui.operations.operation_dialog import OperationDialog
 from labconsole_ui.theme.theme import Theme
+from labconsole_ui.widgets.labels import IconLabel
 from labconsole_ui.widgets.layouts import FlowLayout
 from labconsole_ui.widgets.message_bar import Message, Tone
 

@@ -8,6 +8,7 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec
 
+from labconsole.errors import BadInput
 from labconsole.security.pki.keys import make_key
 from labconsole.security.pki.records import (
     FileKey,
@@ -20,7 +21,6 @@ from labconsole.security.pki.records import (
 )
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.secrets import SecretSource
-from labconsole.security.x509.bad_input import BadInput
 from labconsole.security.x509.certificate_profiles import CertificateProfile
 from labconsole.security.x509.crls import Revoked, make_crl
 from labconsole.security.x509.csrs import make_csr

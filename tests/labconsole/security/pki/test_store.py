@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 from cryptography import x509
 
+from labconsole.errors import BadInput
 from labconsole.security.pki.identities import names
 from labconsole.security.pki.reader import PkiReader
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.pki.store import PkiStore
-from labconsole.security.x509.bad_input import BadInput
 from labconsole.store.errors import MissingDatabaseError, StoreError
 from tests.labconsole.security.pki.pki_lab import OwnState
 

@@ -6,7 +6,7 @@ import sys
 
 from odd_children import respond
 
-from labconsole.security.token.module_conversation import converse
+from labconsole.security.token.module_process import converse
 
 if __name__ == "__main__":
     sys.exit(converse(respond))

@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from labconsole.security.token.errors import TokenError
-from labconsole.security.token.module_conversation import Conversation
+from labconsole.security.token.module_process import Conversation
 
 PIN = "314159-user"
 

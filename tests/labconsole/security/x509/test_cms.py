@@ -12,9 +12,9 @@ from asn1crypto import cms as asn1_cms
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
+from labconsole.errors import BadInput
 from labconsole.security.x509 import cms
-from labconsole.security.x509.bad_input import BadInput
-from labconsole.security.x509.cms_algorithms import algorithm_for
+from labconsole.security.x509.cms import algorithm_for
 from labconsole.security.x509.issuing import Issuer, make_root
 from labconsole.security.x509.key_types import KeyType, generate, signing_hash
 from labconsole.security.x509.names import name_from_text

@@ -9,12 +9,11 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from labconsole.security.x509.bad_input import BadInput
+from labconsole.errors import BadInput
 from labconsole.security.x509.certificate_profiles import CertificateProfile, profile_extensions
 from labconsole.security.x509.crls import make_crl
-from labconsole.security.x509.issuing import Issuer, cross_certificate, issue, link_certificates, make_root
+from labconsole.security.x509.issuing import Issuer, certify, cross_certificate, issue, link_certificates, make_root
 from labconsole.security.x509.key_types import KeyType, generate
-from labconsole.security.x509.signing import certify
 from labconsole.security.x509.validity import Validity
 from labconsole_certificates.exchange.handshake import TlsEnd, shake_hands
 from tests.helpers.authorities import named, new_authority

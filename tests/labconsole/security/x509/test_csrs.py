@@ -10,13 +10,12 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-from labconsole.security.x509.alternative_names import malformed
-from labconsole.security.x509.bad_input import BadInput
+from labconsole.errors import BadInput
 from labconsole.security.x509.certificate_profiles import CertificateProfile
 from labconsole.security.x509.csrs import judge_csr, make_csr
 from labconsole.security.x509.issuing import make_self_signed
 from labconsole.security.x509.key_types import KeyType
-from labconsole.security.x509.names import general_name_from_text
+from labconsole.security.x509.names import general_name_from_text, malformed
 from labconsole.security.x509.validity import Validity
 from tests.helpers.authorities import named
 from tests.helpers.mutations import mutations

@@ -9,8 +9,8 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
+from labconsole.errors import BadInput
 from labconsole.security.x509 import parsing, pem_and_der
-from labconsole.security.x509.bad_input import BadInput
 from labconsole.security.x509.issuing import Issuer
 from labconsole.security.x509.names import short_name
 from labconsole.security.x509.pkcs12_opening import open_here

@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import AuthorityInformationAccessOID, ExtendedKeyUsageOID
 
-from labconsole.security.x509.bad_input import BadInput
+from labconsole.errors import BadInput
 from labconsole.security.x509.certificate_profiles import TEXTS, CertificateProfile
 from labconsole.security.x509.issuing import Issuer, issue, make_root, make_self_signed
 from labconsole.security.x509.key_types import KeyType, PublicKey

@@ -22,9 +22,9 @@ from cryptography.hazmat.primitives.serialization import (
     pkcs12,
 )
 
+from labconsole.errors import BadInput
 from labconsole.security.secrets import Secret
 from labconsole.security.x509 import parsing
-from labconsole.security.x509.bad_input import BadInput
 from labconsole.security.x509.certificate_profiles import CertificateProfile
 from labconsole.security.x509.crls import make_crl
 from labconsole.security.x509.csrs import make_csr

@@ -12,8 +12,8 @@ from asn1crypto import keys
 from asn1crypto import pkcs12 as asn1_pkcs12
 from cryptography import x509
 
+from labconsole.errors import BadInput
 from labconsole.security.secrets import Secret
-from labconsole.security.x509.bad_input import BadInput
 from labconsole.security.x509.parsing import read_certificate, read_pkcs12
 from labconsole.security.x509.pkcs12_opening import open_here, open_in_child
 from labconsole.security.x509.work_factor import refuse_costly_key

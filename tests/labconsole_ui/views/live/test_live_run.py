@@ -7,8 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from labconsole.engine.histogram import LogHistogram
-from labconsole.engine.protocol import ChannelFrame, LiveFrame, Usage
+from labconsole.engine.protocol import ChannelFrame, LiveFrame, LogHistogram, Usage
 from labconsole.model.trial import LiveChannel
 from labconsole_ui.views.live.growing_curves import GrowingCurve
 from labconsole_ui.views.live.live_run import LiveRun

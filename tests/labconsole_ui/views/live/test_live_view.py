@@ -10,8 +10,7 @@ from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
 from labconsole.analysis.number_format import format_figure
-from labconsole.engine.histogram import LogHistogram
-from labconsole.engine.protocol import ChannelFrame, LiveFrame, Usage
+from labconsole.engine.protocol import ChannelFrame, LiveFrame, LogHistogram, Usage
 from labconsole.engine.queue import QueueItem, QueueState
 from labconsole.model.plugin import Plugins
 from labconsole.store.reader import Reader

@@ -21,7 +21,7 @@ from labconsole.store import edits, schema
 from labconsole.store.attachments import AttachmentPiece
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunStatus
-from labconsole_ui.export_menu import ExportFormat
+from labconsole_ui.runs.run_files import ExportFormat
 from labconsole_ui.runtime.queue_bridge import QueueBridge
 from labconsole_ui.theme.theme import Theme
 from labconsole_ui.views.run.loaded_run import load_run

@@ -9,8 +9,7 @@ from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPaintEvent, QResizeEv
 from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 
 from labconsole.analysis.answers import Answer
-from labconsole.analysis.change import Judgement
-from labconsole.analysis.wording import fitting_titles
+from labconsole.analysis.change import Judgement, fitting_titles
 from labconsole_ui.theme.theme import FontRole, Theme
 from labconsole_ui.widgets.labels import plain_label
 

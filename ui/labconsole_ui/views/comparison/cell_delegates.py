@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem,
 from labconsole_ui.tables.record_table import RecordModel
 from labconsole_ui.theme.theme import FontRole, Theme
 from labconsole_ui.views.comparison.comparison_rows import CellText, Row
-from labconsole_ui.views.comparison.wrapping import wrap
+from labconsole_ui.widgets.labels import wrap
 
 Index = QModelIndex | QPersistentModelIndex
 PADDING = 7

@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from PySide6.QtCore import QCoreApplication
 
-from labconsole.analysis.change import FEW_REPEATS, ONE_RUN, OTHER_ORIGIN
+from labconsole.analysis.change import FEW_REPEATS, ONE_RUN, OTHER_ORIGIN, short_titles
 from labconsole.analysis.comparison import (
     Cell,
     Change,
@@ -23,7 +23,6 @@ from labconsole.analysis.comparison_notes import MARK
 from labconsole.analysis.confidence_intervals import Interval
 from labconsole.analysis.number_format import Scale
 from labconsole.analysis.verdict_lines import VerdictCell, VerdictLine
-from labconsole.analysis.wording import short_titles
 from labconsole.model.trial import Direction
 from labconsole_ui.views.run.result_tables import direction_text
 

@@ -28,26 +28,24 @@ from labconsole.analysis.published_figures import PublishedColumn, PublishedTabl
 from labconsole.model.plugin import Plugins
 from labconsole.output.comparison_csv import write_comparison
 from labconsole.store.reader import Reader
+from labconsole_ui.runs.drag_and_drop import DropArea
 from labconsole_ui.runtime.background import Background
+from labconsole_ui.runtime.incremental import Turns
 from labconsole_ui.runtime.queue_bridge import QueueBridge
 from labconsole_ui.runtime.settings import WindowState
 from labconsole_ui.theme.theme import Theme
-from labconsole_ui.turns import Turns
 from labconsole_ui.views.comparison.answer_cards import AnswerCards
 from labconsole_ui.views.comparison.bars_pane import BarsPane
-from labconsole_ui.views.comparison.comparison_loader import Beside, Composer, Page
+from labconsole_ui.views.comparison.column_header import heading_of
+from labconsole_ui.views.comparison.comparison_loader import Beside, Composer, Page, Selection
 from labconsole_ui.views.comparison.comparison_rows import Section, rows_of
 from labconsole_ui.views.comparison.curves_pane import CurvesPane
 from labconsole_ui.views.comparison.distribution_pane import DistributionPane
-from labconsole_ui.views.comparison.drop_area import DropArea
 from labconsole_ui.views.comparison.findings_pane import FindingsPane
-from labconsole_ui.views.comparison.headings import heading_of
-from labconsole_ui.views.comparison.kept_reader import KeptReader
 from labconsole_ui.views.comparison.published_tables_pane import ShapesPane
-from labconsole_ui.views.comparison.run_samples import RunSamples
-from labconsole_ui.views.comparison.selection import Selection
+from labconsole_ui.views.comparison.run_samples import KeptReader, RunSamples
+from labconsole_ui.views.comparison.scenario_table import ComparisonTable
 from labconsole_ui.views.comparison.splitter import SharedRoom
-from labconsole_ui.views.comparison.table import ComparisonTable
 from labconsole_ui.views.comparison.toolbar import ComparisonControls
 from labconsole_ui.widgets.labels import plain_label
 from labconsole_ui.widgets.message_bar import Message, MessageBar, Tone

@@ -9,9 +9,8 @@ from typing import Any
 from PySide6.QtWidgets import QComboBox, QWidget
 
 from labconsole.model.trial import Curve
-from labconsole_ui.plots.curve_plot import CurvePlot, PlotCurve
+from labconsole_ui.plots.curve_plot import CurvePlot, PlotCurve, TimePlot
 from labconsole_ui.plots.plot_grid import PlotGrid
-from labconsole_ui.plots.timeplot import TimePlot
 from labconsole_ui.runtime.background import Background
 from labconsole_ui.theme.theme import Theme
 from labconsole_ui.views.comparison.run_samples import RunSamples

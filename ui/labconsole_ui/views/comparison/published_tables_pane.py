@@ -10,8 +10,8 @@ from PySide6.QtWidgets import QComboBox, QTextBrowser, QVBoxLayout, QWidget
 from labconsole.analysis.number_format import Scale, row_scale
 from labconsole.analysis.table_shape import FilledTable, ShapeCell
 from labconsole_ui.theme.theme import Theme
+from labconsole_ui.views.comparison.column_header import Heading
 from labconsole_ui.views.comparison.comparison_rows import CellText, Row, Section, interval_text
-from labconsole_ui.views.comparison.headings import Heading
 from labconsole_ui.views.comparison.scenario_table import ScenarioTable
 
 NOTES_HEIGHT = 84

@@ -17,8 +17,8 @@ from labconsole.analysis.comparison import Column, RunGroup
 from labconsole_ui.plots.curve_plot import CurvePlot
 from labconsole_ui.plots.legend import Legend
 from labconsole_ui.runtime.background import Background
+from labconsole_ui.runtime.incremental import Turns
 from labconsole_ui.theme.theme import Theme
-from labconsole_ui.turns import Turns
 from labconsole_ui.views.comparison.run_samples import RunSamples
 from labconsole_ui.widgets.labels import plain_label
 

@@ -3,14 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
-from PySide6.QtCore import QObject, QSize, Qt, Signal
+from PySide6.QtCore import QObject, QPoint, QSize, Qt, Signal
 from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QHBoxLayout, QMenu, QToolButton, QWidget
 
 from labconsole.store.records import RunRow
-from labconsole_ui.export_menu import ExportMenu
+from labconsole_ui.runs.run_files import ExportMenu
+from labconsole_ui.tables.record_table import DataTable
 from labconsole_ui.theme.theme import Theme
+
+
+def open_column_menu(table: DataTable, titles: Sequence[str], name: str, position: QPoint) -> None:
+    """Open it at `position` of the header, with an entry for each column that shows or hides it."""
+    header = table.horizontalHeader()
+    menu = QMenu(table)
+    menu.setAccessibleName(name)
+    for column, title in enumerate(titles):
+        action = menu.addAction(title)
+        action.setCheckable(True)
+        action.setChecked(not header.isSectionHidden(column))
+        action.toggled.connect(partial(_show_column, table, column))
+    menu.aboutToHide.connect(menu.deleteLater)
+    menu.popup(header.mapToGlobal(position))
+
+
+def _show_column(table: DataTable, column: int, shown: bool) -> None:
+    table.setColumnHidden(column, not shown)
 
 
 class HistoryActions(QObject):

@@ -6,7 +6,17 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta
 
 from PySide6.QtCore import QPoint, Qt, Signal
-from PySide6.QtWidgets import QComboBox, QFormLayout, QFrame, QHBoxLayout, QLineEdit, QPushButton, QWidget
+from PySide6.QtWidgets import (
+    QComboBox,
+    QFormLayout,
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QPushButton,
+    QVBoxLayout,
+    QWidget,
+)
 
 from labconsole.clock import wall_now
 from labconsole.safe_text import shown_lines
@@ -181,3 +191,32 @@ def _offer(box: QComboBox, everything: str, titles: Mapping[str, str]) -> None:
         box.addItem(shown_lines(title), data)
     box.setCurrentIndex(max(0, box.findData(chosen)))
     box.blockSignals(False)
+
+
+class EmptyHistory(QWidget):
+    """A sentence, and a button that clears the filter."""
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.label = QLabel(self)
+        self.label.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.label.setProperty("muted", True)
+        self.clear_button = QPushButton(self.tr("Clear the filter"), self)
+        middle = QVBoxLayout(self)
+        middle.addStretch(1)
+        middle.addWidget(self.label)
+        middle.addWidget(self.clear_button, 0, Qt.AlignmentFlag.AlignCenter)
+        middle.addStretch(1)
+
+    def follow(self, *, read: bool, total: int, trash: bool) -> None:
+        """Say why nothing is shown: `total` runs would be there without the filter, once they are read."""
+        if trash and not total:
+            text = self.tr("The trash is empty.")
+        elif total:
+            text = self.tr("No run fits the filter.")
+        elif not read:
+            text = self.tr("Reading the runs ...")
+        else:
+            text = self.tr("No runs yet. Start the demo from the first page, or a trial of your own.")
+        self.label.setText(text)
+        self.clear_button.setVisible(total > 0)

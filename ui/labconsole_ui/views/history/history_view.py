@@ -31,10 +31,9 @@ from labconsole.store.reader import Reader
 from labconsole.store.records import RunRow
 from labconsole_ui.runtime.background import Background
 from labconsole_ui.runtime.queue_bridge import QueueBridge
-from labconsole_ui.tables.record_table import DataTable
+from labconsole_ui.tables.record_table import DataTable, choose_rows, chosen_rows
 from labconsole_ui.theme.theme import Theme
-from labconsole_ui.views.history.actions import HistoryActions
-from labconsole_ui.views.history.column_menu import open_column_menu
+from labconsole_ui.views.history.actions import HistoryActions, open_column_menu
 from labconsole_ui.views.history.columns import (
     Catalogue,
     column_of,
@@ -43,11 +42,9 @@ from labconsole_ui.views.history.columns import (
     hidden_at_first,
     run_fields,
 )
-from labconsole_ui.views.history.empty import EmptyHistory
-from labconsole_ui.views.history.filters import HistoryFilters
+from labconsole_ui.views.history.filters import EmptyHistory, HistoryFilters
 from labconsole_ui.views.history.run_loader import History, RunSource
 from labconsole_ui.views.history.run_model import CampaignHead, Line, RunModel
-from labconsole_ui.views.history.selection import choose_rows, chosen_rows
 from labconsole_ui.views.history.undoable_changes import RunChanges
 from labconsole_ui.widgets.message_bar import Message, MessageBar, Tone
 

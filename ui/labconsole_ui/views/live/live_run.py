@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from labconsole.engine.histogram import BINS_PER_OCTAVE
-from labconsole.engine.protocol import ChannelFrame, LiveFrame
+from labconsole.engine.protocol import BINS_PER_OCTAVE, ChannelFrame, LiveFrame
 from labconsole.model.trial import LiveChannel, LiveKind
 from labconsole_ui.views.live.growing_curves import GrowingCurve, RoleCurves
 

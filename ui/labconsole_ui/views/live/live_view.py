@@ -18,13 +18,12 @@ from labconsole.model.plugin import Plugins
 from labconsole.model.trial import Event, LiveChannel, Metric, Trial
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunStatus
-from labconsole_ui.plots.curve_plot import PlotCurve
+from labconsole_ui.plots.curve_plot import PlotCurve, TimePlot
 from labconsole_ui.plots.plot_grid import PlotGrid
-from labconsole_ui.plots.timeplot import TimePlot
 from labconsole_ui.runtime.background import Background
+from labconsole_ui.runtime.incremental import Turns
 from labconsole_ui.runtime.queue_bridge import QueueBridge
 from labconsole_ui.theme.theme import FontRole, Theme
-from labconsole_ui.turns import Turns
 from labconsole_ui.views.live.figure_table import Figure, FigureTable
 from labconsole_ui.views.live.growing_curves import GrowingCurve
 from labconsole_ui.views.live.live_run import ChannelFigures, LiveRun, rate_unit, rounded_rate

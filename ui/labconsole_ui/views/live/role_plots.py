@@ -8,9 +8,8 @@ from functools import partial
 from PySide6.QtCore import QCoreApplication
 
 from labconsole.model.trial import LiveKind
-from labconsole_ui.plots.curve_plot import PlotCurve
+from labconsole_ui.plots.curve_plot import PlotCurve, TimePlot
 from labconsole_ui.plots.plot_grid import PlotGrid
-from labconsole_ui.plots.timeplot import TimePlot
 from labconsole_ui.theme.theme import Theme
 from labconsole_ui.views.live.growing_curves import HIGHEST, LOWEST, MEDIAN, RoleCurves
 from labconsole_ui.views.live.live_run import LiveRun, rate_unit

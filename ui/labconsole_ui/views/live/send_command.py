@@ -19,11 +19,11 @@ from PySide6.QtWidgets import (
 
 from labconsole.errors import UserError
 from labconsole.model.trial_command import TrialCommand
-from labconsole_ui.fit_height import fit_height
 from labconsole_ui.form.parameter_form import ParameterForm
 from labconsole_ui.runtime.queue_bridge import QueueBridge
 from labconsole_ui.theme.theme import Theme
 from labconsole_ui.widgets.labels import plain_label
+from labconsole_ui.widgets.layouts import fit_height
 
 _WIDTH = 580
 _ROLES_MS = 500

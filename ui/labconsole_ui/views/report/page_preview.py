@@ -17,9 +17,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from labconsole_ui.busy_bar import busy_bar
 from labconsole_ui.theme.theme import Theme
-from labconsole_ui.widgets.labels import plain_label
+from labconsole_ui.widgets.labels import busy_bar, plain_label
 
 GAP = 16
 LEAST_SHARE = 0.6

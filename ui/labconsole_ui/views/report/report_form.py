@@ -3,28 +3,93 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
+    QFileDialog,
     QFormLayout,
+    QHBoxLayout,
     QLabel,
     QLineEdit,
     QListWidget,
     QListWidgetItem,
+    QPushButton,
     QVBoxLayout,
     QWidget,
 )
 
 from labconsole.analysis.comparison import RunGroup
 from labconsole.analysis.published_figures import PublishedColumn, PublishedTable
-from labconsole.output.report.pdf import Paper
+from labconsole.output.report.pdf import Paper, Sign
 from labconsole.output.report.report_request import ReportKind, ReportRequest
 from labconsole.safe_text import shown_lines
+from labconsole.security.key_files import is_encrypted
+from labconsole.security.secrets import Secret, SecretRequest, SecretSource
 from labconsole_ui.runtime.settings import WindowState
-from labconsole_ui.views.report.file_line import FileLine
-from labconsole_ui.views.report.signing import SigningFiles
+
+
+@dataclass(frozen=True)
+class SigningFiles:
+    """The key and the certificates, in PEM; a PKCS#12 file holds both, and `certificates` is None."""
+
+    key: Path
+    certificates: Path | None
+
+    def secret_request(self) -> SecretRequest | None:
+        """What must be asked for before the key opens. Raises UserError: the file is missing, or open to others."""
+        if self.certificates is not None and not is_encrypted(self.key):
+            return None
+        return SecretRequest("signing", f"the signing key {self.key.name}", SecretSource())
+
+    def sign(self, secret: Secret | None, place: str) -> Sign:
+        """What signs a PDF with them. Raises UserError for files that do not fit, or a wrong passphrase."""
+        # pyHanko takes a second to import.
+        from labconsole.output.report.signing import SignatureDetails, sign_pdf, signer_from_pem, signer_from_pkcs12
+
+        signer = (
+            signer_from_pem(self.key, self.certificates, secret)
+            if self.certificates is not None
+            else signer_from_pkcs12(self.key, secret)
+        )
+        return lambda data: sign_pdf(data, signer, SignatureDetails(place=place))
+
+
+class FileLine(QWidget):
+    """`changed` says that another file is named."""
+
+    changed = Signal()
+
+    def __init__(self, title: str, pattern: str, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._title = title
+        self._pattern = pattern
+        self.line = QLineEdit(self)
+        self.line.setAccessibleName(title)
+        self.line.textChanged.connect(self.changed)
+        self.browse_button = QPushButton(self.tr("Browse …"), self)
+        self.browse_button.setAccessibleName(self.tr("Browse for: {0}").format(title))
+        self.browse_button.clicked.connect(self._browse)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.addWidget(self.line, 1)
+        row.addWidget(self.browse_button)
+        self.setFocusProxy(self.line)
+
+    @property
+    def path(self) -> Path | None:
+        """The file, None if none is named."""
+        text = self.line.text().strip()
+        return Path(text).expanduser() if text else None
+
+    def _browse(self) -> None:
+        start = str(self.path.parent if self.path is not None else Path.home())
+        chosen, _ = QFileDialog.getOpenFileName(self, self._title, start, self._pattern)
+        if chosen:
+            self.line.setText(chosen)
+
 
 _KEY = "report/{0}"
 PKCS12_ENDINGS = (".p12", ".pfx")

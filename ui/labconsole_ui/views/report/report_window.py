@@ -26,14 +26,13 @@ from labconsole.output.report.document import Document
 from labconsole.output.report.pdf import Paper, PdfResult, preview_pages, write_pdf
 from labconsole.output.report.report_request import ReportRequest, kind_for
 from labconsole.security.secrets import Secret
-from labconsole_ui.desktop import open_with_desktop
 from labconsole_ui.runtime.background import Background
+from labconsole_ui.runtime.desktop import open_with_desktop
 from labconsole_ui.runtime.long_jobs import LongJobs, Ticket
 from labconsole_ui.runtime.services import Services
 from labconsole_ui.theme.theme import FontRole
 from labconsole_ui.views.report.page_preview import PagesView
-from labconsole_ui.views.report.report_form import ReportChoices, ReportForm
-from labconsole_ui.views.report.signing import SigningFiles
+from labconsole_ui.views.report.report_form import ReportChoices, ReportForm, SigningFiles
 from labconsole_ui.widgets.message_bar import Message, MessageBar, Tone
 from labconsole_ui.widgets.secret_dialog import SecretDialog
 from labconsole_ui.widgets.status_text import number_ranges

@@ -11,11 +11,9 @@ from PySide6.QtWidgets import QFormLayout, QFrame, QHBoxLayout, QLabel, QPushBut
 from labconsole.store.evidence import Verification, verify
 from labconsole.store.reader import Reader
 from labconsole.store.records import Evidence
-from labconsole_ui.busy_bar import busy_bar
-from labconsole_ui.icon_label import IconLabel
 from labconsole_ui.runtime.background import Background
 from labconsole_ui.theme.theme import Theme
-from labconsole_ui.widgets.labels import plain_label
+from labconsole_ui.widgets.labels import IconLabel, busy_bar, plain_label
 from labconsole_ui.widgets.status_text import utc_time
 
 DIGEST_GROUP = 8

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from labconsole.analysis import run_curves
-from labconsole.analysis.stored_run import drawing, open_run
+from labconsole.analysis.run_curves import drawing, open_run
 from labconsole.model.plugin import Plugins
 from labconsole.model.trial import Curve, Trial
 from labconsole.store.reader import Reader

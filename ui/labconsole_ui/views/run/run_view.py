@@ -24,21 +24,19 @@ from labconsole.store import edits
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunRow, RunStatus
 from labconsole.store.run_store import Store
-from labconsole_ui.busy_bar import busy_bar
-from labconsole_ui.plots.curve_plot import CurvePlot, PlotCurve
+from labconsole_ui.plots.curve_plot import CurvePlot, PlotCurve, TimePlot
 from labconsole_ui.plots.plot_grid import PlotGrid
-from labconsole_ui.plots.timeplot import TimePlot
 from labconsole_ui.runtime.background import Background
+from labconsole_ui.runtime.incremental import Turns
 from labconsole_ui.runtime.queue_bridge import QueueBridge
 from labconsole_ui.tables.record_table import DataTable, Field, RecordModel
 from labconsole_ui.theme.theme import Theme
-from labconsole_ui.turns import Turns
 from labconsole_ui.views.run import result_tables
 from labconsole_ui.views.run.evidence import EvidencePane
 from labconsole_ui.views.run.loaded_run import LoadedRun, load_curves, load_run
 from labconsole_ui.views.run.run_header import RunHeader
 from labconsole_ui.views.run.stored_files import ArtefactPane
-from labconsole_ui.widgets.labels import plain_label
+from labconsole_ui.widgets.labels import busy_bar, plain_label
 
 """Between two tables or plots, so that the window paints and answers in between."""
 

@@ -12,10 +12,10 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509 import ocsp
 from pkcs11 import Session
 
+from labconsole.errors import BadInput
 from labconsole.security.token.cryptoki.key_pairs import generate
 from labconsole.security.token.cryptoki.private_keys import private_key
 from labconsole.security.token.mechanisms import KeyKind
-from labconsole.security.x509.bad_input import BadInput
 from labconsole.security.x509.certificate_profiles import CertificateProfile
 from labconsole.security.x509.crls import Revoked, make_crl
 from labconsole.security.x509.csrs import judge_csr, make_csr

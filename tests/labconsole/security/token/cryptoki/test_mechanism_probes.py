@@ -13,7 +13,6 @@ import pytest
 from pydantic import ValidationError
 
 from labconsole.security.secrets import Secret
-from labconsole.security.token.choice import choose_mechanism
 from labconsole.security.token.configuration import TokenConfiguration
 from labconsole.security.token.cryptoki.key_pairs import generate
 from labconsole.security.token.cryptoki.mechanism_probes import probe_wrapping, threads_safe
@@ -21,7 +20,14 @@ from labconsole.security.token.cryptoki.module import load_module
 from labconsole.security.token.cryptoki.opening import Token, find_token, open_token
 from labconsole.security.token.cryptoki.wrapping import make_wrapper
 from labconsole.security.token.errors import MechanismMissingError, TamperedKeyError
-from labconsole.security.token.mechanisms import AES_GCM, KeyKind, WrapBehaviour, WrapMechanism, WrapProbe
+from labconsole.security.token.mechanisms import (
+    AES_GCM,
+    KeyKind,
+    WrapBehaviour,
+    WrapMechanism,
+    WrapProbe,
+    choose_mechanism,
+)
 from tests.helpers.kryoptic_token import make_kryoptic_token
 
 KEY_WRAP, KEY_WRAP_PAD, KEY_WRAP_KWP = WrapMechanism
@@ -157,7 +163,7 @@ UNLOCKED = """
 import sys
 from labconsole.security.secrets import Secret
 from labconsole.security.token import module
-from labconsole.security.token.choice import choose_mechanism
+from labconsole.security.token.mechanisms import choose_mechanism
 from labconsole.security.token.configuration import TokenConfiguration
 from labconsole.security.token.cryptoki.opening import open_token
 from labconsole.security.token.cryptoki.mechanism_probes import threads_safe

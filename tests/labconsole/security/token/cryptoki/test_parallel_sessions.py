@@ -11,7 +11,6 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from pkcs11 import Session
 
-from labconsole.security.token.choice import choose_mechanism
 from labconsole.security.token.configuration import TokenConfiguration
 from labconsole.security.token.cryptoki.key_pairs import generate
 from labconsole.security.token.cryptoki.mechanism_probes import probe_wrapping
@@ -19,7 +18,7 @@ from labconsole.security.token.cryptoki.opening import Token
 from labconsole.security.token.cryptoki.private_keys import PrivateKey, private_key
 from labconsole.security.token.cryptoki.wrapping import Wrapper, make_wrapper
 from labconsole.security.token.errors import TokenError
-from labconsole.security.token.mechanisms import KeyKind
+from labconsole.security.token.mechanisms import KeyKind, choose_mechanism
 
 LANES = 4
 KEYS = 200

@@ -17,12 +17,12 @@ from cryptography.x509.oid import ExtendedKeyUsageOID
 from labconsole.security.x509.certificate_profiles import CertificateProfile
 from labconsole.security.x509.crls import Revoked, make_crl
 from labconsole.security.x509.csrs import make_csr
-from labconsole.security.x509.exporting import as_pem
 from labconsole.security.x509.issuing import Issuer, issue, link_certificates, make_root, make_self_signed
 from labconsole.security.x509.key_types import KeyType, generate
 from labconsole.security.x509.validation.judgement import Answer, Decision, Purpose
 from labconsole.security.x509.validation.validator import validate
 from labconsole.security.x509.validity import Validity
+from labconsole_certificates.operations.export_formats import as_pem
 from tests.helpers.authorities import named, new_authority
 from tests.helpers.openssl_command import openssl_says
 from tests.helpers.x509_keys import key_of

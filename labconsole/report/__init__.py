@@ -1,1 +1,0 @@
-"""Results leave the console: CSV."""
